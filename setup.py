@@ -1,5 +1,5 @@
-"""What setup.cfg can't say: a wheel has the hot modules as machine code, beside their sources (`kafkapy.compiled`), and every
-installation the stubs of the clients' faces (`kafkapy.clients.facade`).
+"""What setup.cfg can't say: a wheel has the hot modules as machine code, beside their sources (`kafkapy.compiled`), and the files
+that `kafkapy-files` hands out; every installation has the stubs of the clients' faces (`kafkapy.clients.facade`).
 
 `KAFKAPY_COMPILED=0` makes a pure wheel, which serves any platform; so does a machine without a C compiler, unless
 `KAFKAPY_COMPILED=1` asks for machine code. An editable install compiles nothing: there an edit must show, so bin/setup.sh keeps
@@ -9,6 +9,8 @@ the compiled modules apart from the sources.
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -19,6 +21,12 @@ ROOT = Path(__file__).parent
 sys.path.insert(0, str(ROOT))
 
 from kafkapy.tools.face_stubs import write_stubs  # noqa: E402
+from kafkapy.tools.files import FILES, IN_PACKAGE  # noqa: E402
+
+PREFACE = """> This is the page of a clone. Once installed, scripts like `bin/kafka-topics.sh` are commands (`kafka-topics`),
+> and `kafkapy-files DIR` writes the folders `config` and `docs` that are named here into a directory.
+
+"""
 
 
 def compiles() -> bool:
@@ -36,6 +44,17 @@ def compiles() -> bool:
     return not missing
 
 
+def long_description() -> str:
+    """README.md, in which links into the repository are only names: there they lead nowhere outside of it."""
+
+    def name(link: re.Match[str]) -> str:
+        text, path = link.groups()
+        return f"`{path}`" if text == path else f"{text} (`{path}`)"
+
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    return PREFACE + re.sub(r"\[([^\]]+)\]\((?!https?:|#)([^)]+)\)", name, readme)
+
+
 COMPILED = compiles()
 
 
@@ -49,10 +68,18 @@ class BuildModules(build_py):
     def run(self) -> None:
         super().run()
         write_stubs(ROOT if self.editable_mode else Path(self.build_lib))
+        if not self.editable_mode:
+            for name in FILES:
+                shutil.copytree(ROOT / name, Path(self.build_lib) / IN_PACKAGE / name, dirs_exist_ok=True)
         if COMPILED:
             from kafkapy.tools.compile import compile_into
 
             compile_into(Path(self.build_lib))
 
 
-setup(distclass=KafkapyDistribution, cmdclass={"build_py": BuildModules})
+setup(
+    distclass=KafkapyDistribution,
+    cmdclass={"build_py": BuildModules},
+    long_description=long_description(),
+    long_description_content_type="text/markdown",
+)

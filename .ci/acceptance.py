@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -50,8 +50,8 @@ SECOND_CHANCE = {
 }
 """Checks that are tried once more, alone, and why."""
 
-START_SECONDS = 30
-GROUP_SECONDS = 900
+START_SECONDS = 300
+GROUP_SECONDS = 2400
 
 THREE_BROKERS = {
     "group.initial.rebalance.delay.ms": "500",
@@ -129,7 +129,7 @@ class Servers:
 def _stop(process: subprocess.Popen[bytes]) -> None:
     process.terminate()
     try:
-        process.wait(30)
+        process.wait(START_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
@@ -171,13 +171,25 @@ def run_group(name: str, program: Path, *arguments: str) -> bool:
 
 
 def _output_of(program: Path, *arguments: str) -> list[str]:
+    process = subprocess.Popen(
+        [program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
+    )
+    late = []
     try:
-        done = subprocess.run(
-            [program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=GROUP_SECONDS
-        )
-    except subprocess.TimeoutExpired as expired:
-        return [*(expired.output or b"").decode(errors="replace").splitlines(), f"not done in {GROUP_SECONDS} s"]
-    return done.stdout.decode(errors="replace").splitlines()
+        output, _ = process.communicate(timeout=GROUP_SECONDS)
+    except subprocess.TimeoutExpired:
+        _kill_all(process)
+        output, _ = process.communicate()
+        late.append(f"not done in {GROUP_SECONDS} s")
+    finally:
+        _kill_all(process)
+    return [*output.decode(errors="replace").splitlines(), *late]
+
+
+def _kill_all(program: subprocess.Popen[bytes]) -> None:
+    """And what it has started: a script's Java, which holds its output, too."""
+    with suppress(ProcessLookupError):
+        os.killpg(program.pid, signal.SIGKILL)
 
 
 def java_checks(program: Path) -> str:
@@ -188,6 +200,7 @@ def java_checks(program: Path) -> str:
 
 
 def main(kit: Path) -> int:
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # so that all ends with it
     os.environ.setdefault("LC_ALL", "C.UTF-8")  # the programs' sources are not ASCII
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     os.environ.setdefault("KIT_CACHE", str(cache / "kafkapy-acceptance"))

@@ -5,12 +5,15 @@ base=$(dirname "$(dirname "$(readlink -f "$0")")")
 python="$base/.venv/bin/python"
 case $1 in
     examples.quickstart) needs=quickstart ;;
-    zookeeper_* | cluster_local) needs=zookeeper ;;
     schema_registry_start) needs=registry ;;
     kafka_rest_start) needs=rest ;;
     schemas | bus) needs=bus ;;
     warehouse | examples.pipeline) needs=warehouse ;;
     *) needs=broker ;;
+esac
+case " $* " in
+    " zookeeper_server_start "*" --apache "* | " cluster_local "*" --apache "* | " cluster_local "*" --zookeepers"[\ =]"3 "*)
+        needs=zookeeper ;;
 esac
 if [ ! -x "$python" ] || ! grep -qs "^extras=\(.* \)\{0,1\}$needs\( \|$\)" "$base/.venv/.kafkapy-setup"; then
     echo "kafkapy: what this needs is not there yet; bin/setup.sh $needs puts it into $base/.venv first" >&2

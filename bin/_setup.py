@@ -7,7 +7,9 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from hashlib import sha256
+from itertools import count
 from pathlib import Path
 
 BASE = Path(__file__).resolve().parent.parent
@@ -15,6 +17,7 @@ sys.path.insert(0, str(BASE))
 
 from kafkapy.tools.compile import missing_compiler  # noqa: E402
 from kafkapy.tools.face_stubs import write_stubs  # noqa: E402
+from kafkapy.tools.progress import wait_with_progress  # noqa: E402
 
 VENV = BASE / ".venv"
 STAMP = VENV / ".kafkapy-setup"
@@ -22,8 +25,7 @@ STAMP = VENV / ".kafkapy-setup"
 
 
 def main(extras: list[str]) -> int:
-    lock = os.open(BASE, os.O_RDONLY)
-    fcntl.flock(lock, fcntl.LOCK_EX)  # until this process ends
+    lock_out_others()
     done, requirements = installed(), sha256((BASE / "setup.cfg").read_bytes()).hexdigest()
     known = set(done.get("extras", "").split())
     extras = [*extras, "broker"]
@@ -56,6 +58,19 @@ def main(extras: list[str]) -> int:
     return 0
 
 
+def lock_out_others() -> None:
+    """Until this process ends."""
+    lock = os.open(BASE, os.O_RDONLY)
+    for waited in count():
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if waited % 10 == 0:
+                say(f"another setup is at work on {VENV}, waiting for it: {waited} s so far")
+            time.sleep(1)
+
+
 def installed() -> dict[str, str]:
     try:
         return dict(line.split("=", 1) for line in STAMP.read_text().splitlines())
@@ -69,7 +84,8 @@ def make_environment() -> bool:
         return True
     say(f"making {VENV} with Python {sys.version.split()[0]}")
     shutil.rmtree(VENV, ignore_errors=True)
-    if subprocess.run([sys.executable, "-m", "venv", VENV], stdout=sys.stderr).returncode == 0:
+    making = subprocess.Popen([sys.executable, "-m", "venv", VENV], stdout=sys.stderr)
+    if wait_with_progress(making, lambda: "python -m venv is at work") == 0:
         return True
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     say(f"{sys.executable} can't make virtual environments. On Debian and Ubuntu: apt install python{version}-venv")
@@ -78,15 +94,22 @@ def make_environment() -> bool:
 
 def install(extras: list[str]) -> bool:
     target = f"{BASE}[{','.join(extras)}]"
-    say(f"about to install {target} into {VENV}, with pip from the package index (the first time a minute or two)")
-    pip = [VENV / "bin" / "python", "-m", "pip", "install", "-q", "--disable-pip-version-check", "-e", target]
-    if subprocess.run(pip, stdout=sys.stderr).returncode == 0:
+    say(f"about to install {target} into {VENV}, with pip from the package index: {duration(extras)}")
+    pip = [VENV / "bin" / "python", "-m", "pip", "install", "--disable-pip-version-check", "-e", target]
+    if wait_with_progress(subprocess.Popen(pip, stdout=sys.stderr), lambda: "pip is at work") == 0:
         return True
     say(
         "pip could not install what kafkapy needs; what it says stands above. It needs the package index (PyPI): check the "
         "network, or name a proxy (HTTPS_PROXY) or an index of your own (PIP_INDEX_URL), and run this again"
     )
     return False
+
+
+def duration(extras: list[str]) -> str:
+    """How long an installation takes that finds nothing in pip's cache, by what it downloads."""
+    if {*extras} & {"quickstart", "warehouse", "spark", "zookeeper", "test"}:
+        return "two minutes on an idle machine, five or more on a busy one, most of them for PySpark's 450 MB"
+    return "half a minute on an idle machine, two on a busy one"
 
 
 def compile_hot_paths() -> None:

@@ -1,33 +1,60 @@
 #!/usr/bin/env bash
 # Sets up .venv if need be, then checks the code (ruff, mypy, layers), runs the tests and a short selection of the system tests.
 # The hot paths are tested both ways: as plain Python, and as machine code if they could be compiled.
+# A step that fails hides none of those after it: the last lines name all that failed, and the exit status is not 0.
 #   bin/run-tests.sh               everything; reports which lines the tests without a server reach
 #   bin/run-tests.sh --fast        the checks, and the tests that start no server: an answer in a minute
 #   bin/run-tests.sh ARGUMENT...   only pytest with these
-set -euo pipefail
-case "${1:-}" in -h|--help) sed -n '2,6s/^# \{0,1\}//p' "$0"; exit;; esac
-cd "$(dirname "$(readlink -f "$0")")/.."
+set -uo pipefail
+case "${1:-}" in -h|--help) sed -n '2,7s/^# \{0,1\}//p' "$0"; exit;; esac
+cd "$(dirname "$(readlink -f "$0")")/.." || exit
 bin=.venv/bin
+failed=
+status=0
+
+step() {  # NAME COMMAND...
+    local name=$1 result=0
+    shift
+    "$@" || result=$?
+    [ $result -eq 0 ] || failed+="FAILED: $name (status $result)"$'\n' status=$result
+}
+
+lines_reached() {
+    "$bin/coverage" combine --quiet || return
+    echo "Lines of kafkapy that tests without a server reach: $("$bin/coverage" report --format=total) % (.venv/bin/coverage report lists the rest)"
+}
+
+finish() {
+    if [ -n "$failed" ]; then printf '%s' "$failed" >&2; else echo "All steps passed."; fi
+    exit $status
+}
+
+# bash waits for the step at hand before it acts on these, so a time limit of the caller still finds it here
+trap 'exit 130' INT
+trap 'exit 143' TERM
+trap 'kill $(jobs -p) 2>/dev/null' EXIT
+
 if [ $# -gt 0 ] && [ "$1" != --fast ]; then
-    bin/setup.sh compile zookeeper quickstart test >&2
+    bin/setup.sh compile zookeeper quickstart test >&2 || exit
     exec "$bin/python" -m pytest "$@"
 fi
-KAFKAPY_COMPILED=0 bin/setup.sh compile zookeeper quickstart test >&2
-"$bin/ruff" check .
-"$bin/ruff" format --check --quiet .
+KAFKAPY_COMPILED=0 bin/setup.sh compile zookeeper quickstart test >&2 || exit
+step "ruff check" "$bin/ruff" check .
+step "ruff format" "$bin/ruff" format --check --quiet .
 if [ $# -gt 0 ]; then
     "$bin/mypy" & types=$!
-    KAFKAPY_COMPILED=0 "$bin/python" -m pytest -n 2 -m "not integration"
-    wait $types
-    exec "$bin/lint-imports"
+    step "tests without a server" env KAFKAPY_COMPILED=0 "$bin/python" -m pytest -n 2 -m "not integration"
+    step mypy wait $types
+    step lint-imports "$bin/lint-imports"
+    finish
 fi
 "$bin/python" -m kafkapy.tools.compile & compilation=$!
-"$bin/mypy"
-"$bin/lint-imports"
+step mypy "$bin/mypy"
+step lint-imports "$bin/lint-imports"
 "$bin/coverage" erase
-KAFKAPY_COMPILED=0 "$bin/coverage" run -m pytest -n 2 -m "not integration"
-"$bin/coverage" combine --quiet
-echo "Lines of kafkapy that tests without a server reach: $("$bin/coverage" report --format=total) % (.venv/bin/coverage report lists the rest)"
+step "tests without a server, as plain Python" env KAFKAPY_COMPILED=0 "$bin/coverage" run -m pytest -n 2 -m "not integration"
+step coverage lines_reached
 wait $compilation || true  # it says why; then the tests run as plain Python
-"$bin/python" -m pytest -n 2 --dist loadfile
-exec bin/run-system-tests.sh --short
+step "all tests" "$bin/python" -m pytest -n 2 --dist loadfile
+step "system tests" bin/run-system-tests.sh --short
+finish

@@ -1,14 +1,17 @@
 """A Kafka broker in Python, and clients with kafka-python's names: `from kafkapy import KafkaProducer`.
 
-The names below are imported when they are first asked for, so that the broker and the tools don't pay for the clients.
+The names below are imported when they are first asked for, so that the broker and the tools don't pay for the clients. Neither
+this package nor any in it imports modules of its own while it is itself imported: a thread that imports such a module holds
+that module's lock and waits for its package, so two threads would wait for each other.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kafkapy import compiled
-from kafkapy.common.lazy_names import lazy_names
+import sys
+from importlib import import_module
+from importlib.util import find_spec, module_from_spec
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kafkapy import admin as admin
@@ -88,6 +91,21 @@ __all__ = [
     "__version__",
 ]
 
+
+def _load_compiled() -> ModuleType:
+    """`kafkapy.compiled`, which needs nothing of this package, without the lock that an import takes.
+
+    Another thread may be importing it, too: then there are two of them for a moment, which do no harm.
+    """
+    spec = find_spec("kafkapy.compiled")
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    sys.modules[spec.name] = module
+    return module
+
+
+compiled = _load_compiled()
 compiled.install()
 
 
@@ -97,4 +115,11 @@ def __dir__() -> list[str]:
 
 
 if not TYPE_CHECKING:
-    __getattr__ = lazy_names(__name__, {**_HOMES, **{name: name for name in _MODULES}})
+
+    def __getattr__(name: str) -> Any:
+        """As `kafkapy.common.lazy_names` has it, which cannot be imported from here."""
+        if name not in _HOMES and name not in _MODULES:
+            raise AttributeError(f"module 'kafkapy' has no attribute {name!r}")
+        module = import_module(f"kafkapy.{_HOMES.get(name, name)}")
+        value = globals()[name] = module if name in _MODULES else getattr(module, name)
+        return value

@@ -32,8 +32,8 @@ class ClientError(KafkaError):
         self.message = Exception.__str__(self) if args else self.error.message
 
     def __str__(self) -> str:
-        name = type(self).__name__
-        return f"{name}: {Exception.__str__(self)}" if self.args else name
+        """Without the class's name, which tracebacks put before it; alone if nothing else was said."""
+        return Exception.__str__(self) if self.args else type(self).__name__
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.args == getattr(other, "args", None)
@@ -106,6 +106,10 @@ class KafkaProtocolError(ClientError):
     pass
 
 
+class WrongProtocolError(KafkaProtocolError):
+    """What listens there speaks HTTP or the like, or TLS where plaintext is meant, or plaintext where TLS is."""
+
+
 class CorrelationIdError(RetriableError, KafkaProtocolError):
     pass
 
@@ -118,8 +122,10 @@ class KafkaTimeoutError(RetriableError):
     error = Errors.REQUEST_TIMED_OUT
 
 
-class NoBrokersAvailable(InvalidMetadataError, KafkaTimeoutError):
-    """No bootstrap server answered in time: a constructor's KafkaTimeoutError, under the name that kafka-python 2 has for it."""
+class NoBrokersAvailable(KafkaConnectionError, KafkaTimeoutError):
+    """No bootstrap server answered in time: kafka-python 2's name, aiokafka's KafkaConnectionError, and a KafkaTimeoutError."""
+
+    error = Errors.REQUEST_TIMED_OUT
 
 
 class LookUpFailedError(RetriableError):
@@ -163,7 +169,7 @@ class RecordDeserializationError(ClientError):
         )
 
     def __str__(self) -> str:
-        return f"{type(self).__name__}: {self.message}"
+        return self.message
 
 
 class MetadataEmptyBrokerList(RetriableError):
@@ -238,7 +244,9 @@ class BrokerResponseError(ClientError):
             _BY_CODE.setdefault(error.code, cls)
 
     def __str__(self) -> str:
-        return f"[Error {self.errno}] {super().__str__()}"
+        """As kafka-python writes it."""
+        name = type(self).__name__
+        return f"[Error {self.errno}] {name}: {super().__str__()}" if self.args else f"[Error {self.errno}] {name}"
 
 
 # A table, one class a line.
@@ -253,7 +261,7 @@ class InvalidFetchRequestError(BrokerResponseError, error=Errors.INVALID_FETCH_S
 class LeaderNotAvailableError(InvalidMetadataError, BrokerResponseError, error=Errors.LEADER_NOT_AVAILABLE): ...
 class NotLeaderForPartitionError(InvalidMetadataError, BrokerResponseError,
     error=Errors.NOT_LEADER_OR_FOLLOWER, name="NOT_LEADER_FOR_PARTITION"): ...
-class RequestTimedOutError(RetriableError, BrokerResponseError, error=Errors.REQUEST_TIMED_OUT): ...
+class RequestTimedOutError(KafkaTimeoutError, BrokerResponseError, error=Errors.REQUEST_TIMED_OUT): ...
 class BrokerNotAvailableError(BrokerResponseError, error=Errors.BROKER_NOT_AVAILABLE): ...
 class ReplicaNotAvailableError(InvalidMetadataError, BrokerResponseError, error=Errors.REPLICA_NOT_AVAILABLE): ...
 class MessageSizeTooLargeError(BrokerResponseError, error=Errors.MESSAGE_TOO_LARGE, name="MESSAGE_SIZE_TOO_LARGE"): ...
@@ -323,7 +331,7 @@ class InvalidFetchSessionEpochError(RetriableError, BrokerResponseError, error=E
 class ListenerNotFoundError(InvalidMetadataError, BrokerResponseError, error=Errors.LISTENER_NOT_FOUND): ...
 class TopicDeletionDisabledError(BrokerResponseError, error=Errors.TOPIC_DELETION_DISABLED): ...
 class FencedLeaderEpochError(InvalidMetadataError, BrokerResponseError, error=Errors.FENCED_LEADER_EPOCH): ...
-class UnknownLeaderEpochError(RetriableError, BrokerResponseError, error=Errors.UNKNOWN_LEADER_EPOCH): ...
+class UnknownLeaderEpochError(InvalidMetadataError, BrokerResponseError, error=Errors.UNKNOWN_LEADER_EPOCH): ...
 class UnsupportedCompressionTypeError(BrokerResponseError, error=Errors.UNSUPPORTED_COMPRESSION_TYPE): ...
 class StaleBrokerEpochError(BrokerResponseError, error=Errors.STALE_BROKER_EPOCH): ...
 class OffsetNotAvailableError(RetriableError, BrokerResponseError, error=Errors.OFFSET_NOT_AVAILABLE): ...
@@ -379,6 +387,25 @@ class InvalidVoterKeyError(BrokerResponseError, error=Errors.INVALID_VOTER_KEY):
 class DuplicateVoterError(BrokerResponseError, error=Errors.DUPLICATE_VOTER): ...
 class VoterNotFoundError(BrokerResponseError, error=Errors.VOTER_NOT_FOUND): ...
 # --- tables
+
+
+class TopicNotFoundInTimeError(KafkaTimeoutError, UnknownTopicOrPartitionError):
+    """A record's topic did not exist for as long as a producer waits: kafka-python's KafkaTimeoutError, and the
+    UnknownTopicOrPartitionError that aiokafka raises there."""
+
+    __str__ = ClientError.__str__
+
+
+class NoResponseError(RequestTimedOutError):
+    """A request was not answered in time, or an operation did not come off with all its retries: whether a broker did the work
+    is not known."""
+
+    __str__ = ClientError.__str__  # no broker said so
+
+
+class SaslConnectionError(SaslAuthenticationFailedError, KafkaConnectionError):
+    """The credentials of an asyncio client were refused at its start, where aiokafka raises KafkaConnectionError."""
+
 
 CorruptRecordException = CorruptRecordError
 GroupLoadInProgressError = CoordinatorLoadInProgressError

@@ -8,12 +8,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from kafkapy.admin.kafka_admin_client import KafkaAdminClient
+from kafkapy.admin.topics import NewTopic
+from kafkapy.admin.types import ConfigResource
 from kafkapy.clients.client_options import ClientOptions
+from kafkapy.clients.list_arguments import check_list
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.kafka_consumer import KafkaConsumer
 from kafkapy.consumer.options import ConsumerOptions
 from kafkapy.consumer.records import ConsumerRecord
-from kafkapy.errors import RecordDeserializationError, UnknownTopicOrPartitionError
+from kafkapy.errors import RecordDeserializationError, UnknownTopicOrPartitionError, error_for
 from kafkapy.producer.config import ProducerOptions
 from kafkapy.producer.future import FutureRecordMetadata
 from kafkapy.producer.kafka_producer import KafkaProducer
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _POLL_MS = 500
+_DECISIVE_CONFIGS = ("cleanup.policy", "max.message.bytes", "message.timestamp.type", "retention.bytes", "retention.ms")
+"""They decide which records a topic keeps, and with which timestamps."""
 
 
 def wait_for_broker(timeout_ms: int = 30_000, **options: Unpack[ClientOptions]) -> None:
@@ -58,6 +63,8 @@ def read_in_parallel(
 
     from kafkapy.consumer.to_arrow import to_arrow
 
+    if partitions is not None:
+        check_list("partitions", partitions)
     with _reader(options) as consumer:
         wanted = [p.partition for p in _partitions(consumer, topic)] if partitions is None else list(partitions)
     with ThreadPoolExecutor(threads) as pool:
@@ -66,17 +73,39 @@ def read_in_parallel(
 
 
 def copy_topic(
-    source: str, target: str, *, to: Mapping[str, Any] | None = None, **options: Unpack[ConsumerOptions]
+    source: str,
+    target: str,
+    *,
+    to: Mapping[str, Any] | None = None,
+    same_configs: bool = True,
+    **options: Unpack[ConsumerOptions],
 ) -> int:
     """Copy what a topic has now, with keys, headers, timestamps and partition numbers; how many records that were.
 
-    `to`: options of the producer, another cluster's for instance; None: the same cluster. The target must have as many
-    partitions. Raises what a delivery failed with; what was written before stays.
+    A target that does not exist is created, with the source's partition count and the configs that are set for it; the
+    replication factor is the target cluster's default. One that exists must have as many partitions and, with
+    `same_configs`, the same `cleanup.policy`, `max.message.bytes`, `message.timestamp.type`, `retention.bytes` and
+    `retention.ms`: else records would be lost or changed.
+
+    Args:
+        to: options of the producer, another cluster's for instance; None: the same cluster.
+        same_configs: False takes an existing target as it is.
+
+    Raises:
+        ValueError: the target is the source, or has other partitions or configs; nothing was written then.
+        UnknownTopicOrPartitionError: there is no source.
+        KafkaError: what a delivery failed with; what was written before stays.
+
+    Example:
+        copy_topic("events", "events-copy", bootstrap_servers="localhost:9092")
     """
+    if to is None and source == target:
+        raise ValueError(f"Topic {source} cannot be copied to itself")
+    _make_or_check(source, target, options, options if to is None else to, same_configs)
     copied = 0
     with (
         _reader(options) as consumer,
-        KafkaProducer(**(_of_producers(options) if to is None else to)) as producer,
+        KafkaProducer(**(_of(KafkaProducer, options) if to is None else to)) as producer,
     ):
         partitions = _partitions(consumer, source)
         starts, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
@@ -139,9 +168,55 @@ def _reader(options: Mapping[str, Any]) -> KafkaConsumer[Any, Any]:
     return KafkaConsumer(**given)
 
 
-def _of_producers(options: Mapping[str, Any]) -> dict[str, Any]:
-    """A consumer's options as far as producers have them, too."""
-    return {name: value for name, value in options.items() if name in KafkaProducer.DEFAULT_CONFIG}
+def _of(face: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of another client as far as this kind has them, too."""
+    return {name: value for name, value in options.items() if name in face.DEFAULT_CONFIG}
+
+
+def _make_or_check(
+    source: str, target: str, options: Mapping[str, Any], to: Mapping[str, Any], same_configs: bool
+) -> None:
+    """See `copy_topic`."""
+    with (
+        KafkaAdminClient(**_of(KafkaAdminClient, options)) as here,
+        KafkaAdminClient(**_of(KafkaAdminClient, to)) as there,
+    ):
+        wanted = _partition_count(here, source)
+        if not wanted:
+            raise UnknownTopicOrPartitionError(f"There is no topic {source}")
+        count = _partition_count(there, target)
+        if not count:
+            configs = {name: config["value"] for name, config in _configs(here, source, "modified").items()}
+            there.create_topics([NewTopic(target, wanted, -1, topic_configs=configs)], wait_for_metadata=True)
+            return
+        if count != wanted:
+            raise ValueError(
+                f"Topic {target} has {count} partition(s), and {source} has {wanted}: records keep their partition's number. "
+                f"Create {target} with {wanted}, or leave that to copy_topic"
+            )
+        if same_configs:
+            ours, theirs = _configs(here, source, "all"), _configs(there, target, "all")
+            for name in _DECISIVE_CONFIGS:
+                if ours[name]["value"] != theirs[name]["value"]:
+                    raise ValueError(
+                        f"{name} of topic {target} is {theirs[name]['value']}, of {source} {ours[name]['value']}: the copy might "
+                        "not have the same records. Alter one of them, or give same_configs=False"
+                    )
+
+
+def _partition_count(admin: KafkaAdminClient, topic: str) -> int:
+    """0 if there is no such topic."""
+    (described,) = admin.describe_topics([topic])
+    code = described["error_code"]
+    if code and code != UnknownTopicOrPartitionError.errno:
+        raise error_for(code)
+    return len(described["partitions"])
+
+
+def _configs(admin: KafkaAdminClient, topic: str, which: str) -> dict[str, dict[str, Any]]:
+    described = admin.describe_configs([ConfigResource("topic", topic)], config_filter=which)
+    configs: dict[str, dict[str, Any]] = described["topic"][topic]
+    return configs
 
 
 def _delivered(producer: KafkaProducer, deliveries: list[FutureRecordMetadata]) -> None:

@@ -25,6 +25,9 @@ else:  # typing has defaults from Python 3.13 on only, and only type checkers ne
 Headers = Sequence[tuple[str, bytes | None]]
 """Of a record: what `send` takes and a `ConsumerRecord` has."""
 Bytes = bytes | bytearray | memoryview
+"""What a producer without serializers takes."""
+BytesOrNone = bytes | None
+"""What records have for a consumer without deserializers: a key or value may be missing."""
 
 
 class Serializer(ABC, Generic[T_contra]):
@@ -47,6 +50,12 @@ class Deserializer(ABC, Generic[T_co]):
     def close(self) -> None:
         """Nothing to let go of."""
         return
+
+
+GivenSerializer = Serializer[T_contra] | Callable[[T_contra], bytes | None] | None
+"""As an option: an object, a function of the key or value, or none."""
+GivenDeserializer = Deserializer[T_co] | Callable[[bytes], T_co] | None
+"""Likewise, of the bytes."""
 
 
 class LookUpFirst(Exception):

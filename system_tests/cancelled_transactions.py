@@ -113,5 +113,5 @@ class Transactions:
             ends = await consumer.end_offsets(partitions)
             while ends != {partition: await consumer.position(partition) for partition in partitions}:
                 for records in (await consumer.poll(200)).values():
-                    found += [record.value for record in records]
+                    found += [record.value or b"" for record in records]
         return found

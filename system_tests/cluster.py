@@ -13,7 +13,16 @@ from typing import NamedTuple
 from confluent_kafka.admin import AdminClient
 
 from system_tests.network import BrokerLines, make_network
-from system_tests.services import HOST, ROOT, KafkaService, Service, ServiceError, ZooKeeperService, wait_until
+from system_tests.services import (
+    HOST,
+    PATIENCE,
+    ROOT,
+    KafkaService,
+    Service,
+    ServiceError,
+    ZooKeeperService,
+    wait_until,
+)
 from system_tests.zookeeper_session import ZooKeeperView
 
 _DISK_MEGABYTES = 768
@@ -98,7 +107,7 @@ class Cluster:
         """Run `kafkapy.tools.MODULE` on the cluster; returns what it prints. `ServiceError` if it fails."""
         command = [sys.executable, "-m", f"kafkapy.tools.{module}", "--bootstrap-server", self.bootstrap, *arguments]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=PATIENCE * 120)
         if done.returncode:
             raise ServiceError(f"{module} {' '.join(arguments)} fails: {done.stdout}{done.stderr}")
         return done.stdout

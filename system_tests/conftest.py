@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from system_tests.cluster import Cluster
-from system_tests.services import ApacheKafkaService, KafkaService, Service, ZooKeeperService
+from system_tests.services import PATIENCE, ApacheKafkaService, KafkaService, Service, ZooKeeperService
 from system_tests.stalls import Stalls
+from tests.guardian import watch_over_run
 
 Note = Callable[[str, object], None]
 Progress = Callable[[str], None]
@@ -30,10 +31,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--faults", type=int, default=20, help="how many random faults there are (default: 20)")
     group.addoption("--brokers", type=int, default=1, help="of how many brokers the harmed cluster is (default: 1)")
     group.addoption("--clients", type=int, default=4, help="how many producers, and consumers, it has (default: 4)")
+    group.addoption("--soak-minutes", type=float, default=10, help="how long members heartbeat (default: 10)")
+    group.addoption("--soak-operations", type=int, default=500, help="of each kind, three times (default: 500)")
     group.addoption("--report", type=Path, metavar="FILE", help="write the summary to this file as well")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    watch_over_run(config)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that the services end with a run that is terminated
     logging.getLogger("kafkapy.consumer").setLevel(logging.INFO)  # shown of tests that fail
     config.addinivalue_line("filterwarnings", "ignore:(read|open)_text is deprecated:DeprecationWarning")
@@ -46,6 +50,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.system)
+        if limit := item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(PATIENCE * limit.args[0]), append=False)
 
 
 @pytest.fixture(scope="session")
@@ -64,6 +70,18 @@ def kills(pytestconfig: pytest.Config, short: bool) -> int:
 def outage(pytestconfig: pytest.Config, short: bool) -> float:
     given: float | None = pytestconfig.getoption("--outage")
     return (5 if short else 30) if given is None else given
+
+
+@pytest.fixture(scope="session")
+def soak_minutes(pytestconfig: pytest.Config) -> float:
+    minutes: float = pytestconfig.getoption("--soak-minutes")
+    return minutes
+
+
+@pytest.fixture(scope="session")
+def soak_operations(pytestconfig: pytest.Config) -> int:
+    operations: int = pytestconfig.getoption("--soak-operations")
+    return operations
 
 
 @pytest.fixture(scope="session")

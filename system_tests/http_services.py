@@ -9,9 +9,9 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from system_tests.services import ROOT, KafkaService, Service
+from system_tests.services import ROOT, Service
 
 JSON = "application/json"
 
@@ -25,6 +25,13 @@ def ask(url: str, content: Any = None, method: str | None = None, timeout: float
             return answer.status, json.loads(answer.read() or b"null")
     except urllib.error.HTTPError as refused:
         return refused.code, json.loads(refused.read() or b"null")
+
+
+class HasBootstrap(Protocol):
+    """A broker that the service is to use."""
+
+    @property
+    def bootstrap(self) -> str: ...
 
 
 class HttpService(Service):
@@ -61,7 +68,7 @@ class SchemaRegistryProcess(HttpService):
     module = "kafkapy.tools.schema_registry_start"
     page = "/subjects"
 
-    def __init__(self, directory: Path, broker: KafkaService, configs: Mapping[str, object] | None = None) -> None:
+    def __init__(self, directory: Path, broker: HasBootstrap, configs: Mapping[str, object] | None = None) -> None:
         own = {"kafkastore.bootstrap.servers": broker.bootstrap, "kafkastore.topic.replication.factor": 1}
         super().__init__(directory, {**own, "host.name": self.host, **(configs or {})})
 
@@ -77,5 +84,5 @@ class RestProxyProcess(HttpService):
     module = "kafkapy.tools.kafka_rest_start"
     page = "/topics"
 
-    def __init__(self, directory: Path, broker: KafkaService, configs: Mapping[str, object] | None = None) -> None:
+    def __init__(self, directory: Path, broker: HasBootstrap, configs: Mapping[str, object] | None = None) -> None:
         super().__init__(directory, {"bootstrap.servers": broker.bootstrap, **(configs or {})})

@@ -15,6 +15,7 @@ import pytest
 from kafkapy.common.free_ports import free_ports
 from kafkapy.zk.embedded import codes
 from kafkapy.zk.embedded.jute import Decoder, string
+from system_tests.services import PATIENCE
 from tests.zk.embedded.duel import fight
 from tests.zk.embedded.raw_client import RawClient, answer_of, create, multi, read, request, set_data
 from tests.zookeeper_server import EmbeddedZooKeeperServer, ZooKeeperServer
@@ -79,7 +80,7 @@ class ForkedServer:
         os.waitpid(self._pid, 0)
 
     def client(self, session_id: int = 0, password: bytes = bytes(16)) -> RawClient:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE * 20
         while True:
             try:
                 return RawClient(("127.0.0.1", self.port), 60_000, session_id, password)
@@ -197,7 +198,6 @@ def test_either_server_starts_on_the_data_that_the_other_left(first: type[ZooKee
     one = first(tmp_path / "one")
     one.start()
     address = ("127.0.0.1", one.port)
-    time.sleep(0.5)  # the real one says `imok` before it takes sessions
     client = RawClient(address, timeout_ms=60_000)
     for number in range(50):
         client.ask(codes.CREATE, create(f"/{number}", struct.pack("!i", number)))
@@ -209,7 +209,6 @@ def test_either_server_starts_on_the_data_that_the_other_left(first: type[ZooKee
     other = second(tmp_path / "other")
     (tmp_path / "one" / "data").rename(tmp_path / "other" / "data")
     other.start()
-    time.sleep(0.5)
     try:
         address = ("127.0.0.1", other.port)
         assert contents(address) == before

@@ -115,7 +115,7 @@ class Reader:
         self._consumer.assign([TopicPartition("output", number) for number in range(PARTITIONS)])
         while not self._is_done.is_set():
             for partition, records in self._consumer.poll(200).items():
-                self.found[partition.partition].extend(int(record.value) for record in records)
+                self.found[partition.partition].extend(int(record.value or b"") for record in records)
         self._consumer.close()
 
 
@@ -142,7 +142,7 @@ def output(bootstrap: str) -> dict[int, list[int]]:
     consumer.assign(partitions)
     found: dict[int, list[int]] = {number: [] for number in range(PARTITIONS)}
     for record in consumer:
-        found[record.partition].append(int(record.value))
+        found[record.partition].append(int(record.value or b""))
         if all(consumer.position(partition) == all_ends[partition] for partition in partitions):
             break
     consumer.close()

@@ -106,7 +106,7 @@ class Trio:
         found: list[bytes] = []
         while (consumer.position(TopicPartition("t", 0)) or 0) < end:
             for records in consumer.poll(500).values():
-                found.extend(record.value for record in records)
+                found.extend(record.value or b"" for record in records)
         consumer.close()
         return found
 

@@ -9,10 +9,9 @@ import time
 from pathlib import Path
 
 from kafkapy.common.free_ports import free_ports
+from tests.waiting import HANG_SECONDS
 
 ROOT = Path(__file__).parents[1]
-START_SECONDS = 30
-STOP_SECONDS = 30
 
 
 class BrokerProcess:
@@ -54,7 +53,7 @@ class BrokerProcess:
 
     def _wait_until_started(self, said_before: int) -> None:
         """It listens a little before it is ready for the signal to stop."""
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + HANG_SECONDS
         while b"started (kafkapy.server.KafkaServer)" not in self.output.read_bytes()[said_before:]:
             assert self.process is not None
             assert self.process.poll() is None, f"the broker has ended:\n{self.log()}"
@@ -65,7 +64,7 @@ class BrokerProcess:
         """SIGTERM; the exit status."""
         assert self.process is not None
         self.process.terminate()
-        status = self.process.wait(STOP_SECONDS)
+        status = self.process.wait(HANG_SECONDS)
         self.process = None
         return status
 

@@ -7,12 +7,21 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
+from tests.guardian import watch_over_run
 from tests.zookeeper_server import server_for_tests
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     # A job that a shell put into the background ignores Ctrl-C, and so would all that the tests start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+settings.register_profile("kafkapy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("kafkapy")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    watch_over_run(config)
 
 
 @pytest.fixture(scope="session")

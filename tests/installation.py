@@ -15,7 +15,17 @@ ROOT = Path(__file__).parents[1]
 
 def copy_of_sources(directory: Path) -> Path:
     """A copy, since setuptools leaves things behind where it builds."""
-    for name in ("kafkapy", "setup.py", "setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
+    for name in (
+        "kafkapy",
+        "config",
+        "docs",
+        "setup.py",
+        "setup.cfg",
+        "pyproject.toml",
+        "MANIFEST.in",
+        "README.md",
+        "LICENSE",
+    ):
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, directory / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:

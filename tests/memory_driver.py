@@ -230,9 +230,15 @@ class MemoryDriver:
         self._ready.append(f)
 
     def sleep(self, ms: float) -> Completion[None]:
-        completion: Completion[None] = Completion()
-        self.call_later(ms, lambda: completion.set_result(None))
-        return completion
+        pause: Completion[None] = Completion()
+        timer = self.call_later(ms, lambda: pause.set_result(None))
+        pause.add_callback(lambda _: timer.cancel())
+        return pause
+
+    @property
+    def live_timers(self) -> list[Callable[[], object]]:
+        """What is still to be called some time."""
+        return [timer.f for _, _, timer in self._timers if timer.f is not None]
 
     def run_in_thread(self, f: Callable[[], T]) -> Completion[T]:
         completion: Completion[T] = Completion()

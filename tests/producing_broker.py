@@ -13,10 +13,11 @@ from tests.fake_broker import FakeBroker
 
 
 class ProducingBroker(FakeBroker):
-    """One topic `t` of one partition; `values` is its log."""
+    """One topic `t` of one partition; `values` is its log. `unknown_error`: what is said of other topics."""
 
     def __init__(self) -> None:
         self.values: list[bytes | None] = []
+        self.unknown_error = 29
         super().__init__(
             {
                 ApiKey.METADATA: self.topics,
@@ -34,7 +35,9 @@ class ProducingBroker(FakeBroker):
             cluster_id="fake",
             controller_id=0,
             topics=[
-                topic(name=name, partitions=[partition]) if name == "t" else topic(name=name, error_code=29)
+                topic(name=name, partitions=[partition])
+                if name == "t"
+                else topic(name=name, error_code=self.unknown_error)
                 for name in names
             ],
         )

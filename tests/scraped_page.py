@@ -6,13 +6,17 @@ import urllib.request
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.exposition_grammar import check
+from tests.waiting import HANG_SECONDS
+
 Labels = frozenset[tuple[str, str]]
 
 
 class Page:
-    """Invariant: no two samples have the same name and labels."""
+    """Invariant: it is as the format's grammar has it, so no two samples have the same name and labels."""
 
     def __init__(self, text: str) -> None:
+        check(text)
         self.text = text
         self.families = list(text_string_to_metric_families(text))
         self.samples: dict[tuple[str, Labels], float] = {}
@@ -30,6 +34,6 @@ class Page:
 
 
 def scrape(url: str) -> Page:
-    with urllib.request.urlopen(url, timeout=10) as response:
+    with urllib.request.urlopen(url, timeout=HANG_SECONDS) as response:
         assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
         return Page(response.read().decode())

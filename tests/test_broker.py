@@ -23,10 +23,10 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 
 from kafkapy.common.free_ports import free_ports
 from tests.broker_process import BrokerProcess
+from tests.waiting import HANG_SECONDS, wait_until
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.timeout(60),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 
@@ -66,15 +66,7 @@ def make_topic(admin: AdminClient) -> MakeTopic:
 
 def done(futures: dict[Any, Any]) -> list[Any]:
     """The results of an admin call."""
-    return [future.result(10) for future in futures.values()]
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """What goes through ZooKeeper is seen a moment later."""
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    return [future.result(HANG_SECONDS) for future in futures.values()]
 
 
 def write(producer: Producer, topic: str, values: list[bytes], partition: int = 0) -> list[int]:
@@ -90,7 +82,7 @@ def write(producer: Producer, topic: str, values: list[bytes], partition: int = 
 
     for value in values:
         producer.produce(topic, value, b"key", partition, on_delivery=delivered)
-    assert producer.flush(10) == 0
+    assert producer.flush(HANG_SECONDS) == 0
     assert not errors, errors[0]
     return offsets
 
@@ -127,12 +119,14 @@ def read(broker: BrokerProcess, topic: str, count: int, partition: int = 0, **co
 
 def poll(reader: Consumer, count: int) -> list[Any]:
     messages: list[Any] = []
-    deadline = time.monotonic() + 10
-    while len(messages) < count:
-        assert time.monotonic() < deadline, f"{len(messages)} of {count} messages came"
+
+    def all_came() -> bool:
         for message in reader.consume(count - len(messages), 0.5):
             assert message.error() is None, message.error()
             messages.append(message)
+        return len(messages) >= count
+
+    wait_until(all_came, lambda: f"{len(messages)} of {count} messages came")
     return messages
 
 
@@ -171,7 +165,10 @@ def test_all_codecs_of_both_clients(broker: BrokerProcess, make_topic: MakeTopic
         written += batch
     assert values(read(broker, topic, len(written), **{"check.crcs": True})) == written
     reader = KafkaConsumer(
-        topic, bootstrap_servers=broker.address, auto_offset_reset="earliest", consumer_timeout_ms=10_000
+        topic,
+        bootstrap_servers=broker.address,
+        auto_offset_reset="earliest",
+        consumer_timeout_ms=HANG_SECONDS * 1000,
     )
     messages = list(itertools.islice(reader, len(written)))
     reader.close()
@@ -208,7 +205,7 @@ def test_a_group_shares_a_topic_commits_and_goes_on(broker: BrokerProcess, make_
             got.extend(values(member.consume(40, 0.1)))
         return [len(member.assignment()) for member in members] == [2, 2] and len(set(got)) == 40
 
-    until(shared)
+    wait_until(shared)
     for member in members:
         member.commit(offsets=[TopicPartition(topic, p.partition, 10) for p in member.assignment()], asynchronous=False)
         member.close()
@@ -228,12 +225,12 @@ def test_offsets_by_time(broker: BrokerProcess, make_topic: MakeTopic) -> None:
     now = int(time.time() * 1000)
     for i in range(5):
         writer.produce(topic, b"%d" % i, timestamp=now + 1000 * i)
-        writer.flush(10)
+        writer.flush(HANG_SECONDS)
     reader = consumer(broker)
     for timestamp, expected in ((0, 0), (now, 0), (now + 1, 1), (now + 3500, 4), (now + 5000, -1)):
-        (found,) = reader.offsets_for_times([TopicPartition(topic, 0, timestamp)], timeout=10)
+        (found,) = reader.offsets_for_times([TopicPartition(topic, 0, timestamp)], timeout=HANG_SECONDS)
         assert found.offset == expected
-    assert reader.get_watermark_offsets(TopicPartition(topic, 0), 10) == (0, 5)
+    assert reader.get_watermark_offsets(TopicPartition(topic, 0), HANG_SECONDS) == (0, 5)
     reader.close()
     (message,) = read(broker, topic, 1)
     assert message.timestamp() == (TIMESTAMP_CREATE_TIME, now)
@@ -260,7 +257,7 @@ def refused(broker: BrokerProcess, topic: str, size: int) -> KafkaError | None:
     errors: list[KafkaError | None] = []
     producer = Producer({"bootstrap.servers": broker.address, "linger.ms": 0})
     producer.produce(topic, b"x" * size, on_delivery=lambda error, message: errors.append(error))
-    producer.flush(10)
+    producer.flush(HANG_SECONDS)
     (error,) = errors
     return error
 
@@ -274,19 +271,21 @@ def test_a_listener_comes_and_goes(broker: BrokerProcess, admin: AdminClient) ->
         done(admin.incremental_alter_configs([ConfigResource(ResourceType.BROKER, "0", incremental_configs=entries)]))
 
     def addresses(bootstrap: str) -> list[str]:
-        brokers = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0}).list_topics(timeout=2).brokers
+        brokers = (
+            AdminClient({"bootstrap.servers": bootstrap, "log_level": 0}).list_topics(timeout=HANG_SECONDS).brokers
+        )
         return [f"{b.host}:{b.port}" for b in brokers.values()]
 
     both = f"PLAINTEXT://{broker.address},SECOND://{address}"
     set_configs(listeners=both, listener_security_protocol_map="PLAINTEXT:PLAINTEXT,SECOND:PLAINTEXT")
-    until(lambda: _listens(address) and addresses(address) == [address])
+    wait_until(lambda: _listens(address) and addresses(address) == [address])
     assert addresses(broker.address) == [broker.address]
     with pytest.raises(KafkaException, match="must be a subset of listeners"):
         set_configs(listeners=f"PLAINTEXT://{broker.address}")
     set_configs(advertised_listeners=f"PLAINTEXT://{broker.address}")
-    until(lambda: broker.log().count(f"advertised.listeners = PLAINTEXT://{broker.address}") > 0)
+    wait_until(lambda: broker.log().count(f"advertised.listeners = PLAINTEXT://{broker.address}") > 0)
     set_configs(listeners=f"PLAINTEXT://{broker.address}")
-    until(lambda: not _listens(address))
+    wait_until(lambda: not _listens(address))
     assert addresses(broker.address) == [broker.address]
     set_configs(AlterConfigOpType.DELETE, listeners="", advertised_listeners="", listener_security_protocol_map="")
 
@@ -307,15 +306,15 @@ def test_changed_configs_take_effect(broker: BrokerProcess, admin: AdminClient, 
         error = refused(broker, topic, 5000)
         return error is not None and error.code() == KafkaError.MSG_SIZE_TOO_LARGE
 
-    until(is_refused)
+    wait_until(is_refused)
     assert refused(broker, topic, 500) is None
     other = make_topic()
     alter(admin, ResourceType.BROKER, "0", "message.max.bytes", "2000")
-    until(lambda: refused(broker, other, 5000) is not None)
+    wait_until(lambda: refused(broker, other, 5000) is not None)
     alter(admin, ResourceType.TOPIC, topic, "max.message.bytes", "10000")
-    until(lambda: refused(broker, topic, 5000) is None)
+    wait_until(lambda: refused(broker, topic, 5000) is None)
     alter(admin, ResourceType.BROKER, "0", "message.max.bytes", "1048588")
-    until(lambda: refused(broker, other, 5000) is None)
+    wait_until(lambda: refused(broker, other, 5000) is None)
 
 
 # -- restart and deletion
@@ -336,11 +335,11 @@ def test_all_is_there_after_a_restart(broker: BrokerProcess, admin: AdminClient,
     assert broker.stop() == 0
     broker.start()
 
-    until(lambda: describe(admin, topic) == before)
+    wait_until(lambda: describe(admin, topic) == before)
     reader = consumer(broker, group)
     (committed,) = reader.committed([TopicPartition(topic, 0)], 10)
     assert committed.offset == 500
-    assert reader.get_watermark_offsets(TopicPartition(topic, 0), 10) == (10, 1000)
+    assert reader.get_watermark_offsets(TopicPartition(topic, 0), HANG_SECONDS) == (10, 1000)
     reader.close()
     assert values(read(broker, topic, 990)) == written[10:]
     assert write(writer, topic, [b"after"]) == [1000]
@@ -359,8 +358,8 @@ def test_a_deleted_topic_goes_with_its_files(broker: BrokerProcess, admin: Admin
     produce(broker, topic, [b"a"])
     assert (broker.data / f"{topic}-0").is_dir()
     done(admin.delete_topics([topic]))
-    until(lambda: topic not in admin.list_topics(timeout=10).topics)
-    until(lambda: not (broker.data / f"{topic}-0").exists())
+    wait_until(lambda: topic not in admin.list_topics(timeout=HANG_SECONDS).topics)
+    wait_until(lambda: not (broker.data / f"{topic}-0").exists())
     with pytest.raises(KafkaException) as refusal:
         done(admin.delete_topics([topic]))
     assert refusal.value.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART

@@ -13,7 +13,7 @@ import pytest
 from tests.installation import PURELIB, bare_environment, copy_of_sources, pip, variables
 from tests.test_like_kafka_python import MODULES
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.integration
 
 PROGRAM = """
 import kafkapy

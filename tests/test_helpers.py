@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from kafkapy import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
-from kafkapy.admin import NewTopic
+from kafkapy.admin import ConfigResource, NewTopic
 from kafkapy.aio import KafkaConsumer as AioConsumer
 from kafkapy.errors import MessageSizeTooLargeError, NoBrokersAvailable, UnknownTopicOrPartitionError
 from kafkapy.helpers import DeadLetterTopic, copy_topic, read_in_parallel, tail, wait_for_broker
 from tests.broker_process import BrokerProcess
+from tests.waiting import HANG_SECONDS
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(scope="module")
@@ -92,9 +93,12 @@ def test_a_dead_letter_that_cannot_be_delivered_leaves_the_consumer_at_the_recor
         DeadLetterTopic("dead", bootstrap_servers=servers, max_request_size=100) as policy,
         KafkaProducer(bootstrap_servers=servers) as producer,
     ):
-        offset = producer.send("bad", bytes(1_000), partition=1).get(10).offset
+        offset = producer.send("bad", bytes(1_000), partition=1).get(HANG_SECONDS).offset
         with KafkaConsumer(
-            bootstrap_servers=servers, value_deserializer=int, deserialization_policy=policy, consumer_timeout_ms=20_000
+            bootstrap_servers=servers,
+            value_deserializer=int,
+            deserialization_policy=policy,
+            consumer_timeout_ms=HANG_SECONDS * 1000,
         ) as consumer:
             partition = TopicPartition("bad", 1)
             consumer.assign([partition])
@@ -115,3 +119,26 @@ def test_a_copy_has_all_of_each_record(servers: str) -> None:
     }
     assert len(there["to"]) == 20
     assert there["from"] == there["to"]
+
+
+def test_the_target_of_a_copy_is_made_as_the_source_is(servers: str) -> None:
+    with KafkaAdminClient(bootstrap_servers=servers) as admin:
+        admin.create_topics(
+            [NewTopic("three", 3, 1, topic_configs={"cleanup.policy": "compact"})], wait_for_metadata=True
+        )
+        assert copy_topic("three", "three-copy", bootstrap_servers=servers) == 0
+        (made,) = admin.describe_topics(["three-copy"])
+        described = admin.describe_configs([ConfigResource("topic", "three-copy")])["topic"]["three-copy"]
+    assert len(made["partitions"]) == 3
+    assert {name: config["value"] for name, config in described.items()} == {"cleanup.policy": "compact"}
+    with pytest.raises(ValueError, match=r"Topic three has 3 partition\(s\), and from has 2"):
+        copy_topic("from", "three", bootstrap_servers=servers)
+    with KafkaAdminClient(bootstrap_servers=servers) as admin:
+        admin.create_topics([NewTopic("not-compacted", 3, 1)], wait_for_metadata=True)
+    with pytest.raises(ValueError, match=r"cleanup.policy of topic not-compacted is delete, of three compact"):
+        copy_topic("three", "not-compacted", bootstrap_servers=servers)
+    assert copy_topic("three", "not-compacted", same_configs=False, bootstrap_servers=servers) == 0
+    with pytest.raises(ValueError, match="copied to itself"):
+        copy_topic("from", "from", bootstrap_servers=servers)
+    with pytest.raises(UnknownTopicOrPartitionError, match="no topic nowhere"):
+        copy_topic("nowhere", "to", bootstrap_servers=servers)

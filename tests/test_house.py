@@ -41,6 +41,7 @@ def imports(name: str) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
 
 
+@cache
 def graph() -> dict[str, set[str]]:
     return {name: {other for other in imports(name) if other in modules() and other != name} for name in modules()}
 

@@ -17,8 +17,9 @@ from packaging.markers import Marker
 from tests.broker_process import BrokerProcess
 from tests.installation import bare_environment, copy_of_sources, pip, site_packages, variables
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.integration
 
+ZOOKEEPER_PROPERTIES = Path(__file__).parents[1] / "config" / "zookeeper.properties"
 MACHINE_CODE = 7 << 20
 """What a wheel for a platform has besides."""
 
@@ -34,7 +35,7 @@ for start, codec in enumerate((None, "gzip", "snappy", "lz4", "zstd")):
     some = values[start * 300 : start * 300 + 300]
     with KafkaProducer(bootstrap_servers=server, compression_type=codec) as producer:
         producer.send_many("light", some, keys=some)
-with KafkaConsumer("light", bootstrap_servers=server, auto_offset_reset="earliest", consumer_timeout_ms=20000) as consumer:
+with KafkaConsumer("light", bootstrap_servers=server, auto_offset_reset="earliest", consumer_timeout_ms=300000) as consumer:
     records = [record for record, _ in zip(consumer, range(1500))]
 print(sorted(record.value for record in records) == sorted(values) and all(r.key == r.value for r in records))
 """
@@ -119,7 +120,15 @@ def test_the_tools_that_are_clients_work_with_it(site: Path, broker: BrokerProce
         ("from kafkapy.spark import KafkaDataSource", "spark"),
         ("from kafkapy.consumer.to_arrow import to_arrow; to_arrow({}, 'topic')", "arrow"),
         ("from kafkapy.producer.arrow_send import sends_of_arrow; sends_of_arrow(None, None, None, None)", "arrow"),
-        ("from kafkapy.tools.zookeeper_shell import main; raise SystemExit(main(['localhost']))", "zookeeper"),
+        (
+            f"from kafkapy.tools.zookeeper_server_start import main; raise SystemExit(main(['{ZOOKEEPER_PROPERTIES}']))",
+            "broker",
+        ),
+        (
+            "from kafkapy.tools.zookeeper_server_start import main; "
+            f"raise SystemExit(main(['--apache', '{ZOOKEEPER_PROPERTIES}']))",
+            "zookeeper",
+        ),
     ],
 )
 def test_a_missing_extra_is_named(site: Path, program: str, extra: str) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.tools.server_arguments import ServerArguments, configs_of
+from tests.waiting import HANG_SECONDS
 
 ROOT = Path(__file__).parents[1]
 CONFIG = ROOT / "config"
@@ -33,14 +34,14 @@ def test_systemd_takes_the_unit(name: str, tmp_path: Path) -> None:
     text = (CONFIG / name).read_text()
     (tmp_path / name).write_text(text.replace("/opt/kafkapy", str(ROOT)))
     verified = subprocess.run(
-        ["systemd-analyze", "verify", "--man=no", tmp_path / name], capture_output=True, text=True, timeout=60
+        ["systemd-analyze", "verify", "--man=no", tmp_path / name], capture_output=True, text=True, timeout=HANG_SECONDS
     )
     assert (verified.returncode, verified.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("name", UNITS)
 def test_a_units_command_is_one_of_ours(name: str) -> None:
-    script, _ = unit(name)["Service"]["ExecStart"].split()
+    script, *_ = unit(name)["Service"]["ExecStart"].split()
     assert (ROOT / Path(script).relative_to("/opt/kafkapy")).is_file()
 
 

@@ -1,8 +1,11 @@
-"""A wheel for this platform brings the hot modules as machine code, a pure one does not; neither needs a compiler to run."""
+"""A wheel for this platform brings the hot modules as machine code, a pure one does not; neither needs a compiler to run. Both
+bring the samples of configurations and the documents."""
 
 from __future__ import annotations
 
+import email
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -13,7 +16,8 @@ import pytest
 
 from kafkapy.compiled import CODECS, HOT_MODULES
 from kafkapy.tools.compile import what_is_missing
-from tests.installation import PURELIB, bare_environment, copy_of_sources, site_packages
+from kafkapy.tools.files import FILES
+from tests.installation import PURELIB, ROOT, bare_environment, copy_of_sources, site_packages
 
 PROGRAM = f"""
 import sys
@@ -28,8 +32,7 @@ for name in {HOT_MODULES!r}:
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.timeout(1200),
-    pytest.mark.skipif(bool(what_is_missing()), reason="can't compile here"),
+    pytest.mark.timeout(3600),
 ]
 
 
@@ -72,6 +75,7 @@ def _run(python: Path, **environment: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.skipif(bool(what_is_missing()), reason="can't compile here")
 def test_a_wheel_for_this_platform_has_machine_code(sources: Path, tmp_path: Path) -> None:
     wheel = _wheel(sources, tmp_path / "wheels", KAFKAPY_COMPILED="1")
     assert not wheel.name.endswith("-none-any.whl")
@@ -90,7 +94,35 @@ def test_a_wheel_for_this_platform_has_machine_code(sources: Path, tmp_path: Pat
     assert all(file.startswith(str(site)) and file.endswith(".py") for file in files)
 
 
-def test_a_pure_wheel_has_none(sources: Path, tmp_path: Path) -> None:
-    wheel = _wheel(sources, tmp_path, KAFKAPY_COMPILED="0")
-    assert wheel.name.endswith("-py3-none-any.whl")
-    assert not _extensions(wheel)
+@pytest.fixture(scope="module")
+def pure(sources: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _wheel(sources, tmp_path_factory.mktemp("pure"), KAFKAPY_COMPILED="0")
+
+
+def test_a_pure_wheel_has_no_machine_code(pure: Path) -> None:
+    assert pure.name.endswith("-py3-none-any.whl")
+    assert not _extensions(pure)
+
+
+def test_samples_and_documents_come_with_it(pure: Path, tmp_path: Path) -> None:
+    ZipFile(pure).extractall(tmp_path / "installed")
+    command = [sys.executable, "-m", "kafkapy.tools.files", str(tmp_path / "mine")]
+    subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path / "installed")}, check=True)
+    for folder in FILES:
+        written = {path.name: path.read_bytes() for path in (tmp_path / "mine" / folder).iterdir()}
+        assert written == {path.name: path.read_bytes() for path in (ROOT / folder).iterdir()}
+
+
+def test_what_an_index_shows_of_it(pure: Path) -> None:
+    """Whatever is linked can be reached from outside of the repository."""
+    with ZipFile(pure) as file:
+        (name,) = (name for name in file.namelist() if name.endswith(".dist-info/METADATA"))
+        metadata = email.message_from_bytes(file.read(name))
+    for field in ("Author", "Keywords", "License", "Project-URL"):
+        assert metadata[field] or metadata[f"{field}-Expression"]
+    assert {f"Programming Language :: Python :: 3.{minor}" for minor in (11, 12, 13, 14)} <= set(
+        metadata.get_all("Classifier", [])
+    )
+    description = metadata.get_payload()
+    assert isinstance(description, str) and "`docs/clients.md`" in description
+    assert re.findall(r"\]\((?!https?:|#)[^)]*\)", description) == []

@@ -10,6 +10,7 @@ from kafkapy.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRe
 from kafkapy.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorResponse
 from tests.producing_broker import ProducingBroker
+from tests.waiting import HANG_SECONDS
 
 
 class TransactionalBroker(ProducingBroker):
@@ -28,7 +29,7 @@ class TransactionalBroker(ProducingBroker):
         }
 
     def end(self, request: EndTxnRequest) -> EndTxnResponse:
-        assert self.may_end.wait(20)
+        assert self.may_end.wait(HANG_SECONDS)
         if request.committed and self.refusal is not Errors.NONE:
             return EndTxnResponse(error_code=self.refusal.code)
         self.ended.append(request.committed)

@@ -1,4 +1,4 @@
-"""ZooKeepers for tests, started as bin/zookeeper-server-start.sh starts them: the real one, and the embedded one."""
+"""ZooKeepers for tests, started as bin/zookeeper-server-start.sh starts them: Apache's (--apache), and the embedded one."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from kafkapy.common.free_ports import free_ports
 from kafkapy.tools.java import zookeeper_command
+from tests.waiting import HANG_SECONDS
 
 
 class ZooKeeperServer:
@@ -41,7 +42,7 @@ class ZooKeeperServer:
         self.wait_until_serving()
 
     def wait_until_serving(self) -> None:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + HANG_SECONDS
         while not self._is_serving():
             ended = self.process is not None and self.process.poll() is not None
             if ended or time.monotonic() > deadline:
@@ -50,9 +51,9 @@ class ZooKeeperServer:
 
     def _is_serving(self) -> bool:
         try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as connection:
-                connection.sendall(b"ruok")
-                return connection.recv(4) == b"imok"
+            with socket.create_connection(("127.0.0.1", self.port), timeout=HANG_SECONDS) as connection:
+                connection.sendall(b"srvr")  # the real one says `imok` a moment before it takes sessions
+                return b"Mode:" in connection.makefile("rb").read()
         except OSError:
             return False
 
@@ -68,7 +69,7 @@ class EmbeddedZooKeeperServer(ZooKeeperServer):
     """The embedded one in a process of its own: it needs no Java, and is there at once."""
 
     def command(self, properties: str) -> list[str]:
-        return [sys.executable, "-m", "kafkapy.tools.zookeeper_server_start", "--embedded", properties]
+        return [sys.executable, "-m", "kafkapy.tools.zookeeper_server_start", properties]
 
 
 def server_for_tests(directory: Path) -> ZooKeeperServer:

@@ -57,14 +57,14 @@ class Servers:
             "maxClientCnxns=0\nadmin.enableServer=false\n"
         )
         step(f"Starting ZooKeeper on port {self.zookeeper_port}")
-        self._start("ZooKeeper", "zookeeper_server_start", zookeeper, self.zookeeper_port)
+        self._start("ZooKeeper", "zookeeper_server_start", zookeeper, self.zookeeper_port, "--apache")
 
-    def _start(self, name: str, module: str, config: Path, port: int) -> None:
+    def _start(self, name: str, module: str, config: Path, port: int, *options: str) -> None:
         log = self.directory / f"{module}.out"
         environment = dict(os.environ, LOG_DIR=str(self.directory / "logs"))
         with open(log, "ab") as out:
             process = subprocess.Popen(
-                [sys.executable, "-m", f"kafkapy.tools.{module}", str(config)],
+                [sys.executable, "-m", f"kafkapy.tools.{module}", *options, str(config)],
                 stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, env=environment,
             )  # fmt: skip
         self.processes.append((name, process))

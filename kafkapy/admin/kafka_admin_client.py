@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from types import TracebackType
 from typing import Any, Self, Unpack
 
-from kafkapy.admin.kafka_python import KafkaPythonCore
+from kafkapy.admin.kafka_python.core import KafkaPythonCore
 from kafkapy.admin.methods import BlockingMethods
 from kafkapy.clients import software
 from kafkapy.clients.client_options import ClientOptions
@@ -45,14 +44,14 @@ class KafkaAdminClient(BlockingMethods):
             self._client: NetworkClient = self._driver.call(NetworkClient, self._driver, config)
             self._core = KafkaPythonCore(self._client)
             if config.pinned_versions is None:
-                self._driver.call(self._client.bootstrap)
+                self._driver.call(self._client.start)
                 self.config["api_version"] = self._driver.call(self._client.broker_release)
         except BaseException:
             self.close()
             raise
 
     def _run(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        return self._driver.call(functools.partial(getattr(self._core, name), *args, **kwargs))
+        return self._driver.call(self._core.operation(name, args, kwargs))
 
     def close(self) -> None:
         """Close the connections. Harmless if they are closed."""

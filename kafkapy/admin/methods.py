@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafkapy.admin.kafka_python import KafkaPythonCore
+from kafkapy.admin.kafka_python.core import KafkaPythonCore
 from kafkapy.clients.facade import delegates_to
 
 
@@ -19,5 +19,13 @@ class BlockingMethods:
         def __getattr__(self, name: str) -> Any: ...
 
 
-AwaitableMethods = BlockingMethods
+@delegates_to(KafkaPythonCore, coroutines=True)
+class AwaitableMethods:
+    """The methods of `kafkapy.aio.KafkaAdminClient`."""
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+
 DeferredMethods = BlockingMethods

@@ -23,6 +23,7 @@ from kafkapy.errors import (
     ClientError,
     KafkaConnectionError,
     KafkaTimeoutError,
+    NoResponseError,
     NotControllerError,
     UnknownTopicOrPartitionError,
     as_client_error,
@@ -180,6 +181,9 @@ class Router:
             except KafkaTimeoutError:
                 pass  # it says nothing at all
         sentence = f"None of the bootstrap servers could be reached: {','.join(map(str, config.bootstrap))}"
+        hopeless = self.client.why_hopeless()
+        if hopeless:
+            raise BootstrapError(f"{sentence}: {hopeless}")
         if time.monotonic_ms() >= self._give_up_ms:
             self._give_up_ms = None
             raise BootstrapError(f"{sentence}. Gave up after {config.bootstrap_timeout_ms:g} ms")
@@ -434,9 +438,9 @@ def metadata_request(
 
 def _unanswered(result: object) -> bool:
     """Was the request lost, and may it be sent again?"""
-    if not isinstance(result, ClientError) or isinstance(result, BrokerResponseError):
-        return False
-    return result.retriable
+    if isinstance(result, NoResponseError):
+        return True
+    return isinstance(result, ClientError) and not isinstance(result, BrokerResponseError) and result.retriable
 
 
 def _failure_or_none(result: object) -> KafkaError | None:

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from kafkapy.admin.router import Router
+from kafkapy.clients.list_arguments import check_lists
 from kafkapy.clients.network_client import NetworkClient
 
 _AREAS = {
@@ -56,4 +57,6 @@ class TypedMethods:
             module = import_module(f"kafkapy.admin.{area}")
             made: type[Router] = next(c for n, c in vars(module).items() if n.endswith("Operations"))
             operations = self._areas[area] = made(self._client, self.default_api_timeout_ms)
-        return self._run(partial(getattr(operations, name), *args, **kwargs))
+        operation = getattr(operations, name)
+        check_lists(operation, args, kwargs)
+        return self._run(partial(operation, *args, **kwargs))

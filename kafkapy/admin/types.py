@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from enum import IntEnum, StrEnum
 from typing import Any, NamedTuple
 
+from kafkapy.clients.list_arguments import check_list
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.transaction_states import TransactionState as TransactionState
 from kafkapy.common.wire_enums import ConfigResourceType, ConfigSourceType, EnumHelper
@@ -26,6 +27,8 @@ class ConfigResource:
     ) -> None:
         if not isinstance(resource_type, ConfigResourceType):
             resource_type = ConfigResourceType[str(resource_type).upper()]
+        if configs is not None:
+            check_list("configs", configs)
         self.resource_type = resource_type
         self.name = name
         self.configs = configs

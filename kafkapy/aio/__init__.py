@@ -10,6 +10,11 @@ from typing import TYPE_CHECKING
 from kafkapy.common.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from kafkapy.aio import abc as abc
+    from kafkapy.aio import admin as admin
+    from kafkapy.aio import errors as errors
+    from kafkapy.aio import helpers as helpers
+    from kafkapy.aio import structs as structs
     from kafkapy.aio.admin import KafkaAdminClient
     from kafkapy.aio.aiokafka_names import (
         AIOKafkaAdminClient,
@@ -43,6 +48,7 @@ _HOMES = {
     "KafkaConsumer": "consumer",
     "KafkaProducer": "producer",
     **dict.fromkeys(_OF_AIOKAFKA, "aiokafka_names"),
+    **{name: name for name in ("abc", "admin", "errors", "helpers", "structs")},
 }
 
 __all__ = [

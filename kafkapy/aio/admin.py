@@ -9,9 +9,9 @@ from kafkapy.admin import ConfigResourceType as ConfigResourceType
 from kafkapy.admin import NewPartitions as NewPartitions
 from kafkapy.admin import NewTopic as NewTopic
 from kafkapy.admin.kafka_admin_client import ADMIN_DEFAULTS
-from kafkapy.admin.kafka_python import KafkaPythonCore
+from kafkapy.admin.kafka_python.core import KafkaPythonCore
 from kafkapy.admin.methods import AwaitableMethods
-from kafkapy.aio.base import AsyncClient, ask
+from kafkapy.aio.base import AsyncClient, ask, starting
 from kafkapy.aio.records_to_delete import RecordsToDelete as RecordsToDelete
 from kafkapy.clients.client_options import ClientOptions
 from kafkapy.clients.config import ClientConfig
@@ -38,12 +38,9 @@ class KafkaAdminClient(AwaitableMethods, AsyncClient):
         self._started = False
 
     async def start(self) -> None:
-        try:
-            config = self._client.config
-            await ask(self._client.bootstrap(min(config.bootstrap_timeout_ms, config.request_timeout_ms)))
-        except BaseException:
-            self._client.close()
-            raise
+        config = self._client.config
+        with starting():
+            await ask(self._client.start(min(config.bootstrap_timeout_ms, config.request_timeout_ms)))
         self._started = True
 
     async def stop(self) -> None:
@@ -56,7 +53,7 @@ class KafkaAdminClient(AwaitableMethods, AsyncClient):
     async def _run(self, name: str, *args: Any, **kwargs: Any) -> Any:
         if not self._started:
             raise IllegalStateError("KafkaAdminClient is not started: await its start(), or use it in async with")
-        return await ask(getattr(self._core, name)(*args, **kwargs))
+        return await ask(self._core.operation(name, args, kwargs)())
 
 
 AIOKafkaAdminClient = KafkaAdminClient

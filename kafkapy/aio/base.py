@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from kafkapy.clients.asyncio_driver import AsyncioDriver
 from kafkapy.clients.completion import CancelledError, Completion, spawn
+from kafkapy.errors import SaslAuthenticationFailedError, SaslConnectionError
 
 T = TypeVar("T")
 
@@ -62,6 +64,15 @@ def from_awaitable(coroutine: Coroutine[Any, Any, T]) -> Completion[T]:
     _running.add(task)
     task.add_done_callback(finished)
     return completion
+
+
+@contextmanager
+def starting() -> Iterator[None]:
+    """Raises errors of a start so that programs catch them by aiokafka's names, too."""
+    try:
+        yield
+    except SaslAuthenticationFailedError as error:
+        raise SaslConnectionError(*error.args) from None
 
 
 def forgotten(client: object, driver: AsyncioDriver, close: Callable[[], object]) -> None:

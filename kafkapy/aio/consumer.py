@@ -7,19 +7,21 @@ from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapp
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
-from kafkapy.aio.base import forgotten, from_awaitable, until
+from kafkapy.aio.base import forgotten, from_awaitable, starting, until
 from kafkapy.aio.offsets import GivenOffsets, offsets_of
-from kafkapy.aio.options import AIO_CONSUMER_DEFAULTS, AioConsumerOptions, consumer_options
+from kafkapy.aio.options import AIO_CONSUMER_DEFAULTS, AioConsumerSettings, consumer_options
 from kafkapy.clients.asyncio_driver import AsyncioDriver
 from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.facade import shows_options
+from kafkapy.common.patterns import TranslatedPattern
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer import arguments
 from kafkapy.consumer.async_consumer import AsyncConsumer, T
 from kafkapy.consumer.listener import RebalanceListener
 from kafkapy.consumer.records import ConsumerRecord
-from kafkapy.errors import ConsumerStoppedError, IllegalStateError
-from kafkapy.serializer import K_co, V_co
+from kafkapy.errors import ConsumerStoppedError, IllegalStateError, UnknownTopicOrPartitionError
+from kafkapy.protocol.errors import Errors
+from kafkapy.serializer import BytesOrNone, GivenDeserializer, K_co, V_co
 from kafkapy.structs import OffsetAndMetadata, OffsetAndTimestamp, OffsetResetStrategy
 
 if TYPE_CHECKING:
@@ -42,7 +44,39 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
     coroutines; one that was begun is not cancelled, and no record comes before it has ended.
     """
 
-    def __init__(self, *topics: str, **configs: Unpack[AioConsumerOptions[K_co, V_co]]) -> None:
+    @overload
+    def __init__(
+        self: KafkaConsumer[K_co, V_co],
+        *topics: str,
+        key_deserializer: GivenDeserializer[K_co],
+        value_deserializer: GivenDeserializer[V_co],
+        **configs: Unpack[AioConsumerSettings],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: KafkaConsumer[K_co, BytesOrNone],
+        *topics: str,
+        key_deserializer: GivenDeserializer[K_co],
+        **configs: Unpack[AioConsumerSettings],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: KafkaConsumer[BytesOrNone, V_co],
+        *topics: str,
+        value_deserializer: GivenDeserializer[V_co],
+        **configs: Unpack[AioConsumerSettings],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: KafkaConsumer[BytesOrNone, BytesOrNone],
+        *topics: str,
+        **configs: Unpack[AioConsumerSettings],
+    ) -> None: ...
+
+    def __init__(self, *topics: str, **configs: Any) -> None:
         self._driver = AsyncioDriver()
         super().__init__(self._driver, topics, consumer_options(configs))
         self._started = False
@@ -51,10 +85,15 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
 
     async def start(self) -> Self:
         """Connect, and wait for the partitions of topics that are subscribed (at most 5 s for a group); gives this consumer.
-        Raises KafkaTimeoutError if no broker answers within `bootstrap_timeout_ms` or `request_timeout_ms`."""
-        await self._bootstrap()
+        Raises KafkaTimeoutError if no broker answers within `bootstrap_timeout_ms` or `request_timeout_ms`, and
+        UnknownTopicOrPartitionError if one of the topics does not exist by then, as aiokafka."""
+        with starting():
+            await self._bootstrap()
         self._started = True
         await self._joined()
+        for topic in sorted(self._core.subscriptions.subscription):
+            if self._core.client.metadata.topic_error(topic) is Errors.UNKNOWN_TOPIC_OR_PARTITION:
+                raise UnknownTopicOrPartitionError(f"There is no topic {topic}")
         return self
 
     async def stop(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:
@@ -143,7 +182,10 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
     # -- what to read
 
     def subscribe(
-        self, topics: Sequence[str] = (), pattern: str | None = None, listener: RebalanceListener | None = None
+        self,
+        topics: Sequence[str] = (),
+        pattern: str | TranslatedPattern | None = None,
+        listener: RebalanceListener | None = None,
     ) -> None:
         """Read these topics, or all that match; replaces the subscription before.
 
@@ -224,13 +266,17 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
         self, partitions: Collection[TopicPartition], timeout_ms: float | None = None
     ) -> dict[TopicPartition, int]:
         """The first offset of each. Raises KafkaTimeoutError."""
-        return await self._ask(self._core.fetcher.beginning_offsets(list(partitions), self._timeout(timeout_ms)))
+        return await self._ask(
+            self._core.fetcher.beginning_offsets(arguments.partitions(partitions), self._timeout(timeout_ms))
+        )
 
     async def end_offsets(
         self, partitions: Collection[TopicPartition], timeout_ms: float | None = None
     ) -> dict[TopicPartition, int]:
         """The offset after the last one of each, in the consumer's isolation level. Raises KafkaTimeoutError."""
-        return await self._ask(self._core.fetcher.end_offsets(list(partitions), self._timeout(timeout_ms)))
+        return await self._ask(
+            self._core.fetcher.end_offsets(arguments.partitions(partitions), self._timeout(timeout_ms))
+        )
 
     async def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, int], timeout_ms: float | None = None

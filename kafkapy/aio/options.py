@@ -5,29 +5,29 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
-from typing import Any, Generic
+from typing import Any
 
-from kafkapy.consumer.options import ConsumerOptions, default_options
+from kafkapy.consumer.options import ConsumerSettings, default_options
 from kafkapy.errors import KafkaConfigurationError
 from kafkapy.producer.config import DEFAULT_OPTIONS as PRODUCER_DEFAULTS
-from kafkapy.producer.config import ProducerOptions
-from kafkapy.serializer import K_co, K_contra, V_co, V_contra
+from kafkapy.producer.config import ProducerSettings
 
 _log = logging.getLogger("kafkapy.clients")
 
+_FETCH_MAX_WAIT_MS: int = default_options()["fetch_max_wait_ms"]
 _ABSENT = ("client_rack", "max_poll_records", "sasl_mechanism", "api_version")
 """Options whose None means the default."""
 
 
-class AioConsumerOptions(ConsumerOptions[K_co, V_co], Generic[K_co, V_co], total=False):
-    """The keyword arguments of `kafkapy.KafkaConsumer`, and aiokafka's."""
+class AioConsumerSettings(ConsumerSettings, total=False):
+    """The keyword arguments of `kafkapy.KafkaConsumer` but for the deserializers, and aiokafka's."""
 
     loop: asyncio.AbstractEventLoop | None
     rebalance_timeout_ms: int | None
 
 
-class AioProducerOptions(ProducerOptions[K_contra, V_contra], Generic[K_contra, V_contra], total=False):
-    """The keyword arguments of `kafkapy.KafkaProducer`, and aiokafka's."""
+class AioProducerSettings(ProducerSettings, total=False):
+    """The keyword arguments of `kafkapy.KafkaProducer` but for the serializers, and aiokafka's."""
 
     loop: asyncio.AbstractEventLoop | None
     max_batch_size: int
@@ -47,6 +47,9 @@ def consumer_options(given: Mapping[str, Any]) -> dict[str, Any]:
     rebalance_timeout = options.pop("rebalance_timeout_ms", None)
     if rebalance_timeout is not None:
         _log.warning("rebalance_timeout_ms has no effect: members have max_poll_interval_ms to join")
+    patience = options.get("request_timeout_ms")
+    if "fetch_max_wait_ms" not in options and patience is not None and patience <= _FETCH_MAX_WAIT_MS:
+        options["fetch_max_wait_ms"] = patience // 2  # aiokafka's programs may be that impatient
     return options
 
 

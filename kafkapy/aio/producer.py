@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, overload
 
-from kafkapy.aio.base import AsyncClient, ask, forgotten, from_awaitable, happened, until
+from kafkapy.aio.base import AsyncClient, ask, forgotten, from_awaitable, happened, starting, until
 from kafkapy.aio.batch_builder import BatchBuilder
 from kafkapy.aio.deliveries import BatchDelivery, Delivery
 from kafkapy.aio.offsets import GivenOffsets, offsets_of
-from kafkapy.aio.options import AIO_PRODUCER_DEFAULTS, AioProducerOptions, producer_options
+from kafkapy.aio.options import AIO_PRODUCER_DEFAULTS, AioProducerSettings, producer_options
 from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.facade import shows_options
-from kafkapy.errors import BrokerResponseError, IllegalArgumentError, ProducerClosed
+from kafkapy.errors import BrokerResponseError, IllegalArgumentError, KafkaTimeoutError, ProducerClosed
 from kafkapy.producer.arrow_send import sends_of_arrow
 from kafkapy.producer.batch import RECORD_OVERHEAD, ProducerBatch
 from kafkapy.producer.bulk import BulkAppend, BulkSend
@@ -24,7 +24,7 @@ from kafkapy.producer.future import FutureRecordMetadata, RecordMetadata
 from kafkapy.producer.intake import Intake
 from kafkapy.producer.transaction_context import TransactionContext
 from kafkapy.producer.transactions import Transactions
-from kafkapy.serializer import Headers, K_contra, LookUpFirst, V_contra
+from kafkapy.serializer import Bytes, GivenSerializer, Headers, K_contra, LookUpFirst, V_contra
 from kafkapy.structs import ConsumerGroupMetadata
 
 if TYPE_CHECKING:
@@ -45,7 +45,35 @@ class KafkaProducer(AsyncClient, Generic[K_contra, V_contra]):
     methods leaves it usable: what was queued is sent, and a commit or abort that is under way goes on.
     """
 
-    def __init__(self, **configs: Unpack[AioProducerOptions[K_contra, V_contra]]) -> None:
+    @overload
+    def __init__(
+        self: KafkaProducer[K_contra, V_contra],
+        *,
+        key_serializer: GivenSerializer[K_contra],
+        value_serializer: GivenSerializer[V_contra],
+        **configs: Unpack[AioProducerSettings],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: KafkaProducer[K_contra, Bytes],
+        *,
+        key_serializer: GivenSerializer[K_contra],
+        **configs: Unpack[AioProducerSettings],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: KafkaProducer[Bytes, V_contra],
+        *,
+        value_serializer: GivenSerializer[V_contra],
+        **configs: Unpack[AioProducerSettings],
+    ) -> None: ...
+
+    @overload
+    def __init__(self: KafkaProducer[Bytes, Bytes], **configs: Unpack[AioProducerSettings]) -> None: ...
+
+    def __init__(self, **configs: Any) -> None:
         self.config = ProducerConfig.from_options(producer_options(configs))
         super().__init__()
         self._core = ProducerCore(self._driver, self.config)
@@ -58,13 +86,14 @@ class KafkaProducer(AsyncClient, Generic[K_contra, V_contra]):
 
     async def start(self) -> None:
         """Connect, and with a `transactional_id` do what `init_transactions` does, as aiokafka. Raises KafkaTimeoutError after
-        `bootstrap_timeout_ms` or `request_timeout_ms`, and what `init_transactions` raises."""
+        `bootstrap_timeout_ms` or `request_timeout_ms`, and what `init_transactions` raises; it may be called again then."""
         try:
-            await ask(self._core.start(min(self.config.bootstrap_timeout_ms, self.config.request_timeout_ms)))
+            with starting():
+                await ask(self._core.start(min(self.config.bootstrap_timeout_ms, self.config.request_timeout_ms)))
             if self._core.transactions is not None:
                 await ask(self._core.transactions.initialize())
         except BaseException:
-            self._core.network.close()
+            self._core.network.suspend()
             raise
         self._closed = False
         self._short_path = self._intake.short_path
@@ -118,6 +147,8 @@ class KafkaProducer(AsyncClient, Generic[K_contra, V_contra]):
         if view is None:
             try:
                 view = await ask(self._core.wait_on_metadata(topic))
+            except KafkaTimeoutError:
+                raise
             except BrokerResponseError as error:
                 return _awaitable(self._intake.failed(topic, partition, record[0], error))
         while True:

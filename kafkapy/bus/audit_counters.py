@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from kafkapy.common.strict_json import loads
+from kafkapy.common import strict_json
 
 AUDIT_TOPIC = "_bus_audit"
 HOUR_MS = 3_600_000
@@ -48,10 +48,10 @@ class AuditRecord(NamedTuple):
     @classmethod
     def decode(cls, value: bytes) -> AuditRecord:
         """Raises ValueError for what is none. Further fields are passed over."""
-        found: Any = loads(value)
+        found: Any = strict_json.loads(value)
         try:
             return cls(*(kind(found[name]) for name, kind in _FIELDS.items()))
-        except (KeyError, TypeError, OverflowError) as error:
+        except (KeyError, OverflowError, TypeError, ValueError) as error:
             raise ValueError(f"This is no counter of {AUDIT_TOPIC}: {error!r} in {value[:200]!r}") from None
 
 

@@ -10,6 +10,8 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import Any, Generic, TypeVar
 
+from kafkapy.errors import Cancelled
+
 T = TypeVar("T")
 
 _log = logging.getLogger("kafkapy.clients")
@@ -147,19 +149,23 @@ class Task(Completion[T]):
                 if not awaited.done:
                     break
         except StopIteration as stop:
-            self._running = False
-            self.set_result(stop.value)
+            value = stop.value
         except (KeyboardInterrupt, SystemExit) as stop:
             self._running = False
             self.set_exception(stop)
             raise
         except BaseException as failure:
             self._running = False
-            self.set_exception(failure)
+            # What was cancelled is not looked at; the frames of its traceback would keep each other, and all that is in them.
+            self.set_exception(failure.with_traceback(None) if isinstance(failure, CancelledError) else failure)
+            return
         else:
             self._running = False
             self._awaited = awaited
             awaited.add_callback(self._resume)
+            return
+        self._running = False
+        self.set_result(value)  # out here: what fails on account of it has nothing to do with `StopIteration`
 
     def _resume(self, completion: Completion[Any]) -> None:
         if completion is self._awaited:  # else it was cancelled meanwhile
@@ -167,7 +173,7 @@ class Task(Completion[T]):
             self._step(None)
 
     def __del__(self) -> None:
-        if self.done and self._error is not None and not self._looked_at:
+        if self.done and self._error is not None and not self._looked_at and not isinstance(self._error, Cancelled):
             _log.error("A task of a client failed", exc_info=self._error)
 
 
@@ -206,6 +212,14 @@ async def when_done(completion: Completion[Any]) -> None:
         done: Completion[None] = Completion()
         completion.add_callback(lambda _: done.set_result(None))
         await done
+
+
+def first_of(*completions: Completion[Any]) -> Completion[None]:
+    """Done when the first of them is, whatever its outcome."""
+    done: Completion[None] = Completion()
+    for completion in completions:
+        completion.add_callback(lambda _: done.set_result(None))
+    return done
 
 
 async def gather(*awaitables: Awaitable[T]) -> list[T]:

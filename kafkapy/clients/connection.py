@@ -27,7 +27,9 @@ from kafkapy.errors import (
     DisconnectError,
     KafkaConnectionError,
     KafkaTimeoutError,
+    NoResponseError,
     SaslAuthenticationFailedError,
+    WrongProtocolError,
     as_client_error,
 )
 from kafkapy.protocol.api_keys import ApiKey
@@ -35,6 +37,9 @@ from kafkapy.protocol.errors import KafkaError
 
 ANY_VERSION = 32767
 NO_DEADLINE = float("inf")
+
+_FIRST_CORRELATION_ID = int.from_bytes(b"\r\n\r\n", "big")
+"""To an HTTP server these end a request: it says at once that it has not understood, and the client knows whom it talks to."""
 
 _THROTTLING_PRODUCE_VERSION = 6
 """Brokers that know it answer a throttled client at once and expect it to wait (KIP-219); older ones wait themselves."""
@@ -114,7 +119,7 @@ class Connection:
         self._config = config
         self._time = time
         self._metrics = metrics
-        self._pipeline = Pipeline(config.client_id, time)
+        self._pipeline = Pipeline(config.client_id, time, _FIRST_CORRELATION_ID)
         self._in_flight = self._pipeline.in_flight
         self._max_in_flight = config.max_in_flight_requests_per_connection
         self._waiting: deque[Waiting] = deque()
@@ -126,6 +131,11 @@ class Connection:
     def pending(self) -> int:
         """Requests that are not answered, sent or not."""
         return len(self._in_flight) + len(self._waiting)
+
+    @property
+    def is_unanswered(self) -> bool:
+        """Has the peer taken the connection, and not answered the handshake yet?"""
+        return self.state is ConnectionState.CONNECTING and self._conversation is not None
 
     @property
     def can_send(self) -> bool:
@@ -284,6 +294,10 @@ class Connection:
                 request.context.set_result(response)
                 if self.state is _CLOSED or self.failure is not None:
                     return True  # a callback closed it, or the broker refuses the client
+        except WrongProtocolError as error:
+            sentence = f"{self.address} {error.message}"
+            self._give_up(WrongProtocolError(sentence), sentence)
+            return True
         except KafkaError as error:
             self._give_up(error, error.message)
             return True
@@ -329,7 +343,7 @@ class Connection:
             return False
         # Answers come in order: what was asked after it would be late as well. So Kafka's clients hang up.
         sentence = f"{self.address} did not answer {overdue.api_key.title} within {now - overdue.sent_ms} ms"
-        error = KafkaTimeoutError(sentence)
+        error = NoResponseError(sentence)
         self._give_up(error, sentence)
         overdue.context.set_exception(error)
         return True

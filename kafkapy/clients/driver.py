@@ -106,7 +106,9 @@ class Driver(Protocol):
         """From where the user calls the client: soon, or at once if that is no trouble."""
         ...
 
-    def sleep(self, ms: float) -> Completion[None]: ...
+    def sleep(self, ms: float) -> Completion[None]:
+        """Done when the time is over. Cancelling it takes the timer back."""
+        ...
 
     def run_in_thread(self, f: Callable[[], T]) -> Completion[T]:
         """The result of `f`, which may block: it runs in a thread of its own."""
@@ -114,16 +116,19 @@ class Driver(Protocol):
 
 
 async def wait_for(driver: Driver, completion: Completion[T], timeout_ms: float | None) -> T:
-    """The result, if it comes in time (None: whenever it comes). Raises KafkaTimeoutError; the completion goes on."""
+    """The result, if it comes in time (None: whenever it comes). Raises KafkaTimeoutError, and what a sleep of the driver
+    fails with; the completion goes on."""
     if timeout_ms is None or completion.done:
         return await completion
     either: Completion[None] = Completion()
-    timer = driver.call_later(timeout_ms, lambda: either.set_result(None))
-    completion.add_callback(lambda _: either.set_result(None))
+    pause = driver.sleep(timeout_ms)
+    for one in (pause, completion):
+        one.add_callback(lambda _: either.set_result(None))
     try:
         await either
+        if not completion.done:
+            pause.result()  # which raises if the client was closed
+            raise KafkaTimeoutError(f"Timed out after {timeout_ms:g} ms")
     finally:
-        timer.cancel()
-    if not completion.done:
-        raise KafkaTimeoutError(f"Timed out after {timeout_ms:g} ms")
+        pause.cancel()
     return completion.result()

@@ -87,27 +87,32 @@ def operations(core: type, beneath: type = object) -> dict[str, Callable[..., An
     return found
 
 
-def delegates_to(core: type, beneath: type = object) -> Callable[[C], C]:
+def delegates_to(core: type, beneath: type = object, *, coroutines: bool = False) -> Callable[[C], C]:
     """Class decorator: gives a face each of `operations(core, beneath)`, name, signature and documentation alike.
 
-    The face's `_run(name, *args, **kwargs)` starts the core's method and gives what its users get. What the face
-    defines by itself stays.
+    The face's `_run(name, *args, **kwargs)` starts the core's method and gives what its users get; `coroutines`: that is
+    awaited, by methods that are coroutine functions. What the face defines by itself stays.
     """
 
     def decorate(face: C) -> C:
         for name, method in operations(core, beneath).items():
             if name not in vars(face):
-                setattr(face, name, _delegate(name, method))
+                setattr(face, name, _delegate(name, method, coroutines))
         return face
 
     return decorate
 
 
-def _delegate(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-    def delegate(self: Any, *args: Any, **kwargs: Any) -> Any:
+def _delegate(name: str, method: Callable[..., Any], coroutine: bool) -> Any:
+    def given(self: Any, *args: Any, **kwargs: Any) -> Any:
         return self._run(name, *args, **kwargs)
 
+    async def awaited(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return await self._run(name, *args, **kwargs)
+
+    delegate: Any = awaited if coroutine else given
     functools.update_wrapper(delegate, method)
-    delegate.__signature__ = inspect.signature(method)  # type: ignore[attr-defined]
-    del delegate.__wrapped__  # type: ignore[attr-defined]  # it is no coroutine function: `inspect` must not take it for one
-    return delegate
+    delegate.__signature__ = inspect.signature(method)
+    del delegate.__wrapped__  # `inspect` must not take `given` for a coroutine function
+    result: Callable[..., Any] = delegate
+    return result

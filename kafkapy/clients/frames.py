@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
+from kafkapy.clients.foreign_starts import told_by
+from kafkapy.errors import WrongProtocolError
 from kafkapy.protocol.errors import Errors, KafkaError
 
 _FRAME_LENGTH = struct.Struct(">i")
@@ -16,9 +18,13 @@ DEFAULT_MAX_FRAME_BYTES = 1 << 30
 
 
 def frame_length(buffer: bytearray | memoryview, max_frame_bytes: int) -> int:
-    """The length at the start of `buffer`. Raises `KafkaError(UNKNOWN_SERVER_ERROR)` for one that cannot be."""
+    """The length at the start of `buffer`. Raises `KafkaError(UNKNOWN_SERVER_ERROR)` for one that cannot be; a
+    WrongProtocolError if it is the start of something else, which goes on after the peer's address."""
     length: int = _FRAME_LENGTH.unpack_from(buffer)[0]
     if not 0 <= length <= max_frame_bytes:
+        told = told_by(buffer)
+        if told is not None:
+            raise WrongProtocolError(told)
         raise KafkaError(
             Errors.UNKNOWN_SERVER_ERROR,
             f"The peer announced a response of {length} bytes; at most {max_frame_bytes} are accepted. "

@@ -84,7 +84,7 @@ def authenticate(config: ClientConfig, versions: NodeApiVersions) -> Conversatio
         raise error_for(answer.error_code, sentence)
     if answer.error_code:
         raise error_for(answer.error_code)
-    mechanism = config.security.mechanism()
+    mechanism = config.security.authentication(config)
     version = versions.latest_usable(ApiKey.SASL_AUTHENTICATE)
     said: bytes | None = yield Blocking(mechanism.first)
     while said is not None:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from kafkapy.clients.client_metadata import ClientMetadata, MetadataRequestBuilder
 from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.config import ClientConfig
-from kafkapy.clients.driver import Driver
+from kafkapy.clients.driver import Driver, TimerHandle
 from kafkapy.clients.metadata import ClusterMetadata
 from kafkapy.errors import IllegalStateError, as_client_error
 from kafkapy.protocol.errors import KafkaError
@@ -19,10 +19,12 @@ _JITTER = 0.2
 class Client(Protocol):
     """What the updater needs of the client it works for."""
 
-    driver: Driver
     config: ClientConfig
     metadata: ClientMetadata
     closed: bool
+
+    @property
+    def driver(self) -> Driver: ...
 
     def least_loaded_node(self) -> Completion[int]: ...
 
@@ -40,6 +42,7 @@ class MetadataUpdater:
         self._refreshed_ms = -1e12
         self._refresh_at_once = False
         self._pause: Completion[None] | None = None
+        self._aging: TimerHandle | None = None
 
     def wanted(self, at_once: bool) -> None:
         if self._client.closed:
@@ -106,8 +109,9 @@ class MetadataUpdater:
         self._refreshed_ms = self._client.driver.time.monotonic_ms()
         metadata.update(response)
         self._client.drop_bootstrap_connections()
-        version = metadata.version
-        self._client.driver.call_later(self._client.config.metadata_max_age_ms, lambda: self._metadata_aged(version))
+        if self._aging is not None:
+            self._aging.cancel()
+        self._aging = self._client.driver.call_later(self._client.config.metadata_max_age_ms, metadata.request_update)
 
     @property
     def age_ms(self) -> float:
@@ -116,7 +120,7 @@ class MetadataUpdater:
         return max(0.0, self._client.driver.time.monotonic_ms() - asked_ms) if self._client.metadata.version else 0.0
 
     def _refresh_failed(self, wanted: Completion[ClusterMetadata], error: KafkaError) -> None:
-        if error.retriable:
+        if error.retriable and not self._client.closed:
             self._client.metadata.give_back(wanted)
         else:
             wanted.set_exception(error)
@@ -131,10 +135,6 @@ class MetadataUpdater:
         if trouble:
             metadata.request_update()
         return trouble
-
-    def _metadata_aged(self, version: int) -> None:
-        if self._client.metadata.version == version and not self._client.closed:
-            self._client.metadata.request_update()
 
     def close(self) -> None:
         """End a pause; whoever waits for news is failed by the client."""

@@ -10,11 +10,13 @@ from typing import Any, TypeVar
 from kafkapy.clients.api_versions import NodeApiVersions
 from kafkapy.clients.broker_releases import release_of
 from kafkapy.clients.client_apis import api_of
+from kafkapy.clients.client_driver import ClientDriver
 from kafkapy.clients.client_metadata import COORDINATOR_IDS, ClientMetadata
-from kafkapy.clients.completion import CancelledError, Completion, spawn
+from kafkapy.clients.completion import CancelledError, Completion, first_of, spawn
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.connection import ANY_VERSION, ConnectionState
 from kafkapy.clients.driver import Driver, wait_for
+from kafkapy.clients.foreign_listeners import ForeignListeners
 from kafkapy.clients.metadata import Address, ClusterMetadata, Node
 from kafkapy.clients.metadata_updater import MetadataUpdater, exponential
 from kafkapy.clients.network_metrics import NetworkMetrics
@@ -27,6 +29,7 @@ from kafkapy.errors import (
     LeaderNotAvailableError,
     NoBrokersAvailable,
     NodeNotReadyError,
+    NoResponseError,
     UnknownTopicOrPartitionError,
     as_client_error,
     error_for,
@@ -58,12 +61,14 @@ class NetworkClient:
     """
 
     def __init__(self, driver: Driver, config: ClientConfig) -> None:
-        self.driver = driver
+        self.driver = ClientDriver(driver)
+        """For all parts of the client: what they leave to it ends when this is closed."""
         self.config = config
         self._updater = MetadataUpdater(self)
         self.metadata = ClientMetadata(self._updater.wanted, config.allow_auto_create_topics)
         self.metadata.listeners.append(self._forget_moved_nodes)
         self.closed = False
+        self._may_reopen = True
         self.metrics = NetworkMetrics(config.metrics_num_samples, config.metrics_sample_window_ms)
         self._versions_seen: NodeApiVersions | None = None
         self._bootstrap = {
@@ -73,6 +78,7 @@ class NetworkClient:
         self._backoffs: dict[int, _Backoff] = {}
         self._authentication_errors: dict[int, KafkaError] = {}
         self._last_failure = ""
+        self._foreign = ForeignListeners(self.driver, config.bootstrap, config.socket.tls is not None)
         self._check_idle_later()
 
     # --- one broker
@@ -157,6 +163,15 @@ class NetworkClient:
         """Is there a connection to any broker?"""
         return any(connection.state is ConnectionState.READY for connection in self._connections.values())
 
+    def why_hopeless(self) -> str:
+        """What the bootstrap servers are instead of Kafka, if all of them are something else; else nothing."""
+        return "; ".join(self._foreign.sentences.values()) if self._foreign.hopeless.done else ""
+
+    def _silent(self) -> list[str]:
+        """Sentences about those that have taken a connection and say nothing."""
+        silent = {node.address for node in self._connections.values() if node.connection.is_unanswered}
+        return [f"{address} has taken the connection and does not answer" for address in sorted(silent)]
+
     def why_unreachable(self) -> str:
         """What became of the last connection, if no broker is connected; else nothing."""
         return "" if self.bootstrap_connected() else self._last_failure
@@ -200,6 +215,8 @@ class NetworkClient:
         backoff.until_ms = self.driver.time.monotonic_ms() + delay
         if connection.connection.authentication_error is not None:
             self._authentication_errors[node_id] = connection.connection.authentication_error
+        if not was_ready and not self.closed:
+            self._foreign.connection_failed(connection.address, connection.connection.failure, reason)
         if was_ready:
             self.metrics.closed.record(1, self.driver.time.monotonic_ms())
         verb = "ended" if was_ready else "could not be established"
@@ -289,11 +306,9 @@ class NetworkClient:
     def _check_idle_later(self) -> None:
         idle = self.config.connections_max_idle_ms
         if idle is not None and idle >= 0:
-            self._idle_timer = self.driver.call_later(max(1, min(idle, _MAX_IDLE_CHECK_MS)), self._close_idle)
+            self.driver.call_later(max(1, min(idle, _MAX_IDLE_CHECK_MS)), self._close_idle)
 
     def _close_idle(self) -> None:
-        if self.closed:
-            return
         since = self.driver.time.monotonic_ms() - self.config.connections_max_idle_ms
         for node_id, node_connection in list(self._connections.items()):
             connection = node_connection.connection
@@ -307,16 +322,31 @@ class NetworkClient:
 
     # --- with patience
 
-    async def bootstrap(self, timeout_ms: float | None = None) -> None:
-        """Wait for the first metadata. Raises NoBrokersAvailable (a KafkaTimeoutError), or what the brokers refuse the
-        client with."""
-        timeout = self.config.bootstrap_timeout_ms if timeout_ms is None else timeout_ms
+    async def start(self, timeout_ms: float | None = None) -> None:
+        """`bootstrap`; if that fails, or is cancelled, nothing is left running, and `start` may be called again."""
+        self.reopen()
         try:
-            await wait_for(self.driver, self.metadata.request_update(), timeout)
+            await self.bootstrap(timeout_ms)
+        except BaseException:
+            self.suspend()
+            raise
+
+    async def bootstrap(self, timeout_ms: float | None = None) -> None:
+        """Wait for the first metadata. Raises NoBrokersAvailable (a KafkaTimeoutError; at once if all bootstrap servers are
+        something else than Kafka), or what the brokers refuse the client with."""
+        timeout = self.config.bootstrap_timeout_ms if timeout_ms is None else timeout_ms
+        news, foreign = self.metadata.request_update(), self._foreign
+        try:
+            await wait_for(self.driver, first_of(news, foreign.hopeless), timeout)
         except KafkaTimeoutError:
-            servers = ",".join(map(str, self.config.bootstrap))
-            last = f": {self._last_failure}" if self._last_failure else ""
-            raise NoBrokersAvailable(f"Unable to bootstrap from {servers} within {timeout:g} ms{last}") from None
+            pass
+        if news.done:
+            news.result()
+            return
+        servers = ",".join(map(str, self.config.bootstrap))
+        told = "; ".join(foreign.sentences.values()) or self._last_failure or "; ".join(self._silent())
+        within_ms = "" if foreign.hopeless.done else f" within {timeout:g} ms"
+        raise NoBrokersAvailable(f"Unable to bootstrap from {servers}{within_ms}{told and f': {told}'}")
 
     async def retry(self, name: str, attempt: Callable[[], Awaitable[T]], timeout_ms: float | None = None) -> T:
         """The result of `attempt`, repeated while it raises retriable errors; metadata is asked for where that helps.
@@ -338,7 +368,7 @@ class NetworkClient:
             attempts += 1
             if self.driver.time.monotonic_ms() + delay >= deadline:
                 last = self.why_unreachable() or failure
-                raise KafkaTimeoutError(f"{name} timed out after {timeout:g} ms. Its last failure: {last}")
+                raise NoResponseError(f"{name} timed out after {timeout:g} ms. Its last failure: {last}")
             if failure.invalid_metadata or failure.error is Errors.NOT_CONTROLLER:
                 self.metadata.request_update()
             await self.driver.sleep(delay)
@@ -392,12 +422,25 @@ class NetworkClient:
 
     # --- the end
 
+    def reopen(self) -> None:
+        """Go on after `suspend`. Raises IllegalStateError after `close`."""
+        if not self._may_reopen:
+            raise IllegalStateError("The client is closed")
+        if self.closed:
+            self.closed = False
+            self.driver.open()
+            self._check_idle_later()
+
     def close(self) -> None:
-        """Close all connections; what is not answered fails with `Cancelled`."""
+        """`suspend`, for good."""
+        self._may_reopen = False
+        self.suspend()
+
+    def suspend(self) -> None:
+        """Close all connections and take all timers back; what is not answered, and each pause, fails with `Cancelled`."""
         if self.closed:
             return
         self.closed = True
-        self._idle_timer.cancel()
         for connection in list(self._connections.values()):
             connection.close(Cancelled("The client was closed"))
         self._connections.clear()
@@ -405,6 +448,8 @@ class NetworkClient:
         if wanted is not None:
             wanted.set_exception(Cancelled("The client was closed"))
         self._updater.close()
+        self._foreign.close()
+        self.driver.close()
 
 
 async def within(driver: Driver, attempt: Callable[[], Awaitable[T]], timeout_ms: float) -> T:

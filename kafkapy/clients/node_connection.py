@@ -57,6 +57,7 @@ class NodeConnection:
         self._transport: Transport | None = None
         self._backoff: TimerHandle | None = None
         self._timer: TimerHandle | None = None
+        self._work: Completion[bytes] | None = None
         self._due_ms = NO_DEADLINE
         self.established.add_callback(self._ready)
 
@@ -128,11 +129,14 @@ class NodeConnection:
             self._watch()
         if connection.work is not None:
             work, connection.work = connection.work, None
-            self._driver.run_in_thread(work).add_callback(self._worked)
+            self._work = self._driver.run_in_thread(work)
+            self._work.add_callback(self._worked)
 
     def _worked(self, outcome: Completion[bytes]) -> None:
-        self.connection.work_done(outcome)
-        self._settle()
+        self._work = None
+        if self.state is not ConnectionState.CLOSED:
+            self.connection.work_done(outcome)
+            self._settle()
 
     def _watch(self) -> None:
         """One timer for all that has a time: at the earliest there may be."""
@@ -164,5 +168,7 @@ class NodeConnection:
         for timer in (self._timer, self._backoff):
             if timer is not None:
                 timer.cancel()
+        if self._work is not None:
+            self._work.cancel()
         self._transport = self._timer = None
         return fail

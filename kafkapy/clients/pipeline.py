@@ -37,11 +37,11 @@ class Pipeline:
     id means that the stream cannot be trusted any more. A Produce with acks=0 gets no answer and is never in there.
     """
 
-    def __init__(self, client_id: str, time: Time) -> None:
+    def __init__(self, client_id: str, time: Time, first_correlation_id: int = 0) -> None:
         self.in_flight: deque[InFlightRequest] = deque()
         self._client_id = client_id
         self._time = time
-        self._next_correlation_id = 0
+        self._next_correlation_id = first_correlation_id
         self._headers: dict[tuple[Api, int], bytes] = {}
 
     def send(self, message: Any, api_key: Api, version: int, timeout_ms: float, context: Any = None) -> list[Any]:

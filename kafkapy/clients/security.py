@@ -28,11 +28,13 @@ class SecurityOptions(Credentials, Protocol):
 
 
 class Security(NamedTuple):
-    """`tls` None: no TLS. `sasl_mechanism` None: no authentication by SASL."""
+    """`tls` None: no TLS. `sasl_mechanism` None: no authentication by SASL.
+
+    It does not refer to the options it was made of, which refer to it: that would be a cycle.
+    """
 
     tls: ssl.SSLContext | None
     sasl_mechanism: str | None
-    config: SecurityOptions
 
     @classmethod
     def of(cls, config: SecurityOptions) -> Security:
@@ -46,12 +48,12 @@ class Security(NamedTuple):
             check_choice("sasl_mechanism", mechanism)
             assert mechanism is not None
             make_mechanism(mechanism, config)  # says now what is missing
-        return cls(tls, mechanism, config)
+        return cls(tls, mechanism)
 
-    def mechanism(self) -> Mechanism:
-        """One authentication, from its beginning."""
+    def authentication(self, credentials: Credentials) -> Mechanism:
+        """Begin one authentication with these credentials."""
         assert self.sasl_mechanism is not None
-        return make_mechanism(self.sasl_mechanism, self.config)
+        return make_mechanism(self.sasl_mechanism, credentials)
 
 
 def _tls_context(config: SecurityOptions) -> ssl.SSLContext:

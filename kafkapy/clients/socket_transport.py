@@ -26,6 +26,9 @@ READS_PER_TURN = 8
 """System calls on one socket before the loop looks at others."""
 
 PEER_CLOSED = "the peer closed it"
+NOT_TLS = "the peer does not answer in TLS"
+CLOSED_IN_TLS_HANDSHAKE = "the peer closed it in the TLS handshake"
+RESET = os.strerror(errno.ECONNRESET)
 
 _IN_PROGRESS = {0, errno.EINPROGRESS, errno.EWOULDBLOCK}
 _BUFFERS_PER_CALL = 512
@@ -49,9 +52,10 @@ class Loop(Driver, Protocol):
         return SocketTransport(self, host, port, channel, options)
 
     def sleep(self, ms: float) -> Completion[None]:
-        completion: Completion[None] = Completion()
-        self.call_later(ms, lambda: completion.set_result(None))
-        return completion
+        pause: Completion[None] = Completion()
+        timer = self.call_later(ms, lambda: pause.set_result(None))
+        pause.add_callback(lambda _: timer.cancel())
+        return pause
 
     def run_in_thread(self, f: Callable[[], T]) -> Completion[T]:
         """The result of `f`, which may block: it runs in a thread of its own.
@@ -102,16 +106,21 @@ class SocketTransport:
         self._reading = False
         self._open = False
         self._closed = False
+        self._look_up: Completion[list[SocketAddress]] | None = None
         literal = _literal_address(host, port)
         if literal is not None:
             self._addresses.append(literal)
             loop.call_soon(lambda: self._try_next("refused"))
         else:
-            loop.run_in_thread(lambda: _resolve(host, port)).add_callback(self._resolved)
+            self._look_up = loop.run_in_thread(lambda: _resolve(host, port))
+            self._look_up.add_callback(self._resolved)
 
     # --- connecting
 
     def _resolved(self, found: Completion[list[SocketAddress]]) -> None:
+        self._look_up = None
+        if self._closed:
+            return
         try:
             self._addresses.extend(found.result())
         except OSError as error:
@@ -207,7 +216,7 @@ class SocketTransport:
             elif wanted == "write":
                 self._loop.add_writer(sock, self._handshake)
             else:
-                self._fail(f"The TLS handshake failed: {_reason(error)}")
+                self._fail(_tls_failure(error))
         else:
             self._established()
 
@@ -364,6 +373,8 @@ class SocketTransport:
         self._addresses.clear()
         self._queue.clear()
         self.queued_bytes = 0
+        if self._look_up is not None:
+            self._look_up.cancel()  # else its thread, which may hang for long, would keep the connection in memory
         self._drop_attempt()
 
 
@@ -386,6 +397,17 @@ def _resolve(host: str, port: int) -> list[SocketAddress]:
 
 def _reason(error: OSError) -> str:
     return error.strerror or str(error) or type(error).__name__
+
+
+def _tls_failure(error: OSError) -> str:
+    """Why a handshake came to nothing. A plaintext listener hangs up, or answers what is no TLS."""
+    import ssl
+
+    if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError | ConnectionResetError | BrokenPipeError):
+        return CLOSED_IN_TLS_HANDSHAKE
+    if isinstance(error, ssl.SSLError) and error.reason in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNKNOWN_PROTOCOL"):
+        return NOT_TLS
+    return f"The TLS handshake failed: {_reason(error)}"
 
 
 def _tls_wants(error: OSError) -> str:

@@ -93,6 +93,7 @@ class ThreadDriver(SelectorLoop, Loop):
                 waiter.abort()
             with self._turning, self.baton:
                 self.close()
+                self.forget()
 
     def _has_guest(self) -> bool:
         return self._guest is not None

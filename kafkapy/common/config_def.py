@@ -15,7 +15,19 @@ Validator = Callable[[str, Any], None]
 
 
 class ConfigException(ValueError):
-    """A config that cannot be accepted; the text names the key, the value and what is allowed."""
+    """A config that cannot be accepted; the text names the key, the value and what is allowed.
+
+    The text may go to a client, so it is Kafka's where Kafka has one. `advice` says what to do, to the reader of a start-up
+    error: see `with_advice`.
+    """
+
+    def __init__(self, text: str, advice: str = "") -> None:
+        super().__init__(text)
+        self.advice = advice
+
+    @property
+    def with_advice(self) -> str:
+        return f"{str(self).removesuffix('.')}. {self.advice}" if self.advice else str(self)
 
     @classmethod
     def invalid(cls, name: str, value: object, reason: str = "") -> ConfigException:

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import math
+import re
 
 _TRIMMED = "".join(map(chr, range(33)))
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 def java_trim(text: str) -> str:
     """`String.trim`: everything up to and including the space goes, at both ends."""
     return text.strip(_TRIMMED)
+
+
+def from_java_chars(text: str) -> str:
+    """Text of Java's characters, which are UTF-16: surrogate pairs become one character, and half a pair a `?`, as it does where
+    Java encodes it."""
+    if _SURROGATE.search(text) is None:
+        return text
+    whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    return _SURROGATE.sub("?", whole)
 
 
 def java_double(value: float) -> str:

@@ -1,13 +1,18 @@
-"""Java's `.properties` files, read as `Properties.load` reads them."""
+"""Java's `.properties` files, read as `Properties.load` reads them, and written so that it reads them back."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import struct
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+
+from kafkapy.common.java_text import from_java_chars
 
 _BLANKS = " \t\f"
 _SIMPLE_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_KEY_TO_ESCAPE = re.compile(r"[\\=:#!]|[^!-~]")
+_VALUE_TO_ESCAPE = re.compile(r"\\|^ |[^ -~]")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 
 
@@ -30,13 +35,23 @@ def load(text: str) -> dict[str, str]:
     return properties
 
 
+def dump(properties: Mapping[str, object]) -> str:
+    """The text of a file, in ASCII, that `load` and Java read back."""
+    return "".join(
+        f"{_KEY_TO_ESCAPE.sub(_escaped, name)}={_VALUE_TO_ESCAPE.sub(_escaped, str(value))}\n"
+        for name, value in properties.items()
+    )
+
+
 def _logical_lines(text: str) -> Iterator[str]:
-    """Lines without leading blanks and comments, continued ones joined."""
+    """Lines without leading blanks and comments, continued ones joined. Until there is something to continue, the next line
+    may be a comment."""
     continued = ""
     continues = False
     for natural_line in re.split(r"\r\n|\r|\n", text):
         line = natural_line.lstrip(_BLANKS)
-        if not continues and (not line or line[0] in "#!"):
+        if not continued and (not line or line[0] in "#!"):
+            continues = False
             continue
         backslashes = len(line) - len(line.rstrip("\\"))
         continues = backslashes % 2 == 1
@@ -44,7 +59,7 @@ def _logical_lines(text: str) -> Iterator[str]:
         if not continues:
             yield continued
             continued = ""
-    if continued:
+    if continues:  # the file ends with a backslash
         yield continued
 
 
@@ -68,4 +83,10 @@ def _unescape(text: str) -> str:
             raise ValueError("Malformed \\uxxxx encoding.")
         return _SIMPLE_ESCAPES.get(match[2], match[2])
 
-    return _ESCAPE.sub(character, text) if "\\" in text else text
+    return from_java_chars(_ESCAPE.sub(character, text)) if "\\" in text else text
+
+
+def _escaped(match: re.Match[str]) -> str:
+    if match[0] in "\\=:#! ":
+        return "\\" + match[0]
+    return "".join(f"\\u{unit:04x}" for (unit,) in struct.iter_unpack(">H", match[0].encode("utf-16-be")))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+from kafkapy.clients.list_arguments import check_list
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.listener import AsyncConsumerRebalanceListener, ConsumerRebalanceListener
 from kafkapy.structs import OffsetAndMetadata
@@ -33,6 +34,7 @@ def partition(value: Any) -> TopicPartition:
 
 
 def partitions(values: Iterable[Any]) -> list[TopicPartition]:
+    check_list("partitions", values)
     found = list(values)
     if not all(isinstance(value, TopicPartition) for value in found):
         raise TypeError("partitions must be TopicPartition namedtuples")
@@ -47,6 +49,8 @@ def offsets(values: Mapping[Any, Any] | None) -> None:
 
 
 def timestamps(values: Mapping[TopicPartition, Any]) -> dict[TopicPartition, int]:
+    if not isinstance(values, Mapping):
+        raise TypeError(f"timestamps is a dict of TopicPartition -> time, not {values!r}")
     for key, value in values.items():
         if value < 0:
             raise ValueError(f"The target time for partition {key} is {value}. The target time cannot be negative.")

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _JOIN_PATIENCE_MS = 5_000
-_BEING_MADE = Errors.LEADER_NOT_AVAILABLE
-"""What brokers say of a topic that they are about to create."""
+_BEING_MADE = (Errors.LEADER_NOT_AVAILABLE, Errors.UNKNOWN_TOPIC_OR_PARTITION)
+"""What brokers say of a topic that they are about to create; the second also of one that they aren't."""
 
 
 class AsyncConsumer(ConsumerFace, Generic[K_co, V_co]):
@@ -93,7 +93,7 @@ class AsyncConsumer(ConsumerFace, Generic[K_co, V_co]):
     async def _bootstrap(self) -> None:
         config = self._core.config
         await self._ending_with_caller(
-            self._core.client.bootstrap(min(config.bootstrap_timeout_ms, config.request_timeout_ms))
+            self._core.client.start(min(config.bootstrap_timeout_ms, config.request_timeout_ms))
         )
 
     async def _joined(self) -> None:
@@ -103,7 +103,7 @@ class AsyncConsumer(ConsumerFace, Generic[K_co, V_co]):
         coordinator, metadata = core.coordinator, core.client.metadata
         deadline = self._now() + core.config.request_timeout_ms
         wanted = core.subscriptions.subscription
-        while self._now() < deadline and any(metadata.topic_error(t) is _BEING_MADE for t in wanted):
+        while self._now() < deadline and any(metadata.topic_error(t) in _BEING_MADE for t in wanted):
             await self._until(core.driver.sleep(core.config.retry_backoff_ms))
             await self._until(metadata.request_update())
         if core.subscriptions.auto_assigned:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from kafkapy.common.patterns import TranslatedPattern
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer import arguments
 from kafkapy.consumer.core import ConsumerCore
@@ -27,9 +28,15 @@ class ConsumerFace:
     # -- what to read
 
     def subscribe(
-        self, topics: Sequence[str] = (), pattern: str | None = None, listener: RebalanceListener | None = None
+        self,
+        topics: Sequence[str] = (),
+        pattern: str | TranslatedPattern | None = None,
+        listener: RebalanceListener | None = None,
     ) -> None:
         """Read these topics, or all that match; replaces the subscription before.
+
+        A pattern must match from a topic's beginning on. It is one of Python's `re`; what that refuses may be one of Java
+        (`\\p{Alpha}`, `[a-z&&[^b]]`, `(?<name>…)`).
 
         Raises IllegalStateError (partitions were assigned by hand; topics and a pattern), ValueError, TypeError.
         """

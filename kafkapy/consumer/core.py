@@ -16,6 +16,7 @@ from kafkapy.clients.driver import Driver, wait_for
 from kafkapy.clients.metadata import ClusterMetadata
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.common.extras import need
+from kafkapy.common.patterns import TranslatedPattern
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.config import ConsumerConfig
 from kafkapy.consumer.fetch.fetcher import Fetcher
@@ -51,9 +52,9 @@ class ConsumerCore:
     """
 
     def __init__(self, driver: Driver, config: ConsumerConfig) -> None:
-        self.driver = driver
         self.config = config
         self.client = NetworkClient(driver, config)
+        self.driver = self.client.driver
         self.subscriptions = SubscriptionState(config.reset_strategy)
         self.fetcher = Fetcher(self.client, self.subscriptions, config)
         self.fetcher.notify = self.wake
@@ -143,16 +144,19 @@ class ConsumerCore:
         else:
             self._assign_all()
         if not self.calls:  # a listener that hears of its partitions may seek
-            self._initialize_positions()
+            self._initialize_positions(self.subscriptions.initializing_partitions())
         self.fetcher.reset_offsets_if_needed()
 
-    def _raise_error(self) -> None:
-        """What went wrong in the background, unless it has been put right since."""
+    def _raise_error(self, only: Collection[TopicPartition] | None = None) -> None:
+        """What went wrong in the background, unless it has been put right since. `only`: with these partitions, if it is about
+        positions."""
         error, self._error = self._error, None
-        missing = self.subscriptions.initializing_partitions()
-        if error is None or (isinstance(error, NoOffsetForPartitionError) and missing.isdisjoint(error.args[0])):
-            return
-        raise error
+        if isinstance(error, NoOffsetForPartitionError):
+            missing = self.subscriptions.initializing_partitions().intersection(error.args[0])
+            if missing and (only is None or not missing.isdisjoint(only)):
+                raise NoOffsetForPartitionError(missing)
+        elif error is not None:
+            raise error
 
     def collect(self, only: Collection[TopicPartition] = ()) -> bool:
         """True if records are pending; `only` of these partitions, if there are any in it."""
@@ -256,7 +260,7 @@ class ConsumerCore:
 
     # -- what to read
 
-    def subscribe(self, topics: Sequence[str], pattern: str | None, listener: Any) -> None:
+    def subscribe(self, topics: Sequence[str], pattern: str | TranslatedPattern | None, listener: Any) -> None:
         before = self.subscriptions.subscription
         self.subscriptions.subscribe(topics, pattern, listener)
         if pattern is not None:
@@ -346,9 +350,10 @@ class ConsumerCore:
         state = self.subscriptions.state(partition)
         deadline = None if timeout_ms is None else self.driver.time.monotonic_ms() + timeout_ms
         while state.position is None or state.fetch_state is FetchState.AWAIT_VALIDATION:
-            self._initialize_positions()
+            # Of this partition alone: a listener that waits for it may be about to seek in the others.
+            self._initialize_positions(self.subscriptions.initializing_partitions() & {partition})
             self.fetcher.reset_offsets_if_needed()
-            self._raise_error()
+            self._raise_error({partition})
             pause = self.config.retry_backoff_ms
             remaining = pause if deadline is None else min(pause, deadline - self.driver.time.monotonic_ms())
             if state.position is None and remaining <= 0:
@@ -375,13 +380,12 @@ class ConsumerCore:
         """The same as offsets to commit."""
         return {p: OffsetAndMetadata(at.offset, "", at.offset_epoch) for p, at in self.positions().items()}
 
-    def _initialize_positions(self) -> None:
+    def _initialize_positions(self, missing: set[TopicPartition]) -> None:
         """From committed offsets, else by the reset policy. Raises NoOffsetForPartitionError without either."""
-        missing = self.subscriptions.initializing_partitions()
         if not missing:
             return
         if self.coordinator is None:
-            self.subscriptions.reset_initializing_positions()
+            self.subscriptions.reset_initializing_positions(missing)
         elif self._initializing is None:
             task = self._initializing = spawn(self._fetch_committed(missing))
             task.add_callback(self._initialized)
@@ -401,8 +405,7 @@ class ConsumerCore:
                 state.seek(FetchPosition(found.offset, epoch))
             elif self.config.reset_strategy is not OffsetResetStrategy.NONE:
                 state.await_reset(self.config.reset_strategy)
-        if not self.subscriptions.initializing_partitions().isdisjoint(partitions):
-            self.subscriptions.reset_initializing_positions()  # which raises: there is no policy
+        self.subscriptions.reset_initializing_positions(partitions)  # which raises if there are any: there is no policy
 
     def _initialized(self, task: Completion[None]) -> None:
         self._initializing = None

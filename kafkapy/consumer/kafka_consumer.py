@@ -19,10 +19,10 @@ from kafkapy.consumer.consumer_face import ConsumerFace
 from kafkapy.consumer.core import ConsumerCore, UserCall
 from kafkapy.consumer.group.commit_future import CommitFuture
 from kafkapy.consumer.group.commits import CommitCallback, Offsets
-from kafkapy.consumer.options import ConsumerOptions, config_of, default_options
+from kafkapy.consumer.options import ConsumerSettings, config_of, default_options
 from kafkapy.consumer.records import ConsumerRecord
 from kafkapy.errors import Cancelled
-from kafkapy.serializer import K_co, V_co
+from kafkapy.serializer import BytesOrNone, GivenDeserializer, K_co, V_co
 from kafkapy.structs import OffsetAndMetadata, OffsetAndTimestamp
 
 if TYPE_CHECKING:
@@ -53,7 +53,39 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
     DEFAULT_SESSION_TIMEOUT_MS_PRE_KIP_735: ClassVar[int] = 30_000
     """What a broker before 3.0 allows at most; a consumer with the default takes it there."""
 
-    def __init__(self, *topics: str, **configs: Unpack[ConsumerOptions[K_co, V_co]]) -> None:
+    @overload
+    def __init__(
+        self: KafkaConsumer[K_co, V_co],
+        *topics: str,
+        key_deserializer: GivenDeserializer[K_co],
+        value_deserializer: GivenDeserializer[V_co],
+        **configs: Unpack[ConsumerSettings],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: KafkaConsumer[K_co, BytesOrNone],
+        *topics: str,
+        key_deserializer: GivenDeserializer[K_co],
+        **configs: Unpack[ConsumerSettings],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: KafkaConsumer[BytesOrNone, V_co],
+        *topics: str,
+        value_deserializer: GivenDeserializer[V_co],
+        **configs: Unpack[ConsumerSettings],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: KafkaConsumer[BytesOrNone, BytesOrNone],
+        *topics: str,
+        **configs: Unpack[ConsumerSettings],
+    ) -> None: ...
+
+    def __init__(self, *topics: str, **configs: Any) -> None:
         self.config, config = config_of(self.DEFAULT_CONFIG, configs)
         self._driver = ThreadDriver(f"kafkapy-consumer-{config.client_id}")
         self._closed = False
@@ -65,7 +97,7 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
             if topics:
                 self._driver.call(self._core.subscribe, topics, None, None)
             if config.pinned_versions is None:
-                self._driver.call(self._core.client.bootstrap, config.bootstrap_timeout_ms)
+                self._driver.call(self._core.client.start, config.bootstrap_timeout_ms)
                 self.config["api_version"] = self._driver.call(self._core.client.broker_release)
         except BaseException:
             self._closed = True
@@ -202,13 +234,15 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
         self, partitions: Collection[TopicPartition], timeout_ms: float | None = None
     ) -> dict[TopicPartition, int]:
         """The first offset of each. Raises KafkaTimeoutError."""
-        return self._call(self._core.fetcher.beginning_offsets, list(partitions), self._timeout(timeout_ms))  # type: ignore[no-any-return]
+        wanted = arguments.partitions(partitions)
+        return self._call(self._core.fetcher.beginning_offsets, wanted, self._timeout(timeout_ms))  # type: ignore[no-any-return]
 
     def end_offsets(
         self, partitions: Collection[TopicPartition], timeout_ms: float | None = None
     ) -> dict[TopicPartition, int]:
         """The offset after the last one of each, in the consumer's isolation level. Raises KafkaTimeoutError."""
-        return self._call(self._core.fetcher.end_offsets, list(partitions), self._timeout(timeout_ms))  # type: ignore[no-any-return]
+        wanted = arguments.partitions(partitions)
+        return self._call(self._core.fetcher.end_offsets, wanted, self._timeout(timeout_ms))  # type: ignore[no-any-return]
 
     def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, int], timeout_ms: float | None = None

@@ -15,14 +15,12 @@ from kafkapy.structs import IsolationLevel
 from kafkapy.version import __version__
 
 
-class ConsumerOptions(ClientOptions, Generic[K_co, V_co], total=False):
-    """The keyword arguments of consumers. A deserializer may be a function of the bytes."""
+class ConsumerSettings(ClientOptions, total=False):
+    """The keyword arguments of consumers but for the deserializers."""
 
     client_rack: str
     group_id: str | None
     group_instance_id: str | None
-    key_deserializer: Deserializer[K_co] | Callable[[bytes], K_co] | None
-    value_deserializer: Deserializer[V_co] | Callable[[bytes], V_co] | None
     deserialization_policy: Literal["raise", "skip"] | Callable[[RecordDeserializationError], object]
     enable_incremental_fetch_sessions: bool
     fetch_max_wait_ms: int
@@ -44,6 +42,13 @@ class ConsumerOptions(ClientOptions, Generic[K_co, V_co], total=False):
     exclude_internal_topics: bool
     metrics_enabled: bool
     metric_group_prefix: str
+
+
+class ConsumerOptions(ConsumerSettings, Generic[K_co, V_co], total=False):
+    """All keyword arguments of consumers."""
+
+    key_deserializer: Deserializer[K_co] | Callable[[bytes], K_co] | None
+    value_deserializer: Deserializer[V_co] | Callable[[bytes], V_co] | None
 
 
 def default_options() -> dict[str, Any]:

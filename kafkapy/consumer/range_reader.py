@@ -6,6 +6,7 @@ While the records of one response become Arrow columns, the broker already sends
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kafkapy.clients.caller_driver import CallerDriver
@@ -334,10 +335,11 @@ class _RangeReader:
                 isolation_level=int(self.read_committed),
                 topics=[ListOffsetsRequest.ListOffsetsTopic(name=self.partition.topic, partitions=[wanted])],
             )
-            answer = self._driver.run(self.connection.call, request).topics[0].partitions[0]
+            call = partial(self.connection.call, request, min_version=2 if self.read_committed else 0)
+            answer = self._driver.run(call).topics[0].partitions[0]
             if answer.error_code:
                 raise error_for(answer.error_code)
-            bounds.append(answer.offset)
+            bounds.append(answer.old_style_offsets[0] if answer.old_style_offsets else answer.offset)
         return bounds[0], bounds[1]
 
     def _disconnect(self) -> None:

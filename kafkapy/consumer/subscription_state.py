@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from kafkapy.common.leader_and_isr import NO_EPOCH
+from kafkapy.common.patterns import PatternError, TranslatedPattern, python_or_java
 from kafkapy.common.topic_names import INTERNAL_TOPICS, reason_invalid
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.listener import AsyncConsumerRebalanceListener, ConsumerRebalanceListener
@@ -198,7 +199,7 @@ class SubscriptionState:
         self.default_reset = default_reset
         self.type = SubscriptionType.NONE
         self.subscription: frozenset[str] = frozenset()
-        self.pattern: re.Pattern[str] | None = None
+        self.pattern: re.Pattern[str] | TranslatedPattern | None = None
         self.group_subscription: frozenset[str] = frozenset()
         """Topics that any member of the group wants: what the leader watches for changes."""
         self.listener: Any = None
@@ -214,8 +215,12 @@ class SubscriptionState:
     def auto_assigned(self) -> bool:
         return self.type in (SubscriptionType.AUTO_TOPICS, SubscriptionType.AUTO_PATTERN)
 
-    def subscribe(self, topics: Sequence[str] = (), pattern: str | None = None, listener: Any = None) -> bool:
+    def subscribe(
+        self, topics: Sequence[str] = (), pattern: str | TranslatedPattern | None = None, listener: Any = None
+    ) -> bool:
         """Subscribe to topics or to all topics that match; True if the topics changed.
+
+        A pattern is one of Python's `re`, or, if that refuses it, of Java's; it must match from a name's beginning on.
 
         Raises ValueError (neither, a bad topic name, no regular expression), `IllegalStateError` (both, or another
         kind of subscription is active), TypeError (not a list).
@@ -254,7 +259,7 @@ class SubscriptionState:
         self.group_subscription = self.subscription | frozenset(topics)
 
     def matches(self, topic: str) -> bool:
-        return self.pattern is not None and self.pattern.match(topic) is not None
+        return self.pattern is not None and bool(self.pattern.match(topic))
 
     def match(self, topics: Iterable[str], exclude_internal: bool) -> bool:
         """Subscribe to what the pattern matches now; True if that is a change."""
@@ -349,9 +354,9 @@ class SubscriptionState:
             return set()
         return {p for p, state in self.assignment.items() if state.fetch_state is FetchState.INITIALIZING}
 
-    def reset_initializing_positions(self) -> None:
-        """Reset what has no committed offset. Raises `NoOffsetForPartitionError` without a policy."""
-        missing = self.initializing_partitions()
+    def reset_initializing_positions(self, partitions: Collection[TopicPartition]) -> None:
+        """Reset those of `partitions` that have no committed offset. Raises `NoOffsetForPartitionError` without a policy."""
+        missing = self.initializing_partitions().intersection(partitions)
         if missing and self.default_reset is OffsetResetStrategy.NONE:
             raise NoOffsetForPartitionError(missing)
         for partition in missing:
@@ -409,10 +414,12 @@ class SubscriptionState:
         return True
 
 
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compiled(pattern: str | TranslatedPattern) -> re.Pattern[str] | TranslatedPattern:
+    if not isinstance(pattern, str):
+        return pattern
     try:
-        return re.compile(pattern)
-    except re.error as error:
+        return python_or_java(pattern)
+    except PatternError as error:
         raise ValueError(f"The pattern {pattern!r} is no regular expression: {error}") from None
 
 

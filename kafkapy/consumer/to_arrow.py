@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from kafkapy.clients.caller_driver import CallerDriver
 from kafkapy.clients.client_metadata import MetadataRequestBuilder
 from kafkapy.clients.config import ClientConfig
+from kafkapy.clients.list_arguments import check_list
 from kafkapy.clients.metadata import ClusterMetadata
 from kafkapy.common.extras import need
 from kafkapy.common.topic_partition import TopicPartition
@@ -48,6 +49,8 @@ def to_arrow(
 
     from kafkapy.consumer.arrow import record_schema
 
+    if partitions is not None:
+        check_list("partitions", partitions)
     config = as_client_config(config)
     known = _partitions_of(config, topic)
     wanted = known if partitions is None else sorted(set(partitions))

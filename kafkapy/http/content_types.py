@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+
+_QUALITY = re.compile(r"(?:0(?:\.[0-9]*)?|1(?:\.0*)?)")
 
 
 def media_type(header: str) -> str:
@@ -28,10 +31,7 @@ def _quality(part: str) -> float:
     for parameter in part.split(";")[1:]:
         name, _, value = parameter.partition("=")
         if name.strip().lower() == "q":
-            try:
-                return float(value)
-            except ValueError:
-                return 0.0
+            return float(value) if _QUALITY.fullmatch(value := value.strip()) else 0.0
     return 1.0
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import unquote
+
+from kafkapy.common import strict_json
 
 
 class HttpRequest(NamedTuple):
@@ -24,11 +25,8 @@ class HttpRequest(NamedTuple):
         return default if text is None else text.lower() == "true"
 
     def json(self) -> Any:
-        """Raises ValueError. What nests too deep for Python counts as no JSON."""
-        try:
-            return json.loads(self.body)
-        except RecursionError:
-            raise ValueError("nested too deep") from None
+        """Raises JsonError."""
+        return strict_json.loads(self.body)
 
 
 class HttpAnswer(NamedTuple):
@@ -43,7 +41,7 @@ def path_parts(path: str) -> tuple[str, ...]:
 
 
 def json_answer(status: int, content: Any, content_type: str, *headers: tuple[str, str]) -> HttpAnswer:
-    body = json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode()
+    body = strict_json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode()
     return HttpAnswer(status, body, (("content-type", content_type), *headers))
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from kafkapy.clients.software import VERSION_LINE
 from kafkapy.common.config_def import ConfigException
 from kafkapy.common.properties import load_file
 
@@ -40,6 +41,9 @@ def run_server(name: str, arguments: Sequence[str], make: Make) -> int:
     words = list(arguments)
     if words in (["--help"], ["-h"]):
         print(usage)
+        return 0
+    if words == ["--version"]:
+        print(VERSION_LINE)
         return 0
     if words[:1] == ["-daemon"]:
         return _start_daemon(name, words[1:])

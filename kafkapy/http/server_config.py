@@ -6,6 +6,7 @@ not known at all; what cannot be done is refused.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -24,6 +25,8 @@ TAKEN = frozenset(
         *("ssl.client.auth", "ssl.client.authentication"),
     }
 )
+
+_WHOLE = re.compile(r"-?[0-9]{1,19}")
 
 
 class HttpServerConfig(NamedTuple):
@@ -61,8 +64,8 @@ class HttpServerConfig(NamedTuple):
 def whole_number(properties: Mapping[str, str], name: str, default: int, least: int) -> int:
     """Raises ConfigException."""
     text = properties.get(name, str(default)).strip()
-    if not text.isascii() or not text.removeprefix("-").isdigit() or int(text) < least:
-        raise ConfigException.invalid(name, text, f"a number of at least {least} is expected")
+    if _WHOLE.fullmatch(text) is None or not least <= int(text) < 2**63:
+        raise ConfigException.invalid(name, text, f"a number from {least} to {2**63 - 1} is expected")
     return int(text)
 
 

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from twisted.internet.error import CannotListenError
 
+from kafkapy.common.bind_errors import cause_and_remedy
 from kafkapy.common.config_def import ConfigException
 from kafkapy.http.connection import EagerPort
 from kafkapy.http.listeners import HttpListener
@@ -26,7 +27,8 @@ def listen(reactor: Any, config: HttpServerConfig, handle: Handle, content_type:
         except CannotListenError as error:
             for port in ports:
                 port.stopListening()
-            raise ConfigException(f"{listener} cannot be bound: {error.socketError}") from None
+            advice = cause_and_remedy(error.socketError, "'listeners'")
+            raise ConfigException(f"{listener} cannot be bound: {advice}") from None
     return ports
 
 

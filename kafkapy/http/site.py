@@ -28,7 +28,7 @@ class CrossOrigin(NamedTuple):
 
     origins: tuple[str, ...] = ()
     methods: str = "GET,POST,PUT,DELETE,OPTIONS,HEAD"
-    headers: str = "content-type,authorization,accept"
+    headers: str = "content-type,authorization,accept,idempotency-key"
 
     def headers_for(self, origin: str | None) -> tuple[tuple[str, str], ...]:
         if not self.origins or origin is None or ("*" not in self.origins and origin not in self.origins):

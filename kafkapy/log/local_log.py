@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
@@ -57,7 +56,7 @@ class LocalLog:
         self.recovery_point = loaded.recovery_point
         self.scheduler = scheduler
         self.time = time
-        self.lock = threading.RLock()
+        self.lock = loaded.segments.lock
         self.closed = False
         """No file may be touched any more: closed, deleted, or its dir is offline."""
         self.last_flush_ms = time.milliseconds()
@@ -168,18 +167,26 @@ class LocalLog:
         there been room for any records."""
         if segment is None:
             return []
-        position = info.fetch_offset_metadata.relative_position_in_segment + len(info.records)
-        upper_bound = segment.offset_index.fetch_upper_bound_offset(position)
-        if upper_bound is None:
-            higher = self.segments.higher(segment.base_offset)
-            upper_bound = higher.base_offset if higher is not None else self.log_end_offset
+        upper_bound = -1
         aborted: list[tuple[int, int]] = []
         for later in self.segments.from_offset(segment.base_offset):
+            if not later.txn_index.count:
+                continue
+            if upper_bound < 0:
+                upper_bound = self._upper_bound(info, segment)
             found, complete = later.collect_aborted_txns(start_offset, upper_bound)
             aborted += [(txn.producer_id, txn.first_offset) for txn in found]
             if complete:
                 break
         return aborted
+
+    def _upper_bound(self, info: FetchDataInfo, segment: LogSegment) -> int:
+        """An offset above all that were read."""
+        upper_bound = segment.offset_above(info.fetch_offset_metadata.relative_position_in_segment + len(info.records))
+        if upper_bound is not None:
+            return upper_bound
+        higher = self.segments.higher(segment.base_offset)
+        return higher.base_offset if higher is not None else self.log_end_offset
 
     # -- growing, truncating
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 from collections.abc import Callable
 
+from kafkapy.common.limits import MAX_LONG
 from kafkapy.common.scheduler import Scheduler
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.files.checkpoints import (
     LEADER_EPOCH_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
     PARTITION_METADATA_FILE,
     LeaderEpochCheckpointFile,
     MalformedFileError,
@@ -26,6 +29,7 @@ from kafkapy.log.files.log_files import (
     SWAP_FILE_SUFFIX,
     TIME_INDEX_FILE_SUFFIX,
     TXN_INDEX_FILE_SUFFIX,
+    is_segment_file,
     offset_from_file,
     parse_topic_partition_name,
     segment_file,
@@ -41,6 +45,7 @@ from kafkapy.log.producers.producer_state_manager import ProducerStateManager, s
 from kafkapy.log.producers.producer_state_rebuild import rebuild_producer_state
 from kafkapy.log.segments.log_segment import LogSegment
 from kafkapy.log.segments.log_segments import LogSegments
+from kafkapy.protocol.errors import KafkaError
 
 logger = logging.getLogger("kafkapy.log.LogLoader")
 
@@ -85,8 +90,20 @@ def _names_in_or_made(directory: str) -> list[str]:
 
 
 def _file_names(directory: str) -> list[str]:
+    """`ValueError` for what would be a segment's file, had it the right name; `IsADirectoryError` in place of a file."""
+    names = []
     with os.scandir(directory) as entries:
-        return [entry.name for entry in entries if entry.is_file()]
+        for entry in entries:
+            is_segment = is_segment_file(entry.name)
+            if is_segment:
+                offset_from_file(entry.name)
+            if entry.is_file():
+                names.append(entry.name)
+            elif is_segment or entry.name in (LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA_FILE):
+                raise IsADirectoryError(
+                    errno.EISDIR, "A file is expected here, not a directory or a broken link", entry.path
+                )
+    return names
 
 
 class _LogLoader:
@@ -121,6 +138,9 @@ class _LogLoader:
         self.producer_id_expiration_ms = producer_id_expiration_ms
         self.on_segments_left = on_segments_left
         self.segments = LogSegments()
+        self._bases: list[int] = []
+        self._unflushed_from = 0
+        """The base offset of the first segment that a crash may have left damaged; above all after a clean stop."""
         self._snapshots: set[int] = set()
         self._recovered: ProducerStateManager | None = None
         self.epochs = LeaderEpochCache(
@@ -206,6 +226,13 @@ class _LogLoader:
     # -- 2. segments
 
     def _open_segments(self, names: set[str]) -> None:
+        self._bases = [offset_from_file(name) for name in names if name.endswith(LOG_FILE_SUFFIX)]
+        if self.had_clean_shutdown:
+            self._unflushed_from = MAX_LONG
+        else:
+            self._unflushed_from = max(
+                (base for base in self._bases if base <= self.recovery_point_checkpoint), default=0
+            )
         for name in sorted(names):
             if name.endswith(_INDEX_SUFFIXES) and name[: name.index(".")] + LOG_FILE_SUFFIX not in names:
                 logger.warning(
@@ -216,26 +243,32 @@ class _LogLoader:
                 self._open_segment(offset_from_file(name), names)
 
     def _open_segment(self, base_offset: int, names: set[str]) -> None:
-        prefix = f"{base_offset:020d}"
-        has_txn_index = prefix + TXN_INDEX_FILE_SUFFIX in names
+        has_txn_index = f"{base_offset:020d}{TXN_INDEX_FILE_SUFFIX}" in names
         segment = LogSegment.open(self.directory, base_offset, self.config, self.time, has_txn_index)
+        if base_offset < self._unflushed_from:  # else it is recovered anyway
+            self._ensure_indexes(segment, names)
+        self.segments.add(segment)
+
+    def _ensure_indexes(self, segment: LogSegment, names: set[str]) -> None:
+        """Rebuild those that are missing, or can be seen to be wrong without a look at the batches."""
+        prefix = f"{segment.base_offset:020d}"
         try:
             if prefix + INDEX_FILE_SUFFIX not in names:
                 raise FileNotFoundError(f"Could not find offset index file of {segment.log_path}")
-            if has_txn_index:
+            if prefix + TXN_INDEX_FILE_SUFFIX in names:
                 segment.txn_index.sanity_check()
         except (FileNotFoundError, MalformedFileError) as error:
             logger.warning("%s: recovering segment and rebuilding index files...", error)
-            self._recover_segment(segment)
+            self._recover_segment(segment, may_cut=False)
         else:
             if prefix + TIME_INDEX_FILE_SUFFIX not in names:
-                open(segment_file(self.directory, base_offset, TIME_INDEX_FILE_SUFFIX), "wb").close()
-        self.segments.add(segment)
+                open(segment_file(self.directory, segment.base_offset, TIME_INDEX_FILE_SUFFIX), "wb").close()
 
     # -- 3. recovery
 
     def _recover(self) -> tuple[int, int]:
         """(recovery point, log end offset) after the mending."""
+        self._check_flushed()
         if not self.had_clean_shutdown:
             self._recover_unflushed()
         end = self._log_end_unless_below_start()
@@ -257,21 +290,39 @@ class _LogLoader:
                 "Recovering unflushed segment %d. %d/%d recovered for %s.",
                 segment.base_offset, number, len(unflushed), self.topic_partition,
             )  # fmt: skip
-            try:
-                truncated = self._recover_segment(segment, is_last=number == len(unflushed) - 1)
-            except ValueError as error:
-                logger.warning("Found invalid offset during recovery (%s): segment %s is emptied", error, segment)
-                truncated = segment.truncate_to(segment.base_offset)
+            truncated = self._recover_segment(segment, is_last=number == len(unflushed) - 1)
             if truncated > 0:
+                behind = unflushed[number + 1 :]
                 logger.warning(
-                    "Corruption found in segment %d of %s, truncating to offset %d (%d bytes)",
-                    segment.base_offset, self.topic_partition, segment.read_next_offset(), truncated,
+                    "Corruption found in segment %s of %s after an unclean stop: it is cut at offset %d, and what is behind "
+                    "goes, %d bytes and %d later segments. Records of it that were replicated are copied from the leader again; "
+                    "others only a backup has.",
+                    segment.log_path, self.topic_partition, segment.read_next_offset(), truncated, len(behind),
                 )  # fmt: skip
-                self._delete_segments(unflushed[number + 1 :])
+                self._delete_segments(behind)
                 break
         self.on_segments_left(0)
 
-    def _recover_segment(self, segment: LogSegment, is_last: bool = False) -> int:
+    def _check_flushed(self) -> None:
+        """Look at the beginnings of the segments that a crash can't have damaged, and the end of the last one. `KafkaError`."""
+        segments = self.segments.values()
+        for number, segment in enumerate(segments, 1):
+            if segment.base_offset < self._unflushed_from:
+                segment.check_first_batch(MAX_LONG if number == len(segments) else segments[number].base_offset)
+        if segments and self.had_clean_shutdown:
+            self._check_end(segments[-1])
+
+    def _check_end(self, active: LogSegment) -> None:
+        try:
+            active.check_last_batches()
+        except KafkaError as error:
+            raise KafkaError(
+                error.error,
+                f"{error}, though the broker was stopped in order: something else has changed the file. The next start checks "
+                "all of it, and cuts off the end from there on",
+            ) from error
+
+    def _recover_segment(self, segment: LogSegment, is_last: bool = False, may_cut: bool = True) -> int:
         """Check one segment; bytes that were cut off."""
         # Later snapshots are not looked at; one at the segment's end is written over, or goes.
         known = {offset for offset in self._snapshots if offset <= segment.base_offset}
@@ -299,7 +350,8 @@ class _LogLoader:
                 completed_before.append(completed)
             return completed
 
-        truncated = segment.recover(on_batch, producers.last_stable_offset)
+        end_offset = min((base for base in self._bases if base > segment.base_offset), default=MAX_LONG)
+        truncated = segment.recover(on_batch, producers.last_stable_offset, end_offset, may_cut)
         for completed in completed_before:
             producers.complete_txn(completed)
         if not is_last:  # behind the last one nothing is checked that would begin with it
@@ -313,8 +365,20 @@ class _LogLoader:
         if not len(self.segments):
             return None
         end = self.segments.active.read_next_offset()
+        if self.had_clean_shutdown and end < self.recovery_point_checkpoint:
+            logger.error(
+                "The log of %s in %s ends at offset %d, and ended at %d when the broker was stopped in order: files are missing, "
+                "or were cut, or replaced by older ones. Restore them from a backup, or move the directory away while the broker "
+                "is down: the log is then copied from its leader.",
+                self.topic_partition, self.directory, end, self.recovery_point_checkpoint,
+            )  # fmt: skip
         if end >= self.log_start_checkpoint:
             return end
+        if self.had_clean_shutdown and end > self.segments.first.base_offset:
+            raise ValueError(
+                f"It ends at offset {end}, and {LOG_START_OFFSET_CHECKPOINT} beside it says that it begins at "
+                f"{self.log_start_checkpoint}: one of them is of another log, or older. Correct or remove the line there"
+            )
         logger.warning(
             "Deleting all segments of %s because logEndOffset (%d) is smaller than logStartOffset %d. "
             "This could happen if segment files were deleted from the file system.",

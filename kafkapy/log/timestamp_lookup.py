@@ -44,10 +44,11 @@ def fetch_offset_by_timestamp(
         return TimestampAndOffset(NO_TIMESTAMP, UNKNOWN_OFFSET, -1)
     segments = local.segments.values()
     if timestamp == MAX_TIMESTAMP:
-        return _find_max_timestamp(max(segments, key=lambda segment: segment.max_timestamp_so_far))
+        return _find_max_timestamp(max(segments, key=lambda segment: segment.max_timestamp_and_offset[0]))
     for segment in segments:
-        if segment.largest_timestamp >= timestamp:
-            return _find_offset(segment, timestamp, log_start_offset)
+        # Where no record has a timestamp the file's time counts, and none may be found.
+        if segment.largest_timestamp >= timestamp and (found := _find_offset(segment, timestamp, log_start_offset)):
+            return found
     return None
 
 
@@ -69,9 +70,7 @@ def legacy_fetch_offsets_before(
 
 def _find_offset(segment: LogSegment, timestamp: int, starting_offset: int) -> TimestampAndOffset | None:
     """The first record of the segment at or behind `starting_offset` whose timestamp is >= `timestamp`."""
-    _, offset = segment.time_index.lookup(timestamp)
-    _, position = segment.offset_index.lookup(max(offset, starting_offset))
-    for header in segment.headers_from(position):
+    for header in segment.headers_towards_time(timestamp, starting_offset):
         if header.max_timestamp >= timestamp:
             batch = read_batch(segment.file, header)
             for record in batch.records():
@@ -85,8 +84,7 @@ def _find_max_timestamp(segment: LogSegment) -> TimestampAndOffset | None:
     max_timestamp, offset = segment.max_timestamp_and_offset
     if max_timestamp == NO_TIMESTAMP:
         return None
-    _, position = segment.offset_index.lookup(offset)
-    for header in segment.headers_from(position):
+    for header in segment.headers_towards(offset):
         if header.max_timestamp == max_timestamp:
             batch = read_batch(segment.file, header)
             if batch.timestamp_type == TimestampType.LOG_APPEND_TIME:

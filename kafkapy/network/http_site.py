@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from twisted.internet.defer import maybeDeferred
+from twisted.internet.error import CannotListenError
+from twisted.internet.task import deferLater
 from twisted.web.resource import Resource
 from twisted.web.server import Site
 
-from kafkapy.network.socket_server import ALL_ADDRESSES
+from kafkapy.common.bind_errors import cause_and_remedy, is_taken
+from kafkapy.network.socket_server import ALL_ADDRESSES, ListenError
+
+log = logging.getLogger("kafkapy.server.Metrics")
 
 TIMEOUT_SECONDS = 60
 OK, SERVICE_UNAVAILABLE = 200, 503
+LISTEN_ATTEMPTS = 20
+RETRY_SECONDS = 0.5
 
 
 class HttpSite:
@@ -22,18 +30,39 @@ class HttpSite:
         """`pages` by path, without the slash."""
         self._reactor = reactor
         self._root: Any = Resource()
-        index: Any = Sentence(lambda: (OK, f"A Kafka broker. It has {', '.join(f'/{p}' for p in pages)}"))
+        self._paths: list[str] = []
+        index: Any = Sentence(lambda: (OK, f"A Kafka broker. It has {', '.join(f'/{path}' for path in self._paths)}"))
         self._root.putChild(b"", index)
         for path, page in pages.items():
-            self._root.putChild(path.encode(), page)
+            self.put(path, page)
         self._port: Any = None
 
-    def listen(self, host: str, port: int) -> int:
-        """The port it got. Raises `twisted.internet.error.CannotListenError`."""
+    def put(self, path: str, page: Any) -> None:
+        """Serve `page` at `path` from now on."""
+        self._paths.append(path)
+        self._root.putChild(path.encode(), page)
+
+    async def listen(self, host: str, port: int, setting: str) -> int:
+        """Listen at the address and return its port.
+
+        A port that is taken is tried again for `LISTEN_ATTEMPTS` times `RETRY_SECONDS`: a predecessor that is about to end still
+        has it. Raises `ListenError`, which names `setting`.
+        """
         site: Any = _QuietSite(self._root, timeout=TIMEOUT_SECONDS, reactor=self._reactor)
-        self._port = self._reactor.listenTCP(port, site, interface=host or ALL_ADDRESSES)
-        bound: int = self._port.getHost().port
-        return bound
+        for attempts_left in reversed(range(LISTEN_ATTEMPTS)):
+            try:
+                self._port = self._reactor.listenTCP(port, site, interface=host or ALL_ADDRESSES)
+                break
+            except CannotListenError as error:
+                problem = error.socketError
+            if not attempts_left or not is_taken(problem):
+                raise ListenError(f"{setting}={host}:{port} can't be bound: {cause_and_remedy(problem, setting)}.")
+            if attempts_left == LISTEN_ATTEMPTS - 1:
+                seconds = LISTEN_ATTEMPTS * RETRY_SECONDS
+                log.warning("%s=%s:%d is taken. Trying again for %g s", setting, host, port, seconds)
+            await deferLater(self._reactor, RETRY_SECONDS)
+        self.port = int(self._port.getHost().port)
+        return self.port
 
     async def stop(self) -> None:
         if self._port is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import logging
 import socket
@@ -16,6 +17,7 @@ from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.defer import maybeDeferred
 
 from kafkapy.clients.completion import spawn
+from kafkapy.common.bind_errors import cause_and_remedy
 from kafkapy.common.broker import EndPoint
 from kafkapy.common.clock import InThread
 from kafkapy.common.garbage import Rest
@@ -73,10 +75,10 @@ class ListenError(Exception):
 
 
 def _listen_error(host: str | None, port: int, problem: object) -> ListenError:
-    return ListenError(
-        f"Socket server failed to bind to {host or '0.0.0.0'}:{port}: {problem}. "
-        f"Another process may use the port; stop it or choose another port in 'listeners'."
-    )
+    advice = cause_and_remedy(problem, "'listeners'")
+    if isinstance(problem, OSError) and problem.errno == errno.EADDRNOTAVAIL:
+        advice += ". An address that only clients see belongs into 'advertised.listeners'"
+    return ListenError(f"Socket server failed to bind to {host or '0.0.0.0'}:{port}: {advice}.")
 
 
 _ALL_HOSTS = ("", None, "0.0.0.0")

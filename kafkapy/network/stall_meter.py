@@ -129,7 +129,7 @@ class StallMeter:
         request = self.request
         if request is not None and not callable(item) and request.channel is not worker:
             request = None  # of an earlier item
-        self._kind = _name(worker) if request is None else request.api_key.title
+        self._kind = name_of(worker) if request is None else request.api_key.title
         if seconds > _DESCRIBED_SECONDS:
             self._description = self._kind if request is None else _described(request, self.body)
 
@@ -163,11 +163,12 @@ class StallMeter:
         yield from long.items()
 
 
-def _name(worker: Any) -> str:
-    """Of a function, or of a class whose object has done it."""
+def name_of(worker: Any) -> str:
+    """The name of a task, a function, or the class of any other object that has used the time."""
     while isinstance(worker, partial):
         worker = worker.func
-    return str(getattr(worker, "__qualname__", type(worker).__qualname__))
+    name = getattr(worker, "name", None) or getattr(worker, "__qualname__", None)
+    return str(name or type(worker).__qualname__)
 
 
 def _described(request: Request, body: Any) -> str:

@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from kafkapy.partitioner.abc import Cluster, Partitioner
-from kafkapy.partitioner.murmur2 import murmur2, partition_of
+from kafkapy.partitioner.hashing import murmur2, partition_of
 
 __all__ = ["DefaultPartitioner", "murmur2"]  # kafka-python has both here
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafkapy.common.extras import need
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.partitioner.murmur2 import hashes_of
+from kafkapy.partitioner.hashing import hashes_of
 from kafkapy.producer.batch import RECORD_OVERHEAD, ProducerBatch, cuts_of_sums
 from kafkapy.producer.bulk import BulkAppend, BulkSend
 from kafkapy.producer.core import TopicView

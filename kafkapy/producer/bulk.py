@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.partitioner.murmur2 import partition_of, partitions_of
+from kafkapy.partitioner.hashing import partition_of, partitions_of
 from kafkapy.producer.batch import RECORD_OVERHEAD, ProducerBatch
 from kafkapy.producer.core import TopicView
 from kafkapy.producer.future import FutureBatchMetadata

@@ -39,12 +39,10 @@ _UNSUPPORTED = (
 )
 
 
-class ProducerOptions(ClientOptions, Generic[K_contra, V_contra], total=False):
-    """The keyword arguments of producers. A serializer may be a function of the key or value, a partitioner one of the
-    key's bytes, all partitions and those with a leader."""
+class ProducerSettings(ClientOptions, total=False):
+    """The keyword arguments of producers but for the serializers. A partitioner may be a function of the key's bytes, all
+    partitions and those with a leader."""
 
-    key_serializer: Serializer[K_contra] | Callable[[K_contra], bytes | None] | None
-    value_serializer: Serializer[V_contra] | Callable[[V_contra], bytes | None] | None
     enable_idempotence: bool
     transactional_id: str | None
     transaction_timeout_ms: int
@@ -60,6 +58,13 @@ class ProducerOptions(ClientOptions, Generic[K_contra, V_contra], total=False):
     metadata_max_idle_ms: float
     metrics_enabled: bool
     max_request_size: int
+
+
+class ProducerOptions(ProducerSettings, Generic[K_contra, V_contra], total=False):
+    """All keyword arguments of producers."""
+
+    key_serializer: Serializer[K_contra] | Callable[[K_contra], bytes | None] | None
+    value_serializer: Serializer[V_contra] | Callable[[V_contra], bytes | None] | None
 
 
 class ProducerConfig(ClientConfig):

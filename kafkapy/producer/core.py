@@ -21,6 +21,7 @@ from kafkapy.errors import (
     IncompatibleBrokerVersion,
     InvalidTopicError,
     KafkaTimeoutError,
+    TopicNotFoundInTimeError,
     as_client_error,
     error_for,
 )
@@ -50,9 +51,9 @@ class ProducerCore:
     """
 
     def __init__(self, driver: Driver, config: ProducerConfig) -> None:
-        self.driver = driver
         self.config = config
         self.network = NetworkClient(driver, config)
+        self.driver = self.network.driver
         self.metrics = ProducerMetrics(self.network.metrics.stat)
         self.accumulator = RecordAccumulator(
             batch_size=config.batch_size,
@@ -64,7 +65,7 @@ class ProducerCore:
         )
         self.sequences = Sequences(bool(config.transactional_id)) if config.enable_idempotence else None
         self.sender = Sender(
-            driver, self.network, self.accumulator, config.sender_config(), self.sequences, self.metrics
+            self.driver, self.network, self.accumulator, config.sender_config(), self.sequences, self.metrics
         )
         self.accumulator.wakeup = self.sender.wakeup
         self.sender.need_producer_id = self._need_producer_id
@@ -89,9 +90,10 @@ class ProducerCore:
 
     async def start(self, timeout_ms: float | None = None) -> None:
         """Wait for the first metadata, unless `api_version` says what brokers can do. Raises KafkaTimeoutError after
-        `timeout_ms` (None: bootstrap_timeout_ms)."""
+        `timeout_ms` (None: bootstrap_timeout_ms); it may be called again then."""
+        self.network.reopen()
         if self.config.pinned_versions is None:
-            await self.network.bootstrap(timeout_ms)
+            await self.network.start(timeout_ms)
 
     # --- what it may not or cannot do
 
@@ -162,8 +164,13 @@ class ProducerCore:
                 metadata.topics.discard(topic)
                 raise error_for(error, f"Topic {topic}: {error.message}")
             if self.topic_view(topic) is None and self.driver.time.monotonic_ms() >= deadline:
-                why = self.network.why_unreachable() or f"no topic {topic}"
-                raise KafkaTimeoutError(f"Failed to update metadata after {timeout / 1000:.1f} secs: {why}")
+                failed = f"Failed to update metadata after {timeout / 1000:.1f} secs"
+                why = self.network.why_unreachable()
+                raise (
+                    KafkaTimeoutError(f"{failed}: {why}")
+                    if why
+                    else TopicNotFoundInTimeError(f"{failed}: no topic {topic}")
+                )
 
     # --- the producer id
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.partitioner import DefaultPartitioner, Partitioner, StickyPartitioner
-from kafkapy.partitioner.murmur2 import partition_of
+from kafkapy.partitioner.hashing import partition_of
 from kafkapy.producer.batch import ProducerBatch
 from kafkapy.producer.core import ProducerCore, TopicView
 from kafkapy.producer.future import FutureRecordMetadata

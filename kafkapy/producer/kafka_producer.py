@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, Unpack, overload
 
 from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.facade import shows_options
@@ -25,13 +25,13 @@ from kafkapy.errors import (
 from kafkapy.producer.arrow_send import sends_of_arrow
 from kafkapy.producer.batch import RECORD_OVERHEAD, ProducerBatch
 from kafkapy.producer.bulk import BulkAppend, BulkSend
-from kafkapy.producer.config import DEFAULT_OPTIONS, ProducerConfig, ProducerOptions
+from kafkapy.producer.config import DEFAULT_OPTIONS, ProducerConfig, ProducerSettings
 from kafkapy.producer.core import ProducerCore, TopicView
 from kafkapy.producer.future import FutureBatchMetadata, FutureRecordMetadata
 from kafkapy.producer.intake import Intake
 from kafkapy.producer.transaction_context import BlockingTransaction
 from kafkapy.producer.transactions import Transactions
-from kafkapy.serializer import Headers, K_contra, V_contra
+from kafkapy.serializer import Bytes, GivenSerializer, Headers, K_contra, V_contra
 from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata
 
 if TYPE_CHECKING:
@@ -54,7 +54,35 @@ class KafkaProducer(Generic[K_contra, V_contra]):
     (KIP-480), and where `batch_size` isn't given, batches that wait for a busy broker grow up to 256 KiB.
     """
 
-    def __init__(self, **configs: Unpack[ProducerOptions[K_contra, V_contra]]) -> None:
+    @overload
+    def __init__(
+        self: KafkaProducer[K_contra, V_contra],
+        *,
+        key_serializer: GivenSerializer[K_contra],
+        value_serializer: GivenSerializer[V_contra],
+        **configs: Unpack[ProducerSettings],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: KafkaProducer[K_contra, Bytes],
+        *,
+        key_serializer: GivenSerializer[K_contra],
+        **configs: Unpack[ProducerSettings],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: KafkaProducer[Bytes, V_contra],
+        *,
+        value_serializer: GivenSerializer[V_contra],
+        **configs: Unpack[ProducerSettings],
+    ) -> None: ...
+
+    @overload
+    def __init__(self: KafkaProducer[Bytes, Bytes], **configs: Unpack[ProducerSettings]) -> None: ...
+
+    def __init__(self, **configs: Any) -> None:
         """Connects, unless `api_version` is given. Raises KafkaTimeoutError if no broker answers in
         `bootstrap_timeout_ms`, ValueError and KafkaConfigurationError for options."""
         self._closed = True
@@ -133,6 +161,8 @@ class KafkaProducer(Generic[K_contra, V_contra]):
         if view is None:
             try:
                 view = self._wait_on_metadata(topic)
+            except KafkaTimeoutError:
+                raise
             except BrokerResponseError as error:
                 return self._intake.failed(topic, partition, record[0], error)
         while True:

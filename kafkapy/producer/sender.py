@@ -68,6 +68,8 @@ class TransactionGate(Protocol):
     @property
     def is_completing(self) -> bool: ...
 
+    def explained(self, error: BaseException) -> BaseException: ...
+
     def batch_failed(self, error: BaseException) -> None: ...
 
 
@@ -408,6 +410,7 @@ class Sender:
         if self.sequences is not None:
             self.sequences.failed(batch, may_be_written=may_be_written)
         if self.transaction is not None:
+            error = self.transaction.explained(error)
             self.transaction.batch_failed(error)
         self.metrics.failed(batch, self.driver.time.monotonic_ms())
         batch.fail(error, record_errors)

@@ -16,6 +16,7 @@ from kafkapy.errors import (
     ClusterAuthorizationFailedError,
     IllegalStateError,
     InvalidProducerEpochError,
+    InvalidTxnStateError,
     KafkaTimeoutError,
     ProducerFencedError,
     TransactionAbortedError,
@@ -28,6 +29,7 @@ from kafkapy.group_member.coordinator_lookup import CoordinatorType, find_coordi
 from kafkapy.producer.record_accumulator import RecordAccumulator
 from kafkapy.producer.sender import Sender
 from kafkapy.producer.sequences import UNKNOWN_PRODUCER, Sequences
+from kafkapy.producer.transaction_errors import ABORT, CLOSE, explained
 from kafkapy.producer.transaction_requests import (
     add_offsets_request,
     add_partitions_errors,
@@ -142,6 +144,10 @@ class Transactions:
             self._adding = spawn(self._add_partitions())
         return False
 
+    def explained(self, error: BaseException) -> BaseException:
+        """The same, with this producer's id, and what to do."""
+        return explained(error, self.transactional_id, self._timeout_ms)
+
     def batch_failed(self, error: BaseException) -> None:
         """A record of the transaction is lost."""
         if self.state in (TransactionsState.FATAL_ERROR, TransactionsState.UNINITIALIZED, TransactionsState.READY):
@@ -163,8 +169,8 @@ class Transactions:
     def producer_closes(self) -> None:
         """An open transaction ends with its time-out, or with the next producer of its id."""
         if self.state is TransactionsState.IN_TRANSACTION:
-            self._fail_transaction(TransactionAbortedError("The producer was closed"))
-            self._sender.abort(TransactionAbortedError("The producer was closed"), only_unsent=True)
+            self._fail_transaction(self._aborted("the producer was closed"))
+            self._sender.abort(self._aborted("the producer was closed"), only_unsent=True)
 
     # --- the user's verbs
 
@@ -297,7 +303,7 @@ class Transactions:
             self._raise_error("abort_transaction")
         self.state = TransactionsState.ABORTING
         self._error = None
-        self._sender.abort(TransactionAbortedError("Failing batch since transaction was aborted"), only_unsent=True)
+        self._sender.abort(self._aborted("abort_transaction was called"), only_unsent=True)
         await self._all_done()
         if self.state is not TransactionsState.ABORTING:
             self._raise_error("abort_transaction")
@@ -390,13 +396,13 @@ class Transactions:
             except KafkaError as failure:
                 client_error = as_client_error(failure)
                 if not client_error.retriable:
-                    raise client_error from None
+                    raise self.explained(client_error) from None
                 self._coordinators.pop((step.key_type, step.key), None)
                 error, message = Errors.NOT_COORDINATOR, str(client_error)
             if error in _FENCED:
-                raise ProducerFencedError(message or Errors.PRODUCER_FENCED.message)
+                raise self.explained(ProducerFencedError(message or Errors.PRODUCER_FENCED.message))
             if not error.retriable:
-                raise error_for(error, message)
+                raise self.explained(error_for(error, message))
             if error in _FIND_AGAIN:
                 self._coordinators.pop((step.key_type, step.key), None)
             attempts += 1
@@ -443,15 +449,24 @@ class Transactions:
             error = self._error
             if isinstance(error, ProducerFencedError | InvalidProducerEpochError):
                 raise error
-            raise KafkaError(
-                Errors.INVALID_TXN_STATE, f"Cannot execute {verb}: the transactional producer has failed: {error}"
+            raise self._failed_state(
+                f"{verb} is not possible: the producer has failed for good: {error}", CLOSE
             ) from error
         if self.state is TransactionsState.ABORTABLE_ERROR:
             error = self._error
             if isinstance(error, KafkaError):
                 raise error
-            raise KafkaError(Errors.INVALID_TXN_STATE, f"Cannot execute {verb}: {error}") from error
-        raise IllegalStateError(f"{verb} is not possible: {self.state.value}")
+            raise self._failed_state(f"{verb} is not possible: {error}", ABORT) from error
+        raise IllegalStateError(
+            f"{verb} is not possible (transactional_id {self.transactional_id!r}): {self.state.value}"
+        )
+
+    def _failed_state(self, sentence: str, advice: str) -> InvalidTxnStateError:
+        return InvalidTxnStateError(f"{sentence} (transactional_id {self.transactional_id!r}). {advice}")
+
+    def _aborted(self, why: str) -> TransactionAbortedError:
+        sentence = f"The transaction of transactional_id {self.transactional_id!r} was aborted, since {why}"
+        return TransactionAbortedError(f"{sentence}: send the record again in a new one")
 
 
 def _top_level(answer: Any) -> list[tuple[Errors, str | None]]:

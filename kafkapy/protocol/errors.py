@@ -301,5 +301,4 @@ class KafkaError(Exception):
     def __str__(self) -> str:
         if self.args and isinstance(self.args[0], Errors):
             return f"{self.error.name}: {self.message}"
-        name = type(self).__name__
-        return f"{name}: {self.message}" if self.args else name
+        return self.message if self.args else type(self).__name__

@@ -15,6 +15,7 @@ from kafkapy.clients.completion import Completion
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.driver import Driver
 from kafkapy.clients.network_client import NetworkClient
+from kafkapy.common import strict_json
 from kafkapy.group_member.group_member import GroupMember
 from kafkapy.group_member.group_protocol import GroupRebalanceConfig, JoinedMember
 from kafkapy.group_member.membership import Generation
@@ -124,7 +125,7 @@ class Election:
     async def perform_assignment(
         self, leader: str, protocol: str, members: Sequence[JoinedMember], skip: bool
     ) -> dict[str, bytes]:
-        known = [(each.member_id, InstanceIdentity.from_json(json.loads(each.metadata))) for each in members]
+        known = [(each.member_id, InstanceIdentity.from_json(strict_json.loads(each.metadata))) for each in members]
         member_id, primary, error = elect(known)
         told: dict[str, Any] = {"version": 1, "error": error}
         if member_id is not None and primary is not None:
@@ -132,7 +133,7 @@ class Election:
         return {each.member_id: json.dumps(told).encode() for each in members}
 
     async def on_join_complete(self, generation: Generation, assignment: bytes) -> None:
-        told = json.loads(assignment)
+        told = strict_json.loads(assignment)
         if told.get("error") == _DUPLICATE_URLS:
             log.error(
                 "Several instances of the group have one URL, so writes cannot be forwarded: "

@@ -55,11 +55,14 @@ def _reasons(level: str, schema: ParsedSchema, version: RegisteredVersion, parse
     except SchemaParseError as error:
         return [f"Version {version.version} cannot be read: {error}"]
     found = []
-    if level.startswith(("BACKWARD", "FULL")):
-        found += list(map(str, schema.incompatibilities(other)))
-    if level.startswith(("FORWARD", "FULL")):
-        forward = map(str, other.incompatibilities(schema))
-        found += [_turned(each) for each in forward]
+    try:
+        if level.startswith(("BACKWARD", "FULL")):
+            found += list(map(str, schema.incompatibilities(other)))
+        if level.startswith(("FORWARD", "FULL")):
+            forward = map(str, other.incompatibilities(schema))
+            found += [_turned(each) for each in forward]
+    except SchemaParseError as error:
+        return [f"Version {version.version} cannot be compared: {error}"]
     return found
 
 

@@ -39,7 +39,7 @@ class RegistryRecord(NamedTuple):
         try:
             read = json.loads(key or b"")
             content = json.loads(value) if value else None
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
         if not isinstance(read, dict) or "keytype" not in read or not isinstance(content, dict | None):
             return None

@@ -13,11 +13,10 @@ from kafkapy.registry.refusals import (
     invalid_version,
     unprocessable,
 )
-from kafkapy.registry.state import SchemaContent
+from kafkapy.registry.state import MAX_NUMBER, SchemaContent
 from kafkapy.schemas.types import SchemaReference
 
 MODES = ("READWRITE", "READONLY", "READONLY_OVERRIDE", "IMPORT", "FORWARD")
-MAX_VERSION = 2**31 - 1
 _SCHEMA_FIELDS = (
     "schema",
     "schemaType",
@@ -81,7 +80,7 @@ def _reference(given: Any) -> SchemaReference:
     name, subject, version = given.get("name"), given.get("subject"), given.get("version", -1)
     if not isinstance(name, str) or not isinstance(subject, str):
         raise unprocessable("A reference has a name and a subject")
-    if not isinstance(version, int) or isinstance(version, bool) or not -1 <= version <= MAX_VERSION:
+    if not isinstance(version, int) or isinstance(version, bool) or not -1 <= version <= MAX_NUMBER:
         raise invalid_version(version)
     return SchemaReference(name, subject, version)
 
@@ -90,7 +89,7 @@ def _number(body: dict[str, Any], name: str, least: int) -> int | None:
     value = body.get(name)
     if value is None or (value in (-1, 0) and value < least):
         return None
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= MAX_VERSION:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= MAX_NUMBER:
         raise unprocessable(f"{name} is a number from {least} on")
     return value
 
@@ -99,7 +98,7 @@ def version_number(text: str) -> int | None:
     """None: the latest. Raises RegistryRefusal."""
     if text in ("latest", "-1"):
         return None
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MAX_VERSION:
+    if not text.isascii() or not text.isdigit() or len(text) > 10 or not 1 <= int(text) <= MAX_NUMBER:
         raise invalid_version(text)
     return int(text)
 

@@ -6,6 +6,7 @@ from kafkapy.registry.compatibility.incompatibility import SchemaParseError
 from kafkapy.registry.formats import parse
 from kafkapy.registry.formats.parsed_schema import ParsedSchema
 from kafkapy.registry.formats.references import Document, Documents
+from kafkapy.registry.formats.strictness import Strictness
 from kafkapy.registry.refusals import invalid_schema
 from kafkapy.registry.state import RegisteredVersion, RegistryState, SchemaContent
 from kafkapy.registry.subjects import QualifiedSubject
@@ -20,25 +21,25 @@ class SchemaLibrary:
 
     def parsed(self, version: RegisteredVersion) -> ParsedSchema:
         """Raises SchemaParseError."""
-        return self.read(version.subject, version.content)
+        return self.read(version.subject, version.content, Strictness.STORED)
 
-    def read(self, subject: str, content: SchemaContent) -> ParsedSchema:
+    def read(self, subject: str, content: SchemaContent, strictness: Strictness) -> ParsedSchema:
         """As a schema of the subject: what it refers to is looked up in the subject's context. Raises SchemaParseError."""
         found: dict[str, Document] = {}
         self._collect(QualifiedSubject.parse(subject), content, found, ())
-        return parse(content.schema_type, content.text, Documents(tuple(found.items())))
+        return parse(content.schema_type, content.text, Documents(tuple(found.items())), strictness)
 
-    def sound(self, subject: str, content: SchemaContent) -> ParsedSchema:
+    def sound(self, subject: str, content: SchemaContent, strictness: Strictness = Strictness.GIVEN) -> ParsedSchema:
         """`read`. Raises RegistryRefusal."""
         try:
-            return self.read(subject, content)
+            return self.read(subject, content, strictness)
         except SchemaParseError as error:
             shown = content.text if len(content.text) <= 1_000 else f"{content.text[:1_000]}…"
             sentence = (
                 f"Invalid schema {shown} with refs {[list(each) for each in content.references]} "
                 f"of type {content.schema_type}, details: {error}"
             )
-            raise invalid_schema(sentence) from None
+            raise invalid_schema(sentence.encode(errors="backslashreplace").decode()) from None
 
     def with_versions(self, subject: str, content: SchemaContent) -> SchemaContent:
         """References to the latest version (-1) name the one that this is now."""

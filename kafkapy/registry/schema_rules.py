@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from kafkapy.registry.formats.strictness import Strictness
 from kafkapy.registry.levels import reasons_against
 from kafkapy.registry.records import (
     RegistryRecord,
@@ -29,7 +30,7 @@ from kafkapy.registry.refusals import (
 )
 from kafkapy.registry.requests import SchemaRequest
 from kafkapy.registry.schema_library import SchemaLibrary
-from kafkapy.registry.state import RegisteredVersion, RegistryState, SchemaContent
+from kafkapy.registry.state import MAX_NUMBER, RegisteredVersion, RegistryState, SchemaContent
 from kafkapy.registry.subjects import DEFAULT_CONTEXT, QualifiedSubject, checked_to_register
 
 
@@ -64,6 +65,7 @@ class SchemaRules:
         if found is not None and request.version in (None, found.version) and request.id in (None, found.id):
             return RegistryChange([], {"id": found.id})
         if not importing:
+            self._validate(subject, request.content)
             config = self._state.config_in_scope(subject, self._default_config)
             reasons = reasons_against(
                 config["compatibilityLevel"],
@@ -103,7 +105,7 @@ class SchemaRules:
     def _next_version(self, subject: str, request: SchemaRequest, importing: bool) -> int:
         latest = max((each.version for each in self._state.versions(subject, deleted=True)), default=0)
         if request.version is None:
-            return latest + 1
+            return _below_end(latest + 1, f"subject {subject}")
         if request.version != latest + 1 and not importing:
             raise invalid_schema("Version is not one more than previous version")
         return request.version
@@ -111,7 +113,9 @@ class SchemaRules:
     def _id(self, context: str, content: SchemaContent, wanted: int | None) -> int:
         known = self._state.id_of(context, content)
         if wanted is None:
-            return known if known is not None else self._state.highest_ids.get(context, 0) + 1
+            if known is not None:
+                return known
+            return _below_end(self._state.highest_ids.get(context, 0) + 1, f"context {context}")
         others = [each for each in self._state.by_id(context, wanted) if each.content != content]
         if others:
             prefix = f":{context}:" if context != DEFAULT_CONTEXT else ""
@@ -124,6 +128,11 @@ class SchemaRules:
         schema = self._library.sound(subject, content)
         normalize = normalize or bool(self._state.config_in_scope(subject, self._default_config).get("normalize"))
         return content._replace(text=schema.normalized if normalize else schema.canonical)
+
+    def _validate(self, subject: str, content: SchemaContent) -> None:
+        """As a new schema. Raises RegistryRefusal."""
+        if self._state.config_in_scope(subject, self._default_config).get("validateNewSchemas", True):
+            self._library.sound(subject, self._library.with_versions(subject, content), Strictness.NEW)
 
     def _find(self, subject: str, content: SchemaContent, deleted: bool) -> RegisteredVersion | None:
         """The newest version that is this schema, in whatever layout."""
@@ -156,6 +165,7 @@ class SchemaRules:
         self, subject: str, request: SchemaRequest, previous: list[RegisteredVersion], normalize: bool
     ) -> list[str]:
         """Why it could not be registered after these versions, at the level that holds for the subject."""
+        self._validate(subject, request.content)
         content = self._canonical(subject, request.content, normalize)
         config = self._state.config_in_scope(subject, self._default_config)
         level = config["compatibilityLevel"]
@@ -224,6 +234,13 @@ class SchemaRules:
         """What a subject that is gone leaves behind, taken back."""
         records = [mode_record(subject, None)] if subject in self._state.modes else []
         return records + ([config_record(subject, None)] if subject in self._state.configs else [])
+
+
+def _below_end(number: int, where: str) -> int:
+    """A new id or version, if there is one left. Raises RegistryRefusal."""
+    if number > MAX_NUMBER:
+        raise not_permitted(f"The highest number ({MAX_NUMBER}) is given out already in {where}")
+    return number
 
 
 def _same_text(one: SchemaContent, other: SchemaContent) -> bool:

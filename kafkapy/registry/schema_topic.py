@@ -142,7 +142,7 @@ class SchemaTopic:
             return
         try:
             self._apply(record)
-        except (KeyError, TypeError, ValueError) as error:
+        except Exception as error:  # whatever a record holds, those behind it are read
             log.warning("Offset %d of %s cannot be understood and is left out: %r", raw.offset, self.topic, error)
 
     def write(self, records: Sequence[RegistryRecord]) -> None:

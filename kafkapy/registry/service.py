@@ -9,14 +9,18 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Protocol
 
+from kafkapy.common import strict_json
+from kafkapy.common.deep_calls import run_deep
+from kafkapy.common.strict_json import JsonError, JsonSurrogateError
 from kafkapy.http.content_types import accepted, media_type
 from kafkapy.http.messages import HttpAnswer, HttpRequest, error_answer, json_answer
 from kafkapy.registry.api import RawText, RegistryApi
 from kafkapy.registry.election import InstanceIdentity
 from kafkapy.registry.records import RegistryRecord, noop_record
-from kafkapy.registry.refusals import RegistryRefusal, unknown_leader
+from kafkapy.registry.refusals import RegistryRefusal, unknown_leader, unprocessable
 from kafkapy.registry.schema_rules import RegistryChange
 
 log = logging.getLogger("kafkapy.registry")
@@ -87,13 +91,12 @@ class RegistryService:
             if request.body and sent not in ("", *TAKEN):
                 raise RegistryRefusal(415, 415, "HTTP 415 Unsupported Media Type")
             route, parameters = self._api.find(request)
+            action = partial(route.action, self._api, request, parameters, partial(_body, request))
             if not route.writes:
                 with self._state_lock:
-                    answer = route.action(self._api, request, parameters, lambda: _body(request))
+                    answer = _decided(action)
             else:
-                answer = self._write(
-                    request, lambda: route.action(self._api, request, parameters, lambda: _body(request))
-                )
+                answer = self._write(request, action)
                 if isinstance(answer, HttpAnswer):
                     return answer
         except RegistryRefusal as refusal:
@@ -115,7 +118,7 @@ class RegistryService:
                 self._log.write([noop_record()])
                 self._caught_up = True
             with self._state_lock:
-                change = decide()
+                change = _decided(decide)
             try:
                 self._log.write(change.records)
             except RegistryRefusal:
@@ -124,8 +127,18 @@ class RegistryService:
             return change.answer
 
 
+def _decided(action: Callable[[], Any]) -> Any:
+    """What an action answers; it may recurse as deep as schemas are nested. Raises RegistryRefusal."""
+    try:
+        return run_deep(action)
+    except RecursionError:
+        raise unprocessable("The schema is nested too deep") from None
+
+
 def _body(request: HttpRequest) -> Any:
     try:
-        return request.json()
-    except ValueError as error:
+        return strict_json.loads(request.body)
+    except JsonSurrogateError as error:
+        raise unprocessable(f"The body is no text: {error}") from None
+    except JsonError as error:
         raise RegistryRefusal(400, 400, f"The body is no JSON: {error}") from None

@@ -13,6 +13,9 @@ from kafkapy.registry.records import RegistryRecord
 from kafkapy.registry.subjects import ALL_CONTEXTS, DEFAULT_CONTEXT, QualifiedSubject, scopes
 from kafkapy.schemas.types import SchemaReference
 
+MAX_NUMBER = 2**31 - 1
+"""Of versions and ids."""
+
 
 class SchemaContent(NamedTuple):
     """What an id stands for. `metadata` and `rule_set` are kept and given back as they came (None: there are none)."""
@@ -50,7 +53,8 @@ class SchemaContent(NamedTuple):
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> SchemaContent:
         references = tuple(
-            SchemaReference(each["name"], each["subject"], each["version"]) for each in content.get("references") or ()
+            SchemaReference(each["name"], each["subject"], _number_in(each, "version", -1))
+            for each in content.get("references") or ()
         )
         kind = content.get("schemaType") or "AVRO"
         return cls(content["schema"], kind, references, content.get("metadata"), content.get("ruleSet"))
@@ -112,12 +116,13 @@ class RegistryState:
 
     def _add(self, version: RegisteredVersion) -> None:
         context = QualifiedSubject.parse(version.subject).context
+        guid = version.content.guid  # what has no text fails here, before anything has changed
         versions = self.subjects.setdefault(version.subject, {})
         versions[version.version] = version
         if list(versions) != sorted(versions):
             self.subjects[version.subject] = dict(sorted(versions.items()))
         self._places.setdefault((context, version.id), {})[version.place] = None
-        self._ids_by_guid.setdefault(version.content.guid, {})[context, version.id] = None
+        self._ids_by_guid.setdefault(guid, {})[context, version.id] = None
         self.highest_ids[context] = max(self.highest_ids.get(context, 0), version.id)
         if context != DEFAULT_CONTEXT:
             self.contexts[context] = None
@@ -206,7 +211,16 @@ def _same_context(subject: str, wanted: QualifiedSubject) -> bool:
 
 def _version_of(value: dict[str, Any]) -> RegisteredVersion:
     content = SchemaContent.from_json(value)
-    return RegisteredVersion(value["subject"], value["version"], value["id"], content, bool(value.get("deleted")))
+    version, schema_id = _number_in(value, "version", 1), _number_in(value, "id", 0)
+    return RegisteredVersion(value["subject"], version, schema_id, content, bool(value.get("deleted")))
+
+
+def _number_in(content: dict[str, Any], name: str, least: int) -> int:
+    """A version or an id. Raises ValueError, KeyError."""
+    number = content[name]
+    if type(number) is not int or not least <= number <= MAX_NUMBER:
+        raise ValueError(f"{name} is {number!r}, and must be a whole number from {least} to {MAX_NUMBER}")
+    return number
 
 
 def _referred(version: RegisteredVersion) -> list[tuple[str, int]]:

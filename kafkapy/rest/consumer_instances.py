@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from kafkapy.rest.embedded import FORMATS, WITH_SCHEMAS, EmbeddedValues, from_bytes
+from kafkapy.rest.fields import INT32, whole_or_text
 from kafkapy.rest.rest_errors import (
     RestRefusal,
     format_mismatch,
@@ -21,15 +22,18 @@ from kafkapy.rest.rest_errors import (
     unprocessable,
 )
 
+_TIMEOUT = "consumer.request.timeout.ms"
 _OPTIONS = {
     "auto.offset.reset": "auto_offset_reset",
     "auto.commit.enable": "enable_auto_commit",
     "enable.auto.commit": "enable_auto_commit",
     "fetch.min.bytes": "fetch_min_bytes",
-    "consumer.request.timeout.ms": None,
+    _TIMEOUT: None,
     "isolation.level": "isolation_level",
 }
 DEFAULT_TIMEOUT_MS = 1_000
+_MAX_WAIT_MS = 60_000
+"""A request holds its instance and a thread while it waits, even if its client has gone."""
 _MOST_RECORDS = 10_000
 
 
@@ -54,7 +58,7 @@ class InstanceRequest(NamedTuple):
             argument = _OPTIONS[name]
             if argument is not None:
                 options[argument] = _converted(name, value)
-        timeout = _whole(body.get("consumer.request.timeout.ms", DEFAULT_TIMEOUT_MS), "consumer.request.timeout.ms")
+        timeout = whole_or_text(body.get(_TIMEOUT, DEFAULT_TIMEOUT_MS), _TIMEOUT, INT32)
         name = body.get("name") or body.get("id") or f"rest-consumer-{uuid.uuid4()}"
         if not isinstance(name, str):
             raise unprocessable("name is a string")
@@ -75,14 +79,7 @@ def _converted(name: str, value: Any) -> Any:
         if value not in ("read_committed", "read_uncommitted"):
             raise unprocessable("isolation.level is read_committed or read_uncommitted")
         return value
-    return _whole(value, name)
-
-
-def _whole(value: Any, name: str) -> int:
-    text = str(value)
-    if not text.removeprefix("-").isdigit() or int(text) < 0:
-        raise unprocessable(f"{name} is a number of at least 0")
-    return int(text)
+    return whole_or_text(value, name, INT32)
 
 
 class ConsumerInstance:
@@ -98,11 +95,21 @@ class ConsumerInstance:
         self, kind: str | None, timeout_ms: int | None, max_bytes: int, values: Callable[[], EmbeddedValues]
     ) -> Any:
         """As JSON; empty if none came in time. `kind` None: whatever the instance is for. Raises RestRefusal."""
-        mine = self.request.format
-        if kind is not None and kind != mine:
+        if kind is not None and kind != self.request.format:
             raise format_mismatch()
-        timeout = self.request.timeout_ms if timeout_ms is None else timeout_ms
+        timeout = min(self.request.timeout_ms if timeout_ms is None else timeout_ms, _MAX_WAIT_MS)
         polled = self.consumer.poll(timeout_ms=timeout, max_records=_MOST_RECORDS)
+        try:
+            return self._all_told(polled, max_bytes, values)
+        except RestRefusal:
+            raise
+        except BaseException:
+            for partition, batch in polled.items():
+                self.consumer.seek(partition, batch[0].offset)  # none was answered: they come with the next request
+            raise
+
+    def _all_told(self, polled: Any, max_bytes: int, values: Callable[[], EmbeddedValues]) -> Any:
+        mine = self.request.format
         found: list[dict[str, Any]] = []
         size = 0
         for partition, batch in polled.items():

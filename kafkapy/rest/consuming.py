@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from typing import Any
+from urllib.parse import quote
 
+from kafkapy.common.patterns import PatternError, java_whole
 from kafkapy.http.content_types import media_type
 from kafkapy.http.messages import HttpRequest
 from kafkapy.rest.consumer_instances import ConsumerInstance, ConsumerInstances, InstanceRequest
 from kafkapy.rest.context import RestContext
 from kafkapy.rest.embedded import BINARY, FORMATS
-from kafkapy.rest.rest_errors import RestRefusal, already_subscribed, not_assigned, unprocessable
+from kafkapy.rest.fields import INT32, INT64, string, whole, whole_in
+from kafkapy.rest.rest_errors import already_subscribed, not_assigned, unprocessable
 from kafkapy.rest.routing import V2, RestRoute, json_body
 from kafkapy.structs import OffsetAndMetadata, TopicPartition
 
@@ -55,7 +57,7 @@ class Consuming:
     async def _create(self, request: HttpRequest, parts: tuple[str, ...]) -> Any:
         given = InstanceRequest.of(json_body(request, {}))
         await self._context.blocking(self._instances.create, parts[0], given)
-        base = f"{self._base_url(request)}/consumers/{parts[0]}/instances/{given.name}"
+        base = f"{self._base_url(request)}/consumers/{quote(parts[0], safe='')}/instances/{quote(given.name, safe='')}"
         return {"instance_id": given.name, "base_uri": base}
 
     async def _delete(self, request: HttpRequest, parts: tuple[str, ...]) -> Any:
@@ -87,11 +89,7 @@ class Consuming:
 
 def _number(request: HttpRequest, name: str) -> int | None:
     text = request.query.get(name)
-    if text is None:
-        return None
-    if not text.isdigit():
-        raise RestRefusal(400, 400, f"{name}={text} is no number")
-    return int(text)
+    return None if text is None else whole_in(text, name, INT64)
 
 
 def _subscribe(consumer: Any, body: dict[str, Any]) -> None:
@@ -104,10 +102,10 @@ def _subscribe(consumer: Any, body: dict[str, Any]) -> None:
         raise already_subscribed()
     if pattern is not None:
         try:
-            re.compile(pattern)
-        except (re.error, TypeError) as error:
+            wanted = java_whole(pattern)
+        except (PatternError, TypeError) as error:
             raise unprocessable(f"topic_pattern is no regular expression: {error}") from None
-        consumer.subscribe(pattern=pattern)
+        consumer.subscribe(pattern=wanted)
         return
     if not isinstance(topics, list) or not all(isinstance(topic, str) for topic in topics):
         raise unprocessable("topics is a list of names")
@@ -144,20 +142,10 @@ def _rows(body: dict[str, Any], field: str) -> list[tuple[TopicPartition, dict[s
         raise unprocessable(f"{field} is a list of objects with topic and partition")
     found = []
     for row in rows:
-        if not isinstance(row, dict) or not isinstance(row.get("topic"), str) or not _is_count(row.get("partition")):
+        if not isinstance(row, dict) or not isinstance(row.get("topic"), str):
             raise unprocessable(f"{field} is a list of objects with topic and partition")
-        found.append((TopicPartition(row["topic"], row["partition"]), row))
+        found.append((TopicPartition(row["topic"], whole(row.get("partition"), "partition", INT32)), row))
     return found
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _offset(row: dict[str, Any]) -> int:
-    if not _is_count(row.get("offset")):
-        raise unprocessable("offset is a number of at least 0")
-    return int(row["offset"])
 
 
 def _commit(consumer: Any, body: dict[str, Any]) -> None:
@@ -166,7 +154,9 @@ def _commit(consumer: Any, body: dict[str, Any]) -> None:
         consumer.commit()
         return
     offsets = {
-        partition: OffsetAndMetadata(_offset(row) + 1, str(row.get("metadata") or ""), -1)
+        partition: OffsetAndMetadata(
+            whole(row.get("offset"), "offset", INT64 - 1) + 1, string(row.get("metadata") or "", "metadata"), -1
+        )
         for partition, row in _rows(body, "offsets")
     }
     consumer.commit(offsets)
@@ -183,7 +173,7 @@ def _committed(consumer: Any, body: dict[str, Any]) -> Any:
 
 
 def _seek(consumer: Any, body: dict[str, Any]) -> None:
-    wanted = [(partition, _offset(row)) for partition, row in _rows(body, "offsets")]
+    wanted = [(partition, whole(row.get("offset"), "offset", INT64)) for partition, row in _rows(body, "offsets")]
     _check_assigned(consumer, [partition for partition, _ in wanted])
     for partition, offset in wanted:
         consumer.seek(partition, offset)

@@ -7,14 +7,24 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafkapy.rest.rest_errors import RestRefusal, not_convertible, registry_failed, unprocessable
-from kafkapy.schemas.errors import SchemaRegistryError, SchemaRegistryUnavailableError, SerdeError
+from kafkapy.common import strict_json
+from kafkapy.rest.rest_errors import (
+    RestRefusal,
+    bad_request,
+    not_convertible,
+    registry_failed,
+    unprocessable,
+    unreadable,
+)
+from kafkapy.schemas.errors import SchemaRegistryError, SchemaRegistryUnavailableError
 from kafkapy.schemas.registry_client import SchemaRegistryClient
 from kafkapy.schemas.types import Schema
 from kafkapy.schemas.wire_format import prefix
+
+if TYPE_CHECKING:
+    from kafkapy.rest.schema_codecs import SchemaCodec
 
 BINARY, JSON = "binary", "json"
 WITH_SCHEMAS = {"avro": "AVRO", "jsonschema": "JSON", "protobuf": "PROTOBUF"}
@@ -30,10 +40,13 @@ class WrittenWith(NamedTuple):
 
 def to_bytes(kind: str, value: Any) -> bytes | None:
     """Of BINARY and JSON. Raises RestRefusal."""
-    if value is None and kind == BINARY:
+    if value is None:
         return None
     if kind == JSON:
-        return None if value is None else json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+        try:
+            return strict_json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+        except strict_json.JsonError as error:
+            raise bad_request(f"A key or value cannot be written as JSON: {error}") from None
     if not isinstance(value, str):
         raise unprocessable("A binary key or value is a string in base64")
     try:
@@ -49,9 +62,9 @@ def from_bytes(kind: str, data: bytes | None) -> Any:
     if kind == BINARY:
         return base64.b64encode(data).decode()
     try:
-        return json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise RestRefusal(500, 50002, f"A record is no JSON: {error}") from None
+        return strict_json.loads(data)
+    except strict_json.JsonError as error:
+        raise unreadable(f"A record is no JSON: {error}") from None
 
 
 class EmbeddedValues:
@@ -59,7 +72,7 @@ class EmbeddedValues:
 
     def __init__(self, registry: SchemaRegistryClient) -> None:
         self._registry = registry
-        self._codecs: dict[tuple[str, int], Any] = {}
+        self._codecs: dict[tuple[str, int], SchemaCodec] = {}
         self._in_subject: set[tuple[str, int]] = set()
 
     def chosen(self, kind: str, subject: str, text: str | None, schema_id: int | None) -> WrittenWith:
@@ -79,20 +92,16 @@ class EmbeddedValues:
 
     def write(self, kind: str, written_with: WrittenWith, value: Any) -> bytes:
         """Raises RestRefusal."""
-        from kafkapy.rest.schema_codecs import codec
-
-        key = kind, written_with.id
         try:
-            if key not in self._codecs:
-                self._codecs[key] = codec(kind, self._registry, written_with.id, written_with.schema)
-            payload: bytes = self._codecs[key].write(value)
-            return prefix(written_with.id) + payload
-        except (ValueError, TypeError, KeyError, SerdeError) as error:
-            raise not_convertible(str(error)[:500]) from None
+            codec = self._codec(kind, written_with.id, written_with.schema)
+            return prefix(written_with.id) + codec.write(value)
+        except SchemaRegistryUnavailableError:
+            raise
+        except Exception as error:  # the formats' libraries raise any kind for what does not fit
+            raise not_convertible(_sentence(error)) from None
 
     def read(self, kind: str, data: bytes | None) -> Any:
         """Raises RestRefusal."""
-        from kafkapy.rest.schema_codecs import codec
         from kafkapy.schemas.wire_format import read
 
         if data is None:
@@ -100,10 +109,22 @@ class EmbeddedValues:
         try:
             written = read(data)
             assert isinstance(written.schema, int)
-            key = kind, written.schema
-            if key not in self._codecs:
-                schema = self._registry.get_schema(written.schema)
-                self._codecs[key] = codec(kind, self._registry, written.schema, schema)
-            return self._codecs[key].read(written.payload)
-        except (ValueError, TypeError, KeyError, SerdeError) as error:
-            raise RestRefusal(500, 50002, f"A record cannot be read as {kind}: {error}") from None
+            return self._codec(kind, written.schema).read(written.payload)
+        except SchemaRegistryUnavailableError:
+            raise
+        except Exception as error:  # as above
+            raise unreadable(f"A record cannot be read as {kind}: {_sentence(error)}") from None
+
+    def _codec(self, kind: str, schema_id: int, schema: Schema | None = None) -> SchemaCodec:
+        """`schema`: that of the id, if it is known already."""
+        from kafkapy.rest.schema_codecs import codec
+
+        found = self._codecs.get((kind, schema_id))
+        if found is None:
+            found = codec(kind, self._registry, schema_id, schema or self._registry.get_schema(schema_id))
+            self._codecs[kind, schema_id] = found
+        return found
+
+
+def _sentence(error: Exception) -> str:
+    return (str(error) or type(error).__name__)[:500]

@@ -12,6 +12,17 @@ from kafkapy.http.content_types import media_type
 from kafkapy.http.messages import HttpRequest
 from kafkapy.rest.context import RestContext
 from kafkapy.rest.embedded import BINARY, FORMATS, WITH_SCHEMAS, WrittenWith, to_bytes
+from kafkapy.rest.fields import (
+    INT32,
+    INT64,
+    RecordHeaders,
+    check_not_empty,
+    path_number,
+    record_headers,
+    string,
+    whole,
+    whole_or_text,
+)
 from kafkapy.rest.rest_errors import (
     RestRefusal,
     key_schema_missing,
@@ -36,7 +47,7 @@ class ToSend(NamedTuple):
     value: bytes | None
     partition: int | None
     timestamp: int | None
-    headers: tuple[tuple[str, bytes], ...]
+    headers: RecordHeaders
 
 
 class Producing:
@@ -54,9 +65,7 @@ class Producing:
         return await self._produce(request, parts[0], None)
 
     async def _partition(self, request: HttpRequest, parts: tuple[str, ...]) -> Any:
-        if not parts[1].isdigit():
-            raise RestRefusal(404, 404, "HTTP 404 Not Found")
-        return await self._produce(request, parts[0], int(parts[1]))
+        return await self._produce(request, parts[0], path_number(parts[1]))
 
     async def _produce(self, request: HttpRequest, topic: str, partition: int | None) -> Any:
         kind = _CONTENT_TYPES.get(media_type(request.headers.get("content-type", "")))
@@ -72,7 +81,7 @@ class Producing:
         records = checked_records(body.get("records"))
         known = await self._context.producer.partitions_for(topic)
         for record in records:
-            wanted = record.get("partition", partition)
+            wanted = partition if record.get("partition") is None else record["partition"]
             if wanted is not None and wanted not in known:
                 raise partition_not_found(wanted)
         if kind in WITH_SCHEMAS:
@@ -103,17 +112,16 @@ class Producing:
                     raise missing()
                 chosen[part] = None
             else:
-                if isinstance(schema_id, str) and schema_id.isdecimal():
-                    schema_id = int(schema_id)  # as Confluent's takes it
-                if schema_id is not None and not isinstance(schema_id, int):
-                    raise unprocessable(f"{part}_schema_id is a number")
+                if text is not None:
+                    string(text, f"{part}_schema")
+                if schema_id is not None:
+                    schema_id = whole_or_text(schema_id, f"{part}_schema_id", INT32)
                 chosen[part] = values.chosen(kind, f"{topic}-{part}", text, schema_id)
 
         def written(part: str, record: dict[str, Any]) -> bytes | None:
-            schema = chosen[part]
-            if schema is None or (record.get(part) is None and part == "key"):
-                return None
-            return values.write(kind, schema, record.get(part))
+            """A null is Kafka's null under every schema: as a value, a tombstone."""
+            schema, given = chosen[part], record.get(part)
+            return None if schema is None or given is None else values.write(kind, schema, given)
 
         given = [to_send(record, written("key", record), written("value", record)) for record in records]
         return chosen["key"], chosen["value"], given
@@ -129,20 +137,16 @@ def checked_records(given: Any) -> list[dict[str, Any]]:
         for name in record:
             if name not in _RECORD_FIELDS:
                 raise unprocessable(f"Unrecognized field: {name}")
-        for name in ("partition", "timestamp"):
-            number = record.get(name)
-            if number is not None and (not isinstance(number, int) or isinstance(number, bool) or number < 0):
-                raise unprocessable(f"{name} is a number of at least 0")
+        for name, most in (("partition", INT32), ("timestamp", INT64)):
+            if record.get(name) is not None:
+                whole(record[name], name, most)
     return given
 
 
 def to_send(record: dict[str, Any], key: bytes | None, value: bytes | None) -> ToSend:
-    headers = []
-    for header in record.get("headers") or ():
-        if not isinstance(header, dict) or not isinstance(header.get("name"), str):
-            raise unprocessable("A header is an object with name and value (base64)")
-        headers.append((header["name"], to_bytes(BINARY, header.get("value")) or b""))
-    return ToSend(key, value, record.get("partition"), record.get("timestamp"), tuple(headers))
+    check_not_empty(key, value)
+    headers = record_headers(record.get("headers"))
+    return ToSend(key, value, record.get("partition"), record.get("timestamp"), headers)
 
 
 async def send_all(producer: Any, topic: str, partition: int | None, given: Sequence[ToSend]) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kafkapy.errors import KafkaError
+from kafkapy.protocol.errors import Errors
 
 
 class RestRefusal(Exception):
@@ -73,6 +74,15 @@ def registry_failed(sentence: str) -> RestRefusal:
     return RestRefusal(408, 40801, f"Schema registration or lookup failed: {sentence}")
 
 
+def unreadable(sentence: str) -> RestRefusal:
+    """The code is that of Kafka's SerializationException: a record's bytes are not of the format that is asked for."""
+    return RestRefusal(408, 40801, sentence)
+
+
+def config_not_found(name: str) -> RestRefusal:
+    return RestRefusal(404, 404, f"Config {name} cannot be found.")
+
+
 def not_found() -> RestRefusal:
     return RestRefusal(404, 404, "HTTP 404 Not Found")
 
@@ -82,29 +92,40 @@ def too_busy(sentence: str) -> RestRefusal:
 
 
 _CODES = {
-    "UnknownTopicOrPartitionError": (404, 40403, "This server does not host this topic-partition."),
-    "TopicAlreadyExistsError": (400, 40002, None),
-    "TopicAuthorizationFailedError": (403, 40301, None),
-    "GroupAuthorizationFailedError": (403, 40301, None),
-    "ClusterAuthorizationFailedError": (403, 40301, None),
-    "SaslAuthenticationFailedError": (401, 40101, None),
-    "RecordTooLargeError": (413, 41301, None),
-    "MessageSizeTooLargeError": (413, 41301, None),
-}
+    Errors.UNKNOWN_TOPIC_OR_PARTITION: (404, 40403),
+    Errors.UNKNOWN_TOPIC_ID: (404, 40403),
+    Errors.TOPIC_AUTHORIZATION_FAILED: (403, 40301),
+    Errors.GROUP_AUTHORIZATION_FAILED: (403, 40301),
+    Errors.CLUSTER_AUTHORIZATION_FAILED: (403, 40301),
+    Errors.SASL_AUTHENTICATION_FAILED: (401, 40101),
+    Errors.MESSAGE_TOO_LARGE: (413, 41301),
+    Errors.RECORD_LIST_TOO_LARGE: (413, 41301),
+    Errors.THROTTLING_QUOTA_EXCEEDED: (429, 42901),
+} | dict.fromkeys(
+    (
+        Errors.INVALID_CONFIG,
+        Errors.INVALID_GROUP_ID,
+        Errors.INVALID_PARTITIONS,
+        Errors.INVALID_RECORD,
+        Errors.INVALID_REPLICA_ASSIGNMENT,
+        Errors.INVALID_REPLICATION_FACTOR,
+        Errors.INVALID_REQUEST,
+        Errors.INVALID_TIMESTAMP,
+        Errors.INVALID_TOPIC_EXCEPTION,
+        Errors.OFFSET_METADATA_TOO_LARGE,
+        Errors.POLICY_VIOLATION,
+        Errors.SECURITY_DISABLED,
+        Errors.TOPIC_ALREADY_EXISTS,
+        Errors.TOPIC_DELETION_DISABLED,
+        Errors.UNSUPPORTED_VERSION,
+    ),
+    (400, 40002),
+)
 
 
 def of_kafka(error: KafkaError) -> RestRefusal:
     """Kafka's errors: some have codes of their own; of the others 50003 may be tried again, 50002 not."""
-    known = _CODES.get(type(error).__name__)
-    text = str(error) or type(error).__name__
-    if known is not None:
-        return RestRefusal(known[0], known[1], known[2] or text)
-    if type(error).__name__ in (
-        "InvalidTopicError",
-        "InvalidPartitionsError",
-        "InvalidConfigError",
-        "InvalidRequestError",
-        "InvalidReplicationFactorError",
-    ):
-        return RestRefusal(400, 40002, text)
-    return RestRefusal(500, 50003 if getattr(error, "retriable", False) else 50002, text)
+    status, code = _CODES.get(error.error, (500, 50003 if getattr(error, "retriable", False) else 50002))
+    if error.error is Errors.UNKNOWN_TOPIC_OR_PARTITION:
+        return RestRefusal(status, code, "This server does not host this topic-partition.")
+    return RestRefusal(status, code, str(error) or type(error).__name__)

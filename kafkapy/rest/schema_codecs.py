@@ -7,6 +7,7 @@ import io
 import json
 from typing import Any, Protocol
 
+from kafkapy.common import strict_json
 from kafkapy.schemas.registry_client import SchemaRegistryClient
 from kafkapy.schemas.types import Schema
 
@@ -29,14 +30,23 @@ def codec(kind: str, registry: SchemaRegistryClient, schema_id: int, schema: Sch
 
 
 class _AvroCodec:
+    """Dates and times are the numbers that they are in Avro, as in Avro's own JSON encoding."""
+
     def __init__(self, registry: SchemaRegistryClient, schema: Schema) -> None:
         from kafkapy.schemas import avro
 
         self._avro = avro
-        self._schema: Any = avro.parse(registry, schema)
+        self._schema: Any = avro.fastavro.parse_schema(_without_logical_types(avro.parse(registry, schema)))
 
     def write(self, value: Any) -> bytes:
+        """Validates first: fastavro's writer cuts fractions off, and lets an int exceed its range."""
+        from fastavro.validation import ValidationError
+
         given = next(iter(self._avro.fastavro.json_reader(io.StringIO(json.dumps(value)), self._schema)))
+        try:
+            self._avro.fastavro.validate(given, self._schema)
+        except ValidationError as error:
+            raise ValueError(str(error)) from None
         out = io.BytesIO()
         self._avro.fastavro.schemaless_writer(out, self._schema, given)
         return out.getvalue()
@@ -45,7 +55,19 @@ class _AvroCodec:
         value = self._avro.read_value(payload, self._schema, None, return_record_name=True)
         out = io.StringIO()
         self._avro.fastavro.json_writer(out, self._schema, [value])
-        return json.loads(out.getvalue())
+        return json.loads(out.getvalue(), parse_constant=str)  # "NaN" is a string in Avro's JSON encoding
+
+
+def _without_logical_types(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_without_logical_types(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        name: value if name == "default" else _without_logical_types(value)
+        for name, value in schema.items()
+        if name != "logicalType" and not name.startswith("__")
+    }
 
 
 class _JsonCodec:
@@ -63,7 +85,7 @@ class _JsonCodec:
         return self._compact(value).encode()
 
     def read(self, payload: memoryview) -> Any:
-        return json.loads(bytes(payload))
+        return strict_json.loads(bytes(payload))
 
 
 class _ProtobufCodec:

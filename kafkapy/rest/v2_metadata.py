@@ -8,7 +8,7 @@ from kafkapy.common.wire_enums import ConfigResourceType
 from kafkapy.http.messages import HttpRequest
 from kafkapy.rest.cluster_view import configs_of, offsets_of, partition_of, topic_of, v2_partition
 from kafkapy.rest.context import RestContext
-from kafkapy.rest.rest_errors import not_found
+from kafkapy.rest.fields import path_number
 from kafkapy.rest.routing import V2, RestRoute
 
 
@@ -55,18 +55,12 @@ class V2Metadata:
         return [v2_partition(each) for each in topic["partitions"]]
 
     async def _partition(self, request: HttpRequest, parts: tuple[str, ...]) -> Any:
-        found = await self._context.blocking(partition_of, self._context.admin, parts[0], number(parts[1]))
+        found = await self._context.blocking(partition_of, self._context.admin, parts[0], path_number(parts[1]))
         return v2_partition(found)
 
     async def _offsets(self, request: HttpRequest, parts: tuple[str, ...]) -> Any:
-        partition = number(parts[1])
+        partition = path_number(parts[1])
         await self._context.blocking(partition_of, self._context.admin, parts[0], partition)
         offsets = await self._context.blocking(offsets_of, self._context.admin, parts[0], [partition])
         first, last = offsets[partition]
         return {"beginning_offset": first, "end_offset": last}
-
-
-def number(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or len(text) > 10:
-        raise not_found()
-    return int(text)

@@ -11,9 +11,9 @@ from kafkapy.common.wire_enums import ConfigResourceType
 from kafkapy.http.messages import HttpAnswer, HttpRequest, json_answer
 from kafkapy.rest.cluster_view import configs_of, offsets_of, partition_of, topic_of
 from kafkapy.rest.context import RestContext
-from kafkapy.rest.rest_errors import RestRefusal, bad_request
+from kafkapy.rest.fields import INT16, INT32, config_value, path_number, whole
+from kafkapy.rest.rest_errors import RestRefusal, bad_request, config_not_found
 from kafkapy.rest.routing import JSON, RestRoute, json_body
-from kafkapy.rest.v2_metadata import number
 from kafkapy.rest.v3_resources import V3Resources
 
 CLUSTER = ("v3", "clusters", None)
@@ -95,7 +95,7 @@ class V3Cluster:
 
     def _broker(self, resources: V3Resources, parts: tuple[str, ...], body: Any) -> Any:
         for broker in self._admin.describe_cluster()["brokers"]:
-            if broker["broker_id"] == number(parts[0]):
+            if broker["broker_id"] == path_number(parts[0]):
                 return resources.broker(broker)
         raise RestRefusal(404, 404, f"Broker {parts[0]} not found.")
 
@@ -110,7 +110,7 @@ class V3Cluster:
             items = (resources.config(word, owner, name, config) for name, config in configs.items())
             return resources.listed(word, (*owner, "configs"), items)
         if parts[0] not in configs:
-            raise RestRefusal(404, 404, f"Config {parts[0]} cannot be found.")
+            raise config_not_found(parts[0])
         return resources.config(word, owner, parts[0], configs[parts[0]])
 
     def _broker_configs(self, resources: V3Resources, parts: tuple[str, ...], body: Any) -> Any:
@@ -134,16 +134,18 @@ class V3Cluster:
         name = body.get("topic_name")
         if not isinstance(name, str) or not name:
             raise bad_request("topic_name is missing")
-        configs = {each["name"]: each["value"] for each in _config_rows(body.get("configs"))}
-        assignments = {each["partition_id"]: each["broker_ids"] for each in body.get("replicas_assignments") or ()}
+        configs = {each["name"]: each["value"] for each in _config_rows(body.get("configs"), "configs")}
+        assignments = _assignments(body.get("replicas_assignments"))
         new = NewTopic(
             name,
-            num_partitions=-1 if assignments else _count(body, "partitions_count"),
-            replication_factor=-1 if assignments else _count(body, "replication_factor"),
+            num_partitions=-1 if assignments else _count(body, "partitions_count", INT32),
+            replication_factor=-1 if assignments else _count(body, "replication_factor", INT16),
             replica_assignments=assignments,
             topic_configs=configs,
         )
-        validate_only = body.get("validate_only") is True
+        validate_only = body.get("validate_only") or False
+        if not isinstance(validate_only, bool):
+            raise bad_request("validate_only is true or false")
         self._admin.create_topics([new], validate_only=validate_only, wait_for_metadata=not validate_only)
         if validate_only:
             empty = {"name": name, "partitions": [], "is_internal": False}
@@ -151,7 +153,7 @@ class V3Cluster:
         return json_answer(201, resources.topic(topic_of(self._admin, name)), JSON)
 
     def _grow_topic(self, resources: V3Resources, parts: tuple[str, ...], body: Any) -> Any:
-        count = _count(body, "partitions_count")
+        count = _count(body, "partitions_count", INT32)
         topic_of(self._admin, parts[0])
         self._admin.create_partitions({parts[0]: count})
         return resources.topic(topic_of(self._admin, parts[0]))
@@ -169,23 +171,28 @@ class V3Cluster:
         return self._configs(resources, ("topics", parts[0]), parts[1:])
 
     def _put_config(self, resources: V3Resources, parts: tuple[str, ...], body: Any) -> HttpAnswer:
-        return self._change(parts[0], {parts[1]: body.get("value")}, ())
+        return self._change(parts[0], {parts[1]: config_value(body.get("value"), parts[1])}, ())
 
     def _reset_config(self, resources: V3Resources, parts: tuple[str, ...], body: Any) -> HttpAnswer:
         return self._change(parts[0], {}, (parts[1],))
 
     def _alter_configs(self, resources: V3Resources, parts: tuple[str, ...], body: Any) -> HttpAnswer:
-        rows = _config_rows(body.get("data"))
+        rows = _config_rows(body.get("data"), "data")
+        if any(row.get("operation") not in (None, "SET", "DELETE") for row in rows):
+            raise bad_request("The operation of a config is SET or DELETE")
         deleted = tuple(row["name"] for row in rows if row.get("operation") == "DELETE")
         return self._change(
             parts[0], {row["name"]: row["value"] for row in rows if row["name"] not in deleted}, deleted
         )
 
-    def _change(self, topic: str, changes: dict[str, Any], resets: tuple[str, ...]) -> HttpAnswer:
+    def _change(self, topic: str, changes: dict[str, str | None], resets: tuple[str, ...]) -> HttpAnswer:
         topic_of(self._admin, topic)
+        known = configs_of(self._admin, ConfigResourceType.TOPIC, topic)
+        for name in (*changes, *resets):
+            if name not in known:
+                raise config_not_found(name)
         if changes:
-            given = {name: None if value is None else str(value) for name, value in changes.items()}
-            self._admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, given)])
+            self._admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, changes)])
         if resets:
             self._admin.reset_configs([ConfigResource(ConfigResourceType.TOPIC, topic, list(resets))])
         return HttpAnswer(204)
@@ -198,18 +205,18 @@ class V3Cluster:
         return resources.listed("KafkaPartition", ("topics", parts[0], "partitions"), items)
 
     def _partition(self, resources: V3Resources, parts: tuple[str, ...], body: Any) -> Any:
-        return resources.partition(parts[0], partition_of(self._admin, parts[0], number(parts[1])))
+        return resources.partition(parts[0], partition_of(self._admin, parts[0], path_number(parts[1])))
 
     def _replicas(self, resources: V3Resources, parts: tuple[str, ...], body: Any) -> Any:
-        partition = partition_of(self._admin, parts[0], number(parts[1]))
+        partition = partition_of(self._admin, parts[0], path_number(parts[1]))
         items = (resources.replica(parts[0], partition, broker) for broker in partition["replica_nodes"])
         return resources.listed("KafkaReplica", ("topics", parts[0], "partitions", parts[1], "replicas"), items)
 
     def _replica(self, resources: V3Resources, parts: tuple[str, ...], body: Any) -> Any:
-        partition = partition_of(self._admin, parts[0], number(parts[1]))
-        if number(parts[2]) not in partition["replica_nodes"]:
+        partition = partition_of(self._admin, parts[0], path_number(parts[1]))
+        if path_number(parts[2]) not in partition["replica_nodes"]:
             raise RestRefusal(404, 404, f"Replica {parts[2]} not found.")
-        return resources.replica(parts[0], partition, number(parts[2]))
+        return resources.replica(parts[0], partition, path_number(parts[2]))
 
     # -- groups
 
@@ -267,17 +274,32 @@ class V3Cluster:
         )
 
 
-def _count(body: dict[str, Any], name: str) -> int:
-    value = body.get(name, -1)
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise bad_request(f"{name} is a number")
-    return value
+def _count(body: dict[str, Any], name: str, most: int) -> int:
+    """-1: the broker's default."""
+    return whole(body.get(name, -1), name, most, -1, bad_request)
 
 
-def _config_rows(given: Any) -> list[dict[str, Any]]:
-    rows = given or []
-    if not isinstance(rows, list) or not all(
-        isinstance(row, dict) and isinstance(row.get("name"), str) for row in rows
-    ):
-        raise bad_request("configs (or data) is a list of objects with name and value")
-    return [{"value": None, **row} for row in rows]
+def _assignments(given: Any) -> dict[int, list[int]]:
+    """Partition -> brokers."""
+    found = {}
+    for row in _objects(given, "replicas_assignments is a list of objects with partition_id and broker_ids"):
+        brokers = row.get("broker_ids")
+        if not isinstance(brokers, list):
+            raise bad_request("broker_ids is a list of numbers")
+        partition = whole(row.get("partition_id"), "partition_id", INT32, 0, bad_request)
+        found[partition] = [whole(broker, "broker_ids", INT32, 0, bad_request) for broker in brokers]
+    return found
+
+
+def _config_rows(given: Any, field: str) -> list[dict[str, Any]]:
+    rows = _objects(given, f"{field} is a list of objects with name and value")
+    if not all(isinstance(row.get("name"), str) for row in rows):
+        raise bad_request(f"{field} is a list of objects with name and value")
+    return [{**row, "value": config_value(row.get("value"), row["name"])} for row in rows]
+
+
+def _objects(given: Any, expected: str) -> list[dict[str, Any]]:
+    rows = [] if given is None else given
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise bad_request(expected)
+    return rows

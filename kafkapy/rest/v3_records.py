@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 
+from kafkapy.common import strict_json
 from kafkapy.errors import KafkaError
 from kafkapy.http.messages import HttpAnswer, HttpRequest
 from kafkapy.rest.context import RestContext
 from kafkapy.rest.embedded import BINARY, JSON, WITH_SCHEMAS, to_bytes
+from kafkapy.rest.fields import INT32, check_not_empty, iso_time, record_headers, string, time_ms, whole
 from kafkapy.rest.producing import ToSend
 from kafkapy.rest.rest_errors import RestRefusal, bad_request, of_kafka, partition_not_found
 from kafkapy.rest.routing import RestRoute
@@ -50,7 +50,7 @@ class V3Records:
         finally:
             self._context.pending.give_back(len(request.body))
         status = answers[0]["error_code"] if len(answers) == 1 else 200
-        body = "".join(json.dumps(answer, separators=(",", ":")) + "\r\n" for answer in answers).encode()
+        body = "".join(strict_json.dumps(answer, separators=(",", ":")) + "\r\n" for answer in answers).encode()
         return HttpAnswer(status, body, (("content-type", "application/json"),))
 
     async def _one(self, cluster_id: str, topic: str, document: dict[str, Any] | RestRefusal) -> dict[str, Any]:
@@ -58,12 +58,11 @@ class V3Records:
             raise document
         try:
             known = await self._context.producer.partitions_for(topic)
-            partition = document.get("partition_id")
-            if partition is not None and partition not in known:
-                raise partition_not_found(partition)
             record = await self._context.blocking(self._record, topic, document)
+            if record.partition is not None and record.partition not in known:
+                raise partition_not_found(record.partition)
             sent = await self._context.producer.send(
-                topic, record.value, record.key, list(record.headers) or None, partition, record.timestamp
+                topic, record.value, record.key, list(record.headers) or None, record.partition, record.timestamp
             )
         except KafkaError as error:
             raise of_kafka(error) from None
@@ -73,40 +72,31 @@ class V3Records:
             "topic_name": topic,
             "partition_id": sent.partition,
             "offset": sent.offset,
-            "timestamp": datetime.fromtimestamp(sent.timestamp / 1000, UTC)
-            .isoformat(timespec="milliseconds")
-            .replace("+00:00", "Z"),
+            "timestamp": iso_time(sent.timestamp),
         }
         for name, data in (("key", record.key), ("value", record.value)):
             if data is not None:
-                answer[name] = {"type": document[name].get("type", "JSON"), "size": len(data)}
+                answer[name] = {"type": _type_of(document[name]), "size": len(data)}
         return answer
 
     def _record(self, topic: str, document: dict[str, Any]) -> ToSend:
         """On a thread. Raises RestRefusal."""
-        headers = []
-        for header in document.get("headers") or ():
-            if not isinstance(header, dict) or not isinstance(header.get("name"), str):
-                raise bad_request("A header is an object with name and value (base64)")
-            headers.append((header["name"], to_bytes(BINARY, header.get("value")) or b""))
-        timestamp = document.get("timestamp")
-        at = None
-        if timestamp is not None:
-            try:
-                at = int(datetime.fromisoformat(str(timestamp)).timestamp() * 1000)
-            except ValueError:
-                raise bad_request(f"timestamp {timestamp} is no time by ISO 8601") from None
+        partition, timestamp = document.get("partition_id"), document.get("timestamp")
+        if partition is not None:
+            whole(partition, "partition_id", INT32, 0, bad_request)
+        at = None if timestamp is None else time_ms(timestamp)
+        headers = record_headers(document.get("headers"), bad_request)
         key, value = (self._part(topic, name, document.get(name)) for name in ("key", "value"))
-        return ToSend(key, value, document.get("partition_id"), at, tuple(headers))
+        check_not_empty(key, value, bad_request)
+        return ToSend(key, value, partition, at, headers)
 
     def _part(self, topic: str, name: str, given: Any) -> bytes | None:
         if given is None:
             return None
         if not isinstance(given, dict):
             raise bad_request(f"{name} is an object with type and data")
-        with_schema = any(field in given for field in ("schema", "schema_id", "schema_version", "subject"))
-        kind = given.get("type") or given.get("schema_type") or ("AVRO" if with_schema else "JSON")
-        if kind not in _TYPES:
+        kind = _type_of(given)
+        if string(kind, f"The type of {name}", bad_request) not in _TYPES:
             raise bad_request(f"The type {kind} of {name} is not known; it is one of {', '.join(_TYPES)}")
         data, form = given.get("data"), _TYPES[kind]
         if form == "string":
@@ -115,12 +105,24 @@ class V3Records:
             return None if data is None else data.encode()
         if form not in WITH_SCHEMAS:
             return to_bytes(form, data)
-        subject = given.get("subject") or f"{topic}-{name}"
+        subject = string(given.get("subject") or f"{topic}-{name}", "subject", bad_request)
         schema_id, text = given.get("schema_id"), given.get("schema")
         if schema_id is None and text is None:
             raise bad_request(f"{name} has neither schema nor schema_id")
+        if schema_id is not None:
+            whole(schema_id, "schema_id", INT32, 0, bad_request)
+        if text is not None:
+            string(text, "schema", bad_request)
         chosen = self._context.values.chosen(form, subject, text, schema_id)
         return None if data is None else self._context.values.write(form, chosen, data)
+
+
+def _type_of(part: dict[str, Any]) -> Any:
+    """What a key or a value says of its type, or what its schema means."""
+    for name in ("type", "schema_type"):
+        if part.get(name) is not None:
+            return part[name]
+    return "AVRO" if any(field in part for field in ("schema", "schema_id", "schema_version", "subject")) else "JSON"
 
 
 def documents(body: bytes) -> Iterator[dict[str, Any] | RestRefusal]:
@@ -130,14 +132,13 @@ def documents(body: bytes) -> Iterator[dict[str, Any] | RestRefusal]:
     except ValueError:
         yield bad_request("The body is not in UTF-8")
         return
-    decoder = json.JSONDecoder()
     at = _skip(text, 0)
     if at >= len(text):
         yield bad_request("Null input provided. Data is required.")
     while at < len(text):
         try:
-            document, end = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError) as error:
+            document, end = strict_json.load_first(text, at)
+        except strict_json.JsonError as error:
             yield bad_request(f"Error processing JSON: {error}")
             return
         if not isinstance(document, dict):

@@ -8,6 +8,7 @@ from io import BytesIO
 from typing import Any
 
 from kafkapy.common.extras import need
+from kafkapy.schemas.avro_text import json_of
 from kafkapy.schemas.registry_client import SchemaRegistryClient
 from kafkapy.schemas.serde import SchemaDeserializer, SchemaSerializer, with_references
 from kafkapy.schemas.types import Schema
@@ -83,22 +84,70 @@ class AvroDeserializer(SchemaDeserializer[AvroSchema, T_co]):
     def _parse(self, schema: Schema) -> AvroSchema:
         if self._reader_schema is not None and self._reader is None:
             self._reader = parse(self.registry, self._reader_schema)
-        return parse(self.registry, schema)
+        return parse(self.registry, schema, is_written=True)
 
     def _read(self, writer: AvroSchema, written: Written) -> T_co:
         value: Any = read_value(written.payload, writer, self._reader, return_record_name=self._return_record_name)
         return value if self._from_dict is None else self._from_dict(value)
 
 
-def parse(registry: SchemaRegistryClient | None, schema: Schema) -> AvroSchema:
+def parse(registry: SchemaRegistryClient | None, schema: Schema, *, is_written: bool = False) -> AvroSchema:
     """With its references, written out where they are used first. Raises fastavro's errors for what is no schema, and what the
-    registry raises."""
+    registry raises.
+
+    `is_written`: values were written with the schema already. Defaults that don't fit their fields are left out then: an older
+    registry took them, and reading does not need them.
+    """
+    try:
+        return _parsed(registry, schema, _with_number)
+    except fastavro.schema.SchemaParseException:
+        if not is_written:
+            raise
+        return _parsed(registry, schema, _without_default)
+
+
+def _with_defaults(schema: AvroSchema, change: Callable[[dict[str, Any]], dict[str, Any]]) -> AvroSchema:
+    """A schema with each field, which may have a default, as `change` gives it."""
+    if isinstance(schema, list):
+        return [_with_defaults(each, change) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    own = dict(schema)
+    for name in ("type", "items", "values"):
+        if isinstance(own.get(name), dict | list):
+            own[name] = _with_defaults(own[name], change)
+    if isinstance(own.get("fields"), list):
+        own["fields"] = [
+            _with_defaults(change(field), change) if isinstance(field, dict) else field for field in own["fields"]
+        ]
+    return own
+
+
+def _without_default(field: dict[str, Any]) -> dict[str, Any]:
+    return {name: each for name, each in field.items() if name != "default"}
+
+
+def _with_number(field: dict[str, Any]) -> dict[str, Any]:
+    """A float's default that is written as a string (`"NaN"`) is that number."""
+    kind = field.get("type")
+    kind = kind.get("type") if isinstance(kind, dict) else kind
+    if kind in ("float", "double") and isinstance(field.get("default"), str):
+        try:
+            return {**field, "default": float(field["default"])}
+        except ValueError:
+            pass
+    return field
+
+
+def _parsed(
+    registry: SchemaRegistryClient | None, schema: Schema, change: Callable[[dict[str, Any]], dict[str, Any]]
+) -> AvroSchema:
     named: dict[str, Any] = {}
     if schema.references and registry is not None:
         for used in with_references(registry, schema).values():
-            fastavro.parse_schema(json_of(used.schema_str), named)
+            fastavro.parse_schema(_with_defaults(json_of(used.schema_str), change), named)
     definitions = dict(named)
-    parsed: AvroSchema = fastavro.parse_schema(json_of(schema.schema_str), named)
+    parsed: AvroSchema = fastavro.parse_schema(_with_defaults(json_of(schema.schema_str), change), named)
     if definitions:
         parsed = fastavro.parse_schema(_written_out(parsed, definitions))
     return parsed
@@ -129,12 +178,6 @@ def read_value(
     if source.tell() != len(payload):
         raise ValueError(f"{len(payload) - source.tell()} bytes are left behind the value")
     return value
-
-
-def json_of(schema: str) -> AvroSchema:
-    """Raises ValueError."""
-    parsed: AvroSchema = json.loads(schema)
-    return parsed
 
 
 def _schema(given: str | Schema | None) -> Schema | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import json
 import logging
 import random
 import ssl
@@ -13,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from kafkapy.common import strict_json
 from kafkapy.schemas.errors import SchemaRegistryError, SchemaRegistryUnavailableError
 
 _log = logging.getLogger("kafkapy.schemas")
@@ -125,7 +125,7 @@ class HttpTransport:
 
     def request(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """The answer's JSON. Raises SchemaRegistryError, and SchemaRegistryUnavailableError if no node has answered."""
-        content = None if body is None else json.dumps(body).encode()
+        content = None if body is None else strict_json.dumps(body).encode()
         failure: Exception | None = None
         for attempt in range(self._retries.retries + 1):
             if attempt:
@@ -171,7 +171,7 @@ class HttpTransport:
         status, _, content = node.request(method, path, body, headers)
         url = f"{node.url}{path}"
         try:
-            answer = json.loads(content) if content else None
+            answer = strict_json.loads(content) if content else None
         except ValueError:
             if status < 300:
                 raise SchemaRegistryError(status, status, f"The answer is no JSON: {_snippet(content)}", url) from None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from kafkapy.common import exact_json, strict_json
+from kafkapy.common.deep_calls import run_deep
 from kafkapy.common.extras import need
 from kafkapy.schemas.errors import SchemaDeserializationError, SchemaSerializationError
 from kafkapy.schemas.registry_client import SchemaRegistryClient
@@ -14,16 +15,16 @@ from kafkapy.schemas.types import JSON, Schema
 from kafkapy.schemas.wire_format import Written
 from kafkapy.serializer import T_co, T_contra
 
-need("json-schema", "jsonschema", "referencing", by="JSON Schema")
+need("json-schema", "jsonschema", by="JSON Schema")
 
 import jsonschema  # noqa: E402
-import referencing  # noqa: E402
-from referencing.jsonschema import DRAFT7  # noqa: E402
+
+from kafkapy.schemas.json_validation import registry_of, validator_of  # noqa: E402
 
 
 def compact(value: Any) -> str:
-    """JSON without spaces, as confluent-kafka writes it."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    """JSON without spaces, as confluent-kafka writes it. Raises ValueError for NaN and the infinities, which JSON has not."""
+    return strict_json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 class ParsedJsonSchema(NamedTuple):
@@ -56,7 +57,7 @@ class JSONSerializer(SchemaSerializer[ParsedJsonSchema, T_contra]):
         self._to_dict = to_dict
         self._validate = validate
         self._encode = json_encode
-        self._own_name = None if self.schema is None else title(json.loads(self.schema.schema_str))
+        self._own_name = None if self.schema is None else title(_load(self.schema))
 
     def _parse(self, schema: Schema) -> ParsedJsonSchema:
         return parse(self.registry, schema)
@@ -88,7 +89,7 @@ class JSONDeserializer(SchemaDeserializer[ParsedJsonSchema, T_co]):
         *,
         from_dict: Callable[[Any], T_co] | None = None,
         validate: bool = True,
-        json_decode: Callable[[bytes], Any] = json.loads,
+        json_decode: Callable[[bytes], Any] = strict_json.loads,
         is_key: bool = False,
     ) -> None:
         super().__init__(registry, is_key=is_key)
@@ -113,24 +114,25 @@ class JSONDeserializer(SchemaDeserializer[ParsedJsonSchema, T_co]):
 
 
 def parse(registry: SchemaRegistryClient | None, schema: Schema) -> ParsedJsonSchema:
-    """With its references, which the registry has. Raises ValueError and jsonschema's errors for what is no schema."""
-    own = json.loads(schema.schema_str)
-    resources = [
-        (name, referencing.Resource.from_contents(json.loads(used.schema_str), default_specification=DRAFT7))
-        for name, used in (
-            with_references(registry, schema) if registry is not None and schema.references else {}
-        ).items()
-    ]
-    kind = jsonschema.validators.validator_for(own, default=jsonschema.Draft7Validator)
-    kind.check_schema(own)
-    known: Any = referencing.Registry().with_resources(resources)
-    return ParsedJsonSchema(own, kind(own, registry=known))
+    """With its references, which the registry has and which are found by their names.
+
+    Raises ValueError and jsonschema's errors for what is no schema.
+    """
+    used = with_references(registry, schema) if registry is not None and schema.references else {}
+    known = registry_of((name, _load(document)) for name, document in used.items())
+    own = _load(schema)
+    return ParsedJsonSchema(own, validator_of(own, known))
 
 
 def first_error(parsed: ParsedJsonSchema, value: Any) -> str | None:
     """What is wrong with a value, and where in it; None if nothing is."""
     error = jsonschema.exceptions.best_match(parsed.validator.iter_errors(value))
     return None if error is None else f"{error.message} (at {error.json_path})"
+
+
+def _load(schema: Schema) -> Any:
+    """With exact numbers. Raises ValueError."""
+    return run_deep(lambda: exact_json.loads(schema.schema_str))
 
 
 def title(schema: Any) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, overload
 
@@ -21,6 +20,8 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory  # 
 from google.protobuf.descriptor import Descriptor, FileDescriptor  # noqa: E402
 from google.protobuf.message import Message  # noqa: E402
 
+from kafkapy.schemas.known_protos import KNOWN_FOLDERS, known_file  # noqa: E402
+
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
@@ -34,8 +35,6 @@ else:  # as in kafkapy.serializer
 
 ReferenceSubjectNameStrategy = Callable[[str, bool, str], str]
 """Topic, is it the key, name of an imported file -> the subject that the file is registered under."""
-
-_KNOWN = ("google/protobuf/", "google/type/", "confluent/")
 
 
 def reference_subject_name_strategy(topic: str, is_key: bool, file_name: str) -> str:
@@ -87,7 +86,7 @@ class ProtobufSerializer(SchemaSerializer[bytes, M_contra]):
         """A file's schema; what it imports is registered, or looked up, before."""
         references = []
         for used in file.dependencies:
-            if not (self._skip_known and used.name.startswith(_KNOWN)):
+            if not (self._skip_known and used.name.startswith(KNOWN_FOLDERS)):
                 schema = self._with_references(topic, used)
                 subject = self._reference_subject(topic, self._is_key, used.name)
                 if self._auto_register:
@@ -181,18 +180,15 @@ def _decoded(schema: Schema) -> descriptor_pb2.FileDescriptorProto:
 
 def _add(pool: descriptor_pool.DescriptorPool, proto: descriptor_pb2.FileDescriptorProto, loaded: set[str]) -> None:
     for used in proto.dependency:
-        if used.startswith(_KNOWN) and used not in loaded:
+        if used.startswith(KNOWN_FOLDERS) and used not in loaded:
             _add_known(pool, used, loaded)
     pool.Add(proto)
     loaded.add(proto.name)
 
 
 def _add_known(pool: descriptor_pool.DescriptorPool, name: str, loaded: set[str]) -> None:
-    """A file that comes with Protobuf. Raises KeyError if it isn't imported here."""
-    importlib.import_module(name.removesuffix(".proto").replace("/", ".") + "_pb2")
-    proto = descriptor_pb2.FileDescriptorProto()
-    descriptor_pool.Default().FindFileByName(name).CopyToProto(proto)
-    _add(pool, proto, loaded)
+    """A file that needs no reference. Raises KeyError, ImportError if it is not there."""
+    _add(pool, known_file(name), loaded)
 
 
 def indexes_of(message: Descriptor) -> list[int]:

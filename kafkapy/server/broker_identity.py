@@ -68,14 +68,22 @@ def check_end_points(zk_client: KafkaZkClient, broker: Broker) -> None:
             )
 
 
-def write_meta_properties(directories: Sequence[str], broker: int, cluster: str) -> None:
-    """Make every directory say whose it is (only those that don't say so yet are written)."""
+def write_meta_properties(
+    directories: Sequence[str], broker: int, cluster: str, on_failure: Callable[[str, str, OSError], object]
+) -> None:
+    """Make every directory say whose it is (only those that don't say so yet are written).
+
+    `on_failure` is told of a directory in which it can't be read or written, what was being done, and the error.
+    """
     wanted = BrokerMetadata(broker, cluster)
     for directory in directories:
         checkpoint = BrokerMetadataCheckpoint(directory)
-        found = checkpoint.read()
-        if found is None or (found.broker_id, found.cluster_id) != (broker, cluster):
-            checkpoint.write(wanted)
+        try:
+            found = checkpoint.read()
+            if found is None or (found.broker_id, found.cluster_id) != (broker, cluster):
+                checkpoint.write(wanted)
+        except OSError as error:
+            on_failure(directory, f"Error while marking log dir {directory} as this broker's", error)
 
 
 def _read(directories: Sequence[str]) -> dict[str, BrokerMetadata]:
@@ -87,6 +95,9 @@ def _read(directories: Sequence[str]) -> dict[str, BrokerMetadata]:
             metadata = BrokerMetadataCheckpoint(directory).read()
         except MalformedFileError as error:
             raise InconsistentBrokerError(str(error)) from error
+        except OSError as error:
+            log.error("Error while reading meta.properties of log dir %s: %s", directory, error)
+            continue  # it fails again when it is to be written
         if metadata is not None:
             found[directory] = metadata
     return found

@@ -82,6 +82,7 @@ from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from kafkapy.zk.zk_data import BrokerInfo
 
 if TYPE_CHECKING:
+    from kafkapy.network.http_site import HttpSite
     from kafkapy.server.metrics.broker_metrics import BrokerMetrics
     from kafkapy.server.metrics.config import MetricsConfig
 
@@ -430,7 +431,7 @@ def build_metrics(
     controller: KafkaController,
     sockets: SocketServer,
     is_stopping: Callable[[], bool],
-    unready: Callable[[], str],
+    site: HttpSite,
 ) -> BrokerMetrics:
     """Only now is imported what only metrics need."""
     from kafkapy.server.metrics.broker_metrics import BrokerMetrics, end_offsets
@@ -459,4 +460,4 @@ def build_metrics(
         is_stopping=is_stopping,
         meter=sockets.meter,
     )
-    return BrokerMetrics(metrics_config, sources, reactor, outside.clock, unready)
+    return BrokerMetrics(metrics_config, sources, reactor, outside.clock, site)

@@ -12,18 +12,18 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from twisted.internet.defer import Deferred
-from twisted.internet.error import CannotListenError
 from twisted.internet.threads import deferToThreadPool
 
 from kafkapy.clients.blocking_client import BlockingClient
 from kafkapy.common import metadata_version
 from kafkapy.common.broker import Broker, EndPoint
 from kafkapy.common.clock import P, R
+from kafkapy.common.garbage import CHECK_INTERVAL_MS, FullCollections
 from kafkapy.common.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.kafka_controller import KafkaController
 from kafkapy.controller.producer_ids import new_producer_ids_block
-from kafkapy.network.socket_server import ListenError, SocketServer, bind_address
+from kafkapy.network.socket_server import SocketServer, bind_address
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest
@@ -49,7 +49,7 @@ from kafkapy.server.inter_broker.producer_ids import Block, ProducerIdManager
 from kafkapy.server.kafka_apis import KafkaApis
 from kafkapy.server.metadata.first_metadata import FirstMetadata
 from kafkapy.server.metadata.metadata_cache import MetadataCache
-from kafkapy.server.metrics.config import HEALTH_LISTENER, HttpAddress, MetricsConfig
+from kafkapy.server.metrics.config import HEALTH_LISTENER, LISTENER, HttpAddress, MetricsConfig
 from kafkapy.server.reactor_clock import RequestThreads
 from kafkapy.server.reconfiguration.change_handlers import config_handlers
 from kafkapy.server.reconfiguration.change_listener import ZkConfigChangeListener
@@ -69,6 +69,7 @@ from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from kafkapy.zk.zk_data import BrokerInfo
 
 if TYPE_CHECKING:
+    from kafkapy.network.http_site import HttpSite
     from kafkapy.zk.embedded.server import EmbeddedZooKeeper
 
 log = logging.getLogger("kafkapy.server.KafkaServer")
@@ -112,6 +113,7 @@ class KafkaServer:
         self._hooks = hooks or Hooks()
         self._health_address = health
         self._metrics_config = metrics
+        self._metrics_site: HttpSite | None = None
         self.config = config
         self._reactor = reactor
         self._zookeeper = zookeeper or ZooKeeperConnector(config, self._hooks.zk_session)
@@ -147,7 +149,9 @@ class KafkaServer:
         config = self.config
         self._reactor.suggestThreadPoolSize(config.background_threads)
         if self._health_address is not None:
-            await self._start(self._health(self._health_address))
+            await self._listen(HEALTH_LISTENER, self._health_address)
+        if self._metrics_config is not None:
+            self._metrics_site = await self._listen(LISTENER, self._metrics_config.address)
         threads = RequestThreads.of(self._reactor, config.num_io_threads, config.num_network_threads)
         await self._start(Part("request threads", threads.start, threads.stop))
         zookeeper_connect = await self._start_embedded_zookeeper() or config.zookeeper_connect
@@ -189,7 +193,11 @@ class KafkaServer:
         open_files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         warn_of_open_files_limit(len(logs), sum(len(each.log_segments) for each in logs), open_files)
         await self._in_thread(
-            broker_identity.write_meta_properties, log_manager.live_log_dirs, config.broker_id, cluster_id
+            broker_identity.write_meta_properties,
+            log_manager.live_log_dirs,
+            config.broker_id,
+            cluster_id,
+            log_manager.handle_log_dir_failure,
         )
         core = build_core(config, outside, log_manager)
         await self._start(Part("high watermarks", None, lambda: self._write_high_watermarks(core)))
@@ -198,6 +206,7 @@ class KafkaServer:
                 self._log_dir_failed, directory, names, core, outside.zk_client
             )
         )
+        log_manager.check_live()  # those that failed before were told to no listener
         return core
 
     async def _register(self, zk_client: KafkaZkClient, sockets: SocketServer) -> BrokerInfo:
@@ -229,13 +238,7 @@ class KafkaServer:
     ) -> Iterator[Part]:
         """What begins to work once the broker is registered, in order."""
         config, replication, coordinator = self.config, core.replication, core.group_coordinator
-        interval_ms = config.replica_high_watermark_checkpoint_interval_ms
-        yield Part(
-            "high watermark checkpoints",
-            lambda: self._clock.schedule(
-                "highwatermark-checkpoint", lambda: self._write_high_watermarks(core), interval_ms, interval_ms
-            ),
-        )
+        yield Part("periodic tasks", lambda: self._schedule_periodic_tasks(core))
         yield Part("replication", replication.startup, replication.shutdown)
         yield Part("log dir moves", None, core.log_dir_moves.shutdown)
 
@@ -321,26 +324,24 @@ class KafkaServer:
         controller: KafkaController,
         sockets: SocketServer,
     ) -> Part:
-        config, is_stopping = self.config, lambda: self._stopping
+        config, is_stopping, site = self.config, lambda: self._stopping, self._metrics_site
+        assert site is not None
         metrics = build_metrics(
-            metrics_config, config, outside, core, cluster_id, controller, sockets, is_stopping, self.unready
+            metrics_config, config, outside, core, cluster_id, controller, sockets, is_stopping, site
         )
         return Part("metrics", metrics.start, metrics.stop)
 
-    def _health(self, address: HttpAddress) -> Part:
-        """Only now is imported what only this needs."""
+    async def _listen(self, setting: str, address: HttpAddress) -> HttpSite:
+        """Tell of health at `address`, from now on until everything else has stopped. Only now is imported what only this needs.
+
+        `ListenError` if the address can't be had; a listener that an operator counts on is no smaller matter than one of clients.
+        """
         from kafkapy.network.http_site import HttpSite, health_pages
 
         site = HttpSite(self._reactor, health_pages(self.unready))
-
-        def start() -> None:
-            try:
-                port = site.listen(*address)
-            except CannotListenError as error:
-                raise ListenError(f"{HEALTH_LISTENER}={address} can't be bound: {error.socketError}") from error
-            log.info("Health is told at http://%s/healthz and /readyz", address._replace(port=port))
-
-        return Part("health listener", start, site.stop)
+        await self._start(Part(f"listener of {setting}", lambda: site.listen(*address, setting), site.stop))
+        log.info("Health is told at http://%s/healthz and /readyz", address._replace(port=site.port))
+        return site
 
     def unready(self) -> str:
         """Why a client should go elsewhere; nothing if the broker is registered and answers requests."""
@@ -435,6 +436,18 @@ class KafkaServer:
         logging.shutdown()
         # As Kafka halts: an orderly stop would write checkpoints into directories that can't be written.
         os._exit(1)
+
+    def _schedule_periodic_tasks(self, core: Core) -> None:
+        """Those of the broker itself; they end with the clock."""
+        interval_ms = self.config.replica_high_watermark_checkpoint_interval_ms
+        self._clock.schedule(
+            "highwatermark-checkpoint",
+            lambda: self._clock.in_thread(core.high_watermarks.write, list(core.replica_manager.partitions())),
+            interval_ms,
+            interval_ms,
+        )
+        check = FullCollections().check
+        self._clock.schedule("full-garbage-collection", check, CHECK_INTERVAL_MS, CHECK_INTERVAL_MS)
 
     def _write_high_watermarks(self, core: Core) -> Awaitable[None]:
         return self._in_thread(core.high_watermarks.write, list(core.replica_manager.partitions()))

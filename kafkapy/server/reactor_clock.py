@@ -14,23 +14,26 @@ from twisted.python.threadpool import ThreadPool
 from kafkapy.clients.completion import Completion
 from kafkapy.common.clock import P, R
 from kafkapy.common.time import SystemTime
-from kafkapy.network.stall_meter import StallMeter
+from kafkapy.network.stall_meter import StallMeter, name_of
 
 log = logging.getLogger("kafkapy.server.KafkaScheduler")
 
 
 def run_in_pool(reactor: Any, pool: ThreadPool, function: Callable[[], R]) -> Completion[R]:
-    """What the function returns or raises, on the reactor thread."""
+    """Run `function` in a thread of the pool; the completion is done on the reactor thread with what it returns or raises."""
     completion: Completion[R] = Completion()
-
-    def done(success: bool, result: Any) -> None:
-        if success:
-            reactor.callFromThread(completion.set_result, result)
-        else:
-            reactor.callFromThread(completion.set_exception, result.value)
-
-    pool.callInThreadWithCallback(done, function)
+    # Twisted's `callInThreadWithCallback` makes of each call a closure that refers to itself.
+    pool._team.do(partial(_run_for, completion, reactor, function))
     return completion
+
+
+def _run_for(completion: Completion[R], reactor: Any, function: Callable[[], R]) -> None:
+    try:
+        result = function()
+    except BaseException as error:
+        reactor.callFromThread(completion.set_exception, error)
+    else:
+        reactor.callFromThread(completion.set_result, result)
 
 
 class WorkerThreads:
@@ -86,31 +89,100 @@ class RequestThreads(NamedTuple):
 
 
 class _Task:
-    __slots__ = ("call", "cancelled")
+    """One piece of work that the reactor calls when its time comes.
 
-    def __init__(self) -> None:
-        self.call: Any = None
+    Invariant: it refers to its timer only while that runs, and to its work only while that may still be called. The timer
+    refers to it, so together they would be a cycle, which reference counts alone never free.
+    """
+
+    __slots__ = ("__weakref__", "_clock", "_period_ms", "_timer", "_work", "cancelled", "name")
+
+    def __init__(self, clock: ReactorClock, name: str, work: Callable[[], object], period_ms: int = -1) -> None:
+        self._clock = clock
+        self._work: Callable[[], object] | None = work
+        self._period_ms = period_ms
+        self._timer: Any = None
+        self.name = name
+        """The name under which the stall meter reports it."""
         self.cancelled = False
 
     def cancel(self) -> None:
         self.cancelled = True
-        if self.call is not None and self.call.active():
-            self.call.cancel()
+        self._work = None
+        timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
+
+    def start(self, delay_ms: float) -> None:
+        """Run after `delay_ms`, unless it has been cancelled; on the reactor thread."""
+        if not self.cancelled:
+            self._timer = self._clock.reactor.callLater(max(0.0, delay_ms / 1000), self)
+
+    def __call__(self) -> None:
+        """Run now: the reactor calls this."""
+        self._timer = None
+        work = self._work
+        if work is None or self._clock.is_stopped:
+            self._work = None
+            return
+        if self._period_ms <= 0:
+            self._work = None
+        self._run(work)
+
+    def _run(self, work: Callable[[], object]) -> None:
+        try:
+            work()
+        except Exception as error:
+            self._failed(error)
+        self._again()
+
+    def _failed(self, error: BaseException) -> None:
+        log.error("Uncaught exception in scheduled task '%s'", self.name, exc_info=error)
+
+    def _again(self) -> None:
+        if self._period_ms > 0 and not self._clock.is_stopped:
+            self.start(self._period_ms)
+
+
+class _Call(_Task):
+    """A call for `later`: it happens after `shutdown` too, and the reactor logs its errors."""
+
+    __slots__ = ()
+
+    def __call__(self) -> None:
+        self._timer = None
+        work, self._work = self._work, None
+        if work is not None:
+            work()
+
+
+class _TaskInThread(_Task):
+    """A task that runs in the background pool."""
+
+    __slots__ = ()
+
+    def _run(self, work: Callable[[], object]) -> None:
+        self._clock.in_thread(work).add_callback(self._done)
+
+    def _done(self, completion: Completion[object]) -> None:
+        if (error := completion.exception()) is not None:
+            self._failed(error)
+        self._again()
 
 
 class ReactorClock(SystemTime):
     """Invariant: after `shutdown` no scheduled task starts any more; those that run in the pool are let finish."""
 
     def __init__(self, reactor: Any) -> None:
-        self._reactor = reactor
+        self.reactor = reactor
+        self.is_stopped = False
         self._meter: StallMeter = getattr(reactor, "meter", None) or StallMeter()
         self._goes_on: Callable[[float], bool] = getattr(reactor, "goes_on", lambda _: False)
-        self._stopped = False
 
     def later(self, delay_ms: float, function: Callable[[], object]) -> _Task:
-        entry = _Task()
-        entry.call = self._reactor.callLater(max(0.0, delay_ms / 1000), function)
-        return entry
+        call = _Call(self, name_of(function), function)
+        call.start(delay_ms)
+        return call
 
     def turn_is_over(self, late_seconds: float = 0.0) -> bool:
         now, meter = time.monotonic(), self._meter
@@ -121,64 +193,33 @@ class ReactorClock(SystemTime):
 
     def turn(self) -> Completion[None]:
         completion: Completion[None] = Completion()
-        self._reactor.callLater(0, completion.set_result, None)
+        self.reactor.callLater(0, completion.set_result, None)
         return completion
 
     def in_thread(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Completion[R]:
-        return run_in_pool(self._reactor, self._reactor.getThreadPool(), partial(function, *args, **kwargs))
+        return run_in_pool(self.reactor, self.reactor.getThreadPool(), partial(function, *args, **kwargs))
 
     def from_thread(self, function: Callable[P, object], /, *args: P.args, **kwargs: P.kwargs) -> None:
-        self._reactor.callFromThread(function, *args, **kwargs)
+        self.reactor.callFromThread(function, *args, **kwargs)
 
     def schedule_once(self, name: str, task: Callable[[], object], delay_ms: int) -> _Task:
-        return self._start(name, task, delay_ms, -1, False)
+        return self._start(_Task(self, name, task), delay_ms)
 
     def schedule(self, name: str, task: Callable[[], object], delay_ms: int, period_ms: int) -> _Task:
-        return self._start(name, task, delay_ms, period_ms, False)
+        return self._start(_Task(self, name, task, period_ms), delay_ms)
 
     def schedule_in_thread(
         self, name: str, task: Callable[[], object], delay_ms: int = 0, period_ms: int = -1
     ) -> _Task:
-        return self._start(name, task, delay_ms, period_ms, True)
+        return self._start(_TaskInThread(self, name, task, period_ms), delay_ms)
 
     def shutdown(self) -> None:
-        self._stopped = True
+        self.is_stopped = True
 
-    def _start(self, name: str, task: Callable[[], object], delay_ms: int, period_ms: int, in_thread: bool) -> _Task:
-        entry = _Task()
-
-        def later(after_ms: int) -> None:
-            entry.call = self._reactor.callLater(max(0, after_ms) / 1000, run)
-
-        def run() -> None:
-            if entry.cancelled or self._stopped:
-                return
-            if in_thread:
-                self.in_thread(task).add_callback(done)
-                return
-            try:
-                task()
-            except Exception as error:
-                failed(error)
-            again()
-
-        run.__qualname__ = name  # by which the stall meter tells of it
-
-        def done(work: Completion[object]) -> None:
-            if (error := work.exception()) is not None:
-                failed(error)
-            again()
-
-        def failed(error: BaseException) -> None:
-            log.error("Uncaught exception in scheduled task '%s'", name, exc_info=error)
-
-        def again() -> None:
-            if period_ms > 0 and not entry.cancelled and not self._stopped:
-                later(period_ms)
-
-        # Logs and coordinators schedule from other threads as well (cleaner, recovery): only the reactor may touch its timers.
+    def _start(self, task: _Task, delay_ms: int) -> _Task:
+        """Logs and coordinators schedule from other threads too (cleaner, recovery); only the reactor thread may start timers."""
         if isInIOThread():
-            later(delay_ms)
+            task.start(delay_ms)
         else:
-            self._reactor.callFromThread(later, delay_ms)
-        return entry
+            self.reactor.callFromThread(task.start, delay_ms)
+        return task

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple
 
+from kafkapy.common.patterns import TranslatedPattern, java
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.spark.delivery import OF_DELIVERY, ExactlyOnce, delivery, exactly_once_options, sink_name
 from kafkapy.spark.errors import OptionError, did_you_mean
-from kafkapy.spark.java_pattern import python_pattern
 from kafkapy.spark.kafka_params import (
     CONSUMER,
     GROUP_ID_WARNING,
@@ -187,7 +187,7 @@ class Subscribe:
 class SubscribePattern:
     """Looked for anywhere in a topic's name; internal topics are left out."""
 
-    pattern: re.Pattern[str]
+    pattern: TranslatedPattern
 
 
 Strategy = Assign | Subscribe | SubscribePattern
@@ -354,7 +354,7 @@ def _strategy(options: Mapping[str, str]) -> Strategy:
     if not text.strip():
         raise OptionError(f"Pattern to subscribe is empty as specified value for option 'subscribePattern' is '{text}'")
     try:
-        return SubscribePattern(python_pattern(text.strip()))
+        return SubscribePattern(java(text.strip()))
     except ValueError as error:
         raise OptionError(f"Option 'subscribePattern' is '{text}', which cannot be used: {error}") from None
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from kafkapy.common.properties import dump
 from kafkapy.testing.reserved_port import ReservedPort
 from kafkapy.testing.server_process import LOGGING, ClusterError, ServerProcess
 from kafkapy.zk.session_closer import Session, close_session
@@ -75,8 +76,7 @@ class BrokerProcess(ServerProcess):
                 f"{CLIENTS}://{advertised_host}:{port.port},{BROKERS}://{self._internal.address}"
             )
         properties = {**own, **properties_of(config)}
-        lines = (f"{name}={value}\n" for name, value in properties.items())
-        (directory / "server.properties").write_text("".join(lines))
+        (directory / "server.properties").write_text(dump(properties))
         (directory / "logging.properties").write_text(LOGGING)
 
     def environment(self) -> Mapping[str, str]:

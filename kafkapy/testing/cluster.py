@@ -278,7 +278,7 @@ class KafkaCluster(Faults):
     def lag(self, group: str) -> Any:
         return self._contents.lag(group)
 
-    def wait_until_committed(self, group: str, topic: str | None = None, timeout: float = 30.0) -> None:
+    def wait_until_committed(self, group: str, topic: str | None = None, timeout: float = 120.0) -> None:
         self._contents.wait_until_committed(group, topic, timeout)
 
 

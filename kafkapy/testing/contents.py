@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kafkapy.consumer.records import ConsumerRecord
     from kafkapy.producer import KafkaProducer
 
-READ_SECONDS = 30.0
+READ_SECONDS = 120.0
 Value = bytes | str | None
 Lags = dict[TopicPartition, int]
 

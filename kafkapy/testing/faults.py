@@ -15,8 +15,8 @@ from kafkapy.testing.waiting import wait_until
 if TYPE_CHECKING:
     from kafkapy.admin.client import AdminClient
 
-MOVE_SECONDS = 30.0
-DISK_SECONDS = 30.0
+MOVE_SECONDS = 120.0
+DISK_SECONDS = 120.0
 
 
 class ClusterClock:

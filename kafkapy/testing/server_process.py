@@ -14,8 +14,8 @@ from typing import Any
 from kafkapy.testing.control.client_end import ClientEnd, OrderRefused, ServerGone
 from kafkapy.testing.control.wire import ControlEnd
 
-START_SECONDS = 60.0
-STOP_SECONDS = 30.0
+START_SECONDS = 180.0
+STOP_SECONDS = 120.0
 
 LOGGING = "level=INFO\nstderr=true\nlevel.kazoo=WARN\nlevel.kafkapy.request=WARN\n"
 """A logging.properties: all of it is what the process prints."""

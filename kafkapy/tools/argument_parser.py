@@ -5,16 +5,21 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
+from kafkapy.clients.software import VERSION_LINE
 from kafkapy.tools.command_line import CommandLineError, guard
 
 
 class ArgumentParser(argparse.ArgumentParser):
     """Wrong arguments raise `CommandLineError`, whose text says what is wrong and how the tool is used."""
 
-    def __init__(self, prog: str, description: str = "") -> None:
-        super().__init__(prog, description=description, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    def __init__(self, prog: str, description: str = "", **options: Any) -> None:
+        """`options`: argparse's own, some of which it gives to the parsers of subcommands that it makes (`color`, since 3.14)."""
+        options.setdefault("formatter_class", argparse.ArgumentDefaultsHelpFormatter)
+        super().__init__(prog, description=description, **options)
+        version = "print the version and exit"
+        self.add_argument("-v", "--version", action="version", version=VERSION_LINE, help=version)
 
     def error(self, message: str) -> NoReturn:
         raise CommandLineError(f"{self.prog}: error: {message} (see --help)")
@@ -32,7 +37,7 @@ class ArgumentParser(argparse.ArgumentParser):
 def run(parser: ArgumentParser, execute: Callable[[argparse.Namespace], int | None], argv: Sequence[str] | None) -> int:
     """Run one tool and return its exit status: without arguments, its help and 0; a failure is a sentence and 1."""
     arguments = sys.argv[1:] if argv is None else argv
-    if not arguments or {"-h", "--help"} & set(arguments):
+    if not arguments:
         print(parser.format_help(), end="")
         return 0
     return guard(lambda: execute(parser.parse_args(arguments)))

@@ -2,94 +2,54 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
 
-from kafkapy.tools.command_line import CommandLineError, ToolError, guard, print_version
+from kafkapy.tools.argument_parser import ArgumentParser
+from kafkapy.tools.command_line import CommandLineError, ToolError, guard
 
-USAGE = """\
-usage: kafka-cluster [-h] {cluster-id,unregister} ...
 
-The Kafka cluster tool.
+def parser() -> ArgumentParser:
+    parser = ArgumentParser("kafka-cluster", "The Kafka cluster tool.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    _add_connection(commands.add_parser("cluster-id", help="get information about the ID of a cluster"))
+    unregister = commands.add_parser("unregister", help="unregister a broker (clusters with ZooKeeper can't)")
+    unregister.add_argument("--id", "-i", type=int, required=True, help="the id of the broker to unregister")
+    _add_connection(unregister)
+    return parser
 
-positional arguments:
-  {cluster-id,unregister}
-    cluster-id           Get information about the ID of a cluster.
-    unregister           Unregister a broker. (Clusters with ZooKeeper do not have this API.)
 
-options of both:
-  -h, --help             show this help message and exit
-  --bootstrap-server BOOTSTRAP_SERVER, -b BOOTSTRAP_SERVER
-                         A list of host:port pairs to connect to.
-  --config CONFIG, -c CONFIG
-                         A property file with configs for the admin client.
-
-options of unregister:
-  --id ID, -i ID         The id of the broker to unregister."""
-
-_OPTIONS = {"-b": "--bootstrap-server", "-C": "--bootstrap-controller", "-c": "--config", "-i": "--id"}
-COMMANDS = {
-    "cluster-id": ("--bootstrap-server", "--bootstrap-controller", "--config"),
-    "unregister": ("--bootstrap-server", "--bootstrap-controller", "--config", "--id"),
-}
+def _add_connection(command: ArgumentParser) -> None:
+    servers = command.add_mutually_exclusive_group(required=True)
+    servers.add_argument("--bootstrap-server", "-b", help="a list of host:port pairs to connect to")
+    servers.add_argument("--bootstrap-controller", "-C", help="not supported here")
+    command.add_argument("--config", "-c", help="a property file with configs for the admin client")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else argv
     if not arguments:
-        print(USAGE, file=sys.stderr)
+        print(parser().format_help(), end="", file=sys.stderr)
         return 1
-    return guard(lambda: execute(arguments))
+    return guard(lambda: execute(parser().parse_args(arguments)))
 
 
-def execute(arguments: Sequence[str]) -> None:
-    if {"-h", "--help"} & set(arguments):
-        print(USAGE)
-        return
-    if "--version" in arguments:
-        print_version()
-        return
-    command, options = parse(arguments)
-    if "--bootstrap-controller" in options:
+def execute(options: argparse.Namespace) -> None:
+    if options.bootstrap_controller is not None:
         raise CommandLineError("--bootstrap-controller is not supported, use --bootstrap-server to connect to a broker")
-    if "--bootstrap-server" not in options:
-        raise CommandLineError("argument --bootstrap-server/-b is required")
-    if command == "unregister":
+    if options.command == "unregister":
         raise ToolError("The target cluster does not support the broker unregistration API.")
 
     from kafkapy.admin.client import AdminClient
     from kafkapy.tools.common import admin_properties
 
-    properties = admin_properties(options.get("--config"), options["--bootstrap-server"])
-    with AdminClient.from_properties(properties) as admin:
+    with AdminClient.from_properties(admin_properties(options.config, options.bootstrap_server)) as admin:
         cluster_id = admin.describe_cluster().cluster_id
     if cluster_id is None:
         print("No cluster ID found. The Kafka version is probably too old.")
     else:
         print(f"Cluster ID: {cluster_id}")
-
-
-def parse(arguments: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """The command and its options by their long names. Raises `CommandLineError`."""
-    command = arguments[0]
-    if command not in COMMANDS:
-        raise CommandLineError(f"argument command: invalid choice: '{command}' (choose from cluster-id, unregister)")
-    options: dict[str, str] = {}
-    words = iter(arguments[1:])
-    for word in words:
-        name, equals, value = word.partition("=")
-        name = _OPTIONS.get(name, name)
-        if name not in COMMANDS[command]:
-            raise CommandLineError(f"unrecognized arguments: '{word}'")
-        if not equals:
-            try:
-                value = next(words)
-            except StopIteration:
-                raise CommandLineError(f"argument {name}: expected one argument") from None
-        options[name] = value
-    if command == "unregister" and not options.get("--id", "").isdigit():
-        raise CommandLineError("argument --id/-i is required and must be a number")
-    return command, options
 
 
 if __name__ == "__main__":

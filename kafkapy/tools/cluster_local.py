@@ -1,4 +1,4 @@
-"""kafka-cluster-local: a cluster of kafkapy brokers and a ZooKeeper ensemble on this machine, for trying things out."""
+"""kafka-cluster-local: a cluster of kafkapy brokers and its ZooKeeper on this machine, for trying things out."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ from kafkapy.tools.command_line import (
 from kafkapy.tools.java import zookeeper_command
 from kafkapy.tools.local_layout import HOST, LocalCluster, create, load
 from kafkapy.tools.local_processes import ProcessIdentity, spawn, wait_until_ended
+from kafkapy.tools.zookeeper_server_start import MODULE as ZOOKEEPER
 
 DEFAULT_DIRECTORY = "/tmp/kafkapy-cluster"
-START_SECONDS = 60
+START_SECONDS = 180
 STOP_SECONDS = 60
 
 PARSER = OptionParser(
@@ -37,7 +38,8 @@ PARSER = OptionParser(
     "again as it was, ports and data too; change DIR/broker-*/server.properties in between as you like. `start` while\n"
     "the cluster runs starts only what has died.",
     ToolOption("n", "How many brokers.", "brokers", integer, 3),
-    ToolOption("zookeepers", "How many ZooKeepers: 1, or an ensemble of 3.", "1|3", integer, 1),
+    ToolOption("zookeepers", "How many ZooKeepers: 1, or an ensemble of 3, which is Apache's.", "1|3", integer, 1),
+    ToolOption("apache", "Apache's ZooKeeper in place of the embedded one; it needs Java."),
     ToolOption(
         "dir", "Where everything is kept; one directory for each cluster.", "directory", default=DEFAULT_DIRECTORY
     ),
@@ -76,7 +78,13 @@ def start(directory: Path, options: Options) -> int:
     with _locked(directory):
         cluster = load(directory)
         if cluster is None:
-            cluster = create(directory, options.value("n"), options.value("zookeepers"), options.value("base-port"))
+            cluster = create(
+                directory,
+                options.value("n"),
+                options.value("zookeepers"),
+                options.value("base-port"),
+                options.has("apache"),
+            )
         else:
             _check_same(cluster, options)
         missing = [name for name in (*cluster.zookeepers, *cluster.brokers) if not cluster.is_running(name)]
@@ -100,6 +108,8 @@ def _check_same(cluster: LocalCluster, options: Options) -> None:
                 f"The cluster in {cluster.directory} was made with {_option(name)} {len(ports)}. "
                 "Stop it and delete that directory, or give another --dir."
             )
+    if options.has("apache") and not cluster.is_apache:
+        raise ToolError(f"The cluster in {cluster.directory} was made with the embedded ZooKeeper. Give another --dir.")
     if options.has("base-port") and options.value("base-port") != cluster.broker_ports[0]:
         raise ToolError(
             f"The cluster in {cluster.directory} was made with port {cluster.broker_ports[0]}. Give another --dir."
@@ -115,8 +125,7 @@ def _start(cluster: LocalCluster, names: list[str]) -> None:
     zookeepers = [name for name in names if name in cluster.zookeepers]
     brokers = [name for name in names if name in cluster.brokers]
     for name in zookeepers:
-        config = cluster.directory / name / "zookeeper.properties"
-        _launch(cluster, name, zookeeper_command(str(config)), "zookeeper.out")
+        _launch(cluster, name, _zookeeper_command(cluster, name), "zookeeper.out")
     for name in zookeepers:
         _await(cluster, name, partial(_zookeeper_serves, cluster.zookeepers[name]), "zookeeper.out")
     for name in brokers:
@@ -125,6 +134,11 @@ def _start(cluster: LocalCluster, names: list[str]) -> None:
     for name in brokers:
         _await(cluster, name, partial(_answers, cluster.brokers[name]), "broker.out")
     _await_controller(cluster)
+
+
+def _zookeeper_command(cluster: LocalCluster, name: str) -> list[str]:
+    config = str(cluster.directory / name / "zookeeper.properties")
+    return zookeeper_command(config) if cluster.is_apache else [sys.executable, "-m", ZOOKEEPER, config]
 
 
 def _launch(cluster: LocalCluster, name: str, command: list[str], output: str) -> None:
@@ -246,15 +260,21 @@ def _introduction(cluster: LocalCluster) -> str:
   ZooKeeper:         {cluster.zookeeper_connect}
 {_metrics(cluster, "  metrics:           ")}
 Look around:
-  bin/kafka-topics.sh {servers} --create --topic test --partitions 6
-  bin/kafka-topics.sh {servers} --describe
-  bin/zookeeper-shell.sh {cluster.zookeeper_connect} ls /brokers/ids
+  {_command("kafka-topics")} {servers} --create --topic test --partitions 6
+  {_command("kafka-topics")} {servers} --describe
+  {_command("zookeeper-shell")} {cluster.zookeeper_connect} ls /brokers/ids
 See a broker die and come back:
   kill -9 {_process(cluster, some).pid}    # {some}
-  bin/kafka-topics.sh {servers} --describe --under-replicated-partitions
-  bin/kafka-cluster-local.sh start{where}
+  {_command("kafka-topics")} {servers} --describe --under-replicated-partitions
+  {_command("kafka-cluster-local")} start{where}
 Stop:
-  bin/kafka-cluster-local.sh stop{where}"""
+  {_command("kafka-cluster-local")} stop{where}"""
+
+
+def _command(name: str) -> str:
+    """How a command is called: by its script in a clone, by its name where pip has installed it."""
+    script = Path("bin", f"{name}.sh")
+    return str(script) if (Path(__file__).resolve().parents[2] / script).is_file() else name
 
 
 def _metrics(cluster: LocalCluster, title: str) -> str:

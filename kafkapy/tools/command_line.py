@@ -14,10 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
-from kafkapy.clients.software import VERSION
-
-KAFKA_VERSION = "3.9.1"
-"""The Apache Kafka version the tools follow; `--version` says it first, since scripts look for it."""
+from kafkapy.clients.software import VERSION_LINE
 
 
 class CommandLineError(Exception):
@@ -215,6 +212,8 @@ def guard(body: Callable[[], int | None]) -> int:
         return fail(str(error))
     except KafkaError as error:
         return fail(error.message)
+    except SystemExit as ended:  # argparse has printed its help or the version
+        return int(ended.code or 0)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
@@ -237,4 +236,4 @@ def refuse(sentence: str) -> NoReturn:
 
 
 def print_version() -> None:
-    print(f"{KAFKA_VERSION} (kafkapy {VERSION})")
+    print(VERSION_LINE)

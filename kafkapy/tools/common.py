@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from kafkapy.common.patterns import PatternError, java
 from kafkapy.common.topic_names import INTERNAL_TOPICS
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.tools.command_line import Options, ToolError
@@ -38,17 +38,17 @@ def admin_properties(config_file: str | None, bootstrap_servers: str, client_id:
 
 
 class IncludeList:
-    """Topics by a regular expression, in which a comma means "or" (Kafka's `TopicFilter.IncludeList`)."""
+    """Topics by a regular expression of Java, in which a comma means "or" (Kafka's `TopicFilter.IncludeList`)."""
 
     def __init__(self, pattern: str) -> None:
         self.regex = pattern.strip().replace(",", "|").replace(" ", "").strip("\"'")
         try:
-            self._compiled = re.compile(self.regex)
-        except re.error as error:
+            self._compiled = java(self.regex)
+        except PatternError as error:
             raise ToolError(f"{self.regex} is an invalid regex.") from error
 
     def allows(self, topic: str, exclude_internal: bool = False) -> bool:
-        return self._compiled.fullmatch(topic) is not None and not (exclude_internal and topic in INTERNAL_TOPICS)
+        return self._compiled.fullmatch(topic) and not (exclude_internal and topic in INTERNAL_TOPICS)
 
 
 def exception_class(error: Errors) -> str:

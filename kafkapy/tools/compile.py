@@ -16,14 +16,18 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import find_spec
 from pathlib import Path
 
+from kafkapy.clients.software import VERSION_LINE
 from kafkapy.compiled import BUILDS, CODECS, HOT_MODULES, PACKAGE, build_directory, lies_beside, source
 from kafkapy.protocol.codec_modules import module_text
+from kafkapy.tools.progress import wait_with_progress
 
 _FLAGS = ["-fvisibility=hidden", "-fno-semantic-interposition", "-fno-plt"]
 """Nobody outside calls or replaces a compiled function: so calls between them are direct, and short ones are drawn together."""
 
 KEPT_BUILDS = 3
 """Of other sources: brokers that still run may come to import from them."""
+
+DURATION = "two minutes on an idle machine, up to ten on a busy one"
 
 _SETUP = """
 from mypyc.build import mypycify
@@ -42,6 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
         prog="kafkapy-compile",
         description="Compile the hot paths of the broker to machine code. Does nothing if that has been done.",
     )
+    parser.add_argument("--version", action="version", version=VERSION_LINE)
     parser.add_argument("--check", action="store_true", help="only say whether there is a build of these sources")
     options = parser.parse_args(arguments)
     if lies_beside():
@@ -85,7 +90,7 @@ def missing_compiler() -> str:
 
 def build(directory: Path) -> int:
     """Compile a copy of the sources, and put the outcome in its place at once or not at all."""
-    print("Compiling the hot paths (a minute or two)", file=sys.stderr, flush=True)
+    print(f"Compiling the hot paths: {DURATION}", file=sys.stderr, flush=True)
     try:
         BUILDS.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".new-", dir=BUILDS) as temporary:
@@ -114,10 +119,19 @@ def compile_in(workplace: Path) -> str:
     )  # pip keeps what a build needs there, others sources of kafkapy
     others = os.pathsep.join(path for path in paths if path and not Path(path, "kafkapy").is_dir())
     environment = {**os.environ, "PYTHONPATH": others}
-    done = subprocess.run(
-        command, cwd=workplace, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    return f"{done.stdout}\nexit status {done.returncode}" if done.returncode else ""
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(
+            command, cwd=workplace, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+        )
+        status = wait_with_progress(process, lambda: _phase(workplace))
+        output.seek(0)
+        return f"{output.read().decode(errors='replace')}\nexit status {status}" if status else ""
+
+
+def _phase(workplace: Path) -> str:
+    """mypyc first translates all modules, and writes C when it is done with them."""
+    is_translated = any(workplace.joinpath("build").rglob("*.c"))
+    return "the C compiler is at work" if is_translated else "mypyc checks types and translates to C"
 
 
 def compile_into(library: Path) -> None:
@@ -129,6 +143,7 @@ def compile_into(library: Path) -> None:
             *packages, name = extension.name.removesuffix(EXTENSION_SUFFIXES[0]).split(".")
             shutil.copy(extension, library.joinpath(*packages, name + EXTENSION_SUFFIXES[0]))
         return
+    print(f"Compiling the hot paths: {DURATION}", file=sys.stderr, flush=True)
     with tempfile.TemporaryDirectory() as temporary:
         if failure := compile_in(Path(temporary)):
             sys.exit(f"Compiling the hot paths failed:\n{failure}")

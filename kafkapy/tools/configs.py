@@ -127,8 +127,8 @@ def check_options(options: Options) -> None:
 
 
 def _check_types(types: Sequence[str]) -> None:
-    if len(types) != len(set(types)):
-        raise CommandLineError(f"Duplicate entity type(s) specified: {','.join(sorted(types))}")
+    if twice := sorted({type_ for type_ in types if types.count(type_) > 1}):
+        raise CommandLineError(f"Duplicate entity type(s) specified: {','.join(twice)}")
     for type_ in types:
         if type_ not in ENTITY_TYPES:
             raise CommandLineError(

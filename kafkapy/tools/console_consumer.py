@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import os
 import random
-import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, BinaryIO
 
+from kafkapy.common.patterns import PatternError, TranslatedPattern, java_whole
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.tools.client_properties import consumer_arguments, key_values, merge_option, property_file
 from kafkapy.tools.client_tool import Interruption, java_error, log_to_stderr, wrong_values_told
@@ -280,13 +280,12 @@ class ConsoleConsumer:
             self._output.flush()
 
 
-def _whole(pattern: str) -> str:
+def _whole(pattern: str) -> TranslatedPattern:
     """A Java pattern must match the whole topic."""
     try:
-        re.compile(pattern)
-    except re.error as error:
+        return java_whole(pattern)
+    except PatternError as error:
         raise ToolError(f"{pattern} is an invalid regex: {error}") from error
-    return rf"(?:{pattern})\Z"
 
 
 def _give_back(consumer: KafkaConsumer, unread: Iterator[ConsumerRecord]) -> None:

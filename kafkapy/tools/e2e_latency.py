@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from kafkapy.common.java_text import java_double
 from kafkapy.tools.client_properties import consumer_arguments, producer_arguments, property_file
 from kafkapy.tools.client_tool import Progress, log_to_stderr, wrong_values_told
-from kafkapy.tools.command_line import CommandLineError, ToolError, guard, integer
+from kafkapy.tools.command_line import CommandLineError, ToolError, guard, integer, print_version
 
 if TYPE_CHECKING:
     from kafkapy.consumer import KafkaConsumer
@@ -26,6 +26,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else argv
     if {"-h", "--help"} & set(arguments):
         print(USAGE)
+        return 0
+    if "--version" in arguments:
+        print_version()
         return 0
     return guard(lambda: execute(arguments))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kafkapy.producer.transaction_errors import ABORT, FENCED
 from kafkapy.protocol.errors import Errors
 
 BY_CLIENT: Mapping[str, str] = {
@@ -12,13 +13,20 @@ BY_CLIENT: Mapping[str, str] = {
     "RetriableError": "The base of those after which the same may be tried again.",
     "InvalidMetadataError": "The base of those that go away when the client knows the cluster's newest state; it asks by itself.",
     "BootstrapError": "None of bootstrap_servers could be reached. Check addresses, port, firewall and security_protocol.",
-    "NoBrokersAvailable": "No broker answered the constructor in time. As BootstrapError.",
+    "NoBrokersAvailable": "No broker answered the constructor, or `start`, in time. As BootstrapError; a KafkaConnectionError, "
+    "and a KafkaTimeoutError.",
     "KafkaUnavailableError": "kafka-python's older name for a cluster that is not there. As BootstrapError.",
     "KafkaConnectionError": "A connection broke or could not be made. If it stays so: is the broker up, and do its advertised "
     "listeners have an address that this machine reaches?",
     "DisconnectError": "The connection ended before the answer came; whether the broker did the work is not known.",
     "KafkaTimeoutError": "The time for a call was over. The sentence says what was waited for, and the last failure. "
     "`flush`, `send`, `commit` and the admin's methods may be called again.",
+    "NoResponseError": "A request was not answered in time, or an operation did not come off with all its retries; whether a "
+    "broker did the work is not known. A RequestTimedOutError, and as KafkaTimeoutError.",
+    "TopicNotFoundInTimeError": "The topic of a record did not exist within max_block_ms. Check the name, or make the topic. An "
+    "UnknownTopicOrPartitionError, and a KafkaTimeoutError.",
+    "SaslConnectionError": "The start of an asyncio client was refused: check user, password or token. A "
+    "SaslAuthenticationFailedError, and, as with aiokafka, a KafkaConnectionError.",
     "LookUpFailedError": "A deserializer could not find out what it needs, such as a schema. Is the registry up? The record "
     "comes again.",
     "RecordDeserializationError": "A deserializer cannot read the next record; the error has the record as it was written, and "
@@ -46,6 +54,8 @@ BY_CLIENT: Mapping[str, str] = {
     "UnsupportedCodecError": "Records are compressed in a way that this client does not know.",
     "KafkaProtocolError": "Bytes came that make no sense here. Is this a Kafka broker, and its plaintext or TLS port as "
     "security_protocol says?",
+    "WrongProtocolError": "What listens at the address speaks something else (HTTP, SSH), or TLS where plaintext is meant, or "
+    "plaintext where TLS is. The sentence says which: check the port and security_protocol.",
     "ProtocolError": "Another name for KafkaProtocolError.",
     "CorrelationIdError": "An answer belongs to no request. The connection is given up.",
     "InvalidReceiveError": "A response cannot be read, or is larger than receive_message_max_bytes.",
@@ -63,10 +73,6 @@ _KRAFT = "Only clusters without ZooKeeper (KRaft) answer so."
 _SHARE = "Only share groups (Kafka 4) answer so."
 _DISK = "Look at the broker's log and its disks."
 _REJOIN = "Nothing: the consumer joins its group again by itself."
-_FENCED = (
-    "Another producer with the same transactional_id has begun. Close this one; each process needs an id of its own."
-)
-_ABORT = "Call `abort_transaction`, and begin anew."
 _TOKEN = "Make or renew the delegation token, over a connection that allows it."
 _NAME = "Check the name; `list_topics`, `list_groups` and their like tell what there is."
 
@@ -153,8 +159,8 @@ _ADVICE: dict[str, tuple[Errors, ...]] = {
         Errors.FENCED_MEMBER_EPOCH,
         Errors.STALE_MEMBER_EPOCH,
     ),
-    _FENCED: (Errors.INVALID_PRODUCER_EPOCH, Errors.PRODUCER_FENCED),
-    _ABORT: (
+    FENCED: (Errors.INVALID_PRODUCER_EPOCH, Errors.PRODUCER_FENCED),
+    ABORT: (
         Errors.INVALID_TXN_STATE,
         Errors.TRANSACTION_ABORTABLE,
         Errors.INVALID_PRODUCER_ID_MAPPING,

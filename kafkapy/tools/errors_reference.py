@@ -10,6 +10,9 @@ from kafkapy import errors
 from kafkapy.protocol.errors import Errors
 from kafkapy.tools.error_advice import BY_CLIENT, BY_CODE
 
+_LIKE_A_BROKERS = (errors.NoResponseError, errors.SaslConnectionError, errors.TopicNotFoundInTimeError)
+"""A client finds these out, too, and derives them from what brokers answer, so that programs catch them by either name."""
+
 _INTRODUCTION = """\
 # Errors
 
@@ -43,7 +46,8 @@ def client_errors() -> list[str]:
     return [
         name
         for name, found in classes
-        if issubclass(found, errors.KafkaError) and not issubclass(found, errors.BrokerResponseError)
+        if issubclass(found, errors.KafkaError)
+        and (not issubclass(found, errors.BrokerResponseError) or found in _LIKE_A_BROKERS)
     ]
 
 

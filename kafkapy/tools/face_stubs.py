@@ -35,7 +35,7 @@ FACES = {
         "kafkapy.admin.core:AdminCore", {"TypedMethods": ("", "{}")}, "kafkapy.admin.router:Router"
     ),
     "kafkapy.admin.methods": FaceStub(
-        "kafkapy.admin.kafka_python:KafkaPythonCore",
+        "kafkapy.admin.kafka_python.core:KafkaPythonCore",
         {
             "BlockingMethods": ("", "{}"),
             "AwaitableMethods": _AWAITABLE,

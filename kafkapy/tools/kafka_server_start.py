@@ -17,13 +17,10 @@ from typing import Any
 from kafkapy import compiled
 from kafkapy.common import logger_levels
 from kafkapy.common.extras import MissingExtra, need
+from kafkapy.common.garbage import settle
 from kafkapy.common.light_imports import postpone, without
 from kafkapy.tools import thread_dump, watchdog
 from kafkapy.tools.server_arguments import FOR_A_JVM, USAGE, ServerArguments, configs_of, log_levels
-
-GARBAGE_THRESHOLDS = (10_000, 3, 1)
-"""Containers made beyond those that went, before the collector looks for cycles among the young (Python: 700, 3.13: 2,000), and
-how many such walks make one through the middle-aged, and those one through all."""
 
 SWITCH_SECONDS = 0.00005
 """How long another thread (cleaner, controller, one that encodes an answer) may hold the interpreter while the reactor waits for
@@ -55,13 +52,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MissingExtra as missing:
         print(missing, file=sys.stderr)
         return 1
-    gc.disable()  # what is imported stays: until `_settle_interpreter` nothing is garbage
+    gc.disable()  # what is imported stays: until `settle` nothing is garbage
     _share_the_interpreter()
     postpone("pickle")  # of log handlers that no broker has
     from kafkapy.common.config_def import ConfigException
     from kafkapy.common.logging_setup import setup_logging
-    from kafkapy.server.config.kafka_config import KafkaConfig
-    from kafkapy.server.config.protection import require_enforceable
     from kafkapy.server.config.startup_warnings import log_config
     from kafkapy.server.metrics.config import HEALTH_LISTENER, HttpAddress, MetricsConfig
     from kafkapy.tools.schema_gate import install_schema_gate
@@ -78,9 +73,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         setup_logging()
         if given.with_environment:
             _log_environment(os.environ)
-        config = KafkaConfig.from_properties(properties)
-        require_enforceable(config)
-        log_config(config)
+        config = _broker_config(properties)
+        log_config(config, _own_configs())
         log.info("The hot paths run as %s", "machine code" if compiled.is_used() else "plain Python")
     except (ConfigException, OSError, ValueError) as error:
         gc.enable()
@@ -91,6 +85,29 @@ def main(argv: Sequence[str] | None = None) -> int:
     dog = _start_watchdog() if with_watchdog and not is_embedded else None
     hear: list[Callable[[Any], None]] = [] if dog is None else [dog.tell]
     return _run(config, _zookeeper(config, is_embedded, hear), hear, metrics, health)
+
+
+def _broker_config(properties: Mapping[str, str]) -> Any:
+    """The `KafkaConfig`. `ConfigException` has names that may be misspelt in its advice."""
+    from kafkapy.common.config_def import ConfigException
+    from kafkapy.server.config.kafka_config import KafkaConfig
+    from kafkapy.server.config.protection import require_enforceable
+    from kafkapy.server.config.startup_warnings import misspelt
+
+    require_enforceable(properties)
+    try:
+        return KafkaConfig.from_properties(properties)
+    except ConfigException as error:
+        advice = filter(None, [error.advice, *misspelt(properties, _own_configs())])
+        raise ConfigException(str(error), ". ".join(advice)) from None
+
+
+def _own_configs() -> tuple[str, ...]:
+    """kafkapy's own, which are taken out of the properties before these become Kafka's configs."""
+    from kafkapy.server.metrics.config import HEALTH_LISTENER, LISTENER, MAX_SERIES
+    from kafkapy.tools.schema_gate import CONFIGS
+
+    return (LISTENER, MAX_SERIES, HEALTH_LISTENER, watchdog.ENABLE_CONFIG, *CONFIGS)
 
 
 def _share_the_interpreter() -> None:
@@ -104,9 +121,9 @@ def _information(option: str) -> int:
     if option == "--help":
         print(USAGE)
         return 0
-    from importlib.metadata import version
+    from kafkapy.clients.software import VERSION_LINE
 
-    print(f"kafkapy {version('kafkapy')} (Apache Kafka 3.9.1 protocol)")
+    print(VERSION_LINE)
     return 0
 
 
@@ -115,7 +132,9 @@ def _sentence(error: BaseException) -> str:
         return (
             f"{error.filename}: no such file. Give the path of a server.properties file, e.g. config/server.properties."
         )
-    return f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+    if isinstance(error, OSError):
+        return f"{error.filename}: {error.strerror}"
+    return getattr(error, "with_advice", str(error))
 
 
 def _log_environment(environment: Mapping[str, str]) -> None:
@@ -161,24 +180,6 @@ def _start_daemon(arguments: list[str]) -> int:
             command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True, env=environment
         )
     return 0
-
-
-def _settle_interpreter() -> None:
-    """Keep what lives as long as the broker out of the garbage collector's walks, and let them begin later: all that a
-    request leaves goes by its reference counts, but one that names 1,000 partitions began some ten walks while it was
-    answered, a third of its time. No walk comes before that: it would find 1,300 of 90,000 objects in 40 ms."""
-    gc.freeze()
-    gc.enable()
-    gc.set_threshold(*GARBAGE_THRESHOLDS)
-    gc.callbacks.append(_keep_survivors)
-
-
-def _keep_survivors(phase: str, info: dict[str, int]) -> None:
-    """What has outlived a walk through the middle-aged is a partition, a committed offset, a connection: those go by their
-    reference counts. So it is not looked at again, and no walk takes longer the more there is: through a million offsets it
-    took 400 ms, and after 5,000 partitions were made one of 25 ms met whoever came next."""
-    if phase == "stop" and info["generation"] >= 1:
-        gc.freeze()
 
 
 def _raise_open_files_limit() -> None:
@@ -239,7 +240,7 @@ def _run(config: Any, zookeeper: Any, hear: list[Callable[[Any], None]], metrics
 
     faulthandler.enable()  # a crash in machine code leaves the stacks on stderr
     _raise_open_files_limit()
-    _settle_interpreter()
+    settle()
     logging.getLogger("kafkapy.twisted").setLevel(logging.WARNING)
     PythonLoggingObserver("kafkapy.twisted").start()
     AcceptErrors().start()

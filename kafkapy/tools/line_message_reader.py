@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from kafkapy.common.patterns import PatternError, java
 from kafkapy.tools.command_line import ToolError
 
 Header = tuple[str, bytes | None]
@@ -37,8 +37,8 @@ class LineMessageReader:
         self.null_marker = properties.get("null.marker")
         self._check_separators()
         try:
-            self._pattern = re.compile(self._headers_separator)
-        except re.error as error:
+            self._pattern = java(self._headers_separator)
+        except PatternError as error:
             raise ToolError(f"headers.separator is an invalid regex: {error}") from error
         self._line_number = 0
 

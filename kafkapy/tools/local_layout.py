@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from kafkapy.common.free_ports import free_ports
+from kafkapy.common.properties import dump
 from kafkapy.tools.command_line import ToolError
 from kafkapy.tools.local_processes import ProcessIdentity
 
@@ -33,6 +34,8 @@ class LocalCluster:
     """By the name of the process's directory, in the order of their start."""
     metrics_ports: list[int] = field(default_factory=list)
     """One for each broker."""
+    is_apache: bool = False
+    """Whether its ZooKeepers are Apache's, as those of an ensemble always are."""
 
     @property
     def bootstrap_servers(self) -> str:
@@ -84,13 +87,16 @@ def load(directory: Path) -> LocalCluster | None:
             quorum,
             processes,
             state.get("metrics_ports", []),
+            state.get("is_apache", len(quorum) > 1),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ToolError(f"{file} is damaged: {error!r}. Delete {directory} once its processes have ended.") from error
 
 
-def create(directory: Path, brokers: int, zookeepers: int, base_port: int | None) -> LocalCluster:
-    """A new cluster: its ports and config files."""
+def create(
+    directory: Path, brokers: int, zookeepers: int, base_port: int | None, is_apache: bool = False
+) -> LocalCluster:
+    """A new cluster: its ports and config files. An ensemble is Apache's in any case."""
     if directory.exists() and any(directory.iterdir()):
         raise ToolError(f"{directory} holds other things than a local cluster. Give another --dir.")
     quorum_ports = 2 * zookeepers if zookeepers > 1 else 0
@@ -103,6 +109,7 @@ def create(directory: Path, brokers: int, zookeepers: int, base_port: int | None
         ports[brokers : brokers + zookeepers],
         list(zip(quorum[::2], quorum[1::2], strict=True)),
         metrics_ports=ports[count - brokers :],
+        is_apache=is_apache or zookeepers > 1,
     )
     for name in cluster.zookeepers:
         _write_zookeeper(cluster, name)
@@ -169,4 +176,4 @@ def _write_broker(cluster: LocalCluster, name: str, metrics_port: int) -> None:
 
 
 def _write(file: Path, properties: dict[str, object]) -> None:
-    file.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+    file.write_text(dump(properties))

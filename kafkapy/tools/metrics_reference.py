@@ -22,15 +22,16 @@ A broker serves its metrics for [Prometheus](https://prometheus.io) where its pr
 Then `curl localhost:9404/metrics` shows them. The host is an address or name of this machine, an empty one (`:9404`)
 stands for all its addresses; port 0 takes a free one, and the log tells which. Without that config there is no
 endpoint, and requests are not measured. There is no password and no TLS: the page names topics, groups and log
-directories, so let only those reach it who may know them. If the address can't be had, the log says so in one line and
-the broker goes on without metrics.
+directories, so let only those reach it who may know them. A port that is taken is tried again for 10 s, for a predecessor
+that is about to end; if the address can't be had then, the broker ends with status 1 and says why.
 
 **Names** are those that public dashboards use: what Prometheus's JMX exporter makes of Apache Kafka's MBeans
 (`kafka_<domain>_<type>_<name>` in lower case, `_total` for `PerSec`), and those of kafka_exporter for groups and topics;
 the latter are told by whoever knows best (a partition's leader, a group's coordinator), so that each appears once in a
 cluster. Counters begin with 0 when the broker starts. A summary has `_count` and `_sum` since the start; where the
 broker keeps them it also has quantiles ({", ".join(map(str, QUANTILES))}) of the last minute, taken from about 1,000 of
-its values.
+its values. `curl -s localhost:9404/metrics | promtool check metrics` finds no error; what it says of style (units, suffixes
+and camel case) is about names that Kafka's dashboards use.
 
 **Consumer lag** is counted by the broker that coordinates the group: from the committed offset to the high watermark.
 For partitions of which that broker has a replica it looks there; for others it asks their leaders while the page is

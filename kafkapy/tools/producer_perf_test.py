@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 _DEFAULT_BATCH_SIZE = 16_384
 _RECORD_OVERHEAD = 12
 _MAX_RUN = 1_000
+_SPLIT_SECONDS = 600.0
+"""For splitting a whole file of payloads."""
 _LETTERS = bytes(65 + i % 26 for i in range(256))
 
 Payloads = Callable[[int, int], list[bytes]]
@@ -139,7 +141,7 @@ def _random_letters(source: random.Random, size: int, first: int, count: int) ->
 
 def read_payloads(file: str, delimiter: str) -> list[bytes]:
     """Raises `ToolError` for a file that is not there or empty, and for a wrong delimiter."""
-    import re
+    from kafkapy.common.patterns import PatternError, java
 
     path = Path(file)
     print(f"Reading payloads from: {path.absolute()}")
@@ -147,8 +149,8 @@ def read_payloads(file: str, delimiter: str) -> list[bytes]:
         refuse("File does not exist or empty file provided.")
     text = path.read_bytes().decode("utf-8", "replace")
     try:
-        pieces = re.split("\n" if delimiter == "\\n" else delimiter, text)
-    except re.error as error:
+        pieces = java(delimiter).split(text, _SPLIT_SECONDS)
+    except PatternError as error:
         raise ToolError(f"--payload-delimiter is an invalid regex: {error}") from error
     while pieces and not pieces[-1]:  # as Java's split
         pieces.pop()

@@ -10,11 +10,12 @@ import subprocess
 import time
 from pathlib import Path
 
+from kafkapy.common.properties import dump
 from kafkapy.testing.reserved_port import ReservedPort
 from kafkapy.tools.command_line import ToolError
 from kafkapy.tools.java import zookeeper_command
 
-START_SECONDS = 60
+START_SECONDS = 180
 _PR_SET_PDEATHSIG = 1
 
 
@@ -32,11 +33,18 @@ class RealZooKeeper:
         """Returns when it serves. `ToolError` if it can't be started: there is no Java, or PySpark, which has its jars."""
         self._directory.mkdir(parents=True, exist_ok=True)
         properties = self._directory / "zookeeper.properties"
-        properties.write_text(
-            f"dataDir={self._directory / 'data'}\nclientPort={self._port.port}\nclientPortAddress={self._port.host}\n"
-            "maxClientCnxns=0\nadmin.enableServer=false\ntickTime=500\nminSessionTimeout=1000\nmaxSessionTimeout=60000\n"
-            "4lw.commands.whitelist=*\n"
-        )
+        own = {
+            "dataDir": self._directory / "data",
+            "clientPort": self._port.port,
+            "clientPortAddress": self._port.host,
+            "maxClientCnxns": 0,
+            "admin.enableServer": "false",
+            "tickTime": 500,
+            "minSessionTimeout": 1000,
+            "maxSessionTimeout": 60000,
+            "4lw.commands.whitelist": "*",
+        }
+        properties.write_text(dump(own))
         prctl = ctypes.CDLL(None).prctl
         with open(self.output, "ab") as output:
             self._process = subprocess.Popen(

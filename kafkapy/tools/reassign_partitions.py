@@ -125,7 +125,17 @@ def check_options(options: Options) -> str:
     for name, _ in options.given:
         if name not in (action, "command-config", *REQUIRED[action], *PERMITTED[action]):
             raise CommandLineError(f'Option "[{name}]" can\'t be used with action "[{action}]"')
+    for name in ("throttle", "replica-alter-log-dirs-throttle", "timeout"):
+        _check_number(options, name)
     return action
+
+
+def _check_number(options: Options, name: str) -> None:
+    """A wrong one is told before anything has begun."""
+    try:
+        options.value(name)
+    except CommandLineError as error:
+        raise CommandLineError(f"Error: {error}") from None
 
 
 def generate(admin: AdminClient, options: Options) -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from kafkapy.common import strict_json
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.structs import TopicPartitionReplica
 from kafkapy.tools.command_line import ToolError
@@ -69,9 +70,9 @@ def read_topics(path: str) -> list[str]:
 def read_election(path: str) -> list[TopicPartition]:
     """The file of `--path-to-json-file`. Raises `ToolError`."""
     try:
-        document = json.loads(_text(path))
-    except ValueError:
-        raise ToolError("Replica election data is empty") from None
+        document = strict_json.loads(_content(path))
+    except strict_json.JsonError as error:
+        raise ToolError(f"Replica election data is empty: {error}") from None
     if "partitions" not in _object(document):
         raise ToolError('Replica election data is missing "partitions" field')
     partitions = [
@@ -103,18 +104,18 @@ def _java(things: Iterable[object]) -> str:
 
 def _read(path: str) -> dict[str, Any]:
     try:
-        document = _object(json.loads(_text(path)))
-    except ValueError:
-        raise ToolError("Error: The input string is not a valid JSON") from None
+        document = _object(strict_json.loads(_content(path)))
+    except strict_json.JsonError as error:
+        raise ToolError(f"Error: The input string is not a valid JSON: {error}") from None
     version = _field(document, "version", int) if "version" in document else 1
     if version != 1:
         raise ToolError(f"Error: Not supported version field value {version}")
     return document
 
 
-def _text(path: str) -> str:
+def _content(path: str) -> bytes:
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, "rb") as file:
             return file.read()
     except OSError as error:
         raise ToolError(f"Error: Unable to read file {path} ({error.strerror})") from error
@@ -134,6 +135,7 @@ def _list(document: dict[str, Any], name: str) -> list[dict[str, Any]]:
     return [_object(entry) for entry in value]
 
 
+_INT32 = range(-(2**31), 2**31)
 _JAVA_TYPES: dict[type, str] = {str: "String", int: "Integer", list: "JSON array"}
 
 
@@ -148,7 +150,7 @@ def _field(entry: dict[str, Any], name: str, type_: type, of: type | None = None
 
 
 def _typed(value: Any, type_: type) -> Any:
-    if not isinstance(value, type_) or isinstance(value, bool):
+    if type(value) is not type_ or (type_ is int and value not in _INT32):
         raise ToolError(f"Error: Expected `{_JAVA_TYPES[type_]}` value, received {_json(value)}")
     return value
 

@@ -66,9 +66,6 @@ def run_stop(
     parser.add_argument("named", nargs="*", metavar="FILE|PID", help=named)
     parser.epilog = "SIGNAL in the environment names another signal than TERM."
     arguments = sys.argv[1:] if argv is None else argv
-    if {"-h", "--help"} & set(arguments):
-        print(parser.format_help(), end="")
-        return 0
     return guard(lambda: _stop(kind, parser.parse_args(arguments), choose))
 
 

@@ -12,6 +12,7 @@ _OPTIONS = {
     "kafkapy.schema.registry.basic.auth.user.info": "basic_auth_user_info",
     "kafkapy.schema.registry.ssl.ca.location": "ssl_cafile",
 }
+CONFIGS = (schema_configs.REGISTRY_URL, *_OPTIONS)
 
 
 def install_schema_gate(properties: MutableMapping[str, str]) -> None:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
+from kafkapy.clients.software import VERSION_LINE
 from kafkapy.tools.command_line import CommandLineError, guard
 
 Action = Callable[[argparse.Namespace], int | None]
@@ -22,6 +23,7 @@ class Parser(argparse.ArgumentParser):
 def run_subcommand(parser: Parser, actions: Mapping[str, Action], arguments: Sequence[str] | None) -> int:
     """Exit status. The parsers of the words set `action`."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    parser.add_argument("--version", action="version", version=VERSION_LINE, help="print the version and exit")
     if not words:
         parser.print_help(sys.stderr)
         return 1
@@ -30,7 +32,4 @@ def run_subcommand(parser: Parser, actions: Mapping[str, Action], arguments: Seq
         given = parser.parse_args(words)
         return actions[given.action](given)
 
-    try:
-        return guard(execute)
-    except SystemExit as ended:  # --help
-        return int(ended.code or 0)
+    return guard(execute)

@@ -6,9 +6,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from kafkapy.clients.software import VERSION
 from kafkapy.tools.argument_parser import ArgumentParser
-from kafkapy.tools.command_line import KAFKA_VERSION, CommandLineError, guard
+from kafkapy.tools.command_line import CommandLineError, guard
 
 DEFAULT_MAX_TIMEOUT_MINUTES = 15
 """transaction.max.timeout.ms where nobody has set it."""
@@ -20,8 +19,6 @@ def parser() -> ArgumentParser:
         "This tool is used to analyze the transactional state of producers in the cluster. It can be used to detect and "
         "recover from hanging transactions.",
     )
-    version = f"{KAFKA_VERSION} (kafkapy {VERSION})"
-    parser.add_argument("-v", "--version", action="version", version=version, help="print the version and exit")
     parser.add_argument("--command-config", metavar="FILE", help="a property file with configs for the admin client")
     parser.add_argument("--bootstrap-server", metavar="host:port", required=True, help="the server(s) to connect to")
     commands = parser.add_subparsers(
@@ -75,10 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not arguments:
         print(parser().format_help(), end="", file=sys.stderr)
         return 1
-    try:
-        return guard(lambda: execute(parser().parse_args(arguments)))
-    except SystemExit:  # argparse has printed the help, of the tool or of one command, or the version
-        return 0
+    return guard(lambda: execute(parser().parse_args(arguments)))
 
 
 def execute(options: argparse.Namespace) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from kafkapy.clients.software import VERSION_LINE
 from kafkapy.common.extras import need
 from kafkapy.tools.command_line import CommandLineError, ToolError, guard
 
@@ -36,6 +37,7 @@ class _Parser(argparse.ArgumentParser):
 
 def parser() -> argparse.ArgumentParser:
     made = _Parser("kafkapy-warehouse", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("--version", action="version", version=VERSION_LINE, help="print the version and exit")
     commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
     for name in (*COMMANDS, "metastore", "files"):
         command = commands.add_parser(name)

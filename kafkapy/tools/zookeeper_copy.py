@@ -15,6 +15,7 @@ from kafkapy.zk.embedded.acls import Acls, decode_acls, encode_acls
 from kafkapy.zk.embedded.codes import Code
 from kafkapy.zk.embedded.jute import INT, Decoder, buffer, string
 from kafkapy.zk.embedded.plain_client import PlainAnswer, PlainClient
+from kafkapy.zk.reachability import why_unreachable
 from kafkapy.zk.session_closer import Session
 
 _STAT = struct.Struct("!qqqqiiiqiiq")
@@ -47,8 +48,8 @@ class CopyPlace:
             self.client = PlainClient(Session(0, b"", 0, servers).addresses())
         except ValueError:
             raise ToolError(f"{connect}: host:port[,host:port]...[/chroot] is expected") from None
-        except OSError as error:
-            raise ToolError(f"{connect}: no ZooKeeper can be reached: {error}") from None
+        except OSError:
+            raise ToolError(f"No ZooKeeper can be reached: {why_unreachable(connect)}") from None
         for each in auth:
             if not self.client.authenticate(each):
                 raise ToolError(f"{connect} refuses the authentication of {each.partition(':')[0]}")

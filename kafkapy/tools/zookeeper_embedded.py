@@ -1,4 +1,4 @@
-"""The embedded ZooKeeper as a process of its own, for more than one broker: zookeeper-server-start --embedded."""
+"""The embedded ZooKeeper as a process of its own, for more than one broker: zookeeper-server-start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""zookeeper-server-start: run the Apache ZooKeeper that PySpark carries, or with --embedded ours, which needs no Java."""
+"""zookeeper-server-start: run the embedded ZooKeeper, which needs no Java, or with --apache the one that PySpark carries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kafkapy.common.properties import load_file
-from kafkapy.tools.command_line import ToolError, guard
+from kafkapy.tools.command_line import ToolError, guard, print_version
 from kafkapy.tools.java import zookeeper_command
 
 PORTS = {"clientPort", "secureClientPort", "admin.serverPort"}
@@ -23,7 +23,13 @@ NUMBERS = {
         "clientPortListenBacklog",
     ),
 }
-USAGE = "USAGE: zookeeper-server-start.sh [-daemon] [--embedded] zookeeper.properties"
+USAGE = "USAGE: zookeeper-server-start.sh [-daemon] [--apache] zookeeper.properties"
+HELP = f"""{USAGE}
+
+Without --apache kafkapy's own ZooKeeper runs: one node, for development and tests, in ZooKeeper's protocol and files
+(docs/embedded_zookeeper.md). --apache takes Apache's, which needs a Java and PySpark's jars: pip install "kafkapy[zookeeper]"."""
+EMBEDDED, APACHE = "--embedded", "--apache"
+MODULE = "kafkapy.tools.zookeeper_server_start"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -32,39 +38,57 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(USAGE, file=sys.stderr)
         return 1
     if arguments[0] == "--help":
-        print(USAGE)
+        print(HELP)
+        return 0
+    if arguments[0] == "--version":
+        print_version()
         return 0
     return guard(lambda: start(arguments))
 
 
 def start(arguments: list[str]) -> int:
     """In the foreground this process becomes ZooKeeper; with -daemon it starts one of its own and returns."""
-    options = {word for word in arguments if word in ("-daemon", "--embedded")}
+    options = {word for word in arguments if word in ("-daemon", EMBEDDED, APACHE)}
     files = [word for word in arguments if word not in options]
     if len(files) != 1:
         raise ToolError(USAGE)
-    daemon, embedded = "-daemon" in options, "--embedded" in options
+    if {EMBEDDED, APACHE} <= options:
+        raise ToolError(f"{EMBEDDED} and {APACHE} are two ZooKeepers: choose one")
     _check(files[0])
-    if embedded:
-        from kafkapy.tools import zookeeper_embedded
+    run = _run_apache if APACHE in options else _run_embedded
+    return run(files[0], "-daemon" in options)
 
-        properties = zookeeper_embedded.properties_of(files[0])
-        if not daemon:
-            return zookeeper_embedded.run(properties)
-    elif not daemon:
-        command = zookeeper_command(files[0])
+
+def _run_embedded(file: str, is_daemon: bool) -> int:
+    from kafkapy.tools import zookeeper_embedded
+
+    properties = zookeeper_embedded.properties_of(file)
+    if not is_daemon:
+        return zookeeper_embedded.run(properties)
+    _start_in_background([sys.executable, "-m", MODULE, file], _log_directory())
+    return 0
+
+
+def _run_apache(file: str, is_daemon: bool) -> int:
+    if not is_daemon:
+        command = zookeeper_command(file)
         os.execv(command[0], command)
+    directory = _log_directory()
+    _start_in_background(zookeeper_command(file, log_dir=directory), directory)
+    return 0
+
+
+def _log_directory() -> Path:
     from kafkapy.common.logging_setup import default_log_dir
 
     directory = Path(default_log_dir())
     directory.mkdir(parents=True, exist_ok=True)
-    if embedded:
-        command = [sys.executable, "-m", "kafkapy.tools.zookeeper_server_start", "--embedded", files[0]]
-    else:
-        command = zookeeper_command(files[0], log_dir=directory)
+    return directory
+
+
+def _start_in_background(command: list[str], directory: Path) -> None:
     with open(directory / "zookeeper.out", "wb") as out:
         subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
-    return 0
 
 
 def _check(file: str) -> None:
@@ -82,7 +106,8 @@ def _check(file: str) -> None:
         if not (port.isascii() and port.isdigit() and 0 < int(port) <= 65535):
             raise ToolError(f"{file}: {name}={port} is no port: it is a number from 1 to 65535")
     for name in NUMBERS & properties.keys():
-        if not properties[name].removeprefix("-").isdigit():
+        digits = properties[name].removeprefix("-")
+        if not (digits.isascii() and digits.isdigit()):
             raise ToolError(f"{file}: {name}={properties[name]} is no number")
 
 

@@ -9,8 +9,10 @@ from pathlib import Path
 from kafkapy.tools.argument_parser import ArgumentParser
 from kafkapy.tools.java import ZOOKEEPER_MAIN
 from kafkapy.tools.running_servers import RunningServer, find_servers, run_stop
+from kafkapy.tools.zookeeper_server_start import APACHE, EMBEDDED, MODULE
 
-SERVER, EMBEDDED = ("kafkapy.tools.zookeeper_server_start", "zookeeper-server-start"), "--embedded"
+EMBEDDED_SERVER = (MODULE, "zookeeper-server-start")
+"""How the word of a command line ends that starts an embedded ZooKeeper; it comes behind the interpreter and its `-m`."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -24,8 +26,9 @@ def zookeepers() -> Iterator[RunningServer]:
 
 
 def _arguments(words: list[str]) -> list[str] | None:
-    if EMBEDDED in words and any(word.endswith(SERVER) for word in words[:3]):
-        return [word for word in words[words.index(EMBEDDED) + 1 :] if word != "-daemon"]
+    program = next((number for number, word in enumerate(words[:3]) if word.endswith(EMBEDDED_SERVER)), None)
+    if program is not None and not {APACHE, "-daemon"} & {*words}:
+        return [word for word in words[program + 1 :] if word != EMBEDDED]
     if Path(words[0]).name != "java" or ZOOKEEPER_MAIN not in words:
         return None
     return words[words.index(ZOOKEEPER_MAIN) + 1 :]

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 from twisted.internet.defer import Deferred, succeed
 
 from kafkapy.admin.kafka_admin_client import ADMIN_DEFAULTS
-from kafkapy.admin.kafka_python import KafkaPythonCore
+from kafkapy.admin.kafka_python.core import KafkaPythonCore
 from kafkapy.admin.methods import DeferredMethods
 from kafkapy.clients.client_options import ClientOptions
 from kafkapy.clients.config import ClientConfig
@@ -37,11 +37,7 @@ class KafkaAdminClient(DeferredMethods):
         """Connect; gives this client."""
 
         async def bootstrap() -> KafkaAdminClient:
-            try:
-                await self._client.bootstrap()
-            except BaseException:
-                self._client.close()
-                raise
+            await self._client.start()
             return self
 
         return run(bootstrap())
@@ -64,4 +60,7 @@ class KafkaAdminClient(DeferredMethods):
         return self.stop()
 
     def _run(self, name: str, *args: Any, **kwargs: Any) -> Deferred[Any]:
-        return run(getattr(self._core, name)(*args, **kwargs))
+        async def begin() -> Any:
+            return await self._core.operation(name, args, kwargs)()
+
+        return run(begin())

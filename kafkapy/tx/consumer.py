@@ -15,9 +15,9 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer import arguments
 from kafkapy.consumer.async_consumer import AsyncConsumer, T
 from kafkapy.consumer.group.commits import Offsets
-from kafkapy.consumer.options import ConsumerOptions, default_options
+from kafkapy.consumer.options import ConsumerSettings, default_options
 from kafkapy.consumer.records import ConsumerRecord
-from kafkapy.serializer import K_co, V_co
+from kafkapy.serializer import BytesOrNone, GivenDeserializer, K_co, V_co
 from kafkapy.structs import OffsetAndMetadata, OffsetAndTimestamp
 from kafkapy.tx.base import from_deferred, run, to_deferred
 
@@ -36,7 +36,43 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
     `async with consumer` and `async for record in consumer` work too. Listeners may give Deferreds or be coroutines.
     """
 
-    def __init__(self, *topics: str, reactor: Any = None, **configs: Unpack[ConsumerOptions[K_co, V_co]]) -> None:
+    @overload
+    def __init__(
+        self: KafkaConsumer[K_co, V_co],
+        *topics: str,
+        reactor: Any = None,
+        key_deserializer: GivenDeserializer[K_co],
+        value_deserializer: GivenDeserializer[V_co],
+        **configs: Unpack[ConsumerSettings],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: KafkaConsumer[K_co, BytesOrNone],
+        *topics: str,
+        reactor: Any = None,
+        key_deserializer: GivenDeserializer[K_co],
+        **configs: Unpack[ConsumerSettings],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: KafkaConsumer[BytesOrNone, V_co],
+        *topics: str,
+        reactor: Any = None,
+        value_deserializer: GivenDeserializer[V_co],
+        **configs: Unpack[ConsumerSettings],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: KafkaConsumer[BytesOrNone, BytesOrNone],
+        *topics: str,
+        reactor: Any = None,
+        **configs: Unpack[ConsumerSettings],
+    ) -> None: ...
+
+    def __init__(self, *topics: str, reactor: Any = None, **configs: Any) -> None:
         super().__init__(TwistedDriver(reactor), topics, configs)
 
     def start(self) -> Deferred[Self]:
@@ -116,13 +152,13 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
         self, partitions: Collection[TopicPartition], timeout_ms: float | None = None
     ) -> Deferred[dict[TopicPartition, int]]:
         """The first offset of each. Fails with KafkaTimeoutError."""
-        return run(self._core.fetcher.beginning_offsets(list(partitions), self._timeout(timeout_ms)))
+        return run(self._core.fetcher.beginning_offsets(arguments.partitions(partitions), self._timeout(timeout_ms)))
 
     def end_offsets(
         self, partitions: Collection[TopicPartition], timeout_ms: float | None = None
     ) -> Deferred[dict[TopicPartition, int]]:
         """The offset after the last one of each, in the consumer's isolation level. Fails with KafkaTimeoutError."""
-        return run(self._core.fetcher.end_offsets(list(partitions), self._timeout(timeout_ms)))
+        return run(self._core.fetcher.end_offsets(arguments.partitions(partitions), self._timeout(timeout_ms)))
 
     def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, int], timeout_ms: float | None = None

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Self, Unpack
+from typing import TYPE_CHECKING, Any, Generic, Self, Unpack, overload
 
 from twisted.internet.defer import Deferred, fail, maybeDeferred, succeed
 from twisted.python.failure import Failure
@@ -20,7 +20,7 @@ from kafkapy.errors import IllegalStateError, KafkaTimeoutError
 from kafkapy.producer.arrow_send import sends_of_arrow
 from kafkapy.producer.batch import RECORD_OVERHEAD, ProducerBatch
 from kafkapy.producer.bulk import BulkAppend, BulkSend
-from kafkapy.producer.config import DEFAULT_OPTIONS, ProducerConfig, ProducerOptions
+from kafkapy.producer.config import DEFAULT_OPTIONS, ProducerConfig, ProducerSettings
 from kafkapy.producer.core import ProducerCore, TopicView
 from kafkapy.producer.future import (
     BatchMetadata,
@@ -31,7 +31,7 @@ from kafkapy.producer.future import (
 )
 from kafkapy.producer.intake import Intake, Serialized
 from kafkapy.producer.transaction_context import TransactionContext
-from kafkapy.serializer import Headers, K_contra, LookUpFirst, V_contra
+from kafkapy.serializer import Bytes, GivenSerializer, Headers, K_contra, LookUpFirst, V_contra
 from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata
 from kafkapy.tx.base import run
 
@@ -49,7 +49,42 @@ class KafkaProducer(Generic[K_contra, V_contra]):
     while there is any, later calls line up behind it, so that records stay in order.
     """
 
-    def __init__(self, reactor: Any = None, **configs: Unpack[ProducerOptions[K_contra, V_contra]]) -> None:
+    @overload
+    def __init__(
+        self: KafkaProducer[K_contra, V_contra],
+        reactor: Any = None,
+        *,
+        key_serializer: GivenSerializer[K_contra],
+        value_serializer: GivenSerializer[V_contra],
+        **configs: Unpack[ProducerSettings],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: KafkaProducer[K_contra, Bytes],
+        reactor: Any = None,
+        *,
+        key_serializer: GivenSerializer[K_contra],
+        **configs: Unpack[ProducerSettings],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: KafkaProducer[Bytes, V_contra],
+        reactor: Any = None,
+        *,
+        value_serializer: GivenSerializer[V_contra],
+        **configs: Unpack[ProducerSettings],
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: KafkaProducer[Bytes, Bytes],
+        reactor: Any = None,
+        **configs: Unpack[ProducerSettings],
+    ) -> None: ...
+
+    def __init__(self, reactor: Any = None, **configs: Any) -> None:
         self.config = ProducerConfig.from_options(configs)
         self._driver = TwistedDriver(reactor)
         self._core = ProducerCore(self._driver, self.config)
@@ -64,11 +99,7 @@ class KafkaProducer(Generic[K_contra, V_contra]):
         """Connect; gives this producer. Fails with KafkaTimeoutError after `bootstrap_timeout_ms`."""
 
         async def begin() -> KafkaProducer:
-            try:
-                await self._core.start()
-            except BaseException:
-                self._core.network.close()
-                raise
+            await self._core.start()
             self._closed = False
             return self
 
@@ -184,7 +215,7 @@ class KafkaProducer(Generic[K_contra, V_contra]):
         freed: Completion[None] = Completion()
         self._core.accumulator.when_memory(lambda: freed.set_result(None))
         try:
-            await wait_for(self._driver, freed, self.config.max_block_ms)
+            await wait_for(self._core.driver, freed, self.config.max_block_ms)
         except KafkaTimeoutError:
             raise self._core.out_of_memory() from None
 
@@ -200,7 +231,7 @@ class KafkaProducer(Generic[K_contra, V_contra]):
         if self._waiting:
             queued: Completion[None] = Completion()
             self._waiting[-1][1].addBoth(_tell(queued))
-            await wait_for(self._driver, queued, timeout_ms)
+            await wait_for(self._core.driver, queued, timeout_ms)
 
     def partitions_for(self, topic: str) -> Deferred[set[int]]:
         """The topic's partitions."""

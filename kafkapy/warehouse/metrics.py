@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from kafkapy.common.prometheus_text import head, label, sample
 from kafkapy.common.time import SystemTime, Time
 from kafkapy.warehouse.lag import LagReport, LagWatch
 from kafkapy.warehouse.snapshot import Batch, State
@@ -128,23 +129,23 @@ def prometheus(state: State, progress: RunProgress, report: Mapping[str, Any] | 
 
 
 def _families(state: State, progress: RunProgress, report: Mapping[str, Any] | None) -> Iterator[str]:
-    yield _family("batches_total", "counter", "Batches that this process has committed.", {"": progress.count})
+    yield _family("batches_total", "counter", "Batches that this process has committed.", {(): progress.count})
     rows = {_labels(table=table): count for table, count in sorted(progress.rows.items())}
     yield _family("rows_total", "counter", "Rows that came into current, duplicates counted.", rows)
-    yield _family("events_without_id_total", "counter", "Events whose place stands for their id.", {"": progress.no_id})
+    yield _family("events_without_id_total", "counter", "Events whose place stands for their id.", {(): progress.no_id})
     last = progress.last_batch()
     if last is not None:
         seconds = (last.done_ms - last.began_ms) / 1000
         yield _family(
-            "batch_seconds", "gauge", "How long the last batch took until its rows could be queried.", {"": seconds}
+            "batch_seconds", "gauge", "How long the last batch took until its rows could be queried.", {(): seconds}
         )
-    yield _family("failures_total", "counter", "Attempts that have failed, of anything.", {"": progress.failed})
+    yield _family("failures_total", "counter", "Attempts that have failed, of anything.", {(): progress.failed})
     failing = {_labels(what=what): failure.attempts for what, failure in sorted(progress.failures().items())}
     yield _family("failing", "gauge", "Attempts in a row that have failed, of what fails now.", failing)
     if progress.lag is not None:
         yield from _of_lag(progress.lag, progress.time.milliseconds())
-    yield _family("ledger_batches", "gauge", "Batches in the ledger, of all time.", {"": state.end})
-    yield _family("ledger_rollups", "gauge", "Rollups in the ledger, of all time.", {"": state.rollups})
+    yield _family("ledger_batches", "gauge", "Batches in the ledger, of all time.", {(): state.end})
+    yield _family("ledger_rollups", "gauge", "Rollups in the ledger, of all time.", {(): state.rollups})
     waiting = {
         _labels(table=table.view): sum(state.current_rows(name).values())
         for name, table in sorted(state.tables.items())
@@ -161,7 +162,7 @@ def _families(state: State, progress: RunProgress, report: Mapping[str, Any] | N
 
 def _of_lag(lag: LagReport, now_ms: int) -> Iterator[str]:
     text = "Age of the oldest record that is neither a row nor in the quarantine; 0 if there is none."
-    yield _family("freshness_seconds", "gauge", text, {"": lag.freshness_seconds(now_ms)})
+    yield _family("freshness_seconds", "gauge", text, {(): lag.freshness_seconds(now_ms)})
     of_partitions = {_labels(topic=each.topic, partition=str(each.partition)): each.records for each in lag.partitions}
     yield _family("lag_records", "gauge", "Offsets that are not read yet.", of_partitions)
     ages = {_labels(topic=topic): seconds for topic, (_, seconds) in lag.by_topic(now_ms).items()}
@@ -178,24 +179,20 @@ def _of_audit(report: Mapping[str, Any]) -> Iterator[str]:
     yield _family("audit_problems", "gauge", "What the last audit found wrong with an hour.", wrong)
     lost = len(report.get("losses", ())) + len(report.get("gaps", ()))
     yield _family(
-        "audit_losses", "gauge", "Ranges of offsets that were never read, as the last audit found.", {"": lost}
+        "audit_losses", "gauge", "Ranges of offsets that were never read, as the last audit found.", {(): lost}
     )
     yield _family(
-        "audit_time_seconds", "gauge", "When the last audit was (seconds since 1970).", {"": report["at_ms"] / 1000}
+        "audit_time_seconds", "gauge", "When the last audit was (seconds since 1970).", {(): report["at_ms"] / 1000}
     )
 
 
-def _family(name: str, kind: str, text: str, values: Mapping[str, float]) -> str:
+def _family(name: str, kind: str, text: str, values: Mapping[tuple[str, ...], float]) -> str:
     whole = f"kafkapy_warehouse_{name}"
-    lines = [f"{whole}{labels} {value}\n" for labels, value in values.items()]
-    return f"# HELP {whole} {text}\n# TYPE {whole} {kind}\n{''.join(lines)}"
+    return head(whole, kind, text) + "".join(sample(whole, labels, value) for labels, value in values.items())
 
 
-def _labels(**labels: str) -> str:
-    escaped = {
-        name: value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") for name, value in labels.items()
-    }
-    return "{" + ",".join(f'{name}="{value}"' for name, value in escaped.items()) + "}"
+def _labels(**labels: str) -> tuple[str, ...]:
+    return tuple(label(name, value) for name, value in labels.items())
 
 
 def status_text(state: State, lag: LagReport | None = None, now_ms: int = 0) -> str:

@@ -11,6 +11,7 @@ from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from kafkapy.common.prometheus_text import CONTENT_TYPE
 from kafkapy.warehouse.audit import kept_report
 from kafkapy.warehouse.metrics import RunProgress, prometheus
 from kafkapy.warehouse.snapshot import State
@@ -40,9 +41,7 @@ def serve(warehouse: Warehouse, progress: RunProgress) -> Iterator[str | None]:
         def do_GET(self) -> None:
             report = kept_report(warehouse)
             if self.path == "/metrics":
-                self._answer(
-                    200, "text/plain; version=0.0.4; charset=utf-8", prometheus(warehouse.state, progress, report)
-                )
+                self._answer(200, CONTENT_TYPE, prometheus(warehouse.state, progress, report))
             elif self.path == "/":
                 self._answer(200, "text/html; charset=utf-8", page(warehouse.state, progress, report))
             else:

@@ -28,6 +28,7 @@ from kafkapy.zk import errors
 from kafkapy.zk.handlers import StateChangeHandler, ZNodeChangeHandler, ZNodeChildChangeHandler
 from kafkapy.zk.kazoo_internals import OpenKazooClient, Watches
 from kafkapy.zk.multi_read import MultiReadOperation, ReadResult
+from kafkapy.zk.reachability import why_unreachable
 from kafkapy.zk.requests import (
     Check,
     Create,
@@ -48,6 +49,9 @@ log = logging.getLogger("kafkapy.zk.ZooKeeperClient")
 
 _MAX_IN_FLIGHT = 64
 """kazoo wakes its thread with one byte on a socket pair for each request; some 270 unread bytes block the sender."""
+
+_FIRST_LOOK_MS = 3000
+"""After so long a connection that is not there is worth a warning."""
 
 CONNECTING, CONNECTED, EXPIRED, CLOSED = "CONNECTING", "CONNECTED", "EXPIRED", "CLOSED"
 
@@ -113,14 +117,28 @@ class ZooKeeperClient:
     # --- the connection -------------------------------------------------------------------------------------------
 
     def start(self, connection_timeout_ms: int) -> None:
-        """Connect; `ZooKeeperClientTimeoutError` if that takes longer (the client is closed then)."""
+        """Connect; `ZooKeeperClientTimeoutError` if that takes longer (the client is closed then). Its text says what keeps each
+        server from giving a session; so does a warning, if there is none after a moment."""
         self._kazoo.start_async()
         self._session_thread.start()
         try:
-            self.wait_until_connected(connection_timeout_ms)
+            self._wait_and_warn(connection_timeout_ms)
         except errors.ZooKeeperClientTimeoutError:
             self.close()
-            raise
+            raise errors.ZooKeeperClientTimeoutError(
+                f"{self._timed_out_after(connection_timeout_ms)}. {why_unreachable(self.connect)}"
+            ) from None
+
+    def _wait_and_warn(self, timeout_ms: int) -> None:
+        deadline = time.monotonic() + timeout_ms / 1000
+        if timeout_ms > _FIRST_LOOK_MS:
+            try:
+                self.wait_until_connected(_FIRST_LOOK_MS)
+            except errors.ZooKeeperClientTimeoutError:
+                why = why_unreachable(self.connect)
+                left = max(deadline - time.monotonic(), 0)
+                log.warning("No connection to ZooKeeper yet, trying for another %.0f s. %s", left, why)
+        self.wait_until_connected(max(int((deadline - time.monotonic()) * 1000), 0))
 
     def wait_until_connected(self, timeout_ms: int | None = None) -> None:
         """Wait for the session to be usable; None: for ever. Raises as a request would in state EXPIRED and CLOSED."""
@@ -129,11 +147,12 @@ class ZooKeeperClient:
             while self._state == CONNECTING:
                 remaining = None if deadline is None else deadline - time.monotonic()
                 if remaining is not None and remaining <= 0:
-                    raise errors.ZooKeeperClientTimeoutError(
-                        f"Timed out waiting for a connection to ZooKeeper at {self.connect} after {timeout_ms} ms"
-                    )
+                    raise errors.ZooKeeperClientTimeoutError(self._timed_out_after(timeout_ms))
                 self._state_changed.wait(remaining)
             self._check_usable()
+
+    def _timed_out_after(self, timeout_ms: int | None) -> str:
+        return f"Timed out waiting for a connection to ZooKeeper at {self.connect} after {timeout_ms} ms"
 
     @property
     def state(self) -> str:

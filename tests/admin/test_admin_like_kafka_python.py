@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -14,10 +13,10 @@ from typing import Any
 import pytest
 
 from tests.broker_process import BrokerProcess
+from tests.waiting import wait_until
 
 pytestmark = [
     pytest.mark.integration,
-    pytest.mark.timeout(60),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 
@@ -141,13 +140,6 @@ CALLS: dict[str, Callable[[Any, Module], Any]] = {
 }
 
 
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def succeeds(module: Module, call: Callable[[Any, Module], Any]) -> bool:
     return module.outcome(call).startswith("{")
 
@@ -156,8 +148,8 @@ def test_every_answer_is_kafka_pythons(broker: BrokerProcess) -> None:
     outcomes: list[dict[str, str]] = []
     for name in ("kafka", "kafkapy", "kafka"):  # twice, since the first ever meets a group coordinator that is loading
         module = Module(name, broker.address)
-        until(partial(succeeds, module, lambda c, m: c.list_group_offsets("any")))
-        until(partial(succeeds, module, lambda c, m: c.create_topics(["t"], validate_only=True)))
+        wait_until(partial(succeeds, module, lambda c, m: c.list_group_offsets("any")))
+        wait_until(partial(succeeds, module, lambda c, m: c.create_topics(["t"], validate_only=True)))
         outcomes.append({label: module.outcome(call) for label, call in CALLS.items()})
         module.client.close()
     _, ours, theirs = outcomes

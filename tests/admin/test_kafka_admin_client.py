@@ -33,7 +33,7 @@ from kafkapy.admin import (
     ScramMechanism,
     UserScramCredentialUpsertion,
 )
-from kafkapy.admin.kafka_python import KafkaPythonCore
+from kafkapy.admin.kafka_python.core import KafkaPythonCore
 from kafkapy.clients.completion import spawn
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.network_client import NetworkClient

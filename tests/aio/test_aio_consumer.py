@@ -15,7 +15,14 @@ from kafkapy import AsyncConsumerRebalanceListener, TopicPartition
 from kafkapy.aio import ConsumerStoppedError, KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafkapy.aio.offsets import offsets_of
 from kafkapy.common.timestamps import EARLIEST_TIMESTAMP
-from kafkapy.errors import Cancelled, IllegalStateError, KafkaConfigurationError, KafkaTimeoutError
+from kafkapy.errors import (
+    Cancelled,
+    IllegalStateError,
+    KafkaConfigurationError,
+    KafkaTimeoutError,
+    NoOffsetForPartitionError,
+    UnknownTopicOrPartitionError,
+)
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.fetch import FetchResponse
@@ -25,6 +32,7 @@ from kafkapy.record.records_builder import MemoryRecordsBuilder
 from kafkapy.structs import OffsetAndMetadata
 from tests.consumer.group.memory_group import P0, P1, Group
 from tests.memory_driver import SILENCE
+from tests.waiting import HANG_SECONDS
 
 
 class Consuming:
@@ -134,11 +142,10 @@ def test_methods_that_take_time_are_coroutines() -> None:
         "partitions_for_topic pause paused resume seek subscribe subscription bootstrap_connected create_batch",
     }
     at_once = {name for names in synchronous for name in names.split()} | {"unsubscribe", "transaction"}
-    for face in (KafkaConsumer, KafkaProducer):
+    for face in (KafkaConsumer, KafkaProducer, KafkaAdminClient):
         methods = inspect.getmembers(face, inspect.isfunction)
         waiting = {name for name, method in methods if inspect.iscoroutinefunction(method) and name[0] != "_"}
         assert {name for name, _ in methods if name[0] != "_"} - at_once == waiting
-    assert inspect.iscoroutinefunction(KafkaAdminClient._run)
 
 
 def test_tasks_groups_and_other_threads(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,7 +164,9 @@ def test_tasks_groups_and_other_threads(monkeypatch: pytest.MonkeyPatch) -> None
         loop = asyncio.get_running_loop()
         waiting: list[Any] = []
         thread = threading.Thread(
-            target=lambda: waiting.append(asyncio.run_coroutine_threadsafe(consumer.getone(), loop).result(10))
+            target=lambda: waiting.append(
+                asyncio.run_coroutine_threadsafe(consumer.getone(), loop).result(HANG_SECONDS)
+            )
         )
         thread.start()
         while not waiting:
@@ -469,7 +478,7 @@ def test_an_admin_client_that_was_not_started_says_so() -> None:
 def test_aiokafkas_options() -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
-        consumer = KafkaConsumer(loop=loop, max_poll_records=None, client_rack=None, rebalance_timeout_ms=1)  # type: ignore[arg-type]
+        consumer = KafkaConsumer(loop=loop, max_poll_records=None, client_rack=None, rebalance_timeout_ms=1)  # type: ignore[call-overload]
         assert (consumer.config["max_poll_records"], consumer.config["client_rack"]) == (500, "")
         assert KafkaProducer(max_batch_size=77).config.batch_size == 77
         with pytest.raises(KafkaConfigurationError, match="batch_size"):
@@ -511,5 +520,75 @@ def test_start_waits_for_a_topic_that_is_being_made_and_needs_no_reset_policy(mo
         await setup.until(start.done)
         assert start.exception() is None
         assert consumer.assignment() == {P0, P1}
+
+    asyncio.run(main())
+
+
+class SeekingListener(AsyncConsumerRebalanceListener):
+    """Knows itself where to go on, as programs that keep their state beside the offsets; `seek` may wait."""
+
+    def __init__(self, seek: Callable[[TopicPartition], Any]) -> None:
+        self._seek = seek
+
+    async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
+        return
+
+    async def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
+        for partition in sorted(assigned):
+            sought = self._seek(partition)
+            if sought is not None:
+                await sought
+
+
+@pytest.mark.parametrize("method", ["seek", "seek_to_beginning"])
+def test_without_a_reset_policy_what_a_listener_seeks_counts(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+    async def main() -> None:
+        setup = Consuming(monkeypatch, auto_offset_reset="none")
+        await setup.result(setup.consumer.start())
+        seek = getattr(setup.consumer, method)
+        listener = SeekingListener(lambda partition: seek(partition, 0) if method == "seek" else seek(partition))
+        setup.consumer.subscribe(["t"], listener=listener)
+        found: dict[TopicPartition, list[int]] = {}
+        while found.keys() != {P0, P1}:
+            found |= await setup.offsets(setup.consumer.getmany(timeout_ms=100))
+        assert found == {P0: [0, 1, 2], P1: [0, 1, 2]}
+
+    asyncio.run(main())
+
+
+def test_a_position_that_is_not_known_is_the_business_of_its_partition_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        setup = Consuming(monkeypatch, auto_offset_reset="none")
+        await setup.result(setup.consumer.start())
+        said: list[Any] = []
+
+        async def look(partition: TopicPartition) -> None:
+            try:
+                await setup.consumer.position(partition)
+            except NoOffsetForPartitionError as error:
+                said.append(error.args[0])
+            setup.consumer.seek(partition, 1)
+
+        setup.consumer.subscribe(["t"], listener=SeekingListener(look))
+        found: dict[TopicPartition, list[int]] = {}
+        while found.keys() != {P0, P1}:
+            found |= await setup.offsets(setup.consumer.getmany(timeout_ms=100))
+        assert said == [{P0}, {P1}]
+        setup.consumer.unsubscribe()
+        setup.consumer.subscribe(["t"])
+        with pytest.raises(NoOffsetForPartitionError) as failed:
+            await setup.result(setup.consumer.getmany(timeout_ms=1000))
+        assert failed.value.args[0] == {P0, P1}
+
+    asyncio.run(main())
+
+
+def test_a_topic_that_does_not_exist_ends_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        setup = Consuming(monkeypatch, request_timeout_ms=400, group_id=None)
+        setup.consumer.subscribe(["t", "missing"])
+        with pytest.raises(UnknownTopicOrPartitionError, match="no topic missing"):
+            await setup.result(setup.consumer.start())
+        await setup.result(setup.consumer.stop())
 
     asyncio.run(main())

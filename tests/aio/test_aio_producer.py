@@ -12,6 +12,7 @@ from kafkapy.errors import IllegalArgumentError, IllegalStateError, KafkaTimeout
 from kafkapy.serializer import Headers, LookUpFirst, Serializer
 from tests.producing_broker import ProducingBroker
 from tests.transactional_broker import TransactionalBroker
+from tests.waiting import HANG_SECONDS
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def test_errors(broker: ProducingBroker) -> None:
             with pytest.raises(IllegalStateError, match="transactional_id"):
                 await producer.init_transactions()
             with pytest.raises(TypeError):
-                await producer.send("t", "text")
+                await producer.send("t", "text")  # type: ignore[arg-type]
 
     asyncio.run(main())
 
@@ -80,10 +81,11 @@ def test_a_producer_that_is_forgotten_warns_and_sends_what_waits(broker: Produci
 
 def test_a_cancelled_wait_cancels_no_delivery(broker: ProducingBroker) -> None:
     async def main() -> None:
-        async with KafkaProducer(bootstrap_servers=broker.address, linger_ms=200) as producer:
+        async with KafkaProducer(bootstrap_servers=broker.address, linger_ms=60_000) as producer:
             delivery = await producer.send("t", b"x")
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(_wait(delivery), 0.01)
+            await producer.flush()
             assert (await delivery).offset == 0
 
     asyncio.run(main())
@@ -117,12 +119,12 @@ def test_a_cancelled_send_has_queued_nothing_and_leaves_the_producer_usable(brok
 
 def test_a_delivery_is_awaited_on_the_loop_and_got_elsewhere(broker: ProducingBroker) -> None:
     async def main() -> None:
-        async with KafkaProducer(bootstrap_servers=broker.address, linger_ms=20) as producer:
+        async with KafkaProducer(bootstrap_servers=broker.address, linger_ms=60_000) as producer:
             delivery = await producer.send("t", b"x")
             with pytest.raises(IllegalStateError, match="await"):
                 delivery.get()
             with pytest.raises(IllegalStateError, match="await"):
-                delivery.get(5)
+                delivery.get(HANG_SECONDS)
             with pytest.raises(asyncio.InvalidStateError):
                 delivery.result()
             with pytest.raises(asyncio.InvalidStateError):
@@ -131,7 +133,9 @@ def test_a_delivery_is_awaited_on_the_loop_and_got_elsewhere(broker: ProducingBr
             assert await asyncio.wait([delivery], timeout=0) == (set(), {delivery})  # type: ignore[type-var]
             called: list[Any] = []
             delivery.add_done_callback(called.append)
-            assert (await asyncio.to_thread(delivery.get, 10)).offset == 0
+            flushing = asyncio.create_task(producer.flush())
+            assert (await asyncio.to_thread(delivery.get, HANG_SECONDS)).offset == 0
+            await flushing
             await asyncio.sleep(0)
             assert called == [delivery]
             assert (delivery.done(), delivery.exception(), delivery.result().offset) == (True, None, 0)

@@ -11,7 +11,7 @@ import pytest
 from system_tests import cancellations
 from tests.broker_process import BrokerProcess
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.integration
 
 
 def test_no_record_is_lost_and_none_comes_twice(zookeeper: str, tmp_path: Path) -> None:

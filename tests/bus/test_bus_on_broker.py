@@ -28,8 +28,10 @@ from kafkapy.schemas import SchemaRegistryClient
 from tests.broker_process import BrokerProcess
 from tests.bus.events import BookingCreated, BookingCreatedNewer, Paid
 from tests.schemas.registry_server import running_registry
+from tests.waiting import HANG_SECONDS
+from tests.whole_topic import records_of
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.integration
 
 QUICK = Retries(attempts=3, first_s=0.01, longest_s=0.05)
 
@@ -43,10 +45,7 @@ class Place:
         self.options: dict[str, Any] = {"bootstrap_servers": broker, "registry": registry}
 
     def records(self, topic: str) -> list[Any]:
-        with KafkaConsumer(
-            topic, bootstrap_servers=self.broker, auto_offset_reset="earliest", consumer_timeout_ms=1_000
-        ) as consumer:
-            return list(consumer)
+        return records_of(self.broker, topic)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +80,7 @@ def bookings(count: int) -> list[BookingCreated]:
 
 
 async def until(condition: Any) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(HANG_SECONDS):
         while not condition():
             await asyncio.sleep(0.01)
 
@@ -150,7 +149,7 @@ def test_send_and_handle_with_threads(place: Place) -> None:
 
     thread = threading.Thread(target=dispatcher.run)
     thread.start()
-    thread.join(30)
+    thread.join(HANG_SECONDS)
     assert not thread.is_alive()
     assert sorted(found) == sorted(f"b-{n}" for n in range(10))
 
@@ -179,7 +178,7 @@ def test_ctrl_c_ends_a_program_when_its_handler_has_ended(place: Place) -> None:
         """
     name = group()
     arguments = [sys.executable, "-c", program, place.broker, place.registry.urls[0], name]
-    done = subprocess.run(arguments, capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run(arguments, capture_output=True, text=True, timeout=HANG_SECONDS, check=False)
     assert (done.returncode, done.stderr) == (130, "")
     handled, ended = done.stdout.splitlines()
     assert handled in {f"b-{n}" for n in range(5)} and ended == "ended"
@@ -201,7 +200,7 @@ async def test_send_and_handle_on_twisted(place: Place) -> Any:
     assert len(await bus.send_many(bookings(10))) == 10
     await bus.send(Paid(order="o", cents=1))
     await bus.stop()
-    dispatcher = tx.Dispatcher(**place.options, group=name, retries=QUICK, auto_register=True, handler_timeout_s=0.2)
+    dispatcher = tx.Dispatcher(**place.options, group=name, retries=QUICK, auto_register=True, handler_timeout_s=2.0)
     found: list[str] = []
     paid: list[Paid] = []
 
@@ -397,12 +396,6 @@ def test_exactly_once(place: Place) -> None:
         await run_once(1_000)
 
     asyncio.run(main())
-    with KafkaConsumer(
-        "payments",
-        bootstrap_servers=place.broker,
-        auto_offset_reset="earliest",
-        consumer_timeout_ms=1_500,
-        isolation_level="read_committed",
-    ) as consumer:
-        orders = [json.loads(record.value[5:])["order"] for record in consumer]
+    paid_for = records_of(place.broker, "payments", isolation_level="read_committed")
+    orders = [json.loads((record.value or b"")[5:])["order"] for record in paid_for]
     assert sorted(orders) == sorted(f"b-{n}" for n in range(30))

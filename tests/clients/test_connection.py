@@ -195,7 +195,7 @@ def test_bytes_that_make_no_sense() -> None:
     line = Line()
     line.receive(b"HTTP/1.1 400 Bad Request\r\n")
     assert line.connection.failure is not None
-    assert "announced a response of 1213486160 bytes" in line.connection.reason
+    assert "answers in HTTP; give the port of a Kafka listener" in line.connection.reason
     assert line.connection.authentication_error is None
 
 

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from tests.waiting import HANG_SECONDS
+
 _IN_A_THREAD = """
 from twisted.internet import reactor, threads
 from kafkapy.tx import KafkaProducer
@@ -62,5 +64,7 @@ asyncio.run(main())
     ],
 )
 def test_where_a_client_is_made(program: str, says: str) -> None:
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=HANG_SECONDS, check=False
+    )
     assert ended.stdout.startswith(says), ended.stderr

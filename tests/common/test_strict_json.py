@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkapy.common.strict_json import JsonError, dumps, loads
+from kafkapy.common.strict_json import JsonDepthError, JsonError, JsonSurrogateError, dumps, load_first, loads
 
 VALUES = st.recursive(
     st.none()
@@ -62,3 +62,29 @@ def test_numbers_can_be_kept_exactly() -> None:
 def test_writes_no_text_for_what_json_has_none(value: object) -> None:
     with pytest.raises(ValueError, match="JSON"):
         dumps(value)
+
+
+def test_reads_values_one_after_the_other() -> None:
+    text = r'{"a": 1} "\ud83d\ude00"[NaN]'
+    assert load_first(text) == ({"a": 1}, 8)
+    assert load_first(text, 9) == ("\U0001f600", 23)
+    for start, reason in ((8, "Expecting value"), (23, "NaN is not a JSON number"), (len(text), "Expecting value")):
+        with pytest.raises(JsonError, match=reason):
+            load_first(text, start)
+    with pytest.raises(JsonError, match="half a surrogate pair"):
+        load_first(r'1 "\ud83d"', 2)
+    assert load_first(r'1 "\ud83d"') == (1, 1), "what follows is not looked at"
+
+
+def test_a_text_holds_no_half_pair() -> None:
+    with pytest.raises(JsonSurrogateError):
+        loads('"\ud83d"')
+    with pytest.raises(JsonDepthError):
+        loads("[" * 200_000)
+
+
+def test_comments_are_taken_where_they_are_asked_for() -> None:
+    text = '/* a */ {"a": // one\n "/* no */", "b//": 1}'
+    assert loads(text, comments=True) == {"a": "/* no */", "b//": 1}
+    with pytest.raises(JsonError, match="Expecting value"):
+        loads(text)

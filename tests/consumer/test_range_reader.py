@@ -177,7 +177,7 @@ def test_a_damaged_batch_comes_after_the_records_before(broker: LogBroker) -> No
 
 def test_an_end_that_never_comes(broker: LogBroker) -> None:
     with pytest.raises(KafkaTimeoutError, match="t-0 has no records at offset 7"):
-        broker.read(5, 9, timeout_ms=20)
+        broker.read(5, 9, timeout_ms=500)
 
 
 def test_no_broker_at_all() -> None:
@@ -221,3 +221,16 @@ class TestToArrow:
     def test_an_empty_topic(self) -> None:
         with LogBroker() as broker:
             assert to_arrow(broker.address, "t").num_rows == 0
+
+
+def test_all_of_an_old_broker(broker: LogBroker) -> None:
+    """It tells the ends of the log in a list (ListOffsets 0)."""
+
+    def list_offsets(request: Any) -> ListOffsetsResponse:
+        offset = broker.start if request.topics[0].partitions[0].timestamp == -2 else broker.end
+        entry = ListOffsetsResponse.ListOffsetsPartitionResponse(partition_index=0, old_style_offsets=[offset])
+        return ListOffsetsResponse(topics=[ListOffsetsResponse.ListOffsetsTopicResponse(name="t", partitions=[entry])])
+
+    broker.handlers[ApiKey.LIST_OFFSETS] = list_offsets
+    found = to_arrow(broker.config(api_version=(0, 10, 0)), "t")
+    assert found["offset"].to_pylist() == [0, 1, 2, 5, 6]

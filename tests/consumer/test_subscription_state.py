@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from kafkapy.common.patterns import java_whole
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.subscription_state import FetchPosition, FetchState, SubscriptionState
 from kafkapy.errors import IllegalStateError, NoOffsetForPartitionError
@@ -54,6 +55,29 @@ def test_a_pattern_follows_the_topics() -> None:
     assert state.match(["t-a", "__consumer_offsets"], exclude_internal=False)
 
 
+@pytest.mark.parametrize(
+    ("pattern", "wanted"),
+    [
+        (r"\p{Alpha}+-", {"a-1", "b-1"}),
+        ("[a-z&&[^b]]", {"a-1"}),
+        ("(?<name>a|b)-", {"a-1", "b-1"}),
+        ("(?P<name>a|b)-", {"a-1", "b-1"}),
+    ],
+)
+def test_a_pattern_may_be_one_of_java(pattern: str, wanted: set[str]) -> None:
+    state = SubscriptionState()
+    state.subscribe(pattern=pattern)
+    state.match(["a-1", "b-1", "é1-"], exclude_internal=True)
+    assert state.subscription == wanted
+
+
+def test_a_translated_pattern_is_taken_as_it_is() -> None:
+    state = SubscriptionState()
+    state.subscribe(pattern=java_whole(r"\p{Lower}"))
+    state.match(["a", "ab"], exclude_internal=True)
+    assert state.subscription == {"a"}
+
+
 def test_partitions_that_stay_keep_their_state() -> None:
     state = SubscriptionState()
     state.subscribe(["t"])
@@ -96,7 +120,7 @@ def test_no_policy() -> None:
     state = SubscriptionState(OffsetResetStrategy.of("none"))
     state.assign_from_user([P0])
     with pytest.raises(NoOffsetForPartitionError):
-        state.reset_initializing_positions()
+        state.reset_initializing_positions(state.initializing_partitions())
 
 
 def test_validation_by_a_newer_leader() -> None:

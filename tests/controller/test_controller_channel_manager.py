@@ -13,6 +13,7 @@ from kafkapy.controller import channel_manager
 from kafkapy.controller.channel_manager import ControllerChannelManager
 from kafkapy.controller.controller_config import ControllerConfig
 from kafkapy.protocol.errors import Errors, KafkaError
+from tests.waiting import HANG_SECONDS
 
 LISTENERS = (
     EndPoint("h", 1, "CLIENTS", "PLAINTEXT"),
@@ -72,13 +73,13 @@ def test_in_order_one_at_a_time_and_repeated_until_answered(connected: Connected
     answers: queue.SimpleQueue[object] = queue.SimpleQueue()
     manager.send_request(7, "first", 7, lambda response, broker: answers.put((response, broker)))
     manager.send_request(7, "second", 8, lambda response, broker: answers.put((response, broker)))
-    assert client.called.acquire(timeout=5)
+    assert client.called.acquire(timeout=HANG_SECONDS)
     assert client.calls == [("first", 7)]
     client.answers.put(KafkaError(Errors.NETWORK_EXCEPTION, "refused"))
     client.answers.put("first answer")
-    assert answers.get(timeout=5) == ("first answer", 7)
+    assert answers.get(timeout=HANG_SECONDS) == ("first answer", 7)
     client.answers.put("second answer")
-    assert answers.get(timeout=5) == ("second answer", 7)
+    assert answers.get(timeout=HANG_SECONDS) == ("second answer", 7)
     assert client.calls == [("first", 7), ("first", 7), ("second", 8)]
 
 
@@ -87,12 +88,12 @@ def test_removed_broker_gets_nothing_more(connected: Connected) -> None:
     answers: list[tuple[object, int]] = []
     manager.send_request(7, "first", 7, lambda *answer: answers.append(answer))
     manager.send_request(7, "second", 7, lambda *answer: answers.append(answer))
-    assert client.called.acquire(timeout=5)
+    assert client.called.acquire(timeout=HANG_SECONDS)
     sender = manager._senders[7]
     manager.remove_broker(7)
     assert client.closed.is_set()
     client.answers.put(KafkaError(Errors.NETWORK_EXCEPTION, "closed"))
-    sender.join(5)
+    sender.join(HANG_SECONDS)
     assert not sender.is_alive()
     manager.send_request(7, "third", 7, lambda *answer: answers.append(answer))
     assert client.calls == [("first", 7)]
@@ -119,10 +120,10 @@ def test_an_idle_connection_that_the_broker_closed_is_not_worth_a_word(
     answers: queue.SimpleQueue[object] = queue.SimpleQueue()
     client.answers.put("first answer")
     manager.send_request(7, "first", 7, lambda response, _: answers.put(response))
-    assert answers.get(timeout=5) == "first answer"
+    assert answers.get(timeout=HANG_SECONDS) == "first answer"
     client.answers.put(KafkaError(Errors.NETWORK_EXCEPTION, "closed by the broker"))
     client.answers.put("second answer")
     manager.send_request(7, "second", 7, lambda response, _: answers.put(response))
-    assert answers.get(timeout=5) == "second answer"
+    assert answers.get(timeout=HANG_SECONDS) == "second answer"
     assert client.calls == [("first", 7), ("second", 7), ("second", 7)]
     assert not caplog.records

@@ -6,6 +6,7 @@ import threading
 
 from kafkapy.common.time import MockTime, SystemTime
 from kafkapy.controller.event_manager import ControllerEvent, ControllerEventManager
+from tests.waiting import HANG_SECONDS
 
 
 def by_hand() -> tuple[ControllerEventManager, MockTime]:
@@ -72,10 +73,10 @@ def test_one_thread_runs_all_and_survives_close_from_outside() -> None:
         manager.put(ControllerEvent(str(n), lambda: threads.add(threading.current_thread().name))) for n in range(20)
     ]
     manager.put_later(ControllerEvent("later", lambda: threads.add("later")), 10)
-    assert all(event.finished.wait(5) for event in events)
+    assert all(event.finished.wait(HANG_SECONDS) for event in events)
     done = threading.Event()
     manager.put_later(ControllerEvent("done", done.set), 20)
-    assert done.wait(5)
+    assert done.wait(HANG_SECONDS)
     manager.close()
     assert threads == {"the-controller", "later"}
     assert not manager._thread.is_alive()

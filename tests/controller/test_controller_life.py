@@ -11,6 +11,7 @@ from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafkapy.zk.zk_data import ControllerZNode
 from tests.controller.controller_cluster import Cluster
+from tests.waiting import HANG_SECONDS
 
 T0 = TopicPartition("t", 0)
 
@@ -203,7 +204,7 @@ def test_expired_session_resigns_before_and_registers_again_after() -> None:
     member.client.lose_session()
     done = threading.Event()
     member.controller.list_partition_reassignments(None, lambda _: done.set())
-    assert done.wait(5)
+    assert done.wait(HANG_SECONDS)
     assert was_active_before == [False]
     assert member.controller.is_active
     assert member.controller.epoch == 2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,6 +16,7 @@ from kafkapy.controller.kafka_controller import KafkaController
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from kafkapy.zk.zk_data import BrokerInfo, TopicZNode
 from tests.controller.controller_cluster import RecordingChannel, Request
+from tests.waiting import HANG_SECONDS, wait_until
 
 pytestmark = pytest.mark.integration
 
@@ -33,7 +33,7 @@ class AnsweringChannel(RecordingChannel):
 
 class Member:
     def __init__(self, connect: str, broker_id: int) -> None:
-        self.zk = KafkaZkClient.connect(connect, session_timeout_ms=6000)
+        self.zk = KafkaZkClient.connect(connect, session_timeout_ms=60_000)
         self.zk.create_top_level_paths()
         info = BrokerInfo(Broker(broker_id, (EndPoint("127.0.0.1", 9000 + broker_id, "PLAINTEXT", "PLAINTEXT"),)))
         epoch = self.zk.register_broker(info)
@@ -56,18 +56,11 @@ class Member:
 @pytest.fixture
 def members(zk_connect: str) -> Iterator[list[Member]]:
     members = [Member(zk_connect, 1)]
-    eventually(lambda: members[0].controller.is_active)
+    wait_until(lambda: members[0].controller.is_active)
     members.append(Member(zk_connect, 2))
     yield members
     for member in members:
         member.stop()
-
-
-def eventually(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def leader(member: Member, partition: TopicPartition) -> int | None:
@@ -77,34 +70,34 @@ def leader(member: Member, partition: TopicPartition) -> int | None:
 
 def test_topics_and_failover(members: list[Member]) -> None:
     first, second = members
-    eventually(lambda: second.controller.controller_id == 1)
-    eventually(lambda: len(first.controller.context.live_broker_epochs) == 2)
+    wait_until(lambda: second.controller.controller_id == 1)
+    wait_until(lambda: len(first.controller.context.live_broker_epochs) == 2)
     second.zk.create_topic_assignment("t", b"t" * 16, {p: [1, 2] for p in range(50)})
     partition = TopicPartition("t", 49)
-    eventually(lambda: leader(first, partition) == 1)
+    wait_until(lambda: leader(first, partition) == 1)
     first.stop()
-    eventually(lambda: second.controller.is_active and leader(second, partition) == 2)
+    wait_until(lambda: second.controller.is_active and leader(second, partition) == 2)
     assert second.controller.epoch == 2
     second.zk.create_delete_topic_paths(["t"])
-    eventually(lambda: 1 not in second.controller.context.live_broker_epochs)
+    wait_until(lambda: 1 not in second.controller.context.live_broker_epochs)
     # Broker 1 is dead, so the deletion waits.
-    eventually(lambda: "t" in second.controller.context.topics_ineligible_for_deletion)
+    wait_until(lambda: "t" in second.controller.context.topics_ineligible_for_deletion)
     assert second.zk.path_exists(TopicZNode.path("t"))
 
 
 def test_expired_session(members: list[Member]) -> None:
     first, second = members
-    eventually(lambda: len(first.controller.context.live_broker_epochs) == 2)
+    wait_until(lambda: len(first.controller.context.live_broker_epochs) == 2)
     second.zk.create_topic_assignment("t", b"t" * 16, {0: [1, 2]})
     partition = TopicPartition("t", 0)
-    eventually(lambda: leader(first, partition) == 1)
+    wait_until(lambda: leader(first, partition) == 1)
     old_epoch = first.controller.broker_epoch
     expire(first)
-    eventually(lambda: second.controller.is_active and not first.controller.is_active)
-    eventually(lambda: first.controller.broker_epoch > old_epoch)
-    eventually(lambda: second.controller.context.live_broker_epochs.get(1) == first.controller.broker_epoch)
-    eventually(lambda: first.controller.controller_id == 2)
-    eventually(lambda: leader(second, partition) == 2)
+    wait_until(lambda: second.controller.is_active and not first.controller.is_active)
+    wait_until(lambda: first.controller.broker_epoch > old_epoch)
+    wait_until(lambda: second.controller.context.live_broker_epochs.get(1) == first.controller.broker_epoch)
+    wait_until(lambda: first.controller.controller_id == 2)
+    wait_until(lambda: leader(second, partition) == 2)
 
 
 def expire(member: Member) -> None:
@@ -135,5 +128,5 @@ def test_requests_from_many_threads(members: list[Member]) -> None:
     for thread in threads:
         thread.start()
     for _ in range(100):
-        assert done.acquire(timeout=10)
+        assert done.acquire(timeout=HANG_SECONDS)
     assert answers == [{}] * 100

@@ -16,7 +16,7 @@ from examples.bus import running
 from tests.broker_process import BrokerProcess
 from tests.schemas.registry_server import RegistryServer, running_registry
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.integration
 
 EXPECTED: dict[str, Any] = {
     "activity_tracking": {"/": 25, "/rooms": 25, "/rooms/7": 25, "/book": 25},

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -13,8 +12,9 @@ from kafkapy.clients.thread_driver import ThreadDriver
 from kafkapy.errors import InconsistentGroupProtocolError
 from tests.broker_process import BrokerProcess
 from tests.group_member.registry_instance import RegistryInstance
+from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +33,6 @@ def driver() -> Iterator[ThreadDriver]:
     driver.stop()
 
 
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def test_two_instances_elect_a_primary(broker: BrokerProcess, driver: ThreadDriver) -> None:
     group_id = f"registry-{uuid.uuid4().hex[:8]}"
 
@@ -49,12 +42,12 @@ def test_two_instances_elect_a_primary(broker: BrokerProcess, driver: ThreadDriv
         return made
 
     one, two = instance("http://one:8081"), instance("http://two:8081")
-    until(lambda: one.primary == two.primary == "http://one:8081")
+    wait_until(lambda: one.primary == two.primary == "http://one:8081")
     consumer = KafkaConsumer("any", group_id=group_id, bootstrap_servers=broker.address)
     with pytest.raises(InconsistentGroupProtocolError):
-        until(lambda: bool(consumer.poll(200)))
+        wait_until(lambda: bool(consumer.poll(200)))
     consumer.close()
     driver.call(one.stop)
-    until(lambda: two.primary == "http://two:8081")
+    wait_until(lambda: two.primary == "http://two:8081")
     driver.call(two.stop)
     assert (one.error, two.error) == (None, None)

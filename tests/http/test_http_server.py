@@ -24,6 +24,7 @@ from kafkapy.http.listeners import parse_listeners
 from kafkapy.http.messages import HttpAnswer, HttpRequest, json_answer
 from kafkapy.http.server_config import HttpServerConfig
 from kafkapy.http.serving import listen
+from tests.waiting import HANG_SECONDS
 
 Ask = Callable[..., "Deferred[tuple[int, dict[str, str], bytes]]"]
 
@@ -54,9 +55,9 @@ class Server:
         def send() -> tuple[int, dict[str, str], bytes]:
             connection: http.client.HTTPConnection
             if tls is None:
-                connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+                connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=HANG_SECONDS)
             else:
-                connection = http.client.HTTPSConnection("localhost", self.port, timeout=20, context=tls)
+                connection = http.client.HTTPSConnection("localhost", self.port, timeout=HANG_SECONDS, context=tls)
             connection.request(method, path, body, named, encode_chunked=not isinstance(body, bytes))
             response = connection.getresponse()
             answer = response.status, {name.lower(): value for name, value in response.headers.items()}, response.read()
@@ -244,3 +245,5 @@ def test_content_types() -> None:
     assert accepted("a/one;q=0.1, a/two;q=0.9", offered) == "a/two"
     assert accepted("b/*, */*;q=0.1", offered) == "a/one"
     assert accepted("b/one", offered) is None
+    for quality in ("nan", "inf", "1_0", "٣", "-1", "2", "1e3", "x", ""):
+        assert accepted(f"a/one;q={quality}, a/two;q=0.001", offered) == "a/two"

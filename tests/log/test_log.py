@@ -24,6 +24,7 @@ from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.batches import batches
 from kafkapy.record.records_builder import MemoryRecordsBuilder
 from tests.log.log_support import NOW, LogDirFixture, batch, offsets, records
+from tests.waiting import HANG_SECONDS
 
 END, COMMITTED = FetchIsolation.LOG_END, FetchIsolation.HIGH_WATERMARK
 SIZE = len(batch())
@@ -596,7 +597,7 @@ def test_a_directory_is_not_renamed_while_a_file_is_written_in_it(
 
     monkeypatch.setattr(os, "replace", replace_while_renaming)
     log_dir.scheduler.advance(SYNC_DELAY_MS)
-    renaming.join(10)
+    renaming.join(HANG_SECONDS)
     assert log_dir.failures == []
     assert log.directory.endswith("-delete")
     assert LeaderEpochCheckpointFile(log.directory).read() == [(0, 0)]

@@ -410,3 +410,116 @@ def test_a_wrong_topic_id_stops_the_load(small: LogDirFixture) -> None:
     small.open(topic_id=b"a" * 16)
     with pytest.raises(KafkaError):
         small.open(topic_id=b"b" * 16)
+
+
+def _with_base_offset(fixture: LogDirFixture, segment: int, number: int, base_offset: int) -> None:
+    """The batch of this number in a segment gets other offsets: no checksum covers them."""
+    with (Path(fixture.directory) / f"{segment:020d}.log").open("r+b") as file:
+        file.seek(number * SIZE)
+        file.write(base_offset.to_bytes(8, "big"))
+
+
+@pytest.mark.parametrize(
+    ("number", "wrong"), [(1, 1), (1, 0), (1, 1 << 20), (1, 1 << 40), (1, 1 << 63 - 8), (2, 1 << 40), (2, 4)]
+)
+def test_after_a_crash_a_batch_with_wrong_offsets_ends_the_log(log_dir: LogDirFixture, number: int, wrong: int) -> None:
+    _fill(log_dir.open(), 3)
+    _with_base_offset(log_dir, 0, number, wrong)
+    assert offsets(_crash_and_open(log_dir)) == list(range(3 * number))
+
+
+@pytest.mark.parametrize(("number", "wrong"), [(1, 1), (1, 1 << 20), (1, 1 << 40), (2, 1 << 40), (2, 4)])
+def test_after_a_clean_stop_a_batch_with_wrong_offsets_stops_the_start_once(
+    log_dir: LogDirFixture, number: int, wrong: int
+) -> None:
+    log = log_dir.open()
+    _fill(log, 3)
+    log.close()
+    _with_base_offset(log_dir, 0, number, wrong)
+    with pytest.raises(KafkaError, match=r"0\.log, though the broker was stopped in order: .* next start checks all"):
+        log_dir.open(recovery_point=9)
+    assert offsets(_crash_and_open(log_dir, recovery_point=9)) == list(range(3 * number))
+
+
+@pytest.mark.parametrize("garbage", [bytes(65536), bytes(5), b"\xff" * 100, bytes(batch())[:50], bytes(batch())])
+def test_after_a_clean_stop_garbage_behind_the_end_stops_the_start_once(log_dir: LogDirFixture, garbage: bytes) -> None:
+    log = log_dir.open()
+    _fill(log, 3)
+    log.close()
+    with (Path(log_dir.directory) / "00000000000000000000.log").open("ab") as file:
+        file.write(garbage)
+    with pytest.raises(KafkaError, match=r"0\.log"):
+        log_dir.open(recovery_point=9)
+    assert offsets(_crash_and_open(log_dir, recovery_point=9)) == list(range(9))
+
+
+def test_a_segment_of_another_log_stops_the_start(small: LogDirFixture) -> None:
+    log = small.open()
+    _fill(log, 8)
+    log.close()
+    first, second = (Path(small.directory) / f"{base:020d}.log" for base in (0, 9))
+    contents = first.read_bytes(), second.read_bytes()
+    second.write_bytes(contents[0])
+    with pytest.raises(KafkaError, match=r"9\.log begins with a batch of offset 0: it is of another log"):
+        small.open(recovery_point=24)
+    first.write_bytes(contents[1])
+    with pytest.raises(KafkaError, match=r"0\.log begins with a batch of offset 9"):
+        small.open(recovery_point=24)
+
+
+def test_a_segment_that_is_damaged_and_has_no_index_is_not_cut_after_a_clean_stop(small: LogDirFixture) -> None:
+    log = small.open()
+    _fill(log, 5)
+    log.close()
+    path = Path(small.directory) / "00000000000000000000.log"
+    content = bytearray(path.read_bytes())
+    content[SIZE + 70] ^= 1
+    path.write_bytes(content)
+    os.unlink(path.with_suffix(".index"))
+    for _ in range(2):
+        with pytest.raises(KafkaError, match=f"{path} is damaged at position {SIZE}"):
+            small.open(recovery_point=15)
+    assert path.read_bytes() == content
+    assert offsets(_crash_and_open(small)) == [0, 1, 2]
+
+
+def test_a_log_start_beyond_the_end_drops_nothing_after_a_clean_stop(small: LogDirFixture) -> None:
+    log = small.open()
+    _fill(log, 5)
+    log.close()
+    with pytest.raises(ValueError, match=r"ends at offset 15, and log-start-offset-checkpoint .* begins at 100"):
+        small.open(recovery_point=15, log_start_offset=100)
+    assert offsets(small.open(recovery_point=15)) == list(range(15))
+
+
+def test_a_log_that_is_shorter_than_at_the_clean_stop_is_told_of(
+    small: LogDirFixture, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = small.open()
+    _fill(log, 5)
+    log.close()
+    os.truncate(Path(small.directory) / "00000000000000000009.log", SIZE)
+    assert offsets(small.open(recovery_point=15)) == list(range(12))
+    assert f"The log of t-0 in {small.directory} ends at offset 12, and ended at 15" in caplog.text
+
+
+def test_a_directory_in_place_of_a_file_stops_the_load(small: LogDirFixture) -> None:
+    log = small.open()
+    _fill(log, 1)
+    log.close()
+    for name in (
+        "00000000000000000000.log",
+        "00000000000000000000.index",
+        "leader-epoch-checkpoint",
+        "partition.metadata",
+    ):
+        path = Path(small.directory) / name
+        content = path.read_bytes() if path.exists() else None
+        path.unlink(missing_ok=True)
+        path.mkdir()
+        with pytest.raises(IsADirectoryError, match=name):
+            small.open(recovery_point=3)
+        path.rmdir()
+        if content is not None:
+            path.write_bytes(content)
+    assert offsets(small.open(recovery_point=3)) == [0, 1, 2]

@@ -22,9 +22,7 @@ from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkapy.record.file_records import FileRecords
 from kafkapy.record.late_records import LateRecords
-
-PATIENCE_SECONDS = 10.0
-"""Only a test that fails waits so long."""
+from tests.waiting import HANG_SECONDS
 
 
 class Loopback:
@@ -82,7 +80,7 @@ class Loopback:
 
     def until(self, condition: Callable[[], bool]) -> None:
         """Run the reactor until the condition holds."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + HANG_SECONDS
         while not condition():
             assert time.monotonic() < deadline, "the condition never came true"
             self.reactor.iterate(0.005)

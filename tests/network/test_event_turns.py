@@ -4,29 +4,44 @@ from __future__ import annotations
 
 import select
 import socket
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
 
+from kafkapy.common.clock import TURN_SECONDS
 from kafkapy.network.event_turns import DEAR_SECONDS, PROOFS
 from kafkapy.network.pollers import Pollers
 from kafkapy.network.request import Request
 from tests.network.loopback import Loopback, LoopbackClient
+from tests.waiting import HANG_SECONDS
 
 MakeLoopback = Callable[..., Loopback]
 LONG_SECONDS = 4 * DEAR_SECONDS
 
 
+class Clock:
+    """The reactor's time: it passes only where a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
 class Served:
     """A server that notes whom it has served, by client, and takes long for those in `dear`."""
 
-    def __init__(self, loop: Loopback) -> None:
+    def __init__(self, loop: Loopback, clock: Clock) -> None:
         self.loop = loop
+        self.clock = clock
+        meter = loop.reactor.meter
+        meter._cpu = meter._queued = lambda: 0.0
         self.port = loop.listen()
         self.order: list[str] = []
         self.dear: set[str] = set()
-        self.slept = 0.0
+        self.waited = 0.0
+        """For how long those in `dear` had no core."""
         self._names: dict[str, str] = {}
         loop.handle = self._handle  # type: ignore[method-assign]
         loop.server._handler = self._handle
@@ -42,15 +57,14 @@ class Served:
         name = self._names[request.context.connection_id.split(":")[-1].split("-")[0]]
         self.order.append(name)
         if name in self.dear:
-            began = time.monotonic()
-            time.sleep(LONG_SECONDS)
-            self.slept += time.monotonic() - began
+            self.clock.now += LONG_SECONDS
+            self.waited += LONG_SECONDS
         self.loop.answer(request)
 
     def others_have_the_core(self) -> None:
         """While it takes long for somebody, from now on."""
         meter = self.loop.reactor.meter
-        meter._queued = lambda: self.slept
+        meter._queued = lambda: self.waited
         meter.read_cpu()
 
     def waits(self, client: LoopbackClient) -> bool:
@@ -58,7 +72,7 @@ class Served:
 
     def until_arrived(self, client: LoopbackClient) -> None:
         """What it has sent; a busy kernel may take more turns than the reactor does meanwhile."""
-        assert select.select([self._fileno(client)], [], [], 10)[0]
+        assert select.select([self._fileno(client)], [], [], HANG_SECONDS)[0]
 
     def _fileno(self, client: LoopbackClient) -> int:
         """The server's end."""
@@ -78,16 +92,18 @@ class Served:
     def trusted(self, name: str) -> LoopbackClient:
         """One that has proved to be quick."""
         client = self.connect(name)
-        deadline = time.monotonic() + 10
-        while self.waits(client):
-            assert time.monotonic() < deadline
+        for _ in range(PROOFS):
             self.ask(client)
+        assert not self.waits(client)
         return client
 
 
 @pytest.fixture
-def served(make_loopback: MakeLoopback) -> Served:
-    return Served(make_loopback())
+def served(make_loopback: MakeLoopback, monkeypatch: pytest.MonkeyPatch) -> Served:
+    clock = Clock()
+    for module in ("event_turns", "reactor", "stall_meter"):
+        monkeypatch.setattr(f"kafkapy.network.{module}.monotonic", clock)
+    return Served(make_loopback(), clock)
 
 
 def test_newcomers_wait_for_one_that_was_quick(served: Served) -> None:
@@ -115,14 +131,14 @@ def test_dear_requests_make_a_connection_wait(served: Served) -> None:
     for _ in range(PROOFS - 1):
         served.ask(client)
     assert not served.waits(client)
-    deadline = time.monotonic() + 10
-    while not served.waits(client):  # the next one, unless so much time has passed that the first is forgiven
-        assert time.monotonic() < deadline
-        served.ask(client)
+    served.ask(client)
+    assert served.waits(client)
     served.dear.clear()
-    while served.waits(client):
-        assert time.monotonic() < deadline
+    for _ in range(PROOFS - 1):
         served.ask(client)
+    assert served.waits(client)
+    served.ask(client)
+    assert not served.waits(client)
 
 
 def test_it_is_not_dear_to_have_no_core(served: Served) -> None:
@@ -141,10 +157,8 @@ def test_who_had_no_core_has_proved_to_be_quick(served: Served) -> None:
     for _ in range(PROOFS - 1):
         served.ask(client)
     assert served.waits(client)
-    deadline = time.monotonic() + 10
-    while served.waits(client):
-        assert time.monotonic() < deadline
-        served.ask(client)
+    served.ask(client)
+    assert not served.waits(client)
 
 
 def test_a_quick_request_comes_before_the_next_dear_one(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,6 +186,7 @@ def test_who_waits_does_not_starve(served: Served, monkeypatch: pytest.MonkeyPat
 
     def more() -> None:
         gave_way.append(True)
+        served.clock.now += TURN_SECONDS
         reactor.callLater(0, more)
 
     more()
@@ -184,6 +199,7 @@ def test_who_waits_does_not_starve(served: Served, monkeypatch: pytest.MonkeyPat
         turns += 1
         assert turns <= 20
         quick.heartbeat()
+        served.until_arrived(quick)
         served.loop.turns(1)
     assert len(gave_way) > 2
     assert served.order.count("quick") >= 3

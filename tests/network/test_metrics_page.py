@@ -7,6 +7,7 @@ import socket
 from collections.abc import Callable, Iterator
 
 import pytest
+from twisted.internet.defer import Deferred
 
 from kafkapy.network.http_site import HttpSite, health_pages
 from kafkapy.network.metrics_page import MetricsPage
@@ -24,7 +25,8 @@ class Made:
         self.why = ""
         page = MetricsPage(loop.reactor, "text/plain", self.make)
         self.site = HttpSite(loop.reactor, {"metrics": page, **health_pages(lambda: self.why)})
-        self.port = self.site.listen("127.0.0.1", 0)
+        Deferred.fromCoroutine(self.site.listen("127.0.0.1", 0, "a.listener"))
+        self.port = self.site.port
 
     def make(self) -> Iterator[bytes]:
         self.times += 1

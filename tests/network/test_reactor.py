@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from kafkapy.network.reactor import BrokerReactor
-
-PATIENCE_SECONDS = 10
+from tests.waiting import HANG_SECONDS
 
 
 class CountingReactor(BrokerReactor):
@@ -73,7 +72,7 @@ def run(reactor: CountingReactor) -> None:
         late.append(True)
 
     late: list[bool] = []
-    reactor.callLater(PATIENCE_SECONDS, give_up)
+    reactor.callLater(HANG_SECONDS, give_up)
     reactor.run(installSignalHandlers=False)
     assert not late, "the reactor was not stopped"
 
@@ -164,7 +163,7 @@ def test_a_failure_of_one_who_gave_way_is_logged(reactor: CountingReactor, restl
 
 
 def test_a_timer_that_an_event_has_moved(reactor: CountingReactor, restless: Restless) -> None:
-    timer = reactor.callLater(PATIENCE_SECONDS / 2, reactor.stop)
+    timer = reactor.callLater(HANG_SECONDS / 2, reactor.stop)
     restless.at[50] = lambda: timer.reset(0)
     run(reactor)
     assert restless.reads == 50
@@ -189,7 +188,7 @@ def test_a_call_of_another_thread(reactor: CountingReactor, restless: Restless) 
 
 def test_a_turn_by_hand_ends(reactor: CountingReactor, restless: Restless) -> None:
     reactor.iterate(0)
-    reactor.iterate(PATIENCE_SECONDS)
+    reactor.iterate(HANG_SECONDS)
     assert 1 <= restless.reads <= 2
 
 
@@ -209,7 +208,7 @@ def go_on_within(reactor: CountingReactor, *more: Callable[[], object]) -> tuple
 
 
 def test_while_nobody_waits_a_turn_goes_on(reactor: CountingReactor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafkapy.network.reactor.LONGEST_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr("kafkapy.network.reactor.LONGEST_SECONDS", HANG_SECONDS)
     goes_on, seconds = go_on_within(reactor)
     assert goes_on
     assert seconds > 0

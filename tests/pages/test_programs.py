@@ -16,6 +16,7 @@ from kafkapy.testing import KafkaCluster
 from kafkapy.testing.waiting import wait_until
 from tests.pages.programs import ROOT, Program, all_programs, free_names, programs_of, write_programs
 from tests.schemas.registry_server import RegistryServer, running_registry
+from tests.waiting import HANG_SECONDS
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,6 @@ def registry() -> Iterator[RegistryServer]:
 
 
 @pytest.mark.integration
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize("name", RUNS)
 def test_program_runs(name: str, kafka: KafkaCluster, registry: RegistryServer, tmp_path: Path) -> None:
     run, program = RUNS[name], PROGRAMS[name]
@@ -109,12 +109,16 @@ def test_program_runs(name: str, kafka: KafkaCluster, registry: RegistryServer, 
     kafka.produce_many("events", [str(number) for number in range(run.records)])
     if not run.has_topic:
         kafka.delete_topic("events")
-        wait_until(lambda: "events" not in kafka.admin.list_topics(), 10, lambda: "the topic is gone")
+        wait_until(lambda: "events" not in kafka.admin.list_topics(), HANG_SECONDS, lambda: "the topic is gone")
     path = tmp_path / "program.py"
     text = program.whole().replace("localhost:9092", kafka.bootstrap_servers)
     path.write_text(text.replace("http://localhost:8081", registry.url).replace("http://localhost:8082", registry.url))
     process = subprocess.Popen(
-        [sys.executable, "-u", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+        [sys.executable, "-u", "-W", "always::ResourceWarning", str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
     )
     try:
         printed = printed_by(process, run)
@@ -123,6 +127,7 @@ def test_program_runs(name: str, kafka: KafkaCluster, registry: RegistryServer, 
         process.kill()
     assert process.returncode == (-signal.SIGINT if run.is_stopped else 0), errors
     assert contains_in_order(printed, run.prints), printed + errors
+    assert "ResourceWarning" not in errors
 
 
 def printed_by(process: subprocess.Popen[str], run: Run) -> str:

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkapy.partitioner import DefaultPartitioner, StickyPartitioner, murmur2
-from kafkapy.partitioner.murmur2 import partition_of, partitions_of
+from kafkapy.partitioner.hashing import partition_of, partitions_of
 
 
 # Values of Kafka's UtilsTest.testMurmur2.

@@ -11,6 +11,7 @@ import kafkapy.aio
 from kafkapy.errors import IllegalStateError, ProducerFencedError, TransactionAbortableError
 from kafkapy.protocol.errors import Errors
 from tests.transactional_broker import TransactionalBroker
+from tests.waiting import HANG_SECONDS
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def test_a_block_that_ends_is_committed(broker: TransactionalBroker, producer: k
 
 def test_a_block_that_fails_is_aborted(broker: TransactionalBroker, producer: kafkapy.KafkaProducer) -> None:
     with pytest.raises(ZeroDivisionError), producer.transaction():
-        producer.send("t", b"a").get(10)
+        producer.send("t", b"a").get(HANG_SECONDS)
         raise ZeroDivisionError
     assert broker.ended == [False]
     with producer.transaction():

@@ -83,7 +83,7 @@ def test_avro_recursive_types_and_references() -> None:
         ("AVRO", record(ID, ID), "Duplicate field id"),
         ("AVRO", record({"name": "a", "type": "int", "default": "x"}), "Invalid default for field a"),
         ("AVRO", "[" * 5_000, "No JSON"),
-        ("AVRO", '{"type":"array","items":' * 300 + '"int"' + "}" * 300, "deeper than"),
+        ("AVRO", '{"type":"array","items":' * 1_001 + '"int"' + "}" * 1_001, "deeper than 1000 levels"),
         ("JSON", "[]", "is an object"),
         ("JSON", '{"type": "text"}', "text"),
         ("JSON", '{"$ref": "#/definitions/none"}', "leads to nothing"),

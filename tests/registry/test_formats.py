@@ -11,6 +11,7 @@ from google.protobuf import descriptor_pb2
 
 from kafkapy.registry.formats import parse
 from kafkapy.registry.formats.references import Documents
+from tests.waiting import HANG_SECONDS
 
 EVERYTHING = """syntax = "proto2";
 package shop.v1;
@@ -112,4 +113,4 @@ def test_json_keeps_the_order_and_normalizes_it() -> None:
 @pytest.mark.parametrize("module", ["api", "compatibility", "formats", "levels", "service"])
 def test_modules_can_be_imported_first(module: str) -> None:
     """Formats and compatibility use each other's parts."""
-    subprocess.run([sys.executable, "-c", f"import kafkapy.registry.{module}"], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", f"import kafkapy.registry.{module}"], check=True, timeout=HANG_SECONDS)

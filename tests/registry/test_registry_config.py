@@ -12,6 +12,7 @@ from kafkapy.common.config_def import ConfigException
 from kafkapy.registry.config import RegistryConfig
 from kafkapy.registry.election import InstanceIdentity, elect
 from kafkapy.tools.schema_registry_start import main
+from tests.waiting import HANG_SECONDS
 
 SERVERS = {"kafkastore.bootstrap.servers": "PLAINTEXT://a:1,b:2"}
 
@@ -68,7 +69,7 @@ def test_in_the_background(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     file = tmp_path / "sr.properties"
     file.write_text("kafkastore.bootstrap.servers=a:1\n")
     assert main(["-daemon", str(file), "--override", "listeners=nowhere"]) == 0
-    assert started[0].wait(60) == 1
+    assert started[0].wait(HANG_SECONDS) == 1
     (line,) = (tmp_path / "logs" / "schema-registry.out").read_text().splitlines()
     assert "nowhere" in line
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.broker_process import ROOT
+from tests.waiting import HANG_SECONDS
 
 
 class HttpServerProcess:
@@ -34,7 +35,7 @@ class HttpServerProcess:
             self.process = subprocess.Popen(
                 command, stdout=out, stderr=out, cwd=ROOT, env={**os.environ, "LOG_DIR": str(self._file.parent)}
             )
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + HANG_SECONDS
         while b"takes requests" not in self.output.read_bytes():
             assert self.process.poll() is None, self.output.read_text()
             assert time.monotonic() < deadline, self.output.read_text()
@@ -43,16 +44,16 @@ class HttpServerProcess:
     def stop(self) -> int:
         assert self.process is not None
         self.process.terminate()
-        return self.process.wait(30)
+        return self.process.wait(HANG_SECONDS)
 
     def kill(self) -> None:
         assert self.process is not None
         self.process.kill()
-        self.process.wait(30)
+        self.process.wait(HANG_SECONDS)
 
     def send(self, method: str, path: str, body: bytes = b"", **headers: str) -> tuple[int, dict[str, str], bytes]:
         """Status, headers (names in small letters) and body."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=HANG_SECONDS)
         try:
             named = {name.replace("_", "-"): value for name, value in headers.items()}
             connection.request(method, path, body, named)

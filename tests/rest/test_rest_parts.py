@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kafkapy import errors
 from kafkapy.common.config_def import ConfigException
 from kafkapy.consumer.records import ConsumerRecord
 from kafkapy.http.messages import HttpAnswer, HttpRequest, path_parts
@@ -14,10 +15,11 @@ from kafkapy.rest.consumer_instances import ConsumerInstances, InstanceRequest
 from kafkapy.rest.consuming import _seek, _seek_to_beginning, _seek_to_end, _subscribe
 from kafkapy.rest.context import PendingBytes
 from kafkapy.rest.embedded import EmbeddedValues
-from kafkapy.rest.events import checked_keys
-from kafkapy.rest.rest_errors import RestRefusal
+from kafkapy.rest.events import EventsToSend, checked
+from kafkapy.rest.rest_errors import RestRefusal, of_kafka
 from kafkapy.rest.routing import RestRoute, RestRouter
 from kafkapy.rest.v3_records import documents
+from kafkapy.schemas.errors import SchemaRegistryUnavailableError
 from kafkapy.structs import TopicPartition
 
 
@@ -27,17 +29,28 @@ def refusal(f: Any, *arguments: Any) -> RestRefusal:
     return raised.value
 
 
+def events(body: bytes, kind: str = "application/x-ndjson", **query: str) -> EventsToSend:
+    return checked(HttpRequest("POST", "/events/t", ("events", "t"), query, {"content-type": kind}, body))
+
+
 def test_keys_of_events() -> None:
-    events = [b'{"user":{"id":"a"},"n":1}', b'{"user":{"id":2},"n":1}']
-    assert checked_keys(events, None, None) is None
-    assert checked_keys(events, "k", None) == [b"k", b"k"]
-    assert checked_keys(events, None, "user.id") == [b"a", b"2"]
-    assert "Line 1 has no user.name" in refusal(checked_keys, events, None, "user.name").message
-    assert "Line 2 is no JSON" in refusal(checked_keys, [b"1", b"{"], None, None).message
-    assert refusal(checked_keys, [b"1"], "k", "f").status == 400
-    assert refusal(checked_keys, [], None, None).status == 400
-    assert refusal(checked_keys, [b"[" * 100_000], None, None).status == 400
-    assert refusal(checked_keys, [b"1"] * 100_001, None, None).status == 413
+    lines = b'{"user":{"id":"a"},"n":1}\n{"user":{"id":2},"n":1}'
+    assert events(lines) == EventsToSend(lines.splitlines(), None, None, None)
+    assert events(lines, key="k").keys == [b"k", b"k"]
+    assert events(lines, keyField="user.id").keys == [b"a", b"2"]
+    for body, query, why in (
+        (lines, {"keyField": "user.name"}, "Line 1 has no user.name"),
+        (b"1\n{", {}, "Line 2 is no JSON"),
+        (b"1", {"key": "k", "keyField": "f"}, "not both"),
+        (b"\n \n", {}, "no event"),
+        (b"[" * 100_000, {}, "too deeply"),
+    ):
+        with pytest.raises(RestRefusal, match=why) as raised:
+            events(body, **query)
+        assert raised.value.status == 400
+    with pytest.raises(RestRefusal) as raised:
+        events(b"1\n" * 100_001)
+    assert raised.value.status == 413
 
 
 def test_documents_one_after_the_other() -> None:
@@ -153,6 +166,34 @@ def test_records_of_an_instance(instances: ConsumerInstances, made: list[FakeCon
     assert consumer.sought == {first: 6, second: 7}
 
 
+def test_records_come_again_after_the_registry_was_away(instances: ConsumerInstances, made: list[FakeConsumer]) -> None:
+    class AwayValues:
+        def read(self, kind: str, data: bytes) -> Any:
+            raise SchemaRegistryUnavailableError("no registry answers")
+
+    instances.create("g", InstanceRequest.of({"name": "i", "format": "avro"}))
+    first, second = TopicPartition("t", 0), TopicPartition("t", 1)
+    made[0].waiting = {first: [record(0, 4, b"1")], second: [record(1, 7, b"2")]}
+    with pytest.raises(SchemaRegistryUnavailableError):
+        instances.use("g", "i", lambda each: each.records("avro", 0, 1_000, AwayValues))  # type: ignore[arg-type]
+    assert made[0].sought == {first: 4, second: 7}
+
+
+def test_errors_of_kafka() -> None:
+    for error, status, code in (
+        (errors.InvalidConfigurationError("x"), 400, 40002),
+        (errors.TopicAlreadyExistsError("x"), 400, 40002),
+        (errors.UnknownTopicOrPartitionError("x"), 404, 40403),
+        (errors.MessageSizeTooLargeError("x"), 413, 41301),
+        (errors.ThrottlingQuotaExceededError("x"), 429, 42901),
+        (errors.GroupAuthorizationFailedError("x"), 403, 40301),
+        (errors.KafkaTimeoutError("x"), 500, 50003),
+        (errors.IllegalStateError("x"), 500, 50002),
+    ):
+        refused = of_kafka(error)
+        assert (refused.status, refused.code) == (status, code), error
+
+
 def test_router() -> None:
     async def answer(request: HttpRequest, parts: tuple[str, ...]) -> Any:
         return {"parts": parts} if parts[0] != "gone" else None
@@ -177,6 +218,8 @@ def test_router() -> None:
         ({}, "bootstrap.servers is missing"),
         ({"zookeeper.connect": "x:1"}, "set bootstrap.servers"),
         ({"bootstrap.servers": "x:1", "kafkapy.max.pending.bytes": "0"}, "kafkapy.max.pending.bytes"),
+        ({"bootstrap.servers": "x:1", "kafkapy.max.pending.bytes": "²"}, "kafkapy.max.pending.bytes"),
+        ({"bootstrap.servers": "x:1", "idle.timeout.ms": "9" * 5000}, "idle.timeout.ms"),
         ({"bootstrap.servers": "x:1", "producer.compression.type": "rar"}, "rar"),
         ({"bootstrap.servers": "x:1", "client.security.protocol": "NONE"}, "NONE"),
     ],

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,8 +16,10 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from kafkapy.common.free_ports import free_ports
 from tests.broker_process import BrokerProcess
 from tests.rest.http_server_process import HttpServerProcess
+from tests.rest.odd_requests import endpoints, odd_requests
+from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.integration
 
 V2 = "application/vnd.kafka.v2+json"
 RECORD = json.dumps({"type": "record", "name": "R", "fields": [{"name": "u", "type": ["null", "string"]}]})
@@ -60,22 +61,15 @@ def servers(zookeeper: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     assert broker.stop() == 0
 
 
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def register(server: HttpServerProcess, subject: str, schema: str) -> Any:
     return server.ask("POST", f"/subjects/{subject}/versions", {"schema": schema})
 
 
 def test_registering_at_either_instance(servers: Servers) -> None:
     one, other = servers.registries
-    until(lambda: register(one, "either", '"int"')[0] == 200)
-    until(lambda: register(other, "either", '"long"')[0] == 200)
-    until(
+    wait_until(lambda: register(one, "either", '"int"')[0] == 200)
+    wait_until(lambda: register(other, "either", '"long"')[0] == 200)
+    wait_until(
         lambda: (
             one.ask("GET", "/subjects/either/versions")
             == other.ask("GET", "/subjects/either/versions")
@@ -89,7 +83,7 @@ def test_registering_at_either_instance(servers: Servers) -> None:
 def test_confluents_python_client(servers: Servers) -> None:
     url = f"http://127.0.0.1:{servers.registries[1].port}"
     client = SchemaRegistryClient({"url": url})
-    until(lambda: register(servers.registries[1], "warm", '"int"')[0] == 200)
+    wait_until(lambda: register(servers.registries[1], "warm", '"int"')[0] == 200)
     context = SerializationContext("orders", MessageField.VALUE)
     data = AvroSerializer(client, RECORD)({"u": "hi"}, context)
     assert AvroDeserializer(SchemaRegistryClient({"url": url}))(data, context) == {"u": "hi"}
@@ -163,7 +157,7 @@ def test_v2_produce_and_consume(servers: Servers, kind: str, body: dict[str, Any
         got.extend(record["value"] for record in answer[1])
         return len(got) >= len(values)
 
-    until(all_there)
+    wait_until(all_there)
     assert got == values
     assert proxy.ask("GET", f"{instance}/records", accept="application/vnd.kafka.unknown+json")[0] == 406
     assert proxy.ask("POST", f"{instance}/offsets", {}, V2) == (204, None)
@@ -205,6 +199,20 @@ def test_v2_refusals(servers: Servers) -> None:
     assert proxy.ask("GET", "/consumers/g/instances/none/records")[1]["error_code"] == 40403
 
 
+def test_odd_requests(servers: Servers) -> None:
+    proxy, topic = servers.proxy, "odd-requests"
+    cluster = proxy.ask("GET", "/v3/clusters")[1]["data"][0]["cluster_id"]
+    assert proxy.ask("POST", f"/v3/clusters/{cluster}/topics", {"topic_name": topic, "partitions_count": 1})[0] == 201
+    one = {"name": "one", "consumer.request.timeout.ms": 1}
+    assert proxy.ask("POST", "/consumers/odd", one, V2)[0] == 200
+    found = endpoints(cluster, topic, ("odd", "one"), True)
+    slow = {("PATCH", topic), ("GET", "records")}  # many partitions, or a wait
+    safe = [each for each in found if (each.method, each.path[-1]) not in slow]
+    for request in odd_requests(7, 600, safe):
+        status, _, answer = proxy.send(request.method, request.target, request.body, content_type=request.kind)
+        assert status < 500, (request, answer)
+
+
 def test_v3(servers: Servers) -> None:
     proxy = servers.proxy
     cluster = proxy.ask("GET", "/v3/clusters")[1]["data"][0]["metadata"]["self"].partition(f":{proxy.port}")[2]
@@ -234,11 +242,11 @@ def test_v3(servers: Servers) -> None:
 def test_another_instance_takes_over(servers: Servers) -> None:
     """The primary is killed; when its session is over, the other one writes. Nothing is lost, and ids go on."""
     one, other = servers.registries
-    until(lambda: register(one, "before", '"int"')[0] == 200)
+    wait_until(lambda: register(one, "before", '"int"')[0] == 200)
     highest = max(register(one, f"before-{i}", f'{{"type":"fixed","name":"F{i}","size":1}}')[1]["id"] for i in range(3))
     primary = one if b"The primary is this instance" in one.output.read_bytes() else other
     left = other if primary is one else one
     primary.kill()
-    until(lambda: register(left, "after", '{"type":"fixed","name":"After","size":1}')[0] == 200)
+    wait_until(lambda: register(left, "after", '{"type":"fixed","name":"After","size":1}')[0] == 200)
     assert register(left, "after", '{"type":"fixed","name":"After","size":1}')[1]["id"] == highest + 1
     assert left.ask("GET", "/subjects/before-2/versions") == (200, [1])

@@ -26,6 +26,7 @@ from kafkapy.schemas import (
     record_subject_name_strategy,
     topic_record_subject_name_strategy,
 )
+from kafkapy.schemas.avro import parse, read_value
 from tests.schemas.registry_server import RegistryServer, guid_of
 
 USER: dict[str, Any] = {
@@ -295,3 +296,30 @@ def test_values_come_back(registry: SchemaRegistryClient, fields: list[Any], dat
     written = AvroSerializer(registry, json.dumps(schema)).serialize("t", [], value)
     assert written is not None
     assert AvroDeserializer(registry).deserialize("t", [], written) == value
+
+
+def test_comments_and_large_defaults_in_schemas() -> None:
+    fields = '[{"name": "f", "type": "double", "default": 1e400}]'
+    text = '/* Licensed. */ {"type": "record", "name": "R", // the only one\n "fields": ' + fields + "}"
+    parsed = parse(None, Schema(text))
+    empty = parse(None, Schema('{"type": "record", "name": "R", "fields": []}'))
+    assert read_value(b"", empty, parsed) == {"f": float("inf")}
+
+
+def test_values_of_schemas_with_wrong_defaults(registry: SchemaRegistryClient) -> None:
+    """An older registry took them, and what was written with them stays readable."""
+    fields = [
+        {"name": "n", "type": "int", "default": None},
+        {"name": "m", "type": {"type": "array", "items": "int"}, "default": {}},
+    ]
+    schema_id = registry.register_schema(
+        "t-value", Schema(json.dumps({"type": "record", "name": "R", "fields": fields}))
+    )
+    reader = {
+        "type": "record",
+        "name": "R",
+        "fields": [{"name": "n", "type": "int"}, {"name": "x", "type": "int", "default": 7}],
+    }
+    data = b"\0" + schema_id.to_bytes(4, "big") + b"\x06\x00"
+    assert AvroDeserializer(registry).deserialize("t", [], data) == {"n": 3, "m": []}
+    assert AvroDeserializer(registry, json.dumps(reader)).deserialize("t", [], data) == {"n": 3, "x": 7}

@@ -174,9 +174,7 @@ def test_errors_have_code_text_and_url(registry: SchemaRegistryClient, server: R
         registry.get_schema(77)
     error = raised.value
     assert (error.http_status_code, error.error_code, error.error_message) == (404, 40403, "Schema 77 not found")
-    assert str(error) == (
-        f"SchemaRegistryError: Schema 77 not found (error code 40403, HTTP status 404 by {server.url}/schemas/ids/77)"
-    )
+    assert str(error) == (f"Schema 77 not found (error code 40403, HTTP status 404 by {server.url}/schemas/ids/77)")
     again = pickle.loads(pickle.dumps(error))
     assert (again.error_code, str(again)) == (40403, str(error))
     server.state.failures.append((403, b"<html>no</html>"))

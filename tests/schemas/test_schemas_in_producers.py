@@ -22,6 +22,7 @@ from kafkapy.schemas import (
 )
 from tests.producing_broker import ProducingBroker
 from tests.schemas.registry_server import RegistryServer
+from tests.waiting import HANG_SECONDS
 
 
 @pytest.fixture
@@ -45,9 +46,9 @@ def encoded(number: int) -> bytes:
 
 def test_blocking(broker: ProducingBroker, options: dict[str, Any], registry: SchemaRegistryClient) -> None:
     with KafkaProducer(**options) as producer:
-        producer.send("t", 1).get(10)
-        producer.send("t", 2, key="k").get(10)
-        producer.send_many("t", [3, 4]).get(10)
+        producer.send("t", 1).get(HANG_SECONDS)
+        producer.send("t", 2, key="k").get(HANG_SECONDS)
+        producer.send_many("t", [3, 4]).get(HANG_SECONDS)
         with pytest.raises(SchemaSerializationError, match="topic t"):
             producer.send("t", "no number")
     assert broker.values == [encoded(i) for i in (1, 2, 3, 4)]
@@ -59,7 +60,7 @@ def test_blocking_without_a_registry(broker: ProducingBroker, options: dict[str,
         server.state.failures.append((503, {}))
         with pytest.raises(SchemaRegistryUnavailableError, match=server.url):
             producer.send("t", 1)
-        producer.send("t", 2).get(10)
+        producer.send("t", 2).get(HANG_SECONDS)
     assert broker.values == [encoded(2)]
 
 

@@ -31,8 +31,9 @@ from kafkapy.schemas import (
 from tests.broker_process import BrokerProcess
 from tests.schemas.messages import User
 from tests.schemas.registry_server import RegistryServer
+from tests.waiting import HANG_SECONDS
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.integration
 
 AVRO = json.dumps({"type": "record", "name": "R", "fields": [{"name": "id", "type": "long"}]})
 JSON = json.dumps({"type": "object", "properties": {"id": {"type": "integer"}}})
@@ -81,7 +82,9 @@ def test_blocking(broker: str, registry: SchemaRegistryClient, name: str) -> Non
         for value in values:
             producer.send(topic, value, key="k")
     registry.clear_caches()
-    with KafkaConsumer(topic, consumer_timeout_ms=20_000, **reading(broker, registry, deserializer)) as consumer:
+    with KafkaConsumer(
+        topic, consumer_timeout_ms=HANG_SECONDS * 1000, **reading(broker, registry, deserializer)
+    ) as consumer:
         found = [next(consumer) for _ in values]
     assert [(record.key, record.value) for record in found] == [("k", value) for value in values]
     assert sorted(registry.get_subjects()) == [f"{topic}-key", f"{topic}-value"]
@@ -98,7 +101,7 @@ def test_asyncio(broker: str, registry: SchemaRegistryClient, name: str) -> None
                 await producer.send(topic, value, key="k")
         registry.clear_caches()
         async with aio.KafkaConsumer(topic, **reading(broker, registry, deserializer)) as consumer:
-            found = [await asyncio.wait_for(consumer.getone(), 20) for _ in values]
+            found = [await asyncio.wait_for(consumer.getone(), HANG_SECONDS) for _ in values]
         assert [(record.key, record.value) for record in found] == [("k", value) for value in values]
 
     asyncio.run(main())
@@ -132,7 +135,7 @@ def test_a_registry_that_is_down_holds_records_back(
     with KafkaConsumer("down", **reading(broker, registry, deserializer)) as consumer:
         found: list[Any] = []
         errors: list[str] = []
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + HANG_SECONDS
         while len(found) < len(values) and time.monotonic() < deadline:
             try:
                 for records in consumer.poll(1000).values():
@@ -166,6 +169,6 @@ def test_the_loop_goes_on_while_a_schema_is_asked_for(
                 assert await consumer.getmany(timeout_ms=50) == {}
             assert await consumer.getmany(timeout_ms=50) == {}
             answer.set()
-            assert (await asyncio.wait_for(consumer.getone(), 20)).value == values[0]
+            assert (await asyncio.wait_for(consumer.getone(), HANG_SECONDS)).value == values[0]
 
     asyncio.run(main())

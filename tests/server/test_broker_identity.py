@@ -87,17 +87,31 @@ def test_neither_an_id_nor_leave_to_make_one(tmp_path: Path) -> None:
         identify(-1, directory(tmp_path / "empty"), generation=False)
 
 
-def test_a_meta_properties_that_can_not_be_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("broker.id=five\n", "'five' is no number"),
+        ("broker.id=5\nversion=9\n", "version=9 is unknown"),
+        ("\x00\x8f random = bytes", "neither broker.id nor cluster.id"),
+    ],
+)
+def test_a_meta_properties_that_can_not_be_read(tmp_path: Path, content: str, why: str) -> None:
     path = directory(tmp_path / "a")
-    (tmp_path / "a" / "meta.properties").write_text("broker.id=five\n")
-    with pytest.raises(InconsistentBrokerError, match=r"meta\.properties"):
+    (tmp_path / "a" / "meta.properties").write_text(content)
+    with pytest.raises(
+        InconsistentBrokerError, match=rf"{path}/meta\.properties: .*{why}.* Restore it .* or remove it"
+    ):
         identify(5, path)
 
 
 def test_meta_properties_are_written_where_they_are_missing(tmp_path: Path) -> None:
     new, old = directory(tmp_path / "new"), directory(tmp_path / "old", 5, "c")
     before = (tmp_path / "old" / "meta.properties").stat().st_mtime_ns
-    write_meta_properties([new, old], 5, "c")
+    failed: list[str] = []
+    bad = directory(tmp_path / "bad")
+    (tmp_path / "bad" / "meta.properties").mkdir()
+    write_meta_properties([new, bad, old], 5, "c", lambda directory, doing, error: failed.append(directory))
+    assert failed == [bad]
     assert BrokerMetadataCheckpoint(new).read() == BrokerMetadata(5, "c")
     assert (tmp_path / "old" / "meta.properties").stat().st_mtime_ns == before
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import time
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from twisted.internet.task import Clock
 
+from kafkapy.common.scheduler import ScheduledTask
 from kafkapy.network.stall_meter import StallMeter
 from kafkapy.server import reactor_clock
 from kafkapy.server.reactor_clock import ReactorClock
@@ -26,18 +29,13 @@ class FakeReactor(Clock):
     def getThreadPool(self) -> FakeReactor:
         return self
 
-    def callInThreadWithCallback(self, on_result: Callable[..., None], task: Callable[..., object], *args: Any) -> None:
-        def run() -> None:
-            from twisted.python.failure import Failure
+    @property
+    def _team(self) -> FakeReactor:
+        """The pool's workers."""
+        return self
 
-            try:
-                result: Any = task(*args)
-            except Exception:
-                on_result(False, Failure())
-            else:
-                on_result(True, result)
-
-        self.work.append(run)
+    def do(self, task: Callable[[], None]) -> None:
+        self.work.append(task)
 
     def callFromThread(self, function: Callable[..., object], *args: Any) -> None:
         self.from_threads.append(lambda: function(*args))
@@ -179,3 +177,46 @@ def test_a_turn_in_which_others_had_the_core_is_not_over(reactor: FakeReactor) -
     assert meter.lost_seconds > 0
     while not clock.turn_is_over():  # the kernel says nothing new
         pass
+
+
+class Work:
+    """A task that is an object, to be watched by a weak reference."""
+
+    def __call__(self) -> None:
+        """Nothing needs to be done."""
+
+
+@pytest.mark.parametrize("ending", ["runs", "is cancelled", "comes after shutdown"])
+@pytest.mark.parametrize("way", ["schedule_once", "schedule", "schedule_in_thread", "later"])
+def test_nothing_of_a_task_stays(reactor: FakeReactor, scheduler: ReactorClock, way: str, ending: str) -> None:
+    """Reference counts free it; what waits when Python's collector runs would else stay for long."""
+    work = Work()
+    gone = weakref.ref(work)
+    task = _started(scheduler, way, work)
+    task_gone = weakref.ref(task)
+    del work
+    gc.disable()
+    try:
+        if ending == "comes after shutdown":
+            scheduler.shutdown()
+        elif ending == "runs":
+            reactor.advance(0.02)
+            reactor.run_pool()
+        if ending == "is cancelled" or way == "schedule":
+            task.cancel()
+        reactor.advance(0.02)
+        assert gone() is None
+        del task
+        assert task_gone() is None
+    finally:
+        gc.enable()
+
+
+def _started(scheduler: ReactorClock, way: str, work: Work) -> ScheduledTask:
+    if way == "schedule_once":
+        return scheduler.schedule_once("task", work, 10)
+    if way == "schedule":
+        return scheduler.schedule("task", work, 10, 10)
+    if way == "schedule_in_thread":
+        return scheduler.schedule_in_thread("task", work, 10)
+    return scheduler.later(10, work)

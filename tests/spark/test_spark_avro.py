@@ -18,7 +18,7 @@ from kafkapy.schemas import AvroSerializer, JSONSerializer, SchemaRegistryClient
 from kafkapy.spark import from_avro
 from tests.schemas.registry_server import RegistryServer, running_registry
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.integration
 
 ID: dict[str, Any] = {"name": "id", "type": "long"}
 TAGS = {"name": "tags", "type": {"type": "array", "items": "string"}}
@@ -109,7 +109,8 @@ def test_a_time_out_of_bounds_is_null_or_an_error(spark: Any) -> None:
 def test_json_is_held_against_its_schema(spark: Any, server: RegistryServer) -> None:
     schema = {"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]}
     write = JSONSerializer(SchemaRegistryClient(server.url), json.dumps(schema), validate=False).serialize
-    values = frame(spark, [write("t", [], each) for each in ({"id": 1}, {"id": 1.5}, {}, [])])
+    events: list[Any] = [{"id": 1}, {"id": 1.5}, {}, []]
+    values = frame(spark, [write("t", [], each) for each in events])
     lenient = from_avro("value", server.url, subject="t-value", mode="PERMISSIVE")
     assert [row.v and row.v.id for row in values.select(lenient.alias("v")).collect()] == [1, None, None, None]
 

@@ -15,8 +15,9 @@ from kafkapy.admin.client import AdminClient
 from kafkapy.admin.results import values_of
 from kafkapy.admin.topics import NewTopic
 from tests.broker_process import BrokerProcess
+from tests.waiting import HANG_SECONDS, wait_until
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.integration
 
 PARTITIONS = 4
 RECORDS = 16
@@ -37,17 +38,10 @@ def brokers(zk_connect: str, tmp_path: Path) -> Iterator[list[BrokerProcess]]:
             broker.stop()
 
 
-def wait_for(condition: Any) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def test_a_leader_dies_in_the_middle_of_a_job(spark: Any, brokers: list[BrokerProcess], tmp_path: Path) -> None:
     bootstrap = ",".join(broker.address for broker in brokers)
     with AdminClient(bootstrap) as admin:
-        wait_for(lambda: len(admin.describe_cluster().nodes) == 2)
+        wait_until(lambda: len(admin.describe_cluster().nodes) == 2)
         replicas = {p: [p % 2, 1 - p % 2] for p in range(PARTITIONS)}
         values_of(admin.create_topics([NewTopic("events", replica_assignments=replicas)]))
     with KafkaProducer(bootstrap_servers=bootstrap, acks="all") as producer:
@@ -55,13 +49,12 @@ def test_a_leader_dies_in_the_middle_of_a_job(spark: Any, brokers: list[BrokerPr
             producer.send("events", bytes([n]) * SIZE, partition=p) for p in range(PARTITIONS) for n in range(RECORDS)
         ]
         for future in sent:
-            future.get(30)
+            future.get(HANG_SECONDS)
 
     begun, killed = tmp_path / "begun", tmp_path / "killed"
     begun.mkdir()
 
     def hold_up(batches: Iterator[Any]) -> Iterator[Any]:
-        import time  # what is this module's own, a worker does not have
 
         for batch in batches:
             (begun / str(batch.column(0)[0])).touch()
@@ -75,7 +68,7 @@ def test_a_leader_dies_in_the_middle_of_a_job(spark: Any, brokers: list[BrokerPr
     with ThreadPoolExecutor(1) as pool:
         job = pool.submit(frame.mapInArrow(hold_up, "partition int, offset bigint").collect)
         try:
-            wait_for(lambda: len(list(begun.iterdir())) == 2)  # a task of each broker
+            wait_until(lambda: len(list(begun.iterdir())) == 2)  # a task of each broker
             assert brokers[1].process is not None
             brokers[1].process.kill()
             brokers[1].process.wait()
@@ -83,5 +76,5 @@ def test_a_leader_dies_in_the_middle_of_a_job(spark: Any, brokers: list[BrokerPr
         finally:
             killed.touch()
             spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
-        rows = job.result(120)
+        rows = job.result(HANG_SECONDS)
     assert sorted(rows) == [(p, n) for p in range(PARTITIONS) for n in range(RECORDS)]

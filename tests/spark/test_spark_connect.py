@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from kafkapy.spark.java_home import prepare_environment
+from tests.waiting import HANG_SECONDS
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.integration
 
 PROGRAM = """
 import sys
@@ -48,5 +49,5 @@ def test_a_topic_is_copied(kafka: Any, tmp_path: Path) -> None:
     prepare_environment(tmp_path / "java", environment)
     environment["PYTHONPATH"] = str(Path(__file__).parents[2])
     command = [sys.executable, "-c", PROGRAM, kafka.bootstrap, source, target]
-    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=240)
+    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=HANG_SECONDS)
     assert f"READ {list(range(10))}" in done.stdout, done.stdout + done.stderr

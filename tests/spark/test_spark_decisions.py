@@ -23,7 +23,7 @@ from kafkapy.spark.sink_decision import Decision, SinkBatch, Stage, Todo, era_of
 from kafkapy.spark.sink_transactions import SinkTransactions, transactions_of
 from kafkapy.structs import IsolationLevel, OffsetSpec
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.integration
 
 _numbers = itertools.count()
 

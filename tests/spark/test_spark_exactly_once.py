@@ -11,7 +11,7 @@ from kafkapy import KafkaProducer
 from kafkapy.admin.types import TransactionState
 from tests.spark.test_spark_batch import error_of, load
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.integration
 
 
 def committed(spark: Any, kafka: Any, topic: str) -> list[str]:

@@ -59,7 +59,6 @@ def test_other_sources_stay_as_they_are(changes: dict[str, Any]) -> None:
 
 
 @pytest.mark.integration
-@pytest.mark.timeout(180)
 def test_a_query_is_explained(spark: Any, kafka: Any) -> None:
     topic = kafka.topic(3)
     for partition in range(3):
@@ -78,7 +77,6 @@ def test_a_query_is_explained(spark: Any, kafka: Any) -> None:
 
 
 @pytest.mark.integration
-@pytest.mark.timeout(180)
 def test_a_stream_says_how_far_behind_it_is(spark: Any, kafka: Any, tmp_path: Path) -> None:
     topic = kafka.topic()
     kafka.fill(topic, 0, 9)

@@ -11,7 +11,7 @@ from kafkapy.admin.topics import NewTopic
 from tests.pages.programs import all_programs
 from tests.spark.conftest import Kafka
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.integration
 
 PROGRAMS = {program.name: program for program in all_programs()}
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.spark.test_spark_batch import error_of, load, places
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.integration
 
 
 def save(frame: Any, kafka: Any, **options: Any) -> None:

@@ -17,7 +17,7 @@ from kafkapy.spark.options import Mode, source_options
 from kafkapy.spark.stream_reader import KafkaStreamReader
 from tests.spark.test_spark_batch import error_of
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.integration
 
 
 def start(spark: Any, kafka: Any, directory: Path, once: bool = False, **options: Any) -> Any:

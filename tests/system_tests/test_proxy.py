@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from system_tests.proxy import Proxy
+from tests.waiting import HANG_SECONDS
 
 HOST = "127.0.0.1"
 
@@ -35,7 +36,7 @@ def proxy() -> Iterator[Proxy]:
 
 
 def call(proxy: Proxy) -> socket.socket:
-    connection = socket.create_connection((HOST, proxy.port), timeout=5)
+    connection = socket.create_connection((HOST, proxy.port), timeout=HANG_SECONDS)
     assert echo(connection, b"hello") == b"hello"
     return connection
 
@@ -59,7 +60,7 @@ def is_silent(connection: socket.socket) -> bool:
     except TimeoutError:
         return True
     finally:
-        connection.settimeout(5)
+        connection.settimeout(HANG_SECONDS)
     return False
 
 
@@ -113,7 +114,7 @@ def test_stall(proxy: Proxy) -> None:
 
 
 def test_freeze_and_thaw(proxy: Proxy) -> None:
-    with call(proxy) as old, socket.create_connection((HOST, proxy.port), timeout=5) as new:
+    with call(proxy) as old, socket.create_connection((HOST, proxy.port), timeout=HANG_SECONDS) as new:
         proxy.freeze()
         old.sendall(b"old")
         new.sendall(b"new")
@@ -148,5 +149,8 @@ def test_refuses(proxy: Proxy) -> None:
 
 
 def check_reset(proxy: Proxy) -> None:
-    with pytest.raises(ConnectionResetError), socket.create_connection((HOST, proxy.port), timeout=5) as connection:
+    with (
+        pytest.raises(ConnectionResetError),
+        socket.create_connection((HOST, proxy.port), timeout=HANG_SECONDS) as connection,
+    ):
         connection.recv(1)

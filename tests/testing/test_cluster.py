@@ -15,6 +15,7 @@ import pytest
 from kafkapy import KafkaConsumer
 from kafkapy.admin.results import values_of
 from kafkapy.testing import ClusterError, KafkaCluster
+from tests.waiting import HANG_SECONDS
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,7 +39,7 @@ def commit_all(kafka: KafkaCluster, topic: str, group: str) -> None:
         bootstrap_servers=kafka.bootstrap_servers,
         group_id=group,
         auto_offset_reset="earliest",
-        consumer_timeout_ms=20_000,
+        consumer_timeout_ms=HANG_SECONDS * 1000,
     ) as consumer:
         wanted = len(kafka.records(topic))
         for count, _ in enumerate(consumer, 1):
@@ -171,7 +172,7 @@ def test_it_ends_with_the_process_that_has_started_it(tmp_path: Path) -> None:
     broker = psutil.Process(int(pid))
     process.kill()
     process.wait()
-    broker.wait(10)
+    broker.wait(HANG_SECONDS)
     assert not Path(directory).exists()
     process.stdin.close()
     process.stdout.close()

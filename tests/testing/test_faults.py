@@ -10,6 +10,7 @@ import pytest
 from kafkapy import KafkaConsumer, KafkaProducer
 from kafkapy.errors import KafkaTimeoutError, TopicAuthorizationFailedError
 from kafkapy.testing import ClusterError, KafkaCluster
+from tests.waiting import HANG_SECONDS, wait_until
 
 pytestmark = pytest.mark.integration
 
@@ -30,7 +31,7 @@ def as_new(kafka: KafkaCluster) -> Iterator[None]:
 @pytest.fixture
 def producer(kafka: KafkaCluster) -> Iterator[KafkaProducer]:
     made = KafkaProducer(bootstrap_servers=kafka.bootstrap_servers, retry_backoff_ms=20, reconnect_backoff_ms=20)
-    made.send("t", b"first").get(10)
+    made.send("t", b"first").get(HANG_SECONDS)
     yield made
     made.close(timeout=0)
 
@@ -41,14 +42,14 @@ def values(kafka: KafkaCluster) -> list[bytes | None]:
 
 def test_an_error_that_is_to_be_retried(kafka: KafkaCluster, producer: KafkaProducer) -> None:
     kafka.answer_with("PRODUCE", "NOT_LEADER_OR_FOLLOWER", times=2)
-    producer.send("t", b"second").get(10)
+    producer.send("t", b"second").get(HANG_SECONDS)
     assert values(kafka) == [b"first", b"second"]
 
 
 def test_an_error_that_is_final(kafka: KafkaCluster, producer: KafkaProducer) -> None:
     kafka.answer_with("produce", "topic_authorization_failed")
     with pytest.raises(TopicAuthorizationFailedError):
-        producer.send("t", b"second").get(10)
+        producer.send("t", b"second").get(HANG_SECONDS)
     assert values(kafka) == [b"first"]
 
 
@@ -64,8 +65,13 @@ def test_late_answers_come_when_the_clock_is_moved_on(kafka: KafkaCluster, produ
     future = producer.send("t", b"late")
     with pytest.raises(KafkaTimeoutError):
         future.get(0.2)
-    kafka.clock.advance(3600)
-    assert future.get(10).offset == 1
+
+    def is_sent() -> bool:
+        kafka.clock.advance(3600)
+        return bool(future.is_done)
+
+    wait_until(is_sent)  # the request may come later than the first step of the clock
+    assert future.get(0).offset == 1
     assert values(kafka) == [b"first", b"late"]
 
 
@@ -74,7 +80,7 @@ def test_what_is_cut_off_comes_back(kafka: KafkaCluster, producer: KafkaProducer
         future = producer.send("t", b"meanwhile")
         with pytest.raises(KafkaTimeoutError):
             future.get(0.2)
-    future.get(10)
+    future.get(HANG_SECONDS)
     assert values(kafka) == [b"first", b"meanwhile"]
     assert kafka.cut_once() >= 1
 
@@ -86,24 +92,24 @@ def test_a_pause(kafka: KafkaCluster, producer: KafkaProducer) -> None:
             future.get(0.2)
         with pytest.raises(ClusterError, match="broker 0 is paused"):
             kafka.clock.advance(1)
-    future.get(10)
+    future.get(HANG_SECONDS)
 
 
 def test_kill_and_restart(kafka: KafkaCluster, producer: KafkaProducer) -> None:
     kafka.kill()
     future = producer.send("t", b"while it is dead")
     kafka.restart()
-    future.get(20)
+    future.get(HANG_SECONDS)
     assert values(kafka) == [b"first", b"while it is dead"]
 
 
 def test_a_full_disk_ends_the_broker(kafka: KafkaCluster, producer: KafkaProducer) -> None:
     kafka.fill_disk()
     future = producer.send("t", b"no room")
-    kafka.brokers[0].wait_until_ended(20)
+    kafka.brokers[0].wait_until_ended(HANG_SECONDS)
     assert "No space left on device" in kafka.brokers[0].log()
     kafka.empty_disk()
-    future.get(20)
+    future.get(HANG_SECONDS)
     assert values(kafka) == [b"first", b"no room"]
 
 
@@ -118,12 +124,14 @@ def test_retention_without_waiting(kafka: KafkaCluster) -> None:
 def test_a_session_that_expires(kafka: KafkaCluster, producer: KafkaProducer) -> None:
     before = kafka.brokers[0].session
     kafka.expire_session()
-    deadline = time.monotonic() + 20
-    while kafka.brokers[0].session is None and time.monotonic() < deadline:
+
+    def has_session() -> bool:
         kafka.brokers[0].take_news()
-        time.sleep(0.01)
+        return kafka.brokers[0].session is not None
+
+    wait_until(has_session)
     assert kafka.brokers[0].session is not None and kafka.brokers[0].session is not before
-    producer.send("t", b"after").get(20)
+    producer.send("t", b"after").get(HANG_SECONDS)
 
 
 def test_members_are_told_to_join_again(kafka: KafkaCluster) -> None:
@@ -150,7 +158,7 @@ def test_a_member_times_out_when_the_clock_is_moved_on(kafka: KafkaCluster) -> N
 
 def _poll_until(consumer: KafkaConsumer, wanted: object) -> None:
     assert callable(wanted)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + HANG_SECONDS
     while not wanted():
         assert time.monotonic() < deadline
         consumer.poll(timeout_ms=20)

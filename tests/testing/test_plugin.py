@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import HANG_SECONDS
+
 ROOT = Path(__file__).parents[2]
 
 TEN_LINES = """
 def test_round_trip(kafka_topic, kafka_producer, kafka_consumer):
-    kafka_producer.send(kafka_topic, key=b"user-1", value=b"hello").get(10)
+    kafka_producer.send(kafka_topic, key=b"user-1", value=b"hello").get(60)
     record = next(kafka_consumer)
     assert (record.key, record.value) == (b"user-1", b"hello")
 
@@ -60,7 +62,7 @@ def run(directory: Path, program: str, *arguments: str, ini: str = "") -> str:
     is_installed = any(point.value == "kafkapy.testing.plugin" for point in entry_points(group="pytest11"))
     plugin = [] if is_installed else ["-p", "kafkapy.testing.plugin"]
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *plugin, *arguments, str(directory)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=HANG_SECONDS)
     return done.stdout + done.stderr
 
 

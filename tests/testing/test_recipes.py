@@ -13,6 +13,7 @@ import pytest
 from kafkapy.testing.aio import _AWAITED
 from kafkapy.testing.cluster import KafkaCluster
 from tests.testing.test_plugin import ROOT, run
+from tests.waiting import HANG_SECONDS
 
 PAGE = (ROOT / "docs" / "testing.md").read_text()
 RECIPES = re.findall(r"^```py\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
@@ -35,7 +36,12 @@ def test_recipes_that_are_programs(number: int, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAMS[number])
     command = [sys.executable, str(tmp_path / "program.py")]
     done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=100, env={**os.environ, "PYTHONPATH": str(ROOT)}
+        command,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=HANG_SECONDS,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     assert done.returncode == 0, done.stderr
     assert "[b'a', b'b']" in done.stdout or ("Ran 2 tests" in done.stderr and "OK" in done.stderr)

@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import subprocess
-import time
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +17,9 @@ from kafkapy.common.properties import load_file
 from kafkapy.tools import cluster_local, local_layout
 from kafkapy.tools.command_line import ToolError
 from kafkapy.tools.local_processes import ProcessIdentity, identify, spawn, wait_until_ended
+from kafkapy.tools.zookeeper_server_start import MODULE as ZOOKEEPER
+from kafkapy.zk.embedded.settings import ServerProperties
+from tests.waiting import wait_until
 
 Tool = Callable[..., str]
 
@@ -55,6 +57,17 @@ class TestLayout:
         assert local_layout.load(tmp_path / "c") == cluster
         assert local_layout.load(tmp_path) is None
 
+    def test_which_zookeeper_runs(self, tmp_path: Path) -> None:
+        embedded = local_layout.create(tmp_path / "c", 1, 1, None)
+        file = str(tmp_path / "c/zookeeper-1/zookeeper.properties")
+        assert ServerProperties.of(load_file(file)).port == embedded.zookeeper_ports[0]
+        assert cluster_local._zookeeper_command(embedded, "zookeeper-1")[1:] == ["-m", ZOOKEEPER, file]
+        for directory, zookeepers, is_apache in (("d", 1, True), ("e", 3, False)):
+            local_layout.create(tmp_path / directory, 1, zookeepers, None, is_apache)
+            cluster = local_layout.load(tmp_path / directory)
+            assert cluster is not None
+            assert cluster.is_apache
+
     def test_given_ports(self, tmp_path: Path) -> None:
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
@@ -83,10 +96,7 @@ class TestProcesses:
 
     def test_a_zombie_has_ended(self) -> None:
         process = subprocess.Popen(["true"])
-        deadline = time.monotonic() + 10
-        while identify(process.pid) is not None and time.monotonic() < deadline:
-            time.sleep(0.005)
-        assert identify(process.pid) is None
+        wait_until(lambda: identify(process.pid) is None)
         process.wait()
 
 
@@ -106,6 +116,7 @@ def test_from_start_to_stop(tool: Tool, tmp_path: Path) -> None:
             assert [node.id for node in admin.describe_cluster().nodes] == [0, 1]
         assert f"runs already: {cluster.bootstrap_servers}. Stop it first." in tool("start", 1)
         assert "was made with -n 2" in tool("start -n 3", 1)
+        assert "was made with the embedded ZooKeeper" in tool("start --apache", 1)
         assert tool("status").count("running, process") == 3
 
         killed = cluster.processes["broker-0"]

@@ -3,14 +3,24 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from configparser import ConfigParser
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from kafkapy.clients.software import VERSION_LINE
 from kafkapy.tools.command_line import CommandLineError, OptionParser, ToolError, ToolOption, integer, run
 
 ROOT = Path(__file__).parents[2]
+
+
+def read_configuration() -> ConfigParser:
+    configuration = ConfigParser()
+    configuration.read(ROOT / "setup.cfg")
+    return configuration
+
+
 TOOLS = {
     "topics": "kafka-topics.sh",
     "configs": "kafka-configs.sh",
@@ -174,6 +184,21 @@ class TestEachTool:
         script = ROOT / "bin" / TOOLS[tool]
         assert script.stat().st_mode & 0o111 == 0o111
         assert f'_run.sh" {tool} "$@"' in script.read_text()
+
+
+@pytest.mark.parametrize(
+    "program", sorted(read_configuration()["options.entry_points"]["console_scripts"].strip().splitlines())
+)
+def test_each_program_tells_its_version(
+    program: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """kafkapy's own, too; scripts look for Kafka's version in the first word."""
+    module, _, function = program.partition(" = ")[2].partition(":")
+    monkeypatch.setattr(sys, "argv", ["program", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        sys.exit(getattr(import_module(module), function)())
+    assert not ended.value.code
+    assert capsys.readouterr().out == f"{VERSION_LINE}\n"
 
 
 def test_the_help_loads_neither_protocol_nor_network() -> None:

@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import pytest
 
 from kafkapy.admin.client import AdminClient
 from kafkapy.tools import dev
+from tests.waiting import HANG_SECONDS, wait_until
 
 ROOT = Path(__file__).parents[2]
 
@@ -55,10 +55,8 @@ def running(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def told(process: subprocess.Popen[str], file: Path) -> dict[str, str]:
-    deadline = time.monotonic() + 30
-    while not file.exists():
-        assert process.poll() is None and time.monotonic() < deadline, process.stdout
-        time.sleep(0.01)
+    wait_until(lambda: file.exists() or process.poll() is not None)
+    assert process.poll() is None
     content: dict[str, str] = json.loads(file.read_text())
     return content
 
@@ -71,7 +69,7 @@ def test_until_ctrl_c(running: subprocess.Popen[str], tmp_path: Path) -> None:
     assert {name: len(topic.partitions) for name, topic in topics.items()} == {"clicks": 6, "users": 3}
     children = psutil.Process(running.pid).children()
     running.send_signal(signal.SIGINT)
-    output, _ = running.communicate(timeout=30)
+    output, _ = running.communicate(timeout=HANG_SECONDS)
     assert running.returncode == 0, output
     assert f"bootstrap.servers={content['bootstrap_servers']}\n" in output
     assert not Path(content["directory"]).exists() and not (tmp_path / "kafka.json").exists()
@@ -83,6 +81,6 @@ def test_a_broker_that_ends_is_told_of(running: subprocess.Popen[str], tmp_path:
     told(running, tmp_path / "kafka.json")
     (broker,) = psutil.Process(running.pid).children()
     broker.kill()
-    output, _ = running.communicate(timeout=30)
+    output, _ = running.communicate(timeout=HANG_SECONDS)
     assert running.returncode == 1
     assert "broker 0 has ended; " in output and "The end of its log:" in output

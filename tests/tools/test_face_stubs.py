@@ -12,7 +12,7 @@ import pytest
 
 from kafkapy.admin import typed_methods
 from kafkapy.admin.core import AdminCore
-from kafkapy.admin.kafka_python import KafkaPythonCore
+from kafkapy.admin.kafka_python.core import KafkaPythonCore
 from kafkapy.admin.router import Router
 from kafkapy.clients.facade import operations
 from kafkapy.tools.face_stubs import FACES, stub_of, write_stubs

@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+from tests.waiting import HANG_SECONDS
+
 MEASURE = """
 import gc
 from kafkapy.tools.kafka_server_start import _settle_interpreter
@@ -24,7 +26,9 @@ print(len(walked), max(walked))
 
 def test_no_walk_of_the_collector_takes_longer_the_more_there_is() -> None:
     """What has outlived a walk is in none of the next, but of the young: three million lists are walked through in parts."""
-    done = subprocess.run([sys.executable, "-c", MEASURE], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE], capture_output=True, text=True, check=True, timeout=HANG_SECONDS
+    )
     walks, longest = map(int, done.stdout.split())
     assert walks >= 10
     assert longest < 100_000
@@ -45,7 +49,7 @@ def test_a_broker_does_not_import_what_it_never_needs() -> None:
     """They would be a quarter of its memory where they are installed; `kafkapy.common.light_imports`."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
     command = [sys.executable, "-c", IMPORT]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=HANG_SECONDS, env=environment)
     assert done.stdout.split() == []
 
 
@@ -65,7 +69,9 @@ print(sys.getswitchinterval(), *slacks)
 
 def test_threads_give_the_interpreter_back_in_time() -> None:
     """The kernel's timers, too, go off in time in all threads; they are late by 50,000 ns as a rule."""
-    done = subprocess.run([sys.executable, "-c", SHARE], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", SHARE], capture_output=True, text=True, check=True, timeout=HANG_SECONDS
+    )
     interval, slack = map(float, done.stdout.split())
     assert interval <= 0.0001
     assert slack <= 1000

@@ -74,6 +74,7 @@ def test_payloads_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().out == f"Reading payloads from: {file}\nNumber of messages read: 2\n"
     file.write_text("a, b,c")
     assert read_payloads(str(file), ", ?") == [b"a", b"b", b"c"]
+    assert read_payloads(str(file), r"(,)\h*+") == [b"a", b"b", b"c"]
     for text, delimiter in (("", ","), (",", ","), ("a", "(")):
         file.write_text(text)
         with pytest.raises(ToolError):

@@ -254,6 +254,15 @@ def test_topics_files_that_make_no_sense(tool: Tool, tmp_path: Path) -> None:
     assert 'For input string: "x"' in tool("--generate --broker-list x", 1, topics=[])
     (tmp_path / "x.json").write_text('{"version": 2}')
     assert "Not supported version field value 2" in tool(f"--verify --reassignment-json-file {tmp_path}/x.json", 1)
+    for text, sentence in (
+        (b'{"version": 1.0}', "Expected `Integer` value, received 1.0"),
+        (b'{"version": NaN}', "NaN is not a JSON number"),
+        (b'{"partitions": "\xff"}', "the text is not utf-8"),
+        (b'{"partitions": [{"topic": "a", "partition": 2147483648, "replicas": [0]}]}', "Expected `Integer` value"),
+        (b'{"partitions": [{"topic": "a", "partition": 0, "replicas": [2147483648]}]}', "Expected `Integer` value"),
+    ):
+        (tmp_path / "x.json").write_bytes(text)
+        assert sentence in tool(f"--verify --reassignment-json-file {tmp_path}/x.json", 1)
     (tmp_path / "x.json").write_text("nonsense")
     assert "not a valid JSON" in tool(f"--verify --reassignment-json-file {tmp_path}/x.json", 1)
     assert "Unable to read file /no/file" in tool("--verify --reassignment-json-file /no/file", 1)

@@ -18,7 +18,8 @@ SAYS_ITS_SIGNAL = (
     "for number in (signal.SIGTERM, signal.SIGINT):\n"
     "    signal.signal(number, lambda number, _: sys.exit(number))\n"
     "print('ready', flush=True)\n"
-    "signal.pause()\n"
+    "for line in sys.stdin:\n"
+    "    print('here', flush=True)\n"
 )
 
 
@@ -36,6 +37,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
             executable=sys.executable,
             cwd=directory,
             env=environment,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
         processes.append(process)
@@ -58,13 +60,18 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
 
 def stopped(*processes: subprocess.Popen[bytes]) -> list[int | None]:
     """The signal that ended each; None: it runs."""
-    codes: list[int | None] = []
-    for process in processes:
-        try:
-            codes.append(process.wait(0.3))
-        except subprocess.TimeoutExpired:
-            codes.append(None)
-    return codes
+    return [None if answers(process) else process.wait() for process in processes]
+
+
+def answers(process: subprocess.Popen[bytes]) -> bool:
+    """Does it go on? A signal that it was sent before comes first."""
+    assert process.stdin is not None and process.stdout is not None
+    try:
+        process.stdin.write(b"?\n")
+        process.stdin.flush()
+    except BrokenPipeError:
+        return False
+    return process.stdout.readline() == b"here\n"
 
 
 def properties(directory: Path, name: str, text: str) -> str:

@@ -56,8 +56,9 @@ def test_each_config_takes_or_refuses_it(value: str) -> None:
     names = [*KafkaConfig.definition, *(f"listener.name.plaintext.{name}" for name in ON_LISTENERS)]
     for name in names:
         try:
-            config = KafkaConfig.from_properties({"zookeeper.connect": "z:1", "broker.id": "0", name: value})
-            require_enforceable(config)
+            properties = {"zookeeper.connect": "z:1", "broker.id": "0", name: value}
+            require_enforceable(properties)
+            config = KafkaConfig.from_properties(properties)
         except ConfigException as error:
             assert str(error)
             assert "\n" not in str(error)
@@ -91,6 +92,7 @@ def test_a_file_that_is_none_is_told(server: object, file: str, capsys: pytest.C
         ("dataDir=/d\nclientPort=99999", "clientPort=99999 is no port: it is a number from 1 to 65535"),
         ("dataDir=/d\nclientPort=x", "clientPort=x is no port: it is a number from 1 to 65535"),
         ("dataDir=/d\nclientPort=2181\ntickTime=fast", "tickTime=fast is no number"),
+        ("dataDir=/d\nclientPort=2181\ntickTime=\\u00b2", "tickTime=² is no number"),
     ],
 )
 def test_zookeepers_file_is_looked_at(

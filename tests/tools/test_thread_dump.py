@@ -14,6 +14,7 @@ import pytest
 from kafkapy import KafkaProducer
 from kafkapy.tools.thread_dump import thread_dump
 from tests.broker_process import BrokerProcess
+from tests.waiting import HANG_SECONDS
 
 DUMPS = 20
 BUSY = """
@@ -36,7 +37,7 @@ print("ready", flush=True)
 
 
 def wait_until_said(output: Path, word: str, count: int) -> str:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + HANG_SECONDS
     while (said := output.read_text()).count(word) < count:
         assert time.monotonic() < deadline, said[-4000:]
         time.sleep(0.01)

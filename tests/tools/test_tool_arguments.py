@@ -12,6 +12,7 @@ import pytest
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.tools import (
+    cluster,
     configs,
     console_consumer,
     consumer_groups,
@@ -47,6 +48,13 @@ def test_refused_before_any_broker_is_asked(
     assert capsys.readouterr().err == sentence + "\n"
 
 
+def test_a_command_has_a_help_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cluster.main(["unregister", "--help"]) == 0
+    assert "usage: kafka-cluster unregister" in capsys.readouterr().out
+    assert cluster.main(["foo"]) == 1
+    assert "invalid choice: 'foo'" in capsys.readouterr().err
+
+
 class TestTopics:
     def test_configs(self) -> None:
         assert topics.parse_topic_configs(["a=b", " c = d "]) == {"a": "b", "c": "d"}
@@ -70,10 +78,19 @@ class TestTopics:
             ("'a , b'", "b", True),
             ("test\\.topic", "test-topic", False),
             (".*", "__consumer_offsets", True),
+            (r"\p{Alpha}++-\d", "orders-1", True),
+            (r"\p{Alpha}++-\d", "orders1-1", False),
+            ("[a-z&&[^b]]", "b", False),
+            (r"\Qa.b\E|(?<name>c)\k<name>", "cc", True),
+            ("(?P<name>c)", "c", None),
         ],
     )
-    def test_patterns(self, pattern: str, topic: str, allowed: bool) -> None:
-        assert IncludeList(pattern).allows(topic) is allowed
+    def test_patterns(self, pattern: str, topic: str, allowed: bool | None) -> None:
+        if allowed is None:
+            with pytest.raises(ToolError, match="is an invalid regex"):
+                IncludeList(pattern)
+        else:
+            assert IncludeList(pattern).allows(topic) is allowed
 
     def test_patterns_without_internal_topics(self) -> None:
         assert not IncludeList(".*").allows("__consumer_offsets", exclude_internal=True)
@@ -235,6 +252,19 @@ class TestDeleteRecords:
         [
             ("{", "The input string is not a valid JSON"),
             ("[]", "Expected JSON object"),
+            ("NaN", "NaN is not a JSON number"),
+            (r'{"partitions": ["\ud83d"]}', "half a surrogate pair"),
+            ('{"version": 1.0, "partitions": []}', "Not supported version field value 1.0"),
+            ('{"partitions": 5}', "Expected JSON array, received 5"),
+            (
+                '{"partitions": [{"topic": "t", "partition": 2147483648, "offset": 5}]}',
+                "`partition` is a number of 32 bits",
+            ),
+            (
+                '{"partitions": [{"topic": "t", "partition": 1, "offset": 9223372036854775808}]}',
+                "`offset` is a number of 64",
+            ),
+            ('{"partitions": [{"topic": "t", "partition": 1, "offset": true}]}', "needs a field `offset` of type int"),
             ("{}", "Missing partitions field"),
             ('{"version": 2}', "Not supported version field value 2"),
             ('{"partitions": [{"topic": "t", "offset": 5}]}', "needs a field `partition` of type int"),

@@ -14,11 +14,12 @@ import pytest
 from kafkapy import KafkaProducer
 from kafkapy.admin.client import AdminClient
 from kafkapy.clients.blocking_client import BlockingClient
-from kafkapy.common.free_ports import free_ports
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.record.records_builder import MemoryRecordsBuilder
 from kafkapy.tools.transactions import main as transactions_main
+from tests.broker_process import BrokerProcess
+from tests.waiting import HANG_SECONDS, wait_until
 
 ROOT = Path(__file__).parents[2]
 
@@ -28,48 +29,33 @@ Run = Callable[..., str]
 ABORT = "--topic txn --partition 0 --start-offset 0"
 
 
-class Broker:
-    """A broker process with one data directory."""
-
-    def __init__(self, directory: Path, zk_connect: str) -> None:
-        self.address = f"127.0.0.1:{free_ports(1)[0]}"
-        self.data = directory / "data"
-        self.output = directory / "broker.out"
-        properties = directory / "server.properties"
-        properties.write_text(
-            f"broker.id=0\nlisteners=PLAINTEXT://{self.address}\nlog.dirs={self.data}\nzookeeper.connect={zk_connect}\n"
-            "offsets.topic.num.partitions=2\noffsets.topic.replication.factor=1\n"
-            "transaction.state.log.num.partitions=2\ntransaction.state.log.replication.factor=1\n"
-            "transaction.state.log.min.isr=1\n"
-        )
-        command = [sys.executable, "-m", "kafkapy.tools.kafka_server_start", str(properties)]
-        with open(self.output, "wb") as output:
-            self.process = subprocess.Popen(
-                command, stdout=output, stderr=output, cwd=ROOT, env={"LOG_DIR": str(directory)}
-            )
-
-    def wait_until_serving(self) -> None:
-        with AdminClient(self.address, default_api_timeout_ms=30_000) as admin:
-            try:
-                admin.list_partition_reassignments()  # there is a controller
-            except KafkaError as error:
-                raise AssertionError(f"{error.message}\n{self.output.read_text()}") from error
-
-    def stop(self) -> None:
-        self.process.terminate()
-        self.process.wait(30)
-
-
 @pytest.fixture(scope="module")
-def broker(zookeeper: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    broker = Broker(tmp_path_factory.mktemp("broker"), f"{zookeeper}/tools-{time.time_ns()}")
-    broker.wait_until_serving()
+def broker(zookeeper: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    broker = BrokerProcess(
+        tmp_path_factory.mktemp("broker"),
+        f"{zookeeper}/tools-{time.time_ns()}",
+        offsets_topic_num_partitions="2",
+        transaction_state_log_num_partitions="2",
+        transaction_state_log_replication_factor="1",
+        transaction_state_log_min_isr="1",
+    )
+    broker.start()
+    wait_until(lambda: has_controller(broker), broker.log)
     yield broker
     broker.stop()
 
 
+def has_controller(broker: BrokerProcess) -> bool:
+    try:
+        with AdminClient(broker.address) as admin:
+            admin.list_partition_reassignments()
+    except KafkaError:
+        return False
+    return True
+
+
 @pytest.fixture
-def run(broker: Broker, capsys: pytest.CaptureFixture[str]) -> Run:
+def run(broker: BrokerProcess, capsys: pytest.CaptureFixture[str]) -> Run:
     """Runs a tool in this process; what it says on stdout, or on stderr if it fails, which must be as expected."""
 
     def run(tool: str, command: str, status: int = 0) -> str:
@@ -81,7 +67,7 @@ def run(broker: Broker, capsys: pytest.CaptureFixture[str]) -> Run:
     return run
 
 
-def produce(broker: Broker, topic: str, count: int) -> None:
+def produce(broker: BrokerProcess, topic: str, count: int) -> None:
     builder = MemoryRecordsBuilder()
     for i in range(count):
         builder.append(int(time.time() * 1000), b"k", b"v%d" % i)
@@ -95,22 +81,14 @@ def produce(broker: Broker, topic: str, count: int) -> None:
     assert [p.error_code for p in result.partition_responses] == [0]
 
 
-def dump(broker: Broker, topic: str, decoder: str) -> str:
+def dump(broker: BrokerProcess, topic: str, decoder: str) -> str:
     """What kafka-dump-log shows of all partitions."""
     logs = sorted(map(str, broker.data.glob(f"{topic}-*/*.log")))
     command = [sys.executable, "-m", "kafkapy.tools.dump_log", "--files", ",".join(logs), decoder]
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True).stdout
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    """What goes through ZooKeeper is seen a moment later."""
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def test_a_topic_from_its_creation_to_its_deletion(broker: Broker, run: Run, tmp_path: Path) -> None:
+def test_a_topic_from_its_creation_to_its_deletion(broker: BrokerProcess, run: Run, tmp_path: Path) -> None:
     assert run("topics", "--create --topic t --partitions 2 --config segment.bytes=20000") == "Created topic t.\n"
     assert "Topic 't' already exists." in run("topics", "--create --topic t", status=1)
     run("topics", "--alter --topic t --partitions 3")
@@ -137,7 +115,7 @@ def test_a_topic_from_its_creation_to_its_deletion(broker: Broker, run: Run, tmp
     assert "Topic 't' does not exist as expected" in run("topics", "--delete --topic t", status=1)
 
 
-def test_a_group_from_its_first_offset_to_its_deletion(broker: Broker, run: Run) -> None:
+def test_a_group_from_its_first_offset_to_its_deletion(broker: BrokerProcess, run: Run) -> None:
     run("topics", "--create --topic offsets --partitions 1")
     produce(broker, "offsets", 10)
     run("consumer_groups", "--reset-offsets --group g --topic offsets --to-latest --execute")
@@ -158,7 +136,7 @@ def test_a_group_from_its_first_offset_to_its_deletion(broker: Broker, run: Run)
     assert 'key: {"type":"1","data":{"group":"g","topic":"offsets","partition":0}} payload: <DELETE>' in dumped
 
 
-def test_the_cluster(broker: Broker, run: Run) -> None:
+def test_the_cluster(broker: BrokerProcess, run: Run) -> None:
     assert run("cluster", "cluster-id").startswith("Cluster ID: ")
     assert run("broker_api_versions", "").startswith(f"{broker.address} (id: 0 rack: null) -> (\n\tProduce(0): 0 to 11")
     run("configs", "--alter --broker-defaults --add-config log.cleaner.threads=2")
@@ -166,7 +144,7 @@ def test_the_cluster(broker: Broker, run: Run) -> None:
     assert "There is no live broker with id 7" in run("configs", "--describe --broker 7", status=1)
 
 
-def test_a_transaction_is_seen_and_ended(broker: Broker, run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_transaction_is_seen_and_ended(broker: BrokerProcess, run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     def transactions(command: str) -> list[list[str]]:
         assert transactions_main(["--bootstrap-server", broker.address, *command.split()]) == 0, capsys.readouterr().err
         header, *rows = capsys.readouterr().out.splitlines()
@@ -177,7 +155,7 @@ def test_a_transaction_is_seen_and_ended(broker: Broker, run: Run, capsys: pytes
     with KafkaProducer(bootstrap_servers=broker.address, transactional_id="payments") as producer:
         producer.init_transactions()
         producer.begin_transaction()
-        producer.send("txn", b"v").get(10)
+        producer.send("txn", b"v").get(HANG_SECONDS)
         ((_, coordinator, producer_id, state),) = transactions("list")
         assert (coordinator, state) == ("0", "Ongoing")
         assert transactions("list --duration-filter 3600000") == []

@@ -18,6 +18,7 @@ from kazoo.client import KazooClient
 from kafkapy.tools import kafka_server_start, kafka_server_stop, watchdog
 from kafkapy.zk.session_closer import Session
 from tests.broker_process import BrokerProcess
+from tests.waiting import HANG_SECONDS, wait_until
 from tests.zookeeper_server import ZooKeeperServer
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,7 +30,7 @@ from kafkapy.zk.requests import Create
 from kafkapy.zk.zookeeper_client import ZooKeeperClient
 
 dog = watchdog.start()
-client = ZooKeeperClient(sys.argv[1], 20_000, on_session=dog.tell)
+client = ZooKeeperClient(sys.argv[1], 60_000, on_session=dog.tell)
 client.start(20_000)
 client.handle_requests([Create("/holder-%d" % os.getpid(), b"", ephemeral=True)])
 print(dog.pid, client.session_id, flush=True)
@@ -67,8 +68,8 @@ class Holder:
         self.process.kill()
         self.process.wait()
 
-    def wait_until_dog_ended(self, seconds: float = 10) -> None:
-        wait_until(lambda: not self.dog_is_running(), seconds)
+    def wait_until_dog_ended(self) -> None:
+        wait_until(lambda: not self.dog_is_running())
 
     def dog_is_running(self) -> bool:
         try:
@@ -76,21 +77,16 @@ class Holder:
         except psutil.NoSuchProcess:
             return False
 
+    def was_closed(self) -> bool:
+        """Has the watchdog closed the session, once it has ended?"""
+        return f"session 0x{self.session_id:x} of broker process" in (said := self.said()) and "closed after" in said
+
     def said(self) -> str:
         assert self.process.stderr is not None
         return self.process.stderr.read()
 
 
 Hold = Callable[..., Holder]
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 10) -> float:
-    """Seconds it took."""
-    start = time.monotonic()
-    while not condition():
-        assert time.monotonic() - start < seconds
-        time.sleep(0.005)
-    return time.monotonic() - start
 
 
 @pytest.fixture
@@ -128,22 +124,24 @@ class TestAgainstZooKeeper:
         )
         assert holder.dog_pid not in {broker.process.pid for broker in kafka_server_stop.brokers()}
         holder.kill()
-        assert wait_until(lambda: observer.exists(holder.path) is None) < 1  # usually 0.02
         holder.wait_until_dog_ended()
-        assert f"watchdog: ZooKeeper session 0x{holder.session_id:x} of broker process" in holder.said()
+        assert observer.exists(holder.path) is None
+        assert holder.was_closed()
 
     def test_a_chroot(self, hold: Hold, zookeeper: str, observer: KazooClient) -> None:
         observer.ensure_path("/a/chroot")
         holder = hold(f"{zookeeper}/a/chroot")
         assert observer.exists(f"/a/chroot{holder.path}")
         holder.kill()
-        assert wait_until(lambda: observer.exists(f"/a/chroot{holder.path}") is None) < 1
+        holder.wait_until_dog_ended()
+        assert observer.exists(f"/a/chroot{holder.path}") is None
+        assert holder.was_closed()
 
     def test_closed(self, hold: Hold, observer: KazooClient) -> None:
         """An orderly end: the watchdog ends too and says nothing."""
         holder = hold()
         holder.order("close")
-        assert holder.process.wait(10) == 0
+        assert holder.process.wait(HANG_SECONDS) == 0
         holder.wait_until_dog_ended()
         assert holder.said() == ""
 
@@ -162,7 +160,9 @@ class TestAgainstZooKeeper:
         assert observer.exists(holder.path)
         os.killpg(holder.process.pid, signal.SIGKILL)
         holder.process.wait()
-        assert wait_until(lambda: observer.exists(holder.path) is None) < 1
+        holder.wait_until_dog_ended()
+        assert observer.exists(holder.path) is None
+        assert holder.was_closed()
 
     def test_a_child_that_holds_the_pipe(self, hold: Hold, observer: KazooClient) -> None:
         holder = hold()
@@ -172,9 +172,11 @@ class TestAgainstZooKeeper:
         (child,) = (p for p in psutil.Process(holder.process.pid).children() if p.pid != holder.dog_pid)
         try:
             holder.kill()
-            assert wait_until(lambda: observer.exists(holder.path) is None) < 1
+            holder.wait_until_dog_ended()
+            assert observer.exists(holder.path) is None
         finally:
             child.kill()
+        assert holder.was_closed()
 
     def test_zookeeper_comes_back(self, hold: Hold, tmp_path: Path) -> None:
         """It is away when the holder is killed, and starts again later: sessions get their full time then."""
@@ -189,8 +191,9 @@ class TestAgainstZooKeeper:
         client = KazooClient(server.address)
         try:
             client.start()
-            assert wait_until(lambda: client.exists(holder.path) is None) < 15  # the session has 20 s
             holder.wait_until_dog_ended()
+            assert client.exists(holder.path) is None
+            assert holder.was_closed()
         finally:
             client.stop()
             client.close()
@@ -264,7 +267,7 @@ def test_a_process_that_lives() -> None:
         thread.join(0.03)
         assert thread.is_alive()
     process.kill()
-    thread.join(10)
+    thread.join(HANG_SECONDS)
     assert outcome[0] is not None
     assert outcome[0].to_line() == FIRST.to_line()
     process.wait()
@@ -306,7 +309,7 @@ class TestOfABroker:
         assert broker.process is not None
         broker.process.kill()
         broker.process.wait()
-        assert wait_until(lambda: observer.exists(path) is None) < 1
+        wait_until(lambda: observer.exists(path) is None)
         broker.start()
         assert observer.exists(path)
         assert broker.stop() == 0

@@ -9,6 +9,7 @@ import pytest
 
 from kafkapy.tools import java, zookeeper_server_start, zookeeper_server_stop, zookeeper_shell
 from kafkapy.tools.command_line import ToolError
+from tests.waiting import HANG_SECONDS
 from tests.zookeeper_server import ZooKeeperServer
 
 BIN = Path(__file__).resolve().parents[2] / "bin"
@@ -54,8 +55,8 @@ def test_java_on_the_path_then_of_the_package(executable: Path, monkeypatch: pyt
 
 
 def test_class_path_is_found_without_importing_pyspark() -> None:
-    jars = java.zookeeper_class_path(java.SHELL_JARS).split(os.pathsep)
-    assert len(jars) == len(java.SHELL_JARS)
+    jars = java.zookeeper_class_path().split(os.pathsep)
+    assert len(jars) == len(java.SERVER_JARS)
     assert all(Path(jar).is_file() for jar in jars)
     program = (
         'import sys; from kafkapy.tools import java; java.zookeeper_class_path(); sys.exit("pyspark" in sys.modules)'
@@ -81,7 +82,9 @@ def test_options_of_kafkas_scripts() -> None:
 
 def test_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert zookeeper_server_start.main([]) == 1
-    assert "USAGE: zookeeper-server-start.sh [-daemon] [--embedded] zookeeper.properties" in capsys.readouterr().err
+    assert "USAGE: zookeeper-server-start.sh [-daemon] [--apache] zookeeper.properties" in capsys.readouterr().err
+    assert zookeeper_server_start.main(["--embedded", "--apache", "f"]) == 1
+    assert "two ZooKeepers: choose one" in capsys.readouterr().err
     assert zookeeper_shell.main([]) == 1
     assert "USAGE: zookeeper-shell.sh zookeeper_host:port[/path]" in capsys.readouterr().err
     assert zookeeper_server_start.main(["-daemon"]) == 1
@@ -93,23 +96,28 @@ def test_usage(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.integration
-def test_server_in_the_background(tmp_path: Path) -> None:
-    """From another directory, through a link: starts, logs, is found by stop, answers the shell."""
+@pytest.mark.parametrize(
+    ("option", "logger"),
+    [((), "(kafkapy.zk."), (("--embedded",), "(kafkapy.zk."), (("--apache",), "(org.apache.zookeeper.")],
+)
+def test_server_in_the_background(option: tuple[str, ...], logger: str, tmp_path: Path) -> None:
+    """From another directory, through a link: starts, logs, answers the shell, is found by stop."""
     server = ZooKeeperServer(tmp_path / "zk")
     link = tmp_path / "start"
     link.symlink_to(BIN / "zookeeper-server-start.sh")
     environment = {**os.environ, "LOG_DIR": str(tmp_path / "logs")}
     config = str(server.directory / "zookeeper.properties")
-    subprocess.run([link, "-daemon", config], cwd="/", env=environment, check=True, timeout=60)
+    subprocess.run([link, "-daemon", *option, config], cwd="/", env=environment, check=True, timeout=HANG_SECONDS)
     server.wait_until_serving()
     try:
         shell = subprocess.run(
-            [BIN / "zookeeper-shell.sh", server.address, "ls", "/"], capture_output=True, text=True, timeout=60
+            [BIN / "zookeeper-shell.sh", server.address, "ls", "/"],
+            capture_output=True,
+            text=True,
+            timeout=HANG_SECONDS,
         )
         assert shell.returncode == 0
-        assert "[zookeeper]" in shell.stdout.splitlines()  # its thread for events may have the last word
-        log = (tmp_path / "logs" / "zookeeper.log").read_text()
-        assert "INFO" in log
-        assert "(org.apache.zookeeper." in log
+        assert shell.stdout.splitlines()[-1] == "[zookeeper]"
+        assert logger in "".join(file.read_text() for file in (tmp_path / "logs").iterdir())
     finally:
         assert zookeeper_server_stop.main([config]) == 0

@@ -132,7 +132,7 @@ async def test_errors_come_through_deferreds(broker: ProducingBroker) -> Any:
     with pytest.raises(TopicAuthorizationFailedError):
         await producer.send("secret", b"x")
     with pytest.raises(TypeError):
-        await producer.send("t", "text")
+        await producer.send("t", "text")  # type: ignore[arg-type]
     with pytest.raises(IllegalStateError):
         await producer.begin_transaction()
     await producer.stop()

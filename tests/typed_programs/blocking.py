@@ -66,7 +66,7 @@ def consume() -> None:
     ) as consumer:
         consumer.subscribe(["trades"], listener=Listener())
         records = consumer.poll(1000, max_records=10)
-        assert_type(records, dict[TopicPartition, list[ConsumerRecord]])
+        assert_type(records, dict[TopicPartition, list[ConsumerRecord[bytes | None, Any]]])
         for record in consumer:
             assert_type(record.offset, int)
             KafkaProducer().send("copies", record.value, record.key, headers=record.headers)
@@ -81,6 +81,28 @@ def consume() -> None:
         consumer.subscribe("trades", listener=print)  # type: ignore[arg-type]
 
 
+def without_serializers(settings: dict[str, Any]) -> None:
+    """Bytes go in, and come out if they are there."""
+    producer = KafkaProducer(bootstrap_servers="one:9092")
+    producer.send("trades", value=b"x", key=bytearray(b"k"))
+    producer.send("trades", value="text")  # type: ignore[arg-type]
+    producer.send("trades", b"x", key="KO")  # type: ignore[arg-type]
+    KafkaProducer(key_serializer=str.encode).send("trades", value="text", key="KO")  # type: ignore[arg-type]
+    KafkaProducer(value_serializer=str.encode).send("trades", value="text", key="KO")  # type: ignore[arg-type]
+    KafkaProducer(value_serializer=lambda value: json.dumps(value).encode()).send("trades", {"price": 3})
+    KafkaProducer(**settings).send("trades", {"price": 3}, key="KO")
+    for record in KafkaConsumer("trades", bootstrap_servers="one:9092"):
+        assert_type(record.value, bytes | None)
+        record.value.decode()  # type: ignore[union-attr]
+        if record.value is not None:
+            print(record.value.decode())
+    for named in KafkaConsumer("trades", key_deserializer=bytes.decode):
+        assert_type(named.key, str)
+        named.value.decode()  # type: ignore[union-attr]
+    for anything in KafkaConsumer("trades", **settings):
+        anything.value.whatever()
+
+
 def help_oneself() -> None:
     for record in tail("trades", 10, follow=False, bootstrap_servers="one:9092", value_deserializer=int):
         assert_type(record, ConsumerRecord[Any, int])
@@ -89,20 +111,20 @@ def help_oneself() -> None:
     DeadLetterTopic("dead", acks="some")  # type: ignore[arg-type]
 
 
-KafkaConsumer(group="g")  # type: ignore[call-arg]
-KafkaConsumer(deserialization_policy="ignore")  # type: ignore[arg-type]
-KafkaConsumer(auto_offset_reset="earlist")  # type: ignore[arg-type]
-KafkaConsumer(isolation_level="read_commited")  # type: ignore[arg-type]
-KafkaConsumer(security_protocol="TLS", sasl_mechanism="SCRAM")  # type: ignore[arg-type]
-KafkaProducer(linger_ms="5")  # type: ignore[arg-type]
-KafkaProducer(acks=2)  # type: ignore[arg-type]
-KafkaProducer(compression_type="gz")  # type: ignore[arg-type]
+KafkaConsumer(group="g")  # type: ignore[call-overload]
+KafkaConsumer(deserialization_policy="ignore")  # type: ignore[call-overload]
+KafkaConsumer(auto_offset_reset="earlist")  # type: ignore[call-overload]
+KafkaConsumer(isolation_level="read_commited")  # type: ignore[call-overload]
+KafkaConsumer(security_protocol="TLS", sasl_mechanism="SCRAM")  # type: ignore[call-overload]
+KafkaProducer(linger_ms="5")  # type: ignore[call-overload]
+KafkaProducer(acks=2)  # type: ignore[call-overload]
+KafkaProducer(compression_type="gz")  # type: ignore[call-overload]
 kafkapy.KafkaConsummer()  # type: ignore[attr-defined]
 
 
 def words_of_a_configuration(settings: dict[str, str], any_options: dict[str, Any]) -> None:
     """Where a value comes as a plain `str`."""
-    KafkaConsumer(auto_offset_reset=settings["reset"])  # type: ignore[arg-type]
+    KafkaConsumer(auto_offset_reset=settings["reset"])  # type: ignore[call-overload]
     KafkaConsumer(auto_offset_reset=cast(AutoOffsetReset, settings["reset"]))
     KafkaConsumer("trades", **any_options)
     KafkaProducer(**any_options)

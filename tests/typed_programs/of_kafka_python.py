@@ -51,7 +51,7 @@ class Receiving(threading.Thread):
         consumer.subscribe(["numbers"])
         while not self.stopped.is_set():
             for message in consumer:
-                print(message.topic, message.partition, message.offset, message.key, message.value.decode())
+                print(message.topic, message.partition, message.offset, message.key, (message.value or b"").decode())
                 if self.stopped.is_set():
                     break
         consumer.close()

@@ -13,6 +13,8 @@ from kafkapy.consumer import ConsumerRecord
 from kafkapy.producer.future import RecordMetadata
 
 TRADES = TopicPartition("trades", 0)
+Plain = ConsumerRecord[bytes | None, bytes | None]
+"""What a consumer without deserializers gives."""
 
 
 class AsInAiokafka(ConsumerRebalanceListener):
@@ -34,6 +36,8 @@ class Listener(AsyncConsumerRebalanceListener):
 async def produce() -> None:
     async with KafkaProducer(bootstrap_servers="one:9092", acks=1) as producer:
         delivery = await producer.send("trades", b"x", key=b"KO")
+        await producer.send("trades", value="text")  # type: ignore[arg-type]
+        await producer.send_and_wait("trades", b"x", key="KO")  # type: ignore[arg-type]
         assert_type(delivery, Delivery)
         assert_type(await delivery, RecordMetadata)
         assert_type(await producer.send_many("trades", [b"a", b"b"]), BatchDelivery)
@@ -42,14 +46,15 @@ async def produce() -> None:
 
 async def consume() -> None:
     async with KafkaConsumer("trades", bootstrap_servers="one:9092", group_id="group") as consumer:
-        assert_type(consumer, KafkaConsumer)
+        assert_type(consumer, KafkaConsumer[bytes | None, bytes | None])
         consumer.subscribe(pattern="trades.*", listener=Listener())
         async for record in consumer:
-            assert_type(record, ConsumerRecord)
+            assert_type(record, Plain)
+            record.value.decode()  # type: ignore[union-attr]
         poll = asyncio.create_task(consumer.poll(1000))
-        assert_type(await asyncio.wait_for(poll, 2), dict[TopicPartition, list[ConsumerRecord]])
-        assert_type(await consumer.getmany(TRADES, timeout_ms=10), dict[TopicPartition, list[ConsumerRecord]])
-        assert_type(await consumer.getone(TRADES), ConsumerRecord)
+        assert_type(await asyncio.wait_for(poll, 2), dict[TopicPartition, list[Plain]])
+        assert_type(await consumer.getmany(TRADES, timeout_ms=10), dict[TopicPartition, list[Plain]])
+        assert_type(await consumer.getone(TRADES), Plain)
         consumer.poll(1000)  # type: ignore[unused-coroutine]
         assert_type(await consumer.committed(TRADES), int | None)
         assert_type(await consumer.committed(TRADES, metadata=True), OffsetAndMetadata | None)
@@ -62,4 +67,4 @@ async def consume() -> None:
         await consumer.stop(autocommit="no")  # type: ignore[arg-type]
 
 
-KafkaConsumer(group="g")  # type: ignore[call-arg]
+KafkaConsumer(group="g")  # type: ignore[call-overload]

@@ -36,7 +36,7 @@ def to_dict(user: User) -> dict[str, Any]:
 def avro() -> None:
     typed = KafkaConsumer("users", value_deserializer=AvroDeserializer(registry, from_dict=User.from_dict))
     for record in typed:
-        assert_type(record, ConsumerRecord[Any, User])
+        assert_type(record, ConsumerRecord[bytes | None, User])
     producer = KafkaProducer(value_serializer=AvroSerializer(registry, '"string"', to_dict=to_dict))
     producer.send("users", User("Ann"))
     producer.send("users", {"name": "Ann"})  # type: ignore[arg-type]

@@ -21,6 +21,7 @@ from kafkapy.warehouse.lag import LagReport, WaitingRecords
 from kafkapy.warehouse.metrics import RunProgress
 from kafkapy.warehouse.page import page
 from kafkapy.warehouse.snapshot import State
+from tests.waiting import HANG_SECONDS
 from tests.warehouse.records import HOUR_MS
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -72,7 +73,9 @@ def pictures(text: str, directory: Path) -> dict[str, Any]:
         "--virtual-time-budget=5000",
     ]
     with serving({"/": MEASURE, "/page": text}) as url:
-        ran = subprocess.run([str(BROWSER), *options, "--dump-dom", url], capture_output=True, text=True, timeout=60)
+        ran = subprocess.run(
+            [str(BROWSER), *options, "--dump-dom", url], capture_output=True, text=True, timeout=HANG_SECONDS
+        )
     found = re.search(r"<pre>(.*)</pre>", ran.stdout, re.DOTALL)
     assert found is not None, ran.stdout + ran.stderr
     return {each["title"]: each for each in json.loads(unescape(found[1]))}

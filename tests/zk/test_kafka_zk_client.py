@@ -24,6 +24,7 @@ from kafkapy.zk.handlers import StateChangeHandler, ZNodeChangeHandler, ZNodeChi
 from kafkapy.zk.kafka_zk_client import MATCH_ANY_VERSION, UNKNOWN_VERSION, KafkaZkClient
 from kafkapy.zk.requests import Multi, Request, Response
 from kafkapy.zk.zk_data import PERSISTENT_PATHS, BrokerInfo, ProducerIdBlockZNode, ProducerIdsBlock, TopicZNode
+from tests.waiting import HANG_SECONDS
 
 pytestmark = pytest.mark.integration
 
@@ -151,7 +152,7 @@ def test_reregistration_gets_a_new_epoch(zk: KafkaZkClient, zk2: KafkaZkClient) 
     twin = KazooClient(client.connect.partition("/")[0], client_id=(client.session_id, client.session_password))
     twin.start()
     twin.stop()
-    assert done.wait(10)
+    assert done.wait(HANG_SECONDS)
     assert renewed[0] > epoch
     assert zk2.get_sorted_broker_list() == [1]
 
@@ -173,7 +174,7 @@ def test_election(zk: KafkaZkClient, zk2: KafkaZkClient) -> None:
     handler = ZNodeChangeHandler("/controller", handle_deletion=gone.set)
     assert zk2.register_znode_change_handler_and_check_existence(handler)
     zk.close()
-    assert gone.wait(10)
+    assert gone.wait(HANG_SECONDS)
     assert zk2.register_controller_and_increment_controller_epoch(2) == (2, 2)
     zk2.delete_controller(2)
     assert zk2.get_controller_id() is None
@@ -320,7 +321,7 @@ def test_notifications(zk: KafkaZkClient) -> None:
     zk.register_znode_child_change_handler(ZNodeChildChangeHandler("/log_dir_event_notification", seen.set))
     assert zk.get_all_log_dir_event_notifications() == []
     zk.propagate_log_dir_event(2)
-    assert seen.wait(10)
+    assert seen.wait(HANG_SECONDS)
     zk.propagate_log_dir_event(3)
     names = sorted(zk.get_all_log_dir_event_notifications())
     assert names == ["0000000000", "0000000001"]

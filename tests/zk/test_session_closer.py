@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from kafkapy.zk.session_closer import Session, close_session
 from kafkapy.zk.zookeeper_client import ZooKeeperClient
+from tests.waiting import HANG_SECONDS
 
 SESSION = Session(0x1234, b"p" * 16, 18_000, "127.0.0.1")
 CONNECT = struct.pack("!iqiqi", 0, 0, 18_000, 0x1234, 16) + b"p" * 16 + b"\0"
@@ -55,7 +56,7 @@ class Server:
                         return  # has seen enough
 
     def close(self) -> None:
-        self._thread.join(10)
+        self._thread.join(HANG_SECONDS)
         self._listener.close()
 
 
@@ -143,11 +144,11 @@ def test_sessions_that_a_client_tells_of(zookeeper: str) -> None:
     (address,) = first.addresses()
     assert close_session(first, address, 5)
     assert not close_session(first, address, 5)
-    second = told.get(timeout=10)
+    second = told.get(timeout=HANG_SECONDS)
     assert second is not None
     assert second.session_id != first.session_id
     client.close()
-    assert told.get(timeout=10) is None
+    assert told.get(timeout=HANG_SECONDS) is None
     assert not close_session(second, address, 5)
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 from kafkapy.admin.core import AdminCore
 from kafkapy.admin.results import Answer, failure_of
 from kafkapy.admin.router import Call
 from kafkapy.clients.client_apis import api_of
+from kafkapy.clients.list_arguments import check_lists
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.errors import BrokerResponseError, KafkaTimeoutError, NodeNotReadyError, NoError, error_for, for_code
+from kafkapy.errors import BrokerResponseError, NodeNotReadyError, NoError, NoResponseError, error_for, for_code
 from kafkapy.protocol.errors import KafkaError
 
 T = TypeVar("T")
@@ -33,7 +35,7 @@ class PythonCall(Call):
         return self._server_timeout_ms
 
     def timed_out(self, last: KafkaError) -> KafkaError:
-        return KafkaTimeoutError(f"{self.name} timed out after {self.timeout_ms:g} ms. Its last failure: {last}")
+        return NoResponseError(f"{self.name} timed out after {self.timeout_ms:g} ms. Its last failure: {last}")
 
     def no_broker(self, node_id: int) -> KafkaError:
         return NodeNotReadyError(f"There is no live broker with id {node_id}")
@@ -45,6 +47,12 @@ class Face:
     def __init__(self, client: NetworkClient) -> None:
         self.client = client
         self.core = AdminCore(client)
+
+    def operation(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Callable[[], Any]:
+        """One of them with its arguments, to be begun. Raises TypeError for arguments that it does not take."""
+        method = getattr(self, name)
+        check_lists(method, args, kwargs)
+        return partial(method, *args, **kwargs)
 
     def _call(self, name: str, timeout_ms: float | None = None) -> PythonCall:
         timeout = self.core.request_timeout_ms

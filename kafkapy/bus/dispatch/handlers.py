@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
@@ -12,6 +11,7 @@ from kafkapy.bus.errors import UnreadableEventError
 from kafkapy.bus.event_headers import Envelope
 from kafkapy.bus.event_types import EventType, event_type_of
 from kafkapy.schemas import wire_format
+from kafkapy.schemas.avro_text import json_of
 from kafkapy.schemas.registry_client import SchemaRegistryClient
 from kafkapy.serializer import LookUpFirst
 
@@ -86,7 +86,7 @@ class EventHandlers:
         if schema is None:
             raise LookUpFirst(lambda: self._registry.get_schema(schema_id))
         if schema.schema_type in ("AVRO", "JSON"):
-            parsed = json.loads(schema.schema_str)
+            parsed = json_of(schema.schema_str)
             if isinstance(parsed, dict):
                 name = str(parsed.get("name") or parsed.get("title") or "")
                 space = parsed.get("namespace")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from kafkapy.common.prometheus_text import head, label, sample
+
 _HELP = {
     "received": "records that came",
     "handled": "events whose handler has ended well",
@@ -41,13 +43,12 @@ class DispatcherMetrics:
 
     def prometheus(self, group: str) -> str:
         """As a page for Prometheus."""
-        lines = []
-        label = group.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+        labels = [label("group", group)]
+        page = ""
         for each in fields(self):
-            counter = each.name in _HELP
-            name = f"kafkapy_dispatcher_{each.name}{'_total' if counter else ''}"
-            about = _HELP.get(each.name, f"records that are {each.name} now")
-            lines.append(f"# HELP {name} {about}")
-            lines.append(f"# TYPE {name} {'counter' if counter else 'gauge'}")
-            lines.append(f'{name}{{group="{label}"}} {getattr(self, each.name)}')
-        return "\n".join(lines) + "\n"
+            is_counter = each.name in _HELP
+            name = f"kafkapy_dispatcher_{each.name}{'_total' if is_counter else ''}"
+            doc = _HELP.get(each.name, f"records that are {each.name} now")
+            page += head(name, "counter" if is_counter else "gauge", doc)
+            page += sample(name, labels, getattr(self, each.name))
+        return page

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 from kafkapy.bus.schemas.model import EventModel, ModelEnum, ModelField, ModelRecord, union_of
 from kafkapy.bus.schemas.repository import RepositoryError
+from kafkapy.schemas.avro_text import json_of
 
 _SCALARS = {
     "null": "None",
@@ -34,7 +36,7 @@ _LOGICAL = {
 def read(text: str, name: str | None) -> EventModel:
     """Raises RepositoryError."""
     try:
-        schema = json.loads(text)
+        schema = json_of(text)
     except ValueError as error:
         raise RepositoryError(f"This is no Avro schema: it is no JSON: {error}") from None
     if not isinstance(schema, dict) or schema.get("type") != "record":
@@ -141,4 +143,6 @@ class _AvroReader:
             return None
         if name == "bytes":
             return repr(str(value).encode("latin-1"))
-        return repr(float(value)) if name == "float" else repr(value)
+        if name != "float":
+            return repr(value)
+        return repr(float(value)) if math.isfinite(float(value)) else f'float("{float(value)}")'

@@ -8,6 +8,7 @@ from typing import Any
 
 from kafkapy.bus.schemas.model import EventModel, ModelEnum, ModelField, ModelRecord, union_of
 from kafkapy.bus.schemas.repository import RepositoryError
+from kafkapy.common import strict_json
 
 _SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 
@@ -15,7 +16,7 @@ _SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bo
 def read(text: str, name: str | None) -> EventModel:
     """Raises RepositoryError."""
     try:
-        schema = json.loads(text)
+        schema = strict_json.loads(text)
     except ValueError as error:
         raise RepositoryError(f"This is no JSON Schema: it is no JSON: {error}") from None
     if not isinstance(schema, dict) or schema.get("type") != "object":

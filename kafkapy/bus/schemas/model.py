@@ -3,10 +3,11 @@ made of it."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from kafkapy.common.exact_json import identity_of, loads
 
 
 class ModelField(NamedTuple):
@@ -73,11 +74,10 @@ def same_schema(kind: str, one: str, other: str) -> bool:
     """Do the texts differ in spaces only?"""
     if kind in ("AVRO", "JSON"):
         try:
-            left: Any = json.loads(one)
-            right: Any = json.loads(other)
+            left, right = (identity_of(loads(text, comments=kind == "AVRO")) for text in (one, other))
         except ValueError:
             return False
-        return bool(left == right)
+        return left == right
     return one.split() == other.split()
 
 

@@ -427,6 +427,8 @@ class Fetcher:
 
     def close(self) -> None:
         """Give up what is buffered, and tell the brokers that the sessions end, without waiting for their word."""
+        if self._look_up is not None:
+            self._look_up.cancel()
         self._buffer.clear()
         self._errors.clear()
         if self._metadata_changed in self._client.metadata.listeners:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from kafkapy.clients.completion import CancelledError, spawn
 from kafkapy.clients.network_client import NetworkClient
+from kafkapy.common.timestamps import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.config import ConsumerConfig
 from kafkapy.consumer.subscription_state import FetchPosition, SubscriptionState
@@ -28,6 +29,9 @@ from kafkapy.structs import OffsetAndMetadata, OffsetAndTimestamp, OffsetResetSt
 _log = logging.getLogger("kafkapy.consumer")
 
 _UNKNOWN_OFFSET = -1
+_ENDS = frozenset((EARLIEST_TIMESTAMP, LATEST_TIMESTAMP))
+_FIRST_EXACT_VERSION = 1
+"""Of ListOffsets: before it, an offset by time was that of a segment."""
 _FIRST_VALIDATING_VERSION = 3
 """Before it, OffsetForLeaderEpoch asked for the right to manage the cluster."""
 
@@ -280,7 +284,8 @@ class OffsetFetcher:
         request = ListOffsetsRequest(
             replica_id=-1, isolation_level=self._config.isolation, topics=list(topics.values())
         )
-        response = await self._client.send(node_id, request, min_version=2 if self._config.isolation else 1)
+        lowest = 0 if _ENDS.issuperset(timestamps.values()) else _FIRST_EXACT_VERSION
+        response = await self._client.send(node_id, request, min_version=2 if self._config.isolation else lowest)
         return _read_offsets(response)
 
     def _try_later(self, partitions: Iterable[TopicPartition]) -> None:
@@ -303,10 +308,10 @@ def _read_offsets(
             partition = TopicPartition(topic.name, answer.partition_index)
             error = Errors.for_code(answer.error_code)
             if error is Errors.NONE:
-                known = answer.offset != _UNKNOWN_OFFSET
-                found[partition] = (
-                    OffsetAndTimestamp(answer.offset, answer.timestamp, answer.leader_epoch) if known else None
-                )
+                # Version 0, which brokers before 0.10.1 stop at, has a list of offsets instead.
+                offset = answer.old_style_offsets[0] if answer.old_style_offsets else answer.offset
+                known = offset != _UNKNOWN_OFFSET
+                found[partition] = OffsetAndTimestamp(offset, answer.timestamp, answer.leader_epoch) if known else None
             elif error is Errors.UNSUPPORTED_FOR_MESSAGE_FORMAT:
                 found[partition] = None  # messages without timestamps: none is as young
             elif error is Errors.TOPIC_AUTHORIZATION_FAILED:

@@ -14,6 +14,7 @@ from kafkapy.consumer.config import ConsumerConfig
 from kafkapy.errors import (
     CommitFailedError,
     KafkaTimeoutError,
+    NoResponseError,
     RebalanceInProgressError,
     TopicAuthorizationFailedError,
     UnknownTopicOrPartitionError,
@@ -77,7 +78,7 @@ class OffsetCommits:
             return await wait_for(self._driver, task, timeout_ms)
         except KafkaTimeoutError:
             last = f": {failures[-1]}" if failures else ": the coordinator did not answer"
-            raise KafkaTimeoutError(f"The commit timed out after {timeout_ms:g} ms{last}") from None
+            raise NoResponseError(f"The commit timed out after {timeout_ms:g} ms{last}") from None
         finally:
             if not task.done:
                 task.cancel()

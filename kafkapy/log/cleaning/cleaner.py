@@ -133,7 +133,8 @@ class Cleaner:
         stats: CleanerStats,
     ) -> bool:
         """False if the map is full."""
-        _, position = segment.offset_index.lookup(start)
+        first = next(iter(segment.headers_towards(start)), None)
+        position = segment.size if first is None else first.position
         for chunk, bytes_read in self._read(log.topic_partition, segment, position):
             for batch in chunk:
                 if isinstance(batch, RecordBatch) and batch.is_control:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time as _time
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, TypeVar
 
 from kafkapy.common import uuid
+from kafkapy.common.limits import MAX_INT, MAX_LONG
 from kafkapy.common.properties import load_file
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.files.log_files import delete_if_exists, fsync_dir, read_small_file
@@ -21,17 +23,45 @@ RECOVERY_POINT_CHECKPOINT = "recovery-point-offset-checkpoint"
 LOG_START_OFFSET_CHECKPOINT = "log-start-offset-checkpoint"
 CLEANER_OFFSET_CHECKPOINT = "cleaner-offset-checkpoint"
 LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
+HIGH_WATERMARK_CHECKPOINT = "replication-offset-checkpoint"
 CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
 PARTITION_METADATA_FILE = "partition.metadata"
 META_PROPERTIES_FILE = "meta.properties"
 
 _CHECKPOINT_VERSION = 0
+_META_PROPERTIES_VERSIONS = (0, 1)
+_NUMBER = re.compile(r"-?[0-9]+", re.ASCII)
+
+_WITHOUT = {
+    RECOVERY_POINT_CHECKPOINT: "without it every log of the directory is checked from its beginning",
+    LOG_START_OFFSET_CHECKPOINT: "without it records come back that DeleteRecords has deleted and whose segments are still there",
+    CLEANER_OFFSET_CHECKPOINT: "without it compacted logs are cleaned from their beginning once more",
+    HIGH_WATERMARK_CHECKPOINT: "without it high watermarks begin at the log start until the followers have answered",
+    LEADER_EPOCH_CHECKPOINT: "without it the log knows no leader epochs but those that begin from now on",
+    PARTITION_METADATA_FILE: "without it the log takes the topic id that the controller names next",
+    META_PROPERTIES_FILE: "without it the directory counts as new, and is marked with this broker's id and cluster",
+}
+"""What it means to remove a file that can't be read."""
 
 Entry = TypeVar("Entry")
 
 
 class MalformedFileError(OSError):
-    """A checkpoint or metadata file whose content is not what its format says."""
+    """A checkpoint or metadata file whose content is not what its format says. The message names the file, what is wrong with
+    it, and what to do."""
+
+
+def _malformed(what: str, path: str, error: object) -> MalformedFileError:
+    without = _WITHOUT.get(os.path.basename(path))
+    remedy = f". Restore it from a backup, or remove it: {without}" if without else ""
+    return MalformedFileError(f"Malformed {what} {path}: {error}{remedy}")
+
+
+def _number(text: str, most: int, least: int = 0) -> int:
+    """Raises `ValueError` for what is no decimal number of this range."""
+    if not _NUMBER.fullmatch(text) or not least <= (number := int(text)) <= most:
+        raise ValueError(f"{text[:40]!r} is no number from {least} to {most}")
+    return number
 
 
 def write_atomically(path: str, content: bytes, sync: bool = True) -> None:
@@ -64,18 +94,20 @@ def _read_checkpoint(path: str, parse: Callable[[list[str]], Entry]) -> list[Ent
     except FileNotFoundError:
         return []
     except UnicodeDecodeError as error:
-        raise MalformedFileError(f"Malformed checkpoint file {path}: {error}") from None
+        raise _malformed("checkpoint file", path, error) from None
     try:
         if not lines:
             return []
-        if int(lines[0]) != _CHECKPOINT_VERSION:
-            raise ValueError(f"unrecognized version {lines[0]}")
-        count, body = int(lines[1]), lines[2:]
+        if lines[0] != str(_CHECKPOINT_VERSION):
+            raise ValueError(f"unrecognized version {lines[0][:40]!r}")
+        if len(lines) < 2:
+            raise ValueError("the number of entries is missing")
+        count, body = _number(lines[1], MAX_INT), lines[2:]
         if count != len(body):
             raise ValueError(f"expected {count} entries but found {len(body)}")
-        return [parse(line.split(" ")) for line in body]
-    except (ValueError, IndexError) as error:
-        raise MalformedFileError(f"Malformed checkpoint file {path}: {error}") from None
+        return [parse(line.split()) for line in body]
+    except ValueError as error:
+        raise _malformed("checkpoint file", path, error) from None
 
 
 class OffsetCheckpointFile:
@@ -99,8 +131,10 @@ class OffsetCheckpointFile:
 
 
 def _parse_offset(fields: list[str]) -> tuple[TopicPartition, int]:
+    if len(fields) != 3:
+        raise ValueError(f"{' '.join(fields)[:80]!r} is no topic, partition and offset")
     topic, partition, offset = fields
-    return TopicPartition(topic, int(partition)), int(offset)
+    return TopicPartition(topic, _number(partition, MAX_INT)), _number(offset, MAX_LONG)
 
 
 class LeaderEpochCheckpointFile:
@@ -117,8 +151,10 @@ class LeaderEpochCheckpointFile:
 
 
 def _parse_epoch(fields: list[str]) -> tuple[int, int]:
+    if len(fields) != 2:
+        raise ValueError(f"{' '.join(fields)[:80]!r} is no epoch and start offset")
     epoch, offset = fields
-    return int(epoch), int(offset)
+    return _number(epoch, MAX_INT), _number(offset, MAX_LONG)
 
 
 class CleanShutdownFile:
@@ -157,13 +193,13 @@ class PartitionMetadataFile:
     def read(self) -> bytes | None:
         """The topic id; None if there is no file, or an empty one (of a machine's crash). Raises `MalformedFileError`."""
         try:
-            text = read_small_file(self.path).decode()
+            content = read_small_file(self.path)
         except FileNotFoundError:
             return None
-        if not text:
+        if not content:
             return None
         try:
-            version, topic_id = (line.split(":", 1) for line in text.splitlines())
+            version, topic_id = (line.split(":", 1) for line in content.decode().splitlines())
             if version[0] != "version" or version[1].strip() != "0" or topic_id[0] != "topic_id":
                 raise ValueError("unknown version or fields")
             value = uuid.from_string(topic_id[1].strip())
@@ -171,7 +207,7 @@ class PartitionMetadataFile:
                 raise ValueError("the topic id is zero")
             return value
         except (ValueError, IndexError) as error:
-            raise MalformedFileError(f"Malformed partition metadata file {self.path}: {error}") from None
+            raise _malformed("partition metadata file", self.path, error) from None
 
 
 class BrokerMetadata(NamedTuple):
@@ -202,17 +238,22 @@ class BrokerMetadataCheckpoint:
         write_atomically(self.path, ("\n".join(lines) + "\n").encode("latin-1"))
 
     def read(self) -> BrokerMetadata | None:
-        """None if there is no file. Raises `MalformedFileError` for a version or number that is none."""
+        """None if there is no file. Raises `MalformedFileError` for an unknown version or a number that is none."""
         try:
             properties = load_file(self.path)
             node = properties.get("node.id", properties.get("broker.id"))
+            version = properties.get("version", "0")
+            if version not in map(str, _META_PROPERTIES_VERSIONS):
+                raise ValueError(f"version={version[:40]} is unknown; 0 and 1 are known")
+            if properties and node is None and "cluster.id" not in properties:
+                raise ValueError("it has neither broker.id nor cluster.id")
             return BrokerMetadata(
-                int(node) if node is not None else None,
+                _number(node, MAX_INT) if node is not None else None,
                 properties.get("cluster.id"),
-                int(properties.get("version", "0")),
+                int(version),
                 properties.get("directory.id"),
             )
         except FileNotFoundError:
             return None
         except ValueError as error:
-            raise MalformedFileError(f"Malformed {self.path}: {error}") from None
+            raise _malformed("broker metadata file", self.path, error) from None

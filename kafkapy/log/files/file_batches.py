@@ -46,7 +46,7 @@ class BatchHeader(NamedTuple):
 def headers(file: File, position: int, end: int) -> Iterator[BatchHeader]:
     """The headers of the complete batches in `[position, end)`.
 
-    `KafkaError` CORRUPT_MESSAGE where a batch begins with an impossible size.
+    `KafkaError` CORRUPT_MESSAGE, with the file's name, where a batch begins with an impossible size.
     """
     fd = _descriptor(file)
     chunk: bytes | bytearray = b""
@@ -54,14 +54,14 @@ def headers(file: File, position: int, end: int) -> Iterator[BatchHeader]:
     while end - position >= HEADER_SIZE_UP_TO_MAGIC:
         if position + HEADER_TO_MAX_TIMESTAMP.size > start + len(chunk):
             chunk, start = page_cache.read(fd, min(SCANNED_AT_ONCE, end - position), position), position
-        header = parse_header(chunk, position - start, position)
+        header = parse_header(chunk, position - start, position, file)
         if header is None or position + header.size > end:
             return
         yield header
         position += header.size
 
 
-def parse_header(chunk: bytes | bytearray, index: int, position: int) -> BatchHeader | None:
+def parse_header(chunk: bytes | bytearray, index: int, position: int, file: File) -> BatchHeader | None:
     """The header at `chunk[index]`, which is at `position` of its file; None if the chunk ends in it."""
     try:
         base_offset, length, _, magic, _, _, delta, _, max_timestamp = HEADER_TO_MAX_TIMESTAMP.unpack_from(chunk, index)
@@ -74,8 +74,8 @@ def parse_header(chunk: bytes | bytearray, index: int, position: int) -> BatchHe
             cut.ljust(HEADER_TO_MAX_TIMESTAMP.size, b"\0")
         )
     if length < MIN_RECORD_SIZE:
-        raise KafkaError(
-            Errors.CORRUPT_MESSAGE, f"Found record size {length} smaller than minimum record overhead at {position}"
+        raise _corrupt(
+            f"Found record size {length} smaller than minimum record overhead ({MIN_RECORD_SIZE})", position, file
         )
     if magic >= 2:
         return BatchHeader(position, length + LOG_OVERHEAD, base_offset, base_offset + delta, max_timestamp)
@@ -87,7 +87,12 @@ def parse_header(chunk: bytes | bytearray, index: int, position: int) -> BatchHe
 
 def find_offset(file: File, position: int, end: int, offset: int) -> BatchHeader | None:
     """The first batch at or behind `position` whose last offset is >= `offset`."""
-    for header in headers(file, position, end):
+    return first_up_to(headers(file, position, end), offset)
+
+
+def first_up_to(walk: Iterator[BatchHeader], offset: int) -> BatchHeader | None:
+    """The next batch of a walk whose last offset is >= `offset`."""
+    for header in walk:
         if header.last_offset >= offset:
             return header
     return None
@@ -97,7 +102,7 @@ def batch_with(file: File, position: int, end: int, offset: int) -> BatchHeader 
     """The batch that begins at `position`, if it is complete and has the offset: then no batch before it does."""
     chunk = page_cache.read(_descriptor(file), HEADER_TO_MAX_TIMESTAMP.size, position)
     try:
-        header = parse_header(chunk, 0, position)
+        header = parse_header(chunk, 0, position, file)
     except KafkaError:
         return None
     if header is None or position + header.size > end:
@@ -124,7 +129,7 @@ def whole_batches(file: File, position: int, end: int) -> Iterator[Batch]:
         index = position - start
         if index + RECORD_BATCH_OVERHEAD > len(chunk):
             chunk, start, index = os.pread(fd, min(_WHOLE_BATCHES_CHUNK, end - position), position), position, 0
-        header = parse_header(chunk, index, position)
+        header = parse_header(chunk, index, position, file)
         if header is None or position + header.size > end:
             return
         if index + header.size > len(chunk):
@@ -134,10 +139,14 @@ def whole_batches(file: File, position: int, end: int) -> Iterator[Batch]:
                 return
         magic = chunk[index + 16]
         if magic > 2 or (magic == 2 and header.size < RECORD_BATCH_OVERHEAD):
-            what = f"Found magic {magic} in a record batch of {header.size} bytes at {position}"
-            raise KafkaError(Errors.CORRUPT_MESSAGE, what)
+            raise _corrupt(f"Found magic {magic} in a record batch of {header.size} bytes", position, file)
         yield RecordBatch(chunk, index) if magic >= 2 else LegacyRecordBatch(chunk, index)
         position += header.size
+
+
+def _corrupt(what: str, position: int, file: File) -> KafkaError:
+    name = "" if isinstance(file, int) else f" of {file.name}"
+    return KafkaError(Errors.CORRUPT_MESSAGE, f"{what} at position {position}{name}")
 
 
 def _descriptor(file: File) -> int:

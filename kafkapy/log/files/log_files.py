@@ -8,6 +8,7 @@ import re
 import uuid
 from contextlib import suppress
 
+from kafkapy.common.limits import MAX_INT, MAX_LONG
 from kafkapy.common.topic_partition import TopicPartition
 
 LOG_FILE_SUFFIX = ".log"
@@ -29,6 +30,9 @@ STRAY_DIR_SUFFIX = "-stray"
 
 MAX_DIR_NAME_LENGTH = 255
 _SMALL_FILE_BYTES = 4096
+_SEGMENT_SUFFIXES = r"\.(?:log|index|timeindex|txnindex|snapshot)(?:\.cleaned|\.swap)?"
+_SEGMENT_FILE_NAME = re.compile(f"([0-9]{{20}}){_SEGMENT_SUFFIXES}")
+_ENDS_AS_SEGMENT_FILE = re.compile(f"{_SEGMENT_SUFFIXES}$")
 _SUFFIXED_DIR = re.compile(r"^(\S+-\S+)\.\S+(-delete|-future|-stray)$")
 
 
@@ -38,8 +42,18 @@ def segment_file(directory: str, base_offset: int, file_suffix: str, suffix: str
 
 
 def offset_from_file(name: str) -> int:
-    """The base offset in a segment file's name; `ValueError` if there is none."""
-    return int(name[: name.index(".")])
+    """The base offset in a segment file's name; `ValueError` with a sentence if there is none."""
+    match = _SEGMENT_FILE_NAME.fullmatch(name)
+    if match is None or (offset := int(match[1])) > MAX_LONG:
+        raise ValueError(
+            f"The file {name} is none of a log: those are named by the offset at which they begin, in 20 digits. Move it away"
+        )
+    return offset
+
+
+def is_segment_file(name: str) -> bool:
+    """Does the name end as those of a segment's files do?"""
+    return _ENDS_AS_SEGMENT_FILE.search(name) is not None
 
 
 def log_dir_name(partition: TopicPartition) -> str:
@@ -65,11 +79,11 @@ def parse_topic_partition_name(directory: str) -> TopicPartition:
         match = _SUFFIXED_DIR.match(name)
         stem = name[: name.rindex(".")] if match else ""
     topic, dash, partition = stem.rpartition("-")
-    if not topic or not dash or not partition.isascii() or not partition.isdigit():
+    if not topic or not dash or not partition.isascii() or not partition.isdigit() or int(partition) > MAX_INT:
         raise ValueError(
             f"Found directory {directory}, '{name}' is not in the form of topic-partition or "
             "topic-partition.uniqueId-delete (if marked for deletion). "
-            "Kafka's log directories (and children) should only contain Kafka topic data."
+            "Kafka's log directories (and children) should only contain Kafka topic data. Move it away."
         )
     return TopicPartition(topic, int(partition))
 

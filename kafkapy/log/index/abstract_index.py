@@ -12,7 +12,25 @@ _SEARCH_BLOCK_ENTRIES: Final = 512
 _SPILL_BYTES: Final = 1024
 
 
-class AbstractIndex:
+class IndexFile:
+    """A file that may be renamed, with its segment, while it is read."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def _open_file(self) -> int:
+        """A descriptor to read from. `FileNotFoundError` if the file is renamed at this moment: the name may have a new owner."""
+        path = self.path
+        fd = os.open(path, os.O_RDONLY)
+        if path != self.path:
+            os.close(fd)
+            raise FileNotFoundError(f"{path} was renamed")
+        return fd
+
+
+class AbstractIndex(IndexFile):
     """A file of fixed-size big-endian entries, ascending in both fields.
 
     Invariant: an index is *cold* (`_memory is None`: every entry is in the file, a lookup reads what it needs and keeps
@@ -26,12 +44,12 @@ class AbstractIndex:
     The owner's lock covers every method that changes the index.
     """
 
-    __slots__ = ("_found", "_memory", "_written", "base_offset", "entries", "max_entries", "max_index_size", "path")
+    __slots__ = ("_found", "_memory", "_written", "base_offset", "entries", "max_entries", "max_index_size")
 
     ENTRY: ClassVar[struct.Struct]
 
     def __init__(self, path: str, base_offset: int, max_index_size: int) -> None:
-        self.path = path
+        super().__init__(path)
         self.base_offset = base_offset
         self.max_index_size = max_index_size
         self.entries = 0
@@ -77,7 +95,7 @@ class AbstractIndex:
     def write_out(self) -> None:
         """Bring the file up to date with the memory (page cache only)."""
         memory = self._memory
-        if memory is not None and self._written < len(memory):
+        if memory is not None and self._written < len(memory) and self.path:  # else it has no file yet
             fd = os.open(self.path, os.O_WRONLY)
             try:
                 while self._written < len(memory):
@@ -235,12 +253,3 @@ class AbstractIndex:
             return page_cache.read(fd, count * size, slot * size)
         finally:
             os.close(fd)
-
-    def _open_file(self) -> int:
-        """A descriptor to read from. `FileNotFoundError` if the file is renamed at this moment: the name may have a new owner."""
-        path = self.path
-        fd = os.open(path, os.O_RDONLY)
-        if path != self.path:
-            os.close(fd)
-            raise FileNotFoundError(f"{path} was renamed")
-        return fd

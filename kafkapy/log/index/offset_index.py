@@ -51,19 +51,22 @@ class OffsetIndex(AbstractIndex):
         found = self._lower_bound(offset - self.base_offset, 0)
         return (self.base_offset, 0) if found is None else (self.base_offset + found[0], found[1])
 
-    def around(self, offset: int) -> tuple[int, int]:
-        """The position of `lookup`, and that of the next entry: 0 if there is none, or it isn't at hand, or the offset itself has
-        one."""
-        relative = offset - self.base_offset
-        found, behind = self._neighbours(relative, 0)
-        if found is None:
-            return 0, 0 if behind is None else behind[1]
-        return found[1], 0 if behind is None or found[0] == relative else behind[1]
+    def around(self, offset: int) -> tuple[int, int, int, int]:
+        """What `lookup` gives, and offset and position of the next entry: both 0 if there is none, or it isn't at hand."""
+        base = self.base_offset
+        found, behind = self._neighbours(offset - base, 0)
+        start_offset, start = (base, 0) if found is None else (base + found[0], found[1])
+        return (start_offset, start, 0, 0) if behind is None else (start_offset, start, base + behind[0], behind[1])
 
-    def fetch_upper_bound_offset(self, position: int) -> int | None:
-        """The offset of the first entry whose position is > the given one, None if there is none."""
+    def position_before(self, offset: int) -> int:
+        """The position of the entry before that which `lookup` gives; 0 if there is none."""
+        slot = self._lower_bound_slot(offset - self.base_offset, 0) - 1
+        return max(self.entry(slot)[1], 0) if slot >= 0 else 0
+
+    def first_behind(self, position: int) -> tuple[int, int] | None:
+        """The first entry whose position is > the given one, None if there is none."""
         slot = self._lower_bound_slot(position, 1) + 1
-        return self.entry(slot)[0] if slot < self.entries else None
+        return self.entry(slot) if slot < self.entries else None
 
     def entry(self, slot: int) -> tuple[int, int]:
         relative, position = self._raw_entry(slot)

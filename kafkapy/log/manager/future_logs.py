@@ -116,6 +116,19 @@ class FutureLogs:
                 self._deleter.remove_later(log, log_delete_dir_name(partition))
             return log
 
+    def pass_over_neighbours(self) -> None:
+        """Leave those alone that lie in the dir of their current log, as no move leaves them: they can't take its place."""
+        for partition, log in list(self.logs.items()):
+            current = self._current_logs.get(partition)
+            if current is not None and current.parent_dir == log.parent_dir:
+                logger.warning(
+                    "Directory %s is left alone: the current log of %s is in the same log dir, %s. If nothing in it is needed, "
+                    "remove it.",
+                    log.directory, partition, current.directory,
+                )  # fmt: skip
+                del self.logs[partition]
+                log.close_handlers()
+
     def drop_dir(self, directory: str) -> list[Log]:
         """A dir is offline: forget what lies in it; those logs."""
         gone = [log for log in self.logs.values() if log.parent_dir == directory]

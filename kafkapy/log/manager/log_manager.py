@@ -40,6 +40,10 @@ Result = TypeVar("Result")
 LOGS_SYNCED_ALONE = 100
 """With more than these in a dir a stop syncs its file system, not each file: 10,000 logs would take a minute."""
 
+_REMEDY = (
+    "Restore the file from a backup; or move the directory of the partition away: it is then copied from its leader, or begins "
+    "empty if it has no other replica"
+)
 _OTHER_DIRECTORIES = ("remote-log-index-cache", "__cluster_metadata-0")
 
 
@@ -78,6 +82,7 @@ class LogManager:
         self._made = threading.Condition(self.lock)
         self._being_made: dict[TopicPartition, str] = {}
         self._dirs = LogDirs(log_dirs)
+        self._failures: dict[str, str] = {}
         self.dir_failure_listeners: list[Callable[[str, list[TopicPartition]], object]] = []
         """Told, on whatever thread met the error, which dir is offline and which partitions are gone with it."""
         self.cleaner: LogCleaning | None = make_cleaner(self) if make_cleaner is not None else None
@@ -142,6 +147,7 @@ class LogManager:
             log_dir = self._dirs.take_offline(directory)
             if log_dir is None:
                 return
+            self._failures[directory] = f"{message}: {error}"
             logger.error("%s: %s", message, error)
             logger.warning("Stopping serving logs in dir %s", directory)
             if not self.live_log_dirs:
@@ -159,13 +165,23 @@ class LogManager:
         for listener in self.dir_failure_listeners:
             listener(directory, list(offline))
 
+    def check_live(self) -> None:
+        """`LogDirError` if every dir that could be used at first has failed meanwhile: a broker without one serves nothing."""
+        if not self.live_log_dirs:
+            raise LogDirError(
+                f"All log dirs have failed: {'; '.join(self._failures.values())}. Mend them, or take them out of log.dirs, and "
+                "start the broker again."
+            )
+
     # -- start
 
     def startup(self) -> None:
-        """Load all logs (blocks; long after a crash), then start the periodic tasks. `LogDirError`, `KafkaError`."""
+        """Load all logs (blocks; long after a crash), then start the periodic tasks. `LogDirError`."""
         started = self._time.monotonic_ms()
         try:
             loaded = sum([self._load_dir(log_dir) for log_dir in self._dirs.live()])
+            self.future.pass_over_neighbours()
+            self.check_live()
         except BaseException:
             self._dirs.release()
             raise
@@ -182,8 +198,8 @@ class LogManager:
             log_dir.clean_shutdown_file.delete()
             log_dir.had_clean_shutdown = clean
             partitions = self._partitions_in(log_dir.path)
-            recovery_points = _read_or_nothing(log_dir.recovery_points)
-            log_start_offsets = _read_or_nothing(log_dir.log_start_offsets)
+            recovery_points = _recovery_points(log_dir.recovery_points)
+            log_start_offsets = log_dir.log_start_offsets.read()
         except OSError as error:
             self.handle_log_dir_failure(log_dir.path, f"Error while loading log dir {log_dir.path}", error)
             return 0
@@ -200,6 +216,12 @@ class LogManager:
                 )
             except OSError as error:
                 self.handle_log_dir_failure(log_dir.path, f"Error while loading log {path}", error)
+            except LogDirError:
+                raise
+            except Exception as error:
+                if not isinstance(error, KafkaError | ValueError):
+                    logger.exception("Unexpected error while loading log %s", path)
+                raise LogDirError(f"The log of {partition} in {path} can't be loaded: {error}. {_REMEDY}") from error
 
         self._for_all(load, list(partitions), "log-recovery")
         log_dir.load_completed = True
@@ -497,9 +519,10 @@ def _subdirectories(directory: str) -> list[str]:
     return [entry.path for entry in os.scandir(directory) if entry.is_dir()]
 
 
-def _read_or_nothing(file: OffsetCheckpointFile) -> dict[TopicPartition, int]:
+def _recovery_points(file: OffsetCheckpointFile) -> dict[TopicPartition, int]:
+    """Without them more is checked than need be. The log start offsets have no such substitute: deleted records would be back."""
     try:
         return file.read()
     except MalformedFileError as error:
-        logger.warning("%s: it is taken as empty", error)
+        logger.warning("%s. It is taken as empty", error)
         return {}

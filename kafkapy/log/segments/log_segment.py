@@ -5,9 +5,12 @@ from __future__ import annotations
 import errno
 import logging
 import os
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Final
 
+from kafkapy.common import page_cache
 from kafkapy.common.limits import MAX_INT, MAX_LONG
 from kafkapy.common.time import Time
 from kafkapy.common.timestamps import NO_TIMESTAMP
@@ -16,7 +19,7 @@ from kafkapy.log.files.file_batches import (
     Batch,
     BatchHeader,
     batch_with,
-    find_offset,
+    first_up_to,
     headers,
     whole_batches,
 )
@@ -24,6 +27,8 @@ from kafkapy.log.files.log_files import LOG_FILE_SUFFIX, segment_file
 from kafkapy.log.index.transaction_index import AbortedTxn
 from kafkapy.log.log_config import LogConfig
 from kafkapy.log.log_types import CompletedTxn, FetchDataInfo, LogOffsetMetadata
+from kafkapy.log.segments.batch_order import in_order
+from kafkapy.log.segments.index_rebuild import IndexRebuild
 from kafkapy.log.segments.segment_files import SegmentFiles
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.file_records import FileRecords
@@ -31,6 +36,7 @@ from kafkapy.record.file_records import FileRecords
 logger = logging.getLogger("kafkapy.log.LogSegment")
 
 _RECENT_BATCHES: Final = 64
+_NAMED_POSITIONS: Final = 10
 
 LastStableOffset = Callable[[CompletedTxn], int]
 
@@ -42,12 +48,17 @@ class LogSegment(SegmentFiles):
     again. The offset index and the time index point into those bytes (sparsely), the transaction index lists the markers of
     aborted transactions among them. What a crash leaves: a torn last batch, indexes behind the data; `recover` mends both.
 
-    Only the active segment grows. Methods that change a segment are called under its log's lock.
+    The indexes of a segment that is not recovered are taken as they are, and looked at where they are used: an entry of the
+    offset index must lead to a batch that has its offset, one of the time index to a batch that has its timestamp. Where one does
+    not, both indexes are made anew (`rebuild_indexes`).
+
+    Only the active segment grows. Methods that change a segment are called under its log's lock; `rebuild_indexes` takes it.
     """
 
     __slots__ = (
         "_bytes_since_last_index_entry",
         "_created_ms",
+        "_knows_max_timestamp",
         "_max_timestamp",
         "_offset_of_max_timestamp",
         "_older_batches",
@@ -55,6 +66,7 @@ class LogSegment(SegmentFiles):
         "_roll_jitter_ms",
         "_rolling_based_timestamp",
         "_writable",
+        "lock",
         "size",
         "time",
     )
@@ -73,12 +85,15 @@ class LogSegment(SegmentFiles):
         super().__init__(directory, base_offset, config, txn_index_exists, suffix)
         self.time = time
         self.size = size
+        self.lock = threading.RLock()
+        """Its log's, once it is a segment of one."""
         self._writable = False
         self._roll_jitter_ms = config.random_segment_jitter()
         self._created_ms = time.milliseconds()
         self._rolling_based_timestamp: int | None = None
         self._max_timestamp: int | None = None
         self._offset_of_max_timestamp = base_offset
+        self._knows_max_timestamp = False
         self._bytes_since_last_index_entry = 0
         # Base offset of the batches appended last -> position << 32 | size: readers at the end of the log need no index.
         self._recent_batches: dict[int, int] = {}
@@ -102,14 +117,16 @@ class LogSegment(SegmentFiles):
         return cls(directory, base_offset, config, time, size, txn_index_exists, suffix)
 
     def _become_empty(self) -> None:
-        self._max_timestamp, self._offset_of_max_timestamp = NO_TIMESTAMP, self.base_offset
+        self._set_max_timestamp(NO_TIMESTAMP, self.base_offset)
         self._rolling_based_timestamp = None
         self._writable = True
         self._forget_recent_batches()
 
     def become_writable(self) -> None:
-        """Get the indexes ready for appends."""
+        """Get the indexes ready for appends, whose entries have to come behind those that are there."""
         if not self._writable:
+            if self._max_timestamp is None:
+                self._max_timestamp, self._offset_of_max_timestamp = self._last_time_entry()
             self.offset_index.heat()
             self.time_index.heat()
             self._writable = True
@@ -210,14 +227,78 @@ class LogSegment(SegmentFiles):
         recent = self._recent_batches.get(offset) or self._older_batches.get(offset)
         if recent is not None:
             return recent >> 32, recent & 0xFFFFFFFF
-        start, behind = self.offset_index.around(offset)
-        header = None
-        if behind - start >= SCANNED_AT_ONCE:
+        start_offset, start, behind_offset, behind = self.offset_index.around(offset)
+        if behind - start >= SCANNED_AT_ONCE and offset != start_offset and start >= 0:
             # Batches are large here, so each has its entry, and that at `start` ends before the offset.
             header = batch_with(self.file, behind, self.size, offset)
-        if header is None:
-            header = find_offset(self.file, start, self.size, offset)
-        return (header.position, header.size) if header is not None else None
+            if header is not None and header.last_offset == behind_offset:
+                return header.position, header.size
+        walk = iter(self._headers_towards(start_offset, start, behind_offset, behind))
+        found = first_up_to(walk, offset)
+        if found is not None and found.base_offset > offset:
+            found = self._behind_damage(found, walk, offset)
+        return (found.position, found.size) if found is not None else None
+
+    def _behind_damage(self, header: BatchHeader, walk: Iterator[BatchHeader], offset: int) -> BatchHeader | None:
+        """Find a batch with the offset behind `header`, which may have too high offsets; `header` if compaction has removed it.
+
+        `KafkaError` CORRUPT_MESSAGE if it must be `header` that once had the offset.
+        """
+        following = next(walk, None)
+        if following is None or following.base_offset > header.last_offset:
+            return header
+        if following.base_offset > offset:
+            raise KafkaError(
+                Errors.CORRUPT_MESSAGE,
+                f"{self.log_path} is damaged: the batch at position {header.position} has the offsets {header.base_offset} to "
+                f"{header.last_offset}, and the next one begins at {following.base_offset}",
+            )
+        return first_up_to(chain((following,), walk), offset)
+
+    def headers_towards(self, offset: int) -> Iterable[BatchHeader]:
+        """The headers of the batches from one on that begins at or before the one which holds `offset`, to the end."""
+        start_offset, start, behind_offset, behind = self.offset_index.around(offset)
+        return self._headers_towards(start_offset, start, behind_offset, behind)
+
+    def _headers_towards(self, offset: int, start: int, behind_offset: int, behind: int) -> Iterable[BatchHeader]:
+        """From `start` on, where the index has it that `offset` is; from the beginning if the index is wrong."""
+        if start == 0:
+            return headers(self.file, 0, self.size)
+        walk = headers(self.file, max(start, 0), self.size)
+        try:
+            first = next(walk, None)
+        except KafkaError:  # a size that no batch has
+            first = None
+        is_ordered = start > 0 and (behind == 0 or (behind > start and behind_offset > offset))
+        if (
+            first is not None
+            and is_ordered
+            and (first.last_offset == offset or self._is_entry_of_append(offset, first))
+        ):
+            return chain((first,), walk)
+        self.rebuild_indexes(f"the entry of offset {offset} leads to position {start}, where no batch has it")
+        return headers(self.file, 0, self.size)
+
+    def _is_entry_of_append(self, offset: int, header: BatchHeader) -> bool:
+        """Is an entry right that names an offset which is not the last of its batch? Brokers before 3.9.1 wrote that of another
+        batch of the same append. Then a walk from the entry before it comes by this batch, and the offset is in it or behind."""
+        if header.base_offset > offset:
+            return False
+        try:
+            for each in headers(self.file, self.offset_index.position_before(offset), self.size):
+                if each.position >= header.position:
+                    return each == header
+        except KafkaError:
+            pass
+        return False
+
+    def offset_above(self, position: int) -> int | None:
+        """An offset above all in the batches before `position`, but not by much; None if the offset index has none."""
+        entry = self.offset_index.first_behind(position)
+        if entry is None or entry[1] <= position:
+            return None
+        header = batch_with(self.file, entry[1], self.size, entry[0])
+        return entry[0] if header is not None and header.last_offset == entry[0] else None
 
     def read(
         self, start_offset: int, max_size: int, max_position: int | None, min_one_message: bool = False
@@ -254,34 +335,99 @@ class LogSegment(SegmentFiles):
         """The whole batches between two positions, the first of which is the beginning of one."""
         return whole_batches(self.file, position, end_position)
 
+    def check_first_batch(self, next_base_offset: int) -> None:
+        """Look whether the segment begins with a batch of its own, below the base offset of the next segment.
+
+        `KafkaError` CORRUPT_MESSAGE.
+        """
+        first = next(iter(self.headers_from(0)), None)
+        if first is not None and not self.base_offset <= first.base_offset < next_base_offset:
+            raise KafkaError(
+                Errors.CORRUPT_MESSAGE,
+                f"{self.log_path} begins with a batch of offset {first.base_offset}: it is of another log, or has another's name",
+            )
+
+    def check_last_batches(self) -> None:
+        """Look whether the segment ends with a whole batch in its place. `KafkaError` CORRUPT_MESSAGE."""
+        next_offset, position = self.base_offset, 0
+        for header in self.headers_towards(self.offset_index.last_offset):
+            base, last = header.base_offset, header.last_offset
+            if base < next_offset or last - self.base_offset > MAX_INT:
+                raise KafkaError(
+                    Errors.CORRUPT_MESSAGE,
+                    f"Found a batch with the offsets {base} to {last}, where one of {next_offset} or a little more is expected, "
+                    f"at position {header.position} of {self.log_path}",
+                )
+            next_offset, position = last + 1, header.position + header.size
+        if position < self.size:
+            raise KafkaError(
+                Errors.CORRUPT_MESSAGE,
+                f"The {self.size - position} bytes from position {position} of {self.log_path} on are no whole batch",
+            )
+
     def read_next_offset(self) -> int:
         """One more than the last offset in the segment; the base offset if it is empty."""
-        position = self.offset_index.lookup(self.offset_index.last_offset)[1]
-        next_offset = self.base_offset
-        for header in self.headers_from(position):
+        next_offset, last_entry = self.base_offset, self.offset_index.last_offset
+        for header in self.headers_towards(last_entry):
             next_offset = header.last_offset + 1
+        if self.offset_index.entries and last_entry >= next_offset:
+            self.rebuild_indexes(f"it has an entry of offset {last_entry}, and the log ends at {next_offset}")
         return next_offset
 
     # -- times
 
     @property
     def max_timestamp_so_far(self) -> int:
-        """The largest timestamp in the segment, ms; -1 if there is none."""
+        """The largest timestamp in the segment as the time index has it, ms; -1 if there is none."""
         timestamp = self._max_timestamp
         if timestamp is None:
-            timestamp, self._offset_of_max_timestamp = self.time_index.last_entry
+            timestamp, self._offset_of_max_timestamp = self._last_time_entry()
             self._max_timestamp = timestamp
         return timestamp
+
+    def _last_time_entry(self) -> tuple[int, int]:
+        """The last entry of the time index, which is made anew if no batch has its timestamp."""
+        index = self.time_index
+        timestamp, offset = index.last_entry
+        if index.entries:
+            is_right = self._has_timestamp(offset, timestamp)
+        else:
+            is_right = self._load_first_batch_timestamp() < 0
+        if not is_right:
+            self.rebuild_indexes(f"no batch at offset {offset} has the largest timestamp {timestamp}")
+        return self.time_index.last_entry
+
+    def _has_timestamp(self, offset: int, timestamp: int) -> bool:
+        """Is this the largest timestamp of the batch that holds `offset`?"""
+        for header in self.headers_towards(offset):
+            if header.last_offset >= offset:
+                return header.max_timestamp == timestamp
+        return False
+
+    def headers_towards_time(self, timestamp: int, starting_offset: int) -> Iterable[BatchHeader]:
+        """The headers of the batches from one on that begins at or before the first that has a timestamp >= `timestamp` and an
+        offset >= `starting_offset`."""
+        indexed, offset = self.time_index.lookup(timestamp)
+        is_entry = indexed != NO_TIMESTAMP or offset != self.base_offset
+        if is_entry and not self._has_timestamp(offset, indexed):
+            self.rebuild_indexes(f"no batch at offset {offset} has the largest timestamp {indexed}")
+            _, offset = self.time_index.lookup(timestamp)
+        return self.headers_towards(max(offset, starting_offset))
 
     @property
     def largest_timestamp(self) -> int:
         """The largest timestamp of a record, or else when the file was last modified, ms."""
-        timestamp = self.max_timestamp_so_far
+        timestamp, _ = self.max_timestamp_and_offset
         return timestamp if timestamp >= 0 else self.last_modified
 
     @property
     def max_timestamp_and_offset(self) -> tuple[int, int]:
-        """The largest timestamp and the last offset of the batch that has it; (-1, base offset) if there is none."""
+        """The largest timestamp and the last offset of the batch that has it; (-1, base offset) if there is none.
+
+        Of a segment that was there at the start the batches are looked at which the time index does not cover.
+        """
+        if not self._knows_max_timestamp:
+            self._read_largest_timestamp()
         return self.max_timestamp_so_far, self._offset_of_max_timestamp
 
     def time_waited_for_roll(self, now_ms: int, message_timestamp: int) -> int:
@@ -324,8 +470,8 @@ class LogSegment(SegmentFiles):
             self._rolling_based_timestamp = None
         self._bytes_since_last_index_entry = 0
         self._forget_recent_batches()
-        if self.max_timestamp_so_far >= 0:
-            self._read_largest_timestamp()
+        self.read_next_offset()  # the last entry of the offset index has to be right: what is appended comes behind it
+        self._read_largest_timestamp()
         return removed
 
     def _forget_recent_batches(self) -> None:
@@ -333,11 +479,18 @@ class LogSegment(SegmentFiles):
         self._older_batches = {}
 
     def _read_largest_timestamp(self) -> None:
-        timestamp, offset = self.time_index.last_entry
-        for header in self.headers_from(self.offset_index.lookup(offset)[1]):
-            if header.max_timestamp > timestamp:
-                timestamp, offset = header.max_timestamp, header.last_offset
+        timestamp, offset = self._last_time_entry()
+        try:
+            for header in self.headers_towards(offset):
+                if header.max_timestamp > timestamp:
+                    timestamp, offset = header.max_timestamp, header.last_offset
+        except KafkaError as error:
+            logger.error("%s: what is behind it counts as no younger than what is before it", error)
+        self._set_max_timestamp(timestamp, offset)
+
+    def _set_max_timestamp(self, timestamp: int, offset: int) -> None:
         self._max_timestamp, self._offset_of_max_timestamp = timestamp, offset
+        self._knows_max_timestamp = True
 
     def on_become_inactive(self) -> None:
         """The log goes on in another segment: complete the time index and trim the files."""
@@ -352,21 +505,81 @@ class LogSegment(SegmentFiles):
         if self.config.preallocate:
             os.ftruncate(self.file.fileno(), self.size)
 
-    def recover(self, on_batch: Callable[[Batch], CompletedTxn | None], last_stable_offset: LastStableOffset) -> int:
+    def rebuild_indexes(self, why: str) -> None:
+        """Make both indexes anew from the headers of the batches, which takes a second for some 100 MB, or longer.
+
+        Without the lock but for the end. `BlockingIOError` if this thread may not wait (`page_cache.patience`); `OSError`.
+        """
+        if not page_cache.patience.waits:
+            raise BlockingIOError(errno.EAGAIN, "An index is to be made anew")
+        wrong = self._offset_index
+        rebuild = self._follow(self._new_rebuild())
+        with self.lock:
+            if self._offset_index is not wrong:
+                return  # another thread has done it
+            if rebuild.position > self.size:  # the log was truncated meanwhile
+                rebuild = self._new_rebuild()
+            self._follow(rebuild).finish()
+            self._take_over(rebuild)
+        logger.error(
+            "An index of log segment %s was wrong (%s): both were made anew from the batches. Something other than the broker "
+            "has changed a file of the segment, or the disk is failing.",
+            self.log_path, why,
+        )  # fmt: skip
+        damaged = rebuild.misplaced + ([rebuild.position] if rebuild.position < self.size else [])
+        if damaged:
+            logger.error(
+                "Log segment %s is damaged: there are no batches with the right offsets at the positions %s. Move the directory "
+                "of the partition away while the broker is down: the log is then copied from its leader. If there is no other "
+                "replica, restore the file from a backup.",
+                self.log_path, ", ".join(map(str, damaged[:_NAMED_POSITIONS])),
+            )  # fmt: skip
+
+    def _new_rebuild(self) -> IndexRebuild:
+        config = self.config
+        return IndexRebuild(self.file, self.base_offset, config.segment_index_bytes, config.index_interval_bytes)
+
+    def _follow(self, rebuild: IndexRebuild) -> IndexRebuild:
+        try:
+            rebuild.follow(self.size)
+        except KafkaError as error:
+            logger.error("%s", error)
+        return rebuild
+
+    def _take_over(self, rebuild: IndexRebuild) -> None:
+        """Put what was made anew in the place of what was wrong."""
+        rebuild.offset_index.path, rebuild.time_index.path = self.paths()[1:3]
+        self._offset_index, self._time_index = rebuild.offset_index, rebuild.time_index
+        self._set_max_timestamp(rebuild.max_timestamp, rebuild.offset_of_max_timestamp)
+        if self._writable:
+            self._bytes_since_last_index_entry = rebuild.bytes_since_last_entry
+            self.write_out_indexes()
+        else:
+            self.time_index.maybe_append(rebuild.max_timestamp, rebuild.offset_of_max_timestamp, skip_full_check=True)
+            self._trim()
+
+    def recover(
+        self,
+        on_batch: Callable[[Batch], CompletedTxn | None],
+        last_stable_offset: LastStableOffset,
+        end_offset: int,
+        may_cut: bool,
+    ) -> int:
         """Check every batch, rebuild the indexes, cut at the first bad byte; how many bytes went. Raises `OSError`.
 
-        `on_batch` notes a batch's epoch and producer; a transaction that it reports as completed gets into the transaction
-        index with the offset that `last_stable_offset` has for it.
+        `end_offset`: where the next segment begins, if there is one. `may_cut`: a crash may have left it so; else raise
+        `KafkaError` CORRUPT_MESSAGE or INVALID_RECORD. `on_batch` notes a batch's epoch and producer; a transaction that it
+        reports as completed gets into the transaction index with the offset that `last_stable_offset` has for it.
         """
         self._create_indexes(recovering=True)
         self.txn_index.reset()
         self._become_empty()
         valid_bytes = last_index_entry = 0
         try:
-            for batch in self.batches():
+            end_offset = min(end_offset, self.base_offset + MAX_INT + 1)
+            for batch in in_order(self.batches(), self.base_offset, end_offset):
                 batch.ensure_valid()
                 last_offset = batch.last_offset
-                self._ensure_offset_in_range(last_offset)
                 if batch.max_timestamp > self.max_timestamp_so_far:
                     self._max_timestamp, self._offset_of_max_timestamp = batch.max_timestamp, last_offset
                 if valid_bytes - last_index_entry > self.config.index_interval_bytes:
@@ -379,23 +592,24 @@ class LogSegment(SegmentFiles):
         except KafkaError as error:
             if error.error not in (Errors.CORRUPT_MESSAGE, Errors.INVALID_RECORD):
                 raise
+            if not may_cut:
+                raise KafkaError(
+                    error.error, f"{self.log_path} is damaged at position {valid_bytes}: {error}"
+                ) from error
             logger.warning(
                 "Found invalid messages in log segment %s at byte offset %d: %s", self.log_path, valid_bytes, error
             )
         truncated = self.size - valid_bytes
+        if truncated and not may_cut:
+            raise KafkaError(
+                Errors.CORRUPT_MESSAGE, f"{self.log_path} is damaged: no whole batch is at position {valid_bytes}"
+            )
         if truncated:
             os.ftruncate(self.file.fileno(), valid_bytes)
         self.size = valid_bytes
         self.time_index.maybe_append(self.max_timestamp_so_far, self._offset_of_max_timestamp, skip_full_check=True)
         self._trim()
         return truncated
-
-    def _ensure_offset_in_range(self, offset: int) -> None:
-        if not 0 <= offset - self.base_offset <= MAX_INT:
-            raise KafkaError(
-                Errors.UNKNOWN_SERVER_ERROR,
-                f"Detected offset overflow at offset {offset} in segment {self}: it does not fit an index entry",
-            )
 
     def close(self) -> None:
         """Trim and close the files. Raises `OSError`."""

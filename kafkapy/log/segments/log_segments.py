@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 
@@ -12,19 +13,22 @@ class LogSegments:
     """A map from base offset to segment.
 
     Invariant: `_view` is a pair of equally long lists, base offsets and segments, in rising order, which are never changed:
-    each change makes a new pair. So a reader that has taken the pair sees one state without a lock; writers hold the log's.
+    each change makes a new pair. So a reader that has taken the pair sees one state without a lock; writers hold the log's, which
+    is `lock`.
     """
 
-    __slots__ = ("_view", "active")
+    __slots__ = ("_view", "active", "lock")
 
     active: LogSegment
     """The last segment: the one that grows. Not set while the map is empty."""
 
     def __init__(self) -> None:
         self._view: tuple[list[int], list[LogSegment]] = ([], [])
+        self.lock = threading.RLock()
 
     def add(self, segment: LogSegment) -> None:
         """Add a segment, in place of one with the same base offset if there is any."""
+        segment.lock = self.lock
         bases, segments = self._view
         slot = bisect_left(bases, segment.base_offset)
         rest = slot + (slot < len(bases) and bases[slot] == segment.base_offset)
@@ -38,7 +42,9 @@ class LogSegments:
         by_base = {segment.base_offset: segment for segment in self._view[1]}
         for segment in removed:
             by_base.pop(segment.base_offset, None)
-        by_base.update((segment.base_offset, segment) for segment in added)
+        for segment in added:
+            segment.lock = self.lock
+            by_base[segment.base_offset] = segment
         self._set([by_base[base] for base in sorted(by_base)])
 
     def clear(self) -> None:

@@ -7,8 +7,13 @@ Pure functions over texts. `compare` is about one direction; a registry's levels
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from kafkapy.registry.compatibility.incompatibility import Incompatibility, SchemaParseError
+from kafkapy.common.deep_calls import run_deep
+from kafkapy.common.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from kafkapy.registry.compatibility.incompatibility import Incompatibility, SchemaParseError
 
 __all__ = ["Incompatibility", "SchemaParseError", "compare"]
 
@@ -27,9 +32,19 @@ def compare(
     before it.
     `old_references`: the same for `old`; None: the same ones. Raises SchemaParseError if a text is no schema.
     """
+    from kafkapy.registry.compatibility.incompatibility import SchemaParseError
     from kafkapy.registry.formats import parse  # the formats import from this package
     from kafkapy.registry.formats.references import Documents
+    from kafkapy.registry.formats.strictness import Strictness
 
     mine = Documents.of(references or {})
     theirs = mine if old_references is None else Documents.of(old_references)
-    return parse(schema_type, new, mine).incompatibilities(parse(schema_type, old, theirs))
+    reader, writer = parse(schema_type, new, mine), parse(schema_type, old, theirs, Strictness.STORED)
+    try:
+        return run_deep(lambda: reader.incompatibilities(writer))
+    except RecursionError:
+        raise SchemaParseError("The schemas are nested too deep to be compared") from None
+
+
+if not TYPE_CHECKING:
+    __getattr__ = lazy_names(__name__, dict.fromkeys(("Incompatibility", "SchemaParseError"), "incompatibility"))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
+from kafkapy.common.exact_json import is_multiple
 from kafkapy.registry.compatibility.json_changes import Change
 from kafkapy.registry.formats.json_nodes import JsonNode
 
@@ -45,11 +46,11 @@ def scalar_changes(original: JsonNode, update: JsonNode) -> Iterator[Change]:
         yield Change(f"ENUM_ARRAY_{kind}", ("enum",))
 
 
-def _number(value: Any) -> float | None:
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+def _number(value: Any) -> int | Decimal | None:
+    return value if isinstance(value, int | Decimal) and not isinstance(value, bool) else None
 
 
-def _direction(before: float | None, after: float | None) -> str:
+def _direction(before: int | Decimal | None, after: int | Decimal | None) -> str:
     if before is None:
         return "ADDED"
     if after is None:
@@ -71,15 +72,14 @@ def _number_changes(original: JsonNode, update: JsonNode) -> Iterator[Change]:
         yield Change("TYPE_EXTENDED" if original.integer else "TYPE_NARROWED")
 
 
-def _multiple(before: float | None, after: float | None) -> str:
+def _multiple(before: int | Decimal | None, after: int | Decimal | None) -> str:
     if before is None:
         return "ADDED"
     if after is None:
         return "REMOVED"
-    was, is_ = Decimal(str(before)), Decimal(str(after))
-    if was and not is_ % was:
+    if is_multiple(after, before):
         return "EXPANDED"
-    return "REDUCED" if is_ and not was % is_ else "CHANGED"
+    return "REDUCED" if is_multiple(before, after) else "CHANGED"
 
 
 def _array_changes(original: JsonNode, update: JsonNode) -> Iterator[Change]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kafkapy.registry.compatibility.incompatibility import Incompatibility, SchemaParseError
+from kafkapy.common.patterns.match_budget import MatchBudget
+from kafkapy.registry.compatibility.incompatibility import Incompatibility
 from kafkapy.registry.compatibility.json_changes import COMPATIBLE, Change, compatible, told
 from kafkapy.registry.compatibility.json_parts import criteria_change, maximum_matching, scalar_changes
 from kafkapy.registry.compatibility.open_content import covering_item, covering_property, items_open, properties_open
@@ -20,16 +21,14 @@ Changes = list[Change]
 
 def incompatible_changes(original: JsonNode, update: JsonNode) -> list[Incompatibility]:
     """Why `update` cannot read what `original` describes."""
-    try:
-        return [told(change) for change in all_changes(original, update) if change.kind not in COMPATIBLE]
-    except RecursionError:
-        raise SchemaParseError("The schemas are nested too deep to be compared") from None
+    return [told(change) for change in all_changes(original, update) if change.kind not in COMPATIBLE]
 
 
 def all_changes(original: JsonNode, update: JsonNode) -> Changes:
     known_bad: dict[Pair, Changes] = {}
+    budget = MatchBudget()
     while True:
-        diff = JsonComparison(known_bad)
+        diff = JsonComparison(known_bad, budget)
         changes = diff.compare(original, update)
         bad = {pair: found for pair, found in diff.memo.items() if not compatible(found)}
         if not diff.assumed or bad.keys() == known_bad.keys():
@@ -40,7 +39,8 @@ def all_changes(original: JsonNode, update: JsonNode) -> Changes:
 class JsonComparison:
     """One pass. `memo`: what was found out for each pair; `assumed`: was a circle taken for compatible?"""
 
-    def __init__(self, known_bad: dict[Pair, Changes]) -> None:
+    def __init__(self, known_bad: dict[Pair, Changes], budget: MatchBudget) -> None:
+        self._budget = budget
         self.memo: dict[Pair, Changes] = {}
         self.assumed = False
         self._known_bad = known_bad
@@ -165,7 +165,9 @@ class JsonComparison:
         if before is not None and after is not None:
             yield from self.compare(before, after, *path)
         elif before is not None:
-            yield from self._removed("PROPERTY", before, properties_open(update), covering_property(update, name), path)
+            yield from self._removed(
+                "PROPERTY", before, properties_open(update), covering_property(update, name, self._budget), path
+            )
         elif after is not None:
             required = "REQUIRED" if name in update.required else "OPTIONAL"
             if required == "REQUIRED" and after.has_default:
@@ -176,7 +178,7 @@ class JsonComparison:
                 empty = "PROPERTY_WITH_EMPTY_SCHEMA" if after.is_empty else required
                 yield Change(f"{empty}_ADDED_TO_OPEN_CONTENT_MODEL", path)
                 return
-            covering = covering_property(original, name)
+            covering = covering_property(original, name, self._budget)
             if covering is not None:
                 yield from self._covered("PROPERTY_ADDED", covering, after, path)
             yield Change(f"{required}_ADDED_TO_UNOPEN_CONTENT_MODEL", path)

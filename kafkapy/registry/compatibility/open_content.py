@@ -3,8 +3,9 @@ fits another schema (partially open)."""
 
 from __future__ import annotations
 
-import re
-
+from kafkapy.common.patterns import PatternError, PatternTimeoutError, ecma
+from kafkapy.common.patterns.match_budget import MatchBudget
+from kafkapy.registry.compatibility.incompatibility import SchemaParseError
 from kafkapy.registry.formats.json_nodes import JsonNode
 
 
@@ -26,15 +27,19 @@ def covering_item(node: JsonNode) -> JsonNode | None:
     return unevaluated if node.permits_additional and partly else None
 
 
-def covering_property(node: JsonNode, name: str) -> JsonNode | None:
+def covering_property(node: JsonNode, name: str, budget: MatchBudget) -> JsonNode | None:
+    """What a property of this name must be like, that the schema does not name. Raises SchemaParseError if that takes too long to
+    find out."""
     for pattern, schema in node.patterns.items():
-        if _matches(pattern, name):
+        if _matches(pattern, name, budget):
             return schema
     return covering_item(node)
 
 
-def _matches(pattern: str, name: str) -> bool:
+def _matches(pattern: str, name: str, budget: MatchBudget) -> bool:
     try:
-        return re.search(pattern, name) is not None
-    except re.error:  # JavaScript has constructs that Python's expressions don't
+        return budget.search(ecma(pattern), name)
+    except PatternTimeoutError as error:
+        raise SchemaParseError(f"patternProperties: {error}") from None
+    except PatternError:  # a schema of an older registry, which did not validate patterns
         return False

@@ -154,7 +154,11 @@ class ProtoComparison:
             yield "FIELD_NUMERIC_LABEL_CHANGED", path, ""
 
     def _message_types(self, name: str, other: str, path: Path) -> Iterator[Found]:
-        before, after = self._before.messages[name], self._after.messages[other]
+        before, after = self._before.messages.get(name), self._after.messages.get(other)
+        if before is None or after is None:  # a type that was nowhere when an older registry took the schema
+            if name != other:
+                yield "FIELD_NAMED_TYPE_CHANGED", path, ""
+            return
         local = _local(name, before.package)
         if local != _local(other, after.package):
             yield "FIELD_NAMED_TYPE_CHANGED", path, ""

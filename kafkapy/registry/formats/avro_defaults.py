@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
+from kafkapy.common import exact_json
+from kafkapy.registry.formats.avro_numbers import NAMED_NUMBERS
 from kafkapy.registry.formats.avro_types import AvroType
 
 _INTEGERS = {"int": 31, "long": 63}
@@ -16,7 +19,7 @@ def is_valid_default(schema: AvroType, value: Any) -> bool:
         bound = 1 << _INTEGERS[kind]
         return isinstance(value, int) and not isinstance(value, bool) and -bound <= value < bound
     if kind in ("float", "double"):
-        return isinstance(value, int | float) and not isinstance(value, bool)
+        return value in NAMED_NUMBERS if isinstance(value, str) else _is_number(value)
     if kind == "null":
         return value is None
     if kind == "boolean":
@@ -37,6 +40,11 @@ def is_valid_default(schema: AvroType, value: Any) -> bool:
     )
 
 
+def _is_number(value: Any) -> bool:
+    """Is it a number in JSON?"""
+    return isinstance(value, int | Decimal) and not isinstance(value, bool)
+
+
 def first_wrong_default(schema: AvroType, seen: set[int] | None = None) -> str | None:
     """A sentence about a field whose default does not fit; None if all do."""
     seen = set() if seen is None else seen
@@ -48,7 +56,7 @@ def first_wrong_default(schema: AvroType, seen: set[int] | None = None) -> str |
             return wrong
     for each in schema.fields:
         if each.has_default and not is_valid_default(each.type, each.default):
-            return f"Invalid default for field {each.name}: {each.default!r} not a {each.type.kind}"
+            return f"Invalid default for field {each.name}: {exact_json.dumps(each.default)} not a {each.type.kind}"
         if wrong := first_wrong_default(each.type, seen):
             return wrong
     return None

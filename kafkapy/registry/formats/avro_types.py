@@ -5,19 +5,20 @@ A name is known from where it was declared on, so types may be recursive; `AvroT
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kafkapy.common import exact_json
 from kafkapy.registry.compatibility.incompatibility import SchemaParseError
+from kafkapy.registry.formats.avro_numbers import default_of
 
 PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MISSING = object()
-_DEEPEST = 200
-"""Levels of a schema. What is nested deeper is refused before it could exhaust the stack."""
+_MAX_SIZE = 2**31 - 1
+"""Of a fixed."""
 
 
 @dataclass(eq=False)
@@ -58,27 +59,27 @@ class AvroType:
 
 
 class AvroReader:
-    """Reads one text; `names` are the types that it may refer to, and then has its own, too."""
+    """Reads one text; `names` are the types that it may refer to, and then has its own, too. `is_new`: names and the defaults of
+    enums are validated, as in a schema that is to be registered; in what is stored already they are taken as they are."""
 
-    def __init__(self, names: dict[str, AvroType]) -> None:
+    def __init__(self, names: dict[str, AvroType], is_new: bool = True) -> None:
         self.names = names
+        self._is_new = is_new
 
-    def read(self, content: Any, namespace: str = "", depth: int = 0) -> AvroType:
-        if depth > _DEEPEST:
-            raise SchemaParseError(f"The schema is nested deeper than {_DEEPEST} levels")
+    def read(self, content: Any, namespace: str = "") -> AvroType:
         if isinstance(content, str):
             return self._named(content, namespace)
         if isinstance(content, list):
-            return self._union(content, namespace, depth)
+            return self._union(content, namespace)
         if not isinstance(content, dict):
-            raise SchemaParseError(f"A type is a name, an object or a list, not {json.dumps(content)}")
+            raise SchemaParseError(f"A type is a name, an object or a list, not {exact_json.dumps(content)}")
         kind = content.get("type")
         if isinstance(kind, dict | list):  # {"type": {"type": …}}, as the Java library reads it
-            return self.read(kind, namespace, depth + 1)
+            return self.read(kind, namespace)
         if kind in PRIMITIVES:
             return AvroType(kind, properties=_rest(content))
         if kind in ("record", "error"):
-            return self._record(kind, content, namespace, depth)
+            return self._record(kind, content, namespace)
         if kind == "enum":
             return self._enum(content, namespace)
         if kind == "fixed":
@@ -86,12 +87,12 @@ class AvroReader:
         if kind in ("array", "map"):
             part = "items" if kind == "array" else "values"
             if part not in content:
-                raise SchemaParseError(f"No {part} in the {kind} {json.dumps(content)}")
-            branch = self.read(content[part], namespace, depth + 1)
+                raise SchemaParseError(f"No {part} in the {kind} {exact_json.dumps(content)}")
+            branch = self.read(content[part], namespace)
             return AvroType(kind, branches=[branch], properties=_rest(content))
         if isinstance(kind, str):
             return self._named(kind, namespace)
-        raise SchemaParseError(f"No type: {json.dumps(content)}")
+        raise SchemaParseError(f"No type: {exact_json.dumps(content)}")
 
     def _named(self, name: str, namespace: str) -> AvroType:
         if name in PRIMITIVES:
@@ -102,12 +103,12 @@ class AvroReader:
             raise SchemaParseError(f'"{full}" is not a defined name')
         return found
 
-    def _union(self, content: list[Any], namespace: str, depth: int) -> AvroType:
-        branches = [self.read(each, namespace, depth + 1) for each in content]
+    def _union(self, content: list[Any], namespace: str) -> AvroType:
+        branches = [self.read(each, namespace) for each in content]
         seen = set()
         for branch in branches:
             if branch.kind == "union":
-                raise SchemaParseError(f"Nested union: {json.dumps(content)}")
+                raise SchemaParseError(f"Nested union: {exact_json.dumps(content)}")
             name = branch.full_name or branch.kind
             if name in seen:
                 raise SchemaParseError(f"Duplicate in union: {name}")
@@ -117,33 +118,33 @@ class AvroReader:
     def _declare(self, kind: str, content: Mapping[str, Any], namespace: str) -> AvroType:
         name = content.get("name")
         if not isinstance(name, str):
-            raise SchemaParseError(f"No name in schema: {json.dumps(content)}")
+            raise SchemaParseError(f"No name in schema: {exact_json.dumps(content)}")
         space, dot, simple = name.rpartition(".")
         if not dot:
             given = content.get("namespace")
-            space = namespace if given is None else str(given)
+            space = given if isinstance(given, str) else namespace
         for part in (simple, *(space.split(".") if space else ())):
-            if not _NAME.fullmatch(part):
-                raise SchemaParseError(f"Illegal character in: {part}" if part else "Empty name")
+            self._check_name(part)
         if simple in PRIMITIVES and not space:
             raise SchemaParseError(f"Schemas may not be named after primitives: {simple}")
-        aliases = content.get("aliases") or ()
-        if not isinstance(aliases, list | tuple) or not all(isinstance(alias, str) for alias in aliases):
-            raise SchemaParseError(f"aliases is not an array of strings: {json.dumps(aliases)}")
-        whole = tuple(f"{space}.{alias}" if space and "." not in alias else alias for alias in aliases)
+        whole = tuple(f"{space}.{alias}" if space and "." not in alias else alias for alias in _aliases(content))
         made = AvroType(kind, simple, space, doc=_text(content, "doc"), aliases=whole)
         if made.full_name in self.names:
             raise SchemaParseError(f"Can't redefine: {made.full_name}")
         self.names[made.full_name] = made
         return made
 
-    def _record(self, kind: str, content: Mapping[str, Any], namespace: str, depth: int) -> AvroType:
+    def _check_name(self, name: str) -> None:
+        if self._is_new and not _NAME.fullmatch(name):
+            raise SchemaParseError(f"Illegal character in: {name}" if name else "Empty name")
+
+    def _record(self, kind: str, content: Mapping[str, Any], namespace: str) -> AvroType:
         made = self._declare(kind, content, namespace)
         fields = content.get("fields")
         if not isinstance(fields, list):
-            raise SchemaParseError(f"Record has no fields: {json.dumps(content)}")
+            raise SchemaParseError(f"Record has no fields: {exact_json.dumps(content)}")
         for each in fields:
-            made.fields.append(self._field(each, made.namespace, depth))
+            made.fields.append(self._field(each, made.namespace))
         names = [each.name for each in made.fields]
         for name in names:
             if names.count(name) > 1:
@@ -151,24 +152,27 @@ class AvroReader:
         made.properties = _rest(content)
         return made
 
-    def _field(self, content: Any, namespace: str, depth: int) -> AvroField:
+    def _field(self, content: Any, namespace: str) -> AvroField:
         if not isinstance(content, dict) or not isinstance(content.get("name"), str):
-            raise SchemaParseError(f"No field name: {json.dumps(content)}")
+            raise SchemaParseError(f"No field name: {exact_json.dumps(content)}")
         name = content["name"]
-        if not _NAME.fullmatch(name):
-            raise SchemaParseError(f"Illegal character in: {name}")
+        self._check_name(name)
         if "type" not in content:
-            raise SchemaParseError(f"No field type: {json.dumps(content)}")
+            raise SchemaParseError(f"No field type: {exact_json.dumps(content)}")
         order = content.get("order", "ascending")
+        order = order.lower() if isinstance(order, str) else order
         if order not in ("ascending", "descending", "ignore"):
-            raise SchemaParseError(f"Field {name}: order is {json.dumps(order)}; it is ascending, descending or ignore")
+            raise SchemaParseError(
+                f"Field {name}: order is {exact_json.dumps(order)}; it is ascending, descending or ignore"
+            )
+        kind = self.read(content["type"], namespace)
         return AvroField(
             name,
-            self.read(content["type"], namespace, depth + 1),
+            kind,
             _text(content, "doc"),
-            content.get("default", _MISSING),
+            default_of(kind.kind, content.get("default", _MISSING)),
             order,
-            tuple(content.get("aliases") or ()),
+            _aliases(content),
             _rest(content, "default", "order"),
         )
 
@@ -176,14 +180,15 @@ class AvroReader:
         made = self._declare("enum", content, namespace)
         symbols = content.get("symbols")
         if not isinstance(symbols, list):
-            raise SchemaParseError(f"Enum has no symbols: {json.dumps(content)}")
+            raise SchemaParseError(f"Enum has no symbols: {exact_json.dumps(content)}")
         for symbol in symbols:
-            if not isinstance(symbol, str) or not _NAME.fullmatch(symbol):
-                raise SchemaParseError(f"Illegal character in: {symbol}")
+            if not isinstance(symbol, str):
+                raise SchemaParseError(f"A symbol of an enum is a string, not {exact_json.dumps(symbol)}")
+            self._check_name(symbol)
             if symbols.count(symbol) > 1:
                 raise SchemaParseError(f"Duplicate enum symbol: {symbol}")
         made.symbols, made.default = tuple(symbols), _text(content, "default")
-        if made.default is not None and made.default not in made.symbols:
+        if self._is_new and made.default is not None and made.default not in made.symbols:
             raise SchemaParseError(f"The Enum Default: {made.default} is not in the enum symbol set: {symbols}")
         made.properties = _rest(content, "default")
         return made
@@ -191,8 +196,8 @@ class AvroReader:
     def _fixed(self, content: Mapping[str, Any], namespace: str) -> AvroType:
         made = self._declare("fixed", content, namespace)
         size = content.get("size")
-        if not isinstance(size, int) or isinstance(size, bool) or size < 0:
-            raise SchemaParseError(f"Invalid or no size: {json.dumps(content)}")
+        if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size <= _MAX_SIZE:
+            raise SchemaParseError(f"Invalid or no size: {exact_json.dumps(content)}")
         made.size = size
         made.properties = _rest(content)
         return made
@@ -203,8 +208,15 @@ def _text(content: Mapping[str, Any], name: str) -> str | None:
     return found if isinstance(found, str) else None
 
 
+def _aliases(content: Mapping[str, Any]) -> tuple[str, ...]:
+    aliases = content.get("aliases") or []
+    if not isinstance(aliases, list) or not all(isinstance(alias, str) for alias in aliases):
+        raise SchemaParseError(f"aliases is not an array of strings: {exact_json.dumps(aliases)}")
+    return tuple(aliases)
+
+
 _RESERVED = ("type", "name", "namespace", "doc", "fields", "items", "values", "size", "symbols", "aliases")
-"""Nobody's properties, not even of types that have no use for them (Java's `SCHEMA_RESERVED`)."""
+"""Never properties, not even of types that have no use for them (Java's `SCHEMA_RESERVED`)."""
 
 
 def _rest(content: Mapping[str, Any], *others: str) -> dict[str, Any]:

@@ -6,7 +6,6 @@ one node for each (a list of types is an `anyOf`). What a `$ref` means is found 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -70,8 +69,3 @@ class JsonNode:
 
     def resolved(self) -> JsonNode:
         return self.target() if self.target is not None else self
-
-
-def identity_of(content: Any) -> str:
-    """Equal for equal JSON, in which 1 and true differ."""
-    return json.dumps(content, sort_keys=True)

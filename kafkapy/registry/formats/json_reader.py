@@ -2,46 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
+from kafkapy.common.exact_json import identity_of
 from kafkapy.registry.compatibility.incompatibility import SchemaParseError
-from kafkapy.registry.formats.json_nodes import COMBINATIONS, KEYWORDS_OF, JsonNode, identity_of
+from kafkapy.registry.formats.json_nodes import COMBINATIONS, KEYWORDS_OF, JsonNode
 
 TYPES = ("string", "number", "integer", "boolean", "null", "array", "object")
 
-Resolve = Callable[[str, Any], tuple[Any, Any]]
-"""A reference and the scope in which it stands -> what it refers to and the scope of that. Raises SchemaParseError."""
-Enter = Callable[[Any, Any], Any]
-"""A scope and an object in it -> the scope inside that object (its `$id` counts)."""
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+
+
+class JsonScope(NamedTuple):
+    """Where a schema stands: what resolves its references (`referencing`'s resolver), and its dialect."""
+
+    resolver: Any
+    dialect: str
+
+    def inside(self, content: Mapping[str, Any]) -> JsonScope:
+        """The scope inside of an object: its `$id` and its `$schema` count."""
+        from kafkapy.schemas.json_validation import dialect_of, resource_of
+
+        dialect = dialect_of(content, self.dialect)
+        if isinstance(content.get("$id", content.get("id")), str):
+            return JsonScope(self.resolver.in_subresource(resource_of(content, dialect)), dialect)
+        return JsonScope(self.resolver, dialect)
+
+    def target_of(self, keyword: str, reference: str) -> tuple[Any, JsonScope]:
+        """What a reference means, and the scope of that. Raises SchemaParseError."""
+        from referencing.exceptions import Unresolvable
+        from referencing.jsonschema import lookup_recursive_ref
+
+        try:
+            recursive = keyword == "$recursiveRef"
+            found = lookup_recursive_ref(self.resolver) if recursive else self.resolver.lookup(reference)
+        except (Unresolvable, AttributeError, LookupError, TypeError, ValueError):
+            raise SchemaParseError(f"The {keyword} {reference} leads to nothing") from None
+        return found.contents, JsonScope(found.resolver, self.dialect)
 
 
 class JsonReader:
-    """Invariant: of one JSON object there is one node, so that what refers to it in a circle comes back to it."""
+    """Reads one schema. `is_new`: what makes no sense is refused; else it counts as a schema that takes anything.
 
-    def __init__(self, resolve: Resolve, enter: Enter) -> None:
-        self._resolve = resolve
-        self._enter = enter
+    Invariant: of one JSON object there is one node, so that what refers to it in a circle comes back to it."""
+
+    def __init__(self, is_new: bool = True) -> None:
+        self._is_new = is_new
         self._nodes: dict[int, tuple[Any, JsonNode]] = {}
 
-    def read(self, content: Any, scope: Any) -> JsonNode:
+    def read(self, content: Any, scope: JsonScope) -> JsonNode:
         if isinstance(content, bool):
             return JsonNode("true" if content else "false", identity_of(content))
-        if not isinstance(content, dict):
-            raise SchemaParseError(f"A schema is an object, true or false, not {identity_of(content)[:100]}")
         known = self._nodes.get(id(content))
         if known is not None:
             return known[1]
-        node = self._object(content, self._enter(scope, content))
+        try:
+            if not isinstance(content, dict):
+                raise SchemaParseError(f"A schema is an object, true or false, not {identity_of(content)[:100]}")
+            node = self._object(content, scope.inside(content))
+        except SchemaParseError:
+            if self._is_new:
+                raise
+            node = JsonNode("empty", identity_of(content))
         self._nodes[id(content)] = content, node
         return node
 
-    def _object(self, content: Mapping[str, Any], scope: Any) -> JsonNode:
+    def _object(self, content: Mapping[str, Any], scope: JsonScope) -> JsonNode:
+        from kafkapy.schemas.json_validation import siblings_count
+
         identity = identity_of(content)
-        if isinstance(content.get("$ref"), str):
-            return self._reference(content["$ref"], identity, content, scope)
         parts: list[JsonNode] = []
         rest = dict(content)
+        modern = siblings_count(scope.dialect)
+        for keyword in _REFERENCES if modern else _REFERENCES[:1]:
+            if isinstance(content.get(keyword), str):
+                reference = self._reference(keyword, content, scope)
+                if not modern:
+                    return reference
+                del rest[keyword]
+                parts.append(reference)
         if isinstance(content.get("enum"), list):
             values = rest.pop("enum")
             parts.append(JsonNode("enum", identity_of(["enum", values]), values=frozenset(map(identity_of, values))))
@@ -69,18 +109,24 @@ class JsonReader:
         whole = identity_of([_identity("allOf", parts), rest]) if rest else _identity("allOf", parts)
         return JsonNode("combined", whole, content, criterion="allOf", parts=parts)
 
-    def _reference(self, reference: str, identity: str, content: Mapping[str, Any], scope: Any) -> JsonNode:
+    def _reference(self, keyword: str, content: Mapping[str, Any], scope: JsonScope) -> JsonNode:
+        """What a keyword refers to; from draft 2019-09 on, beside whatever else the object says."""
         found: list[JsonNode] = []
 
         def target() -> JsonNode:
             if not found:
-                referred, where = self._resolve(reference, scope)
+                try:
+                    referred, where = scope.target_of(keyword, content[keyword])
+                except SchemaParseError:
+                    if self._is_new:
+                        raise
+                    referred, where = True, scope
                 found.append(self.read(referred, where).resolved())
             return found[0]
 
-        return JsonNode("ref", identity, content, target=target)
+        return JsonNode("ref", identity_of({keyword: content[keyword]}), content, target=target)
 
-    def _typed(self, rest: dict[str, Any], scope: Any) -> list[JsonNode]:
+    def _typed(self, rest: dict[str, Any], scope: JsonScope) -> list[JsonNode]:
         """Nodes for `type`, and for keywords of types that are not named."""
         nodes: list[JsonNode] = []
         kind = rest.pop("type", None)
@@ -100,7 +146,7 @@ class JsonReader:
                 _drop(rest, each)
         return nodes
 
-    def _of_type(self, kind: Any, content: Mapping[str, Any], scope: Any) -> JsonNode:
+    def _of_type(self, kind: Any, content: Mapping[str, Any], scope: JsonScope) -> JsonNode:
         if kind not in TYPES:
             raise SchemaParseError(f"unknown type: [{kind}]")
         own = "number" if kind == "integer" else kind
@@ -113,7 +159,7 @@ class JsonReader:
             self._object_parts(node, content, scope)
         return node
 
-    def _array(self, node: JsonNode, content: Mapping[str, Any], scope: Any) -> None:
+    def _array(self, node: JsonNode, content: Mapping[str, Any], scope: JsonScope) -> None:
         items, additional = content.get("items"), content.get("additionalItems")
         if "prefixItems" in content:
             items, additional = content["prefixItems"], content.get("items")
@@ -125,13 +171,13 @@ class JsonReader:
         if "unevaluatedItems" in content:
             node.unevaluated = self.read(content["unevaluatedItems"], scope)
 
-    def _additional(self, node: JsonNode, additional: Any, scope: Any) -> None:
+    def _additional(self, node: JsonNode, additional: Any, scope: JsonScope) -> None:
         if isinstance(additional, bool):
             node.permits_additional = additional
         elif additional is not None:
             node.additional = self.read(additional, scope)
 
-    def _object_parts(self, node: JsonNode, content: Mapping[str, Any], scope: Any) -> None:
+    def _object_parts(self, node: JsonNode, content: Mapping[str, Any], scope: JsonScope) -> None:
         def each_of(keyword: str) -> dict[str, Any]:
             found = content.get(keyword, {})
             if not isinstance(found, dict):

@@ -93,8 +93,7 @@ class ProtoPrinter:
     def field(self, field: Any, entries: dict[str, Any], nested: Any, in_oneof: bool = False) -> Iterator[str]:
         options = list(_options(field.options))
         if field.HasField("default_value"):
-            text = field.type in (_Field.TYPE_STRING, _Field.TYPE_BYTES)
-            options.insert(0, f"default = {json.dumps(field.default_value) if text else field.default_value}")
+            options.insert(0, f"default = {_default(field)}")
         if field.HasField("json_name") and field.json_name != json_name(field.name):
             options.append(f'json_name = "{field.json_name}"')
         shown = f" [{', '.join(options)}]" if options else ""
@@ -181,12 +180,23 @@ def _options(options: Any, without: tuple[str, ...] = ()) -> Iterator[str]:
             yield f"{field.name} = {_value(field, value)}"
 
 
+def _default(field: Any) -> str:
+    """A descriptor has the default of bytes with its escapes already."""
+    if field.type == _Field.TYPE_STRING:
+        return _quoted(field.default_value)
+    return f'"{field.default_value}"' if field.type == _Field.TYPE_BYTES else str(field.default_value)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
 def _value(field: Any, value: Any) -> str:
     if field.enum_type is not None:
         return str(field.enum_type.values_by_number[value].name)
     if isinstance(value, bool):
         return "true" if value else "false"
-    return json.dumps(value) if isinstance(value, str) else str(value)
+    return _quoted(value) if isinstance(value, str) else str(value)
 
 
 def _custom(option: Any) -> str:
@@ -194,6 +204,6 @@ def _custom(option: Any) -> str:
     if option.HasField("aggregate_value"):
         return f"{name} = {{ {option.aggregate_value} }}"
     if option.HasField("string_value"):
-        return f"{name} = {json.dumps(option.string_value.decode(errors='replace'))}"
+        return f"{name} = {_quoted(option.string_value.decode(errors='replace'))}"
     ((_, value),) = [(field, value) for field, value in option.ListFields() if field.name != "name"]
     return f"{name} = {value}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import importlib
 from functools import cached_property
 from typing import Any
 
@@ -12,43 +11,54 @@ from kafkapy.common.extras import need
 from kafkapy.registry.compatibility.incompatibility import Incompatibility, SchemaParseError
 from kafkapy.registry.formats.proto_files import ProtoFiles
 from kafkapy.registry.formats.references import Documents
+from kafkapy.registry.formats.strictness import Strictness
 
-_KNOWN = ("google/protobuf/", "google/type/")
 _NAME = "default.proto"
 
 
 class ProtoSchema:
-    """`files` has the descriptor and those of all that it imports."""
+    """`files` has the descriptor and those of all that it imports.
+
+    What is stored already may break rules of Protobuf's runtime (a type that is nowhere, a number that is there twice): its types
+    are then linked as far as they can be found.
+    """
 
     schema_type = "PROTOBUF"
 
-    def __init__(self, text: str, references: Documents) -> None:
+    def __init__(self, text: str, references: Documents, strictness: Strictness = Strictness.NEW) -> None:
         need("registry", "google.protobuf", by="Protobuf in kafkapy.registry")
         need("registry", "proto_schema_parser", by="Protobuf in kafkapy.registry")
         from google.protobuf import descriptor_pb2, descriptor_pool
+
+        from kafkapy.registry.formats.proto_links import linked_loosely
 
         self._text = text
         self._given, self._is_text = _read(text, _NAME)
         pool = descriptor_pool.DescriptorPool()
         loaded: set[str] = set()
-        for name, document in references.items:
-            self._load(pool, _read(document.text, name)[0], loaded)
-        self._load(pool, self._given, loaded)
         documents: dict[str, Any] = {}
-        for name in loaded:
-            proto = descriptor_pb2.FileDescriptorProto()
-            pool.FindFileByName(name).CopyToProto(proto)
-            documents[name] = proto
+        for proto in (*(_read(document.text, name)[0] for name, document in references.items), self._given):
+            try:
+                self._load(pool, proto, loaded)
+            except SchemaParseError:
+                if strictness is Strictness.NEW:
+                    raise
+                documents[proto.name] = linked_loosely(proto, documents)
+            for name in loaded - documents.keys():
+                documents[name] = descriptor_pb2.FileDescriptorProto()
+                pool.FindFileByName(name).CopyToProto(documents[name])
         origins = {name: (document.subject, document.version) for name, document in references.items}
         self.files = ProtoFiles(documents[self._given.name], documents, origins)
         self.file = self.files.file
 
     def _load(self, pool: Any, proto: Any, loaded: set[str]) -> None:
+        from kafkapy.schemas.known_protos import KNOWN_FOLDERS
+
         if proto.name in loaded:
             return
         for used in proto.dependency:
             if used not in loaded:
-                if not used.startswith(_KNOWN):
+                if not used.startswith(KNOWN_FOLDERS):
                     raise SchemaParseError(f'No reference found for import "{used}" in {proto.name}')
                 self._load(pool, _well_known(used), loaded)
         try:
@@ -107,16 +117,13 @@ def _read(text: str, name: str) -> tuple[Any, bool]:
 
 
 def _well_known(name: str) -> Any:
-    """A file that comes with Protobuf."""
-    from google.protobuf import descriptor_pb2, descriptor_pool
+    """A file that needs no reference. Raises SchemaParseError."""
+    from kafkapy.schemas.known_protos import known_file
 
     try:
-        importlib.import_module(name.removesuffix(".proto").replace("/", ".") + "_pb2")
-        proto = descriptor_pb2.FileDescriptorProto()
-        descriptor_pool.Default().FindFileByName(name).CopyToProto(proto)
+        return known_file(name)
     except (ImportError, KeyError):
         raise SchemaParseError(f'No reference found for import "{name}"') from None
-    return proto
 
 
 def _sorted(file: Any) -> Any:

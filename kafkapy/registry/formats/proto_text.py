@@ -11,6 +11,7 @@ from typing import Any
 from google.protobuf import descriptor_pb2
 
 from kafkapy.registry.compatibility.incompatibility import SchemaParseError
+from kafkapy.registry.formats.proto_lexis import plain_tokens, unescaped
 
 _Field = descriptor_pb2.FieldDescriptorProto
 SCALARS = {
@@ -55,7 +56,7 @@ def _parse(text: str) -> Any:
         part.addErrorListener(Refuse())
 
     try:
-        return Parser(setup_lexer=setup, setup_parser=setup).parse(text)
+        return Parser(setup_lexer=setup, setup_parser=setup).parse(plain_tokens(text))
     except SchemaParseError:
         raise
     except RecursionError:
@@ -97,10 +98,7 @@ class ProtoBuilder:
         message.name = tree.name
         self._elements(message, tree.elements)
         if self._proto3:
-            for field in message.field:
-                if field.proto3_optional:  # as protoc does: a oneof of its own
-                    field.oneof_index = len(message.oneof_decl)
-                    message.oneof_decl.add(name=f"_{field.name}")
+            _add_synthetic_oneofs(message)
 
     def _elements(self, message: Any, elements: Iterable[Any]) -> None:
         for element in elements:
@@ -184,6 +182,19 @@ class ProtoBuilder:
                 self._group(fields, types, element).extendee = tree.typeName
 
 
+def _add_synthetic_oneofs(message: Any) -> None:
+    """A oneof for each `optional` of proto3, with a name that is free, as protoc makes it."""
+    taken = {field.name for field in message.field} | {oneof.name for oneof in message.oneof_decl}
+    for field in message.field:
+        if field.proto3_optional:
+            name = field.name if field.name.startswith("_") else f"_{field.name}"
+            while name in taken:
+                name = f"X{name}"
+            taken.add(name)
+            field.oneof_index = len(message.oneof_decl)
+            message.oneof_decl.add(name=name)
+
+
 def _capitalized(word: str) -> str:
     return word[:1].upper() + word[1:]
 
@@ -233,18 +244,11 @@ def _field_options(field: Any, options: Iterable[Any]) -> None:
     for option in options:
         if option.name == "default":
             text = field.type == _Field.TYPE_STRING
-            field.default_value = _unescaped(option.value) if text else _default(option.value)
+            field.default_value = unescaped(option.value) if text else _default(option.value)
         elif option.name == "json_name":
-            field.json_name = _unescaped(option.value)
+            field.json_name = unescaped(option.value)
         else:
             _option(field.options, option)
-
-
-def _unescaped(text: str) -> str:
-    """C's escapes; the parser leaves them as they are."""
-    if "\\" not in text:
-        return text
-    return text.encode().decode("unicode_escape").encode("latin-1", "replace").decode(errors="replace")
 
 
 def _default(value: Any) -> str:
@@ -263,7 +267,7 @@ def _option(options: Any, tree: Any) -> None:
             if name not in known.enum_type.values_by_name:
                 raise SchemaParseError(f"The option {tree.name} has no value {name}")
             value = known.enum_type.values_by_name[name].number
-        setattr(options, tree.name, _unescaped(value) if isinstance(value, str) else value)
+        setattr(options, tree.name, unescaped(value) if isinstance(value, str) else value)
         return
     custom = options.uninterpreted_option.add()
     for part in _name_parts(tree.name):
@@ -275,7 +279,7 @@ def _option(options: Any, tree: Any) -> None:
     elif isinstance(value, float):
         custom.double_value = value
     elif isinstance(value, str):
-        custom.string_value = _unescaped(value).encode()
+        custom.string_value = unescaped(value).encode()
     elif _kind(value) == "Identifier":
         custom.identifier_value = value.name
     else:

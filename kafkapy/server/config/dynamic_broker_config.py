@@ -111,7 +111,7 @@ class DynamicBrokerConfig:
             _override(merged, self.dynamic_broker)
         new = KafkaConfig.from_properties(merged)
         self._validated(new)
-        require_enforceable(new)
+        require_enforceable(new.originals)
 
     def to_persistent(self, properties: Mapping[str, str], per_broker: bool) -> dict[str, str]:
         """What ZooKeeper gets. `ConfigException` if it would hold a password: it must not lie there as it is."""
@@ -164,7 +164,7 @@ class DynamicBrokerConfig:
         _override(merged, self.dynamic_broker)
         new = KafkaConfig.from_properties(merged)
         concerned = self._validated(new)
-        require_enforceable(new)
+        require_enforceable(new.originals)
         if new.originals == self.config.originals:
             return
         old = copy.copy(self.config)

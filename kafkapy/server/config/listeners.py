@@ -50,7 +50,11 @@ def parse_end_points(text: str, protocols: Mapping[str, str], require_distinct_p
     """
     end_points = [_parse_end_point(part, text, protocols) for part in csv_list(text.strip())]
     if len({e.listener_name for e in end_points}) != len(end_points):
-        raise ConfigException(f"Each listener must have a different name, listeners: {text}")
+        raise ConfigException(
+            f"Each listener must have a different name, listeners: {text}",
+            "Name them e.g. INTERNAL and EXTERNAL, both of them in listener.security.protocol.map, and one of them in "
+            "inter.broker.listener.name",
+        )
     if require_distinct_ports:
         by_port: dict[int, list[EndPoint]] = defaultdict(list)
         for end_point in end_points:
@@ -66,12 +70,18 @@ def _parse_end_point(part: str, text: str, protocols: Mapping[str, str]) -> EndP
     problem = f"Error creating broker listeners from '{text}': "
     match = _URI.fullmatch(part)
     if not match:
-        raise ConfigException(f"{problem}Unable to parse {part} to a broker endpoint")
+        raise ConfigException(
+            f"{problem}Unable to parse {part} to a broker endpoint",
+            "A listener is NAME://host:port, e.g. PLAINTEXT://:9092 for all addresses of this machine",
+        )
     name, host, port = match[1].upper(), match[2] or None, int(match[3][:12])
     if not 0 <= port <= MAX_PORT:
         raise ConfigException(f"{problem}{match[3]} is no port: it is a number from 0 to {MAX_PORT}")
     if name not in protocols:
-        raise ConfigException(f"{problem}No security protocol defined for listener {name}")
+        raise ConfigException(
+            f"{problem}No security protocol defined for listener {name}",
+            f"Call it PLAINTEXT, or give the name a protocol: listener.security.protocol.map={name}:PLAINTEXT",
+        )
     return EndPoint(host, port, name, protocols[name])
 
 

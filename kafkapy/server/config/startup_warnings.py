@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from kafkapy.common import metadata_version
 from kafkapy.common.config_def import to_text
+from kafkapy.common.suggestions import suggestion
+from kafkapy.log.log_config import LogConfig
 from kafkapy.server.config.kafka_config import KafkaConfig, base_name
 from kafkapy.server.config.protection import UNENFORCED
 from kafkapy.server.config.tables.kraft import KRaftConfigs
@@ -43,6 +46,15 @@ NOT_ACTED_ON: Final = (
 """Known configs that change nothing in this broker: a value other than the default is named in a warning."""
 
 
+_OF_FORMER_VERSIONS: Final = {
+    "host.name": "listeners",
+    "port": "listeners",
+    "advertised.host.name": "advertised.listeners",
+    "advertised.port": "advertised.listeners",
+}
+"""Configs that Kafka no longer has -> what has taken their place."""
+
+
 def not_acted_on(config: KafkaConfig) -> dict[str, str]:
     """The configs that are set to another value than the default, but have no effect; secrets are hidden."""
     ignored = {}
@@ -56,19 +68,47 @@ def not_acted_on(config: KafkaConfig) -> dict[str, str]:
     return ignored
 
 
-def unknown_names(config: KafkaConfig) -> list[str]:
-    """Names that are set but are no configs of a broker, sorted."""
-    return sorted(name for name in config.originals if base_name(name) not in KafkaConfig.definition)
+def unknown_names(names: Iterable[str]) -> list[str]:
+    """Names that are no configs of a broker, sorted."""
+    return sorted(name for name in names if base_name(name) not in KafkaConfig.definition)
 
 
-def log_config(config: KafkaConfig) -> None:
-    """The values at start: what is set, and a warning each for what is unknown, has no effect, or is deprecated."""
+def misspelt(names: Iterable[str], own: Iterable[str] = ()) -> list[str]:
+    """`x is unknown; did you mean y?` for each unknown name that is like a known one.
+
+    `own`: kafkapy's own configs, which are no more among `names`.
+    """
+    of_topics = {key.name: key.synonyms[0] for key in LogConfig.definition.values() if key.synonyms}
+    renamed = {**of_topics, **_OF_FORMER_VERSIONS}
+    known = [*KafkaConfig.definition, *own]
+    sentences = []
+    for name in unknown_names(names):
+        base = base_name(name)
+        if found := renamed.get(base) or suggestion(base, known):
+            sentences.append(f"{name} is unknown; did you mean {name.removesuffix(base)}{found}?")
+    return sentences
+
+
+def log_config(config: KafkaConfig, own: Iterable[str] = ()) -> None:
+    """Log the values that are set, and a warning each for what is unknown, has no effect, or is deprecated.
+
+    `own`: kafkapy's own configs, which are no more in `config`.
+    """
     log.info("KafkaConfig values: %s", config.values_text())
-    if unknown := unknown_names(config):
+    if unknown := unknown_names(config.originals):
         log.warning("These configurations '[%s]' were supplied but are not used yet.", ", ".join(unknown))
-    if ignored := not_acted_on(config):
-        text = ", ".join(f"{name}={value}" for name, value in sorted(ignored.items()))
-        log.warning("These configurations are known, but kafkapy does not act on them yet: %s", text)
+    for sentence in misspelt(config.originals, own):
+        log.warning("%s", sentence)
+    ignored = not_acted_on(config)
+    of_security = {name: value for name, value in ignored.items() if base_name(name) in SecurityConfigs.definition}
+    others = {name: value for name, value in ignored.items() if name not in of_security}
+    if others:
+        log.warning("These configurations are known, but kafkapy does not act on them yet: %s", _list_of(others))
+    if of_security:
+        log.warning(
+            "These configurations of TLS, SASL and ACLs have no effect, since listeners are PLAINTEXT and everybody who reaches "
+            "one may do everything: %s. Remove them, and let the network protect the broker", _list_of(of_security),
+        )  # fmt: skip
     if "offsets.commit.required.acks" in config.originals:
         log.warning("offsets.commit.required.acks is deprecated and it will be removed in Apache Kafka 4.0.")
     ignored_format = metadata_version.is_message_format_ignored(config.inter_broker_protocol_version)
@@ -80,6 +120,10 @@ def log_config(config: KafkaConfig) -> None:
             config.log_message_format_version,
             config.inter_broker_protocol_version,
         )
+
+
+def _list_of(configs: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in sorted(configs.items()))
 
 
 SPARE_DESCRIPTORS: Final = 1000

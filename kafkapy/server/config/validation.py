@@ -15,9 +15,9 @@ _ZOOKEEPER_SERVER = re.compile(r"(?:\[[0-9a-fA-F:.%]+\]|[^\s:/\[\]]+)(?::([0-9]{
 _DEFAULT_PRINCIPAL_BUILDER = "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"
 
 
-def _require(condition: bool, sentence: str) -> None:
+def _require(condition: bool, sentence: str, advice: str = "") -> None:
     if not condition:
-        raise ConfigException(sentence)
+        raise ConfigException(sentence, advice)
 
 
 def validate_mode(config: ConfigValues) -> None:
@@ -158,6 +158,8 @@ def _validate_listeners(config: ConfigValues) -> None:
     _require(
         config.inter_broker_listener_name in advertised,
         f"inter.broker.listener.name must be a listener name defined in advertised.listeners. {options}",
+        f"Brokers speak to each other over the listener {config.inter_broker_listener_name}: set inter.broker.listener.name to "
+        "one that there is",
     )
     _require(
         set(advertised) <= set(names),
@@ -167,6 +169,7 @@ def _validate_listeners(config: ConfigValues) -> None:
     _require(
         all(end_point.host != "0.0.0.0" for end_point in config.advertised_listeners),
         "advertised.listeners cannot use the nonroutable meta-address 0.0.0.0. Use a routable IP address.",
+        "Clients connect to what advertised.listeners (or else listeners) names: a host name or address that they can reach",
     )
     control_plane = config.control_plane_listener_name
     if control_plane is not None:

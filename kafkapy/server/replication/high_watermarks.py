@@ -8,11 +8,9 @@ from threading import Lock
 
 from kafkapy.cluster.partition import Partition
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.log.files.checkpoints import OffsetCheckpointFile
+from kafkapy.log.files.checkpoints import HIGH_WATERMARK_CHECKPOINT, OffsetCheckpointFile
 from kafkapy.log.log import Log
 from kafkapy.log.manager.log_manager import LogManager
-
-FILE_NAME = "replication-offset-checkpoint"
 
 
 class HighWatermarkCheckpoints:
@@ -24,9 +22,19 @@ class HighWatermarkCheckpoints:
         self._writing = Lock()
         """One writes at a time: the last write of a stop may come while one by the clock is under way."""
         self._files = {
-            directory: OffsetCheckpointFile(f"{directory}/{FILE_NAME}") for directory in log_manager.live_log_dirs
+            directory: OffsetCheckpointFile(f"{directory}/{HIGH_WATERMARK_CHECKPOINT}")
+            for directory in log_manager.live_log_dirs
         }
-        self._loaded = {directory: dict(file.read()) for directory, file in self._files.items()}
+        self._loaded = {directory: self._read(directory, file) for directory, file in self._files.items()}
+
+    def _read(self, directory: str, file: OffsetCheckpointFile) -> dict[TopicPartition, int]:
+        """A directory whose file can't be read has failed."""
+        try:
+            return file.read()
+        except OSError as error:
+            message = f"Error while reading the high watermarks of log dir {directory}"
+            self._log_manager.handle_log_dir_failure(directory, message, error)
+            return {}
 
     def take(self, partition_log: Log, name: TopicPartition) -> int:
         """The high watermark a log had when the broker last wrote it down; its log start if unknown."""

@@ -11,6 +11,7 @@ from kafkapy.protocol.errors import Errors
 from kafkapy.server.hooks import BuiltBroker, Handle, Hooks
 from kafkapy.testing.control.emptying import Emptying
 from kafkapy.testing.control.full_disk import FullDisk
+from kafkapy.testing.control.garbage_count import GarbageCount
 from kafkapy.testing.control.movable_clock import MovableClock
 from kafkapy.testing.control.ordered_answers import OrderedAnswers
 from kafkapy.testing.control.server_end import OrderError, ServerEnd
@@ -31,6 +32,7 @@ class BrokerControl(Hooks):
         self._broker: BuiltBroker | None = None
         self._emptying: Emptying | None = None
         self._disk: FullDisk | None = None
+        self._garbage = GarbageCount()
         self._end = ServerEnd(reactor, end, self._orders())
 
     def _orders(self) -> dict[str, Callable[..., object]]:
@@ -50,6 +52,10 @@ class BrokerControl(Hooks):
             "empty": lambda: self._empties.empty(),
             "follow": lambda: self._empties.follow(),
             "write_checkpoints": self._write_checkpoints,
+            "begin_garbage_count": self._garbage.begin,
+            "count_unreachable": self._garbage.unreachable,
+            "count_alive": self._garbage.alive,
+            "end_garbage_count": self._garbage.end,
         }
 
     # ------------------------------------------------------------------------------------------------ the broker's hooks

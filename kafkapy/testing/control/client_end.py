@@ -11,7 +11,7 @@ from typing import Any
 
 from kafkapy.testing.control.wire import MAX_LINE, to_line
 
-ORDER_SECONDS = 30.0
+ORDER_SECONDS = 120.0
 
 
 class ServerGone(Exception):

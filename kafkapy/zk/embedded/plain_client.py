@@ -30,26 +30,27 @@ class PlainAnswer(NamedTuple):
 class PlainClient:
     """`OSError` (`ConnectionError` included) from any method: the server is not there, or no longer."""
 
-    def __init__(self, addresses: Iterable[tuple[str, int]]) -> None:
-        """The first that takes a session is taken."""
+    def __init__(self, addresses: Iterable[tuple[str, int]], seconds: float = _SECONDS) -> None:
+        """The first address that gives a session is taken; `address` is that one. `seconds`: for each step of the connection."""
         error: OSError = ConnectionError("no address is given")
-        for address in addresses:
+        for self.address in addresses:
             try:
-                self._open(address)
+                self._open(seconds)
             except OSError as failed:
-                error = type(failed)(f"{address[0]}:{address[1]}: {failed}")
+                error = failed
             else:
                 return
         raise error
 
-    def _open(self, address: tuple[str, int]) -> None:
-        self._socket = socket.create_connection(address, _SECONDS)
+    def _open(self, seconds: float) -> None:
+        self._socket = socket.create_connection(self.address, seconds)
         try:
-            self._socket.settimeout(_SECONDS)
+            self._socket.settimeout(seconds)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._send([_CONNECT.pack(0, 0, _TIMEOUT_MS, 0) + buffer(bytes(16)) + b"\0"])
             if _CONNECT_ANSWER.unpack_from(self._receive(_CONNECT_ANSWER.size))[1] <= 0:
                 raise ConnectionError("it gives no session")
+            self._socket.settimeout(_SECONDS)
         except BaseException:
             self._socket.close()
             raise
@@ -94,9 +95,10 @@ class PlainClient:
         return PlainAnswer(code, frame[_REPLY.size :])
 
     def _receive(self, least: int) -> bytes:
-        size = int.from_bytes(self._exactly(4), "big")
+        head = self._exactly(4)
+        size = int.from_bytes(head, "big")
         if not least <= size <= _MOST:
-            raise ConnectionError(f"it is no ZooKeeper: it sends a frame of {size} bytes")
+            raise ConnectionError(f"it is no ZooKeeper but {_speaker(head)}")
         return self._exactly(size)
 
     def _exactly(self, size: int) -> bytes:
@@ -104,6 +106,15 @@ class PlainClient:
         while len(data) < size:
             piece = self._socket.recv(min(size - len(data), 1 << 20))
             if not piece:
-                raise ConnectionError("the server hung up")
+                raise ConnectionError("it hangs up: it is no ZooKeeper, or one of an ensemble that has no quorum")
             data += piece
         return bytes(data)
+
+
+def _speaker(head: bytes) -> str:
+    """What answers so, by the first bytes of its answer."""
+    if head == b"HTTP":
+        return "an HTTP server"
+    if head[:2] == b"\x15\x03":
+        return "a port that expects TLS"
+    return f"something that answers with the bytes {head.hex(' ')}"

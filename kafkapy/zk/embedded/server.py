@@ -15,10 +15,10 @@ from typing import Any
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.error import CannotListenError
 from twisted.internet.protocol import Factory, Protocol
-from twisted.internet.threads import deferToThreadPool
 from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
 
+from kafkapy.common.bind_errors import cause_and_remedy
 from kafkapy.common.time import SystemTime, Time
 from kafkapy.zk.embedded import four_letter_words
 from kafkapy.zk.embedded.client_connection import ClientConnection
@@ -123,9 +123,8 @@ class EmbeddedZooKeeper:
             self._listening = self._reactor.listenTCP(self.port, factory, self.settings.backlog, self.host)
         except CannotListenError as error:
             self._close_files()
-            raise AddressError(
-                f"The embedded ZooKeeper can't listen at {self.host}:{self.port}: {error.socketError}"
-            ) from None
+            advice = cause_and_remedy(error.socketError, "clientPort and clientPortAddress")
+            raise AddressError(f"The embedded ZooKeeper can't listen at {self.host}:{self.port}: {advice}") from None
         self.port = self._listening.getHost().port
 
     @property
@@ -206,7 +205,10 @@ class EmbeddedZooKeeper:
 
     def _in_thread(self, function: Callable[..., Any], *arguments: Any) -> Deferred[Any]:
         assert self._threads is not None
-        return deferToThreadPool(self._reactor, self._threads, function, *arguments)
+        result: Deferred[Any] = Deferred()
+        # Twisted's `deferToThreadPool` makes of each call a closure that refers to itself.
+        self._threads._team.do(partial(_run_for, result, self._reactor, partial(function, *arguments)))
+        return result
 
     def _write(self, first_zxid: int, entries: bytes, roll: bool, done: Callable[[BaseException | None], None]) -> None:
         assert self._directory is not None
@@ -296,6 +298,15 @@ class EmbeddedZooKeeper:
                 connection.resume()
 
 
+def _run_for(result: Deferred[Any], reactor: Any, function: Callable[[], Any]) -> None:
+    try:
+        value = function()
+    except Exception:
+        reactor.callFromThread(result.errback, Failure())
+    else:
+        reactor.callFromThread(result.callback, value)
+
+
 class AddressError(Exception):
     """The port can't be had; a sentence."""
 
@@ -329,8 +340,9 @@ class _ClientProtocol(Protocol):
         self.transport.registerProducer(self, True)
 
     def connectionLost(self, reason: Failure | None = None) -> None:
-        if self._client is not None:
-            self._server.disconnected(self, self._client)
+        client, self._client = self._client, None  # which refers to this connection
+        if client is not None:
+            self._server.disconnected(self, client)
 
     def dataReceived(self, data: bytes) -> None:
         client, buffer = self._client, self._buffer

@@ -27,6 +27,10 @@ _WITHOUT_EFFECT = frozenset(
 """What one node without an admin server does not need: named in a warning, and nothing more."""
 
 
+_NO_ADMIN_SERVER = ("admin.enableServer", "false")
+"""Asks for nothing else than what there is."""
+
+
 class SettingsError(ValueError):
     """A sentence for whoever wrote the file."""
 
@@ -55,7 +59,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class ServerProperties:
-    """A zookeeper.properties file for `zookeeper-server-start.sh --embedded`."""
+    """A zookeeper.properties file for `zookeeper-server-start.sh`."""
 
     settings: Settings
     data_dir: Path
@@ -94,7 +98,7 @@ class ServerProperties:
             Path(left.pop("dataLogDir", "") or data_dir),
             _number(left, "clientPort", 2181, most=65535),
             left.pop("clientPortAddress", "0.0.0.0"),
-            tuple(sorted(left.keys() & _WITHOUT_EFFECT)),
+            tuple(sorted(name for name in left.keys() & _WITHOUT_EFFECT if (name, left[name]) != _NO_ADMIN_SERVER)),
         )
         _refuse(left.keys() - _WITHOUT_EFFECT)
         return result
@@ -104,12 +108,12 @@ def _refuse(names: set[str]) -> None:
     if members := sorted(name for name in names if name.startswith(("server.", "group.", "weight."))):
         raise SettingsError(
             f"{members[0]} asks for an ensemble, and the embedded ZooKeeper is one node: "
-            "leave it out, or start Apache's ZooKeeper (zookeeper-server-start.sh without --embedded)"
+            "leave it out, or start Apache's ZooKeeper (zookeeper-server-start.sh --apache)"
         )
     if names:
         raise SettingsError(
             f"The embedded ZooKeeper does not know {', '.join(sorted(names))}: "
-            "leave it out, or start Apache's ZooKeeper (zookeeper-server-start.sh without --embedded)"
+            "leave it out, or start Apache's ZooKeeper (zookeeper-server-start.sh --apache)"
         )
 
 

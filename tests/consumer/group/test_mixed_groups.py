@@ -10,9 +10,8 @@ import json
 import os
 import subprocess
 import threading
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +27,11 @@ from kafkapy.consumer.assignors import (
 )
 from kafkapy.tools.java import find_java
 from tests.broker_process import BrokerProcess
+from tests.waiting import HANG_SECONDS, wait_until
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.integration
 
 PARTITIONS = 6
-PATIENCE_SECONDS = 60
 TOOLS = "org.apache.kafka.tools"
 CLIENTS = "org.apache.kafka.clients.consumer"
 ASSIGNORS = {
@@ -100,8 +99,8 @@ class JavaProgram:
     def close(self) -> None:
         """SIGTERM, as Ctrl-C: it leaves its group."""
         self.process.terminate()
-        self.process.wait(30)
-        self._reader.join(10)
+        self.process.wait(HANG_SECONDS)
+        self._reader.join(HANG_SECONDS)
 
 
 class Member:
@@ -114,7 +113,7 @@ class Member:
             group_id=group,
             partition_assignment_strategy=[assignor],
             auto_offset_reset="earliest",
-            session_timeout_ms=10_000,
+            session_timeout_ms=60_000,
             heartbeat_interval_ms=300,
         )
         self.read: list[int] = []
@@ -131,14 +130,14 @@ class Member:
         try:
             while not self._stop:
                 for records in self.consumer.poll(100).values():
-                    self.read += [int(record.value) for record in records]
+                    self.read += [int(record.value or b"") for record in records]
             self.consumer.close()
         except Exception as error:
             self.failure = error
 
     def close(self) -> None:
         self._stop = True
-        self._thread.join(30)
+        self._thread.join(HANG_SECONDS)
         assert self.failure is None
 
 
@@ -149,13 +148,6 @@ def members() -> Iterator[list[Any]]:
     yield members
     for member in members:
         member.close()
-
-
-def until(reached: Callable[[], bool], told: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not reached():
-        assert time.monotonic() < deadline, told()
-        time.sleep(0.05)
 
 
 def shared_by(topic: str, *members: Any) -> None:
@@ -170,7 +162,7 @@ def shared_by(topic: str, *members: Any) -> None:
             and max(map(len, shares)) - min(map(len, shares)) <= 1
         )
 
-    until(reached, lambda: [member.assigned for member in members])
+    wait_until(reached, lambda: [member.assigned for member in members])
 
 
 @pytest.mark.parametrize("strategy", ASSIGNORS, ids=lambda name: name.rpartition(".")[2])
@@ -207,7 +199,7 @@ def test_java_and_we_share_a_group(
     with KafkaProducer(bootstrap_servers=broker.address) as producer:
         for number in range(600):
             producer.send(topic, str(number).encode(), partition=number % PARTITIONS)
-    until(lambda: len(one.read) + len(two.read) >= 600, lambda: (len(one.read), len(two.read)))
+    wait_until(lambda: len(one.read) + len(two.read) >= 600, lambda: (len(one.read), len(two.read)))
     assert sorted(one.read + two.read) == list(range(600))
     second = java()
     shared_by(topic, one, two, second)
@@ -225,10 +217,10 @@ def test_the_same_key_goes_to_the_same_partition(
         f"{TOOLS}.VerifiableProducer",
         *("--bootstrap-server", broker.address, "--topic", topic, "--max-messages", "100", "--repeating-keys", "50"),
     )
-    java.process.wait(PATIENCE_SECONDS)
+    java.process.wait(HANG_SECONDS)
     java.close()
     chosen = {event["key"]: event["partition"] for event in java.events if event["name"] == "producer_send_success"}
     assert len(chosen) == 50
     with KafkaProducer(bootstrap_servers=broker.address) as producer:
         sent = {key: producer.send(topic, b"", key=key.encode()) for key in chosen}
-        assert {key: future.get(10).partition for key, future in sent.items()} == chosen
+        assert {key: future.get(HANG_SECONDS).partition for key, future in sent.items()} == chosen

@@ -14,6 +14,7 @@ from kafkapy.log.cleaning.log_cleaner import CleanerConfig
 from kafkapy.log.cleaning.log_cleaner_manager import LogCleaningAbortedError
 from tests.log.cleaner_support import CleanerFixture, latest
 from tests.log.log_support import NOW, PARTITION
+from tests.waiting import HANG_SECONDS
 
 DAY = 24 * 60 * 60 * 1000
 
@@ -160,7 +161,7 @@ def test_a_log_can_be_deleted_while_a_checkpoint_is_written(compacted: CleanerFi
     aborting = threading.Thread(target=manager.abort_cleaning, args=(PARTITION,), daemon=True)
     with manager._checkpoint_lock:
         aborting.start()
-        aborting.join(10)
+        aborting.join(HANG_SECONDS)
     assert not aborting.is_alive()
 
 
@@ -308,7 +309,7 @@ def test_whoever_aborts_waits_for_the_cleaner(compacted: CleanerFixture) -> None
         manager.check_cleaning_aborted(PARTITION)
     assert waiter.is_alive()
     manager.done_cleaning(grabbed.log, 2)
-    waiter.join(10)
+    waiter.join(HANG_SECONDS)
     assert manager.cleaning_state(PARTITION) == 1
     assert compacted.checkpoint() is None
 

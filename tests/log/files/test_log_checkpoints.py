@@ -47,6 +47,10 @@ def test_a_missing_or_empty_checkpoint_has_no_entries(tmp_path: Path) -> None:
         "0\n0\na 0 1\n",
         "0\n1\na 0 b\n",
         "\xff",
+        "0\n1\na 0 1_0\n",
+        "0\n1\na 0 -1\n",
+        "0\n1\na 4294967296 1\n",
+        "0\n1\na 0 9223372036854775808\n",
     ],
 )
 def test_a_malformed_checkpoint_is_refused(tmp_path: Path, content: str) -> None:

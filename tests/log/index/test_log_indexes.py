@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
+import sys
 import tempfile
 from pathlib import Path
 
@@ -126,7 +127,7 @@ def test_lookups_agree_with_a_list(tmp_path: Path, count: int, hot: bool) -> Non
         expected = max(((o, p) for o, p in entries if o <= target), default=(100, 0))
         assert index.lookup(target) == expected
     for position in [-1, 0, 5, 10, 10 * count - 1, 10 * count]:
-        assert index.fetch_upper_bound_offset(position) == min((o for o, p in entries if p > position), default=None)
+        assert index.first_behind(position) == min(((o, p) for o, p in entries if p > position), default=None)
 
 
 @settings(max_examples=50, deadline=None)
@@ -264,11 +265,70 @@ def test_transaction_index_format_and_search(tmp_path: Path) -> None:
     assert Path(path).read_bytes() == b""
 
 
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 8), st.integers(1, 3)), max_size=400),
+    st.lists(st.tuples(st.integers(0, 1300), st.integers(1, 200)), min_size=1, max_size=20),
+)
+def test_transactions_are_found_in_the_file_as_in_a_list(
+    steps: list[tuple[int, int]], asked: list[tuple[int, int]]
+) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        index = TransactionIndex(f"{directory}/{0:020d}.txnindex", 0, False)
+        txns: list[AbortedTxn] = []
+        for length, gap in steps:
+            last = (txns[-1].last_offset if txns else 0) + gap
+            first = max(last - length, txns[-1].last_stable_offset if txns else 0)
+            txns.append(AbortedTxn(7, first, last, min(last + 1, first + 2)))
+            index.append(txns[-1])
+        reopened = TransactionIndex(index.path, 0, bool(txns))
+        assert reopened.entries() == txns
+        if txns:
+            reopened.sanity_check()
+        for fetch, length in asked:
+            upper = fetch + length
+            complete = next((n for n, txn in enumerate(txns) if txn.last_stable_offset >= upper), None)
+            looked_at = txns if complete is None else txns[: complete + 1]
+            found = [txn for txn in looked_at if txn.last_offset >= fetch and txn.first_offset < upper]
+            for each in (index, reopened):
+                assert each.collect_aborted_txns(fetch, upper) == (found, complete is not None)
+        reopened.truncate_to(asked[0][0])
+        assert reopened.entries() == [txn for txn in txns if txn.last_offset < asked[0][0]]
+
+
+def test_aborted_transactions_take_no_memory(tmp_path: Path) -> None:
+    path = tmp_path / "00000000000000000000.txnindex"
+    path.write_bytes(b"".join(struct.pack(">hqqqq", 0, 7, 2 * n, 2 * n + 1, 2 * n + 2) for n in range(10_000)))
+    index = TransactionIndex(str(path), 0, True)
+    assert index.collect_aborted_txns(10_000, 10_003) == (
+        [AbortedTxn(7, n, n + 1, n + 2) for n in (10_000, 10_002)],
+        True,
+    )
+    index.append(AbortedTxn(7, 20_000, 20_001, 20_002))
+    kept = [getattr(index, name) for kind in type(index).__mro__ for name in getattr(kind, "__slots__", ())]
+    assert sum(map(sys.getsizeof, kept)) < 300
+
+
+@pytest.mark.parametrize("field", range(1, 4))
+def test_offsets_of_transactions_that_no_broker_writes_are_refused(tmp_path: Path, field: int) -> None:
+    txns = [(1004, 2, 3, 4), (7, 5, 10, 11), (8, 12, 20, 21)]
+    path = tmp_path / "x.txnindex"
+    for slot in range(3):
+        for wrong in (-5, 1 << 40):
+            fields = [list(txn) for txn in txns]
+            fields[slot][field] = wrong
+            path.write_bytes(b"".join(struct.pack(">hqqqq", 0, *each) for each in fields))
+            with pytest.raises(MalformedFileError):
+                TransactionIndex(str(path), 0, True).sanity_check()
+
+
 def test_a_torn_last_transaction_is_left_out_and_foreign_content_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.txnindex"
     entry = struct.pack(">hqqqq", 0, 1, 2, 3, 4)
     path.write_bytes(entry + entry[:20])
     assert len(TransactionIndex(str(path), 0, True).entries()) == 1
+    with pytest.raises(MalformedFileError, match="no multiple of 34"):
+        TransactionIndex(str(path), 0, True).sanity_check()
     path.write_bytes(struct.pack(">hqqqq", 1, 1, 2, 3, 4))
     with pytest.raises(MalformedFileError):
         TransactionIndex(str(path), 0, True).sanity_check()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -27,6 +29,7 @@ from kafkapy.log.manager.log_manager_config import LogManagerConfig
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.server.config.kafka_config import KafkaConfig
 from tests.log.log_support import NOW, batch, log_config, offsets
+from tests.waiting import HANG_SECONDS
 
 SIZE = len(batch())
 T0, T1, T2 = (TopicPartition("topic-with-dash", n) for n in range(3))
@@ -123,7 +126,7 @@ class SlowOpener:
             log = open_now(path, *arguments)
             if log.topic_partition == slow:
                 self.made.set()
-                assert self.go_on.wait(10)
+                assert self.go_on.wait(HANG_SECONDS)
             return log
 
         monkeypatch.setattr(opener, "open", open_slowly)
@@ -135,7 +138,7 @@ def test_logs_are_made_by_several_threads(broker: Broker, monkeypatch: pytest.Mo
     slow = SlowOpener(manager, T0, monkeypatch)
     with ThreadPoolExecutor(3) as pool:
         first = pool.submit(manager.get_or_create_log, T0, b"x" * 16)
-        assert slow.made.wait(10)
+        assert slow.made.wait(HANG_SECONDS)
         other = manager.get_or_create_log(T1)
         assert manager.get_log(T0) is None
         second = pool.submit(manager.get_or_create_log, T0, b"x" * 16)
@@ -143,10 +146,10 @@ def test_logs_are_made_by_several_threads(broker: Broker, monkeypatch: pytest.Mo
         manager.update_topic_config(T0.topic, {"retention.ms": "77"})
         assert not first.done() and not second.done() and not deleted.done()
         slow.go_on.set()
-        assert first.result(10).config.retention_ms == other.config.retention_ms == 77
+        assert first.result(HANG_SECONDS).config.retention_ms == other.config.retention_ms == 77
         # Either of the two that have waited may be the first.
-        assert deleted.result(10) is first.result()
-        assert (second.result(10) is first.result()) == (manager.get_log(T0) is None)
+        assert deleted.result(HANG_SECONDS) is first.result()
+        assert (second.result(HANG_SECONDS) is first.result()) == (manager.get_log(T0) is None)
 
 
 def test_a_dir_that_fails_while_a_log_is_made_in_it(two_dirs: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,10 +160,10 @@ def test_a_dir_that_fails_while_a_log_is_made_in_it(two_dirs: Broker, monkeypatc
     def make_while_the_dir_fails() -> Log:
         with ThreadPoolExecutor(1) as pool:
             making = pool.submit(manager.get_or_create_log, T0, is_new=True)
-            assert slow.made.wait(10)
+            assert slow.made.wait(HANG_SECONDS)
             manager.handle_log_dir_failure(manager.live_log_dirs[0], "it is gone", OSError("no disk"))
             slow.go_on.set()
-            return making.result(10)
+            return making.result(HANG_SECONDS)
 
     assert make_while_the_dir_fails().parent_dir == two_dirs.dirs[1]
     manager.async_delete(T0)
@@ -177,10 +180,10 @@ def test_logs_that_are_being_made_count_for_their_dir(two_dirs: Broker, monkeypa
     slow = SlowOpener(manager, T0, monkeypatch)
     with ThreadPoolExecutor(1) as pool:
         making = pool.submit(manager.get_or_create_log, T0)
-        assert slow.made.wait(10)
+        assert slow.made.wait(HANG_SECONDS)
         other = manager.get_or_create_log(T1)
         slow.go_on.set()
-        assert {making.result(10).parent_dir, other.parent_dir} == set(two_dirs.dirs)
+        assert {making.result(HANG_SECONDS).parent_dir, other.parent_dir} == set(two_dirs.dirs)
 
 
 def test_a_new_log_is_synced_once(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -403,6 +406,74 @@ def test_a_malformed_checkpoint_counts_as_empty(broker: Broker) -> None:
     assert log is not None and (log.recovery_point, log.log_end_offset) == (0, 3)
 
 
+def test_a_malformed_log_start_checkpoint_brings_no_deleted_records_back(broker: Broker) -> None:
+    log = broker.start().get_or_create_log(T0)
+    _fill(log)
+    log.update_high_watermark(3)
+    log.maybe_increment_log_start_offset(2)
+    broker.manager.shutdown()
+    (Path(broker.dirs[0]) / "log-start-offset-checkpoint").write_text("0\n1\ntopic-with-dash 0 two\n")
+    with pytest.raises(
+        LogDirError,
+        match=r"log-start-offset-checkpoint: 'two' is no number .* Restore it .*, or remove it: without it records",
+    ):
+        broker.start()
+
+
+MALFORMED_IN_A_PARTITION = {
+    "leader-epoch-checkpoint": "0\n1\n0 zero\n",
+    "partition.metadata": "version: 0\ntopic_id: x",
+}
+
+
+@pytest.mark.parametrize("name", MALFORMED_IN_A_PARTITION)
+def test_a_start_ends_when_the_last_dir_fails_while_it_is_loaded(broker: Broker, name: str) -> None:
+    broker.start().get_or_create_log(T0)
+    broker.manager.shutdown()
+    file = Path(broker.dirs[0]) / "topic-with-dash-0" / name
+    file.write_text(MALFORMED_IN_A_PARTITION[name])
+    with pytest.raises(LogDirError) as info:
+        broker.start()
+    assert re.fullmatch(
+        f"All log dirs have failed: .*{file}: .* or remove it: .*start the broker again.", str(info.value)
+    )
+
+
+def test_a_start_goes_on_when_one_dir_of_two_fails_while_it_is_loaded(two_dirs: Broker) -> None:
+    manager = two_dirs.start()
+    logs = [manager.get_or_create_log(name) for name in (T0, T1)]
+    manager.shutdown()
+    (Path(logs[0].directory) / "leader-epoch-checkpoint").mkdir()
+    manager = two_dirs.start()
+    assert manager.offline_log_dirs == [logs[0].parent_dir]
+    assert (manager.get_log(T0), manager.get_log(T1) is not None) == (None, True)
+    manager.check_live()
+
+
+def test_a_future_log_beside_its_current_log_is_left_alone(two_dirs: Broker, caplog: pytest.LogCaptureFixture) -> None:
+    log = two_dirs.start().get_or_create_log(T0)
+    other = next(directory for directory in two_dirs.dirs if directory != log.parent_dir)
+    two_dirs.manager.shutdown()
+    beside, elsewhere = (f"{directory}/topic-with-dash-0.{'0' * 32}-future" for directory in (log.parent_dir, other))
+    shutil.copytree(log.directory, beside)
+    manager = two_dirs.start()
+    assert manager.get_log(T0) is not None and manager.future.get(T0) is None
+    assert f"Directory {beside} is left alone" in caplog.text and Path(beside).is_dir()
+    manager.shutdown()
+    shutil.move(beside, elsewhere)
+    future = two_dirs.start().future.get(T0)
+    assert future is not None and future.directory == elsewhere
+
+
+@pytest.mark.parametrize("name", ["foo.log", "12.index", "-0000000000000000001.log", "9" * 20 + ".snapshot"])
+def test_a_file_that_is_named_as_no_segment_stops_the_start(broker: Broker, name: str) -> None:
+    log = broker.start().get_or_create_log(T0)
+    broker.manager.shutdown()
+    (Path(log.directory) / name).touch()
+    with pytest.raises(LogDirError, match=f"-0 in .* can't be loaded: The file {name} is none .* Move it away"):
+        broker.start()
+
+
 def test_retention_runs_periodically_on_what_is_not_compacted(broker: Broker) -> None:
     broker.topic_configs = {"compacted": {"cleanup.policy": "compact", "retention.ms": "0", "segment.bytes": str(SIZE)}}
     broker.config = log_config(retention_ms=0, segment_bytes=SIZE)
@@ -580,7 +651,9 @@ def test_a_start_that_was_cut_short_leaves_no_clean_marker(broker: Broker, monke
     monkeypatch.setattr(
         "kafkapy.log.manager.log_opener.load_log", lambda *a, **k: (_ for _ in ()).throw(RuntimeError("killed"))
     )
-    with pytest.raises(RuntimeError, match="killed"):
+    with pytest.raises(
+        LogDirError, match=r"The log of topic-with-dash-0 in .*dir0/topic-with-dash-0 can't be loaded: killed"
+    ):
         broker.start()
     assert ".kafka_cleanshutdown" not in broker.names()
 

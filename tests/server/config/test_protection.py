@@ -4,13 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from kafkapy.common.config_def import ConfigException
 from kafkapy.server.config.kafka_config import KafkaConfig
-from kafkapy.server.config.protection import UNENFORCED, unenforced
+from kafkapy.server.config.protection import REMEDY, UNENFORCED, unenforced
 from kafkapy.tools import kafka_server_start
-
-
-def from_properties(properties: dict[str, str]) -> KafkaConfig:
-    return KafkaConfig.from_properties({"zookeeper.connect": "z:1", **properties})
 
 
 @pytest.mark.parametrize(
@@ -45,47 +42,78 @@ def from_properties(properties: dict[str, str]) -> KafkaConfig:
     ],
 )
 def test_each_is_named_with_its_value(properties: dict[str, str], sentence: str) -> None:
-    assert unenforced(from_properties(properties)) == [sentence]
+    assert unenforced(properties) == [sentence]
 
 
 @pytest.mark.parametrize("protocol", ["SSL", "SASL_PLAINTEXT", "SASL_SSL"])
 def test_listeners_that_would_be_open_to_all(protocol: str) -> None:
-    config = from_properties(
-        {
-            "listeners": "IN://:1,OUT://:2",
-            "listener.security.protocol.map": f"IN:PLAINTEXT,OUT:{protocol}",
-            "inter.broker.listener.name": "IN",
-        }
-    )
-    assert unenforced(config) == [
+    properties = {
+        "listeners": "IN://:1,OUT://:2",
+        "listener.security.protocol.map": f"IN:PLAINTEXT,OUT:{protocol}",
+        "inter.broker.listener.name": "IN",
+    }
+    assert unenforced(properties) == [
         f"listener OUT has the security protocol {protocol}, but listeners have neither TLS nor SASL"
     ]
 
 
 def test_what_asks_for_nothing_is_no_reason_to_stop() -> None:
-    config = from_properties(
-        {
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SPARE:SASL_SSL",
-            "authorizer.class.name": "",
-            "zookeeper.set.acl": "false",
-            "sasl.enabled.mechanisms": "",
-            "ssl.client.auth": "none",
-            "ssl.keystore.location": "/a",
-            "sasl.mechanism.inter.broker.protocol": "PLAIN",
-        }
-    )
-    assert unenforced(config) == []
+    properties = {
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SPARE:SASL_SSL",
+        "authorizer.class.name": "",
+        "zookeeper.set.acl": "false",
+        "sasl.enabled.mechanisms": "",
+        "ssl.client.auth": "none",
+        "ssl.keystore.location": "/a",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+    }
+    assert unenforced(properties) == []
+
+
+def test_brokers_that_would_speak_to_each_other_in_the_open() -> None:
+    assert unenforced({"security.inter.broker.protocol": "SASL_SSL"}) == [
+        "security.inter.broker.protocol=SASL_SSL, but brokers speak to each other without TLS and SASL"
+    ]
+
+
+@pytest.mark.parametrize("listeners", ["localhost:9092", "OTHER://:1", "SSL://:99999", ",", "SSL"])
+def test_listeners_that_cannot_be_read_are_not_judged_here(listeners: str) -> None:
+    assert unenforced({"listeners": listeners}) == []
+    with pytest.raises(ConfigException):
+        KafkaConfig.from_properties({"zookeeper.connect": "z:1", "listeners": listeners})
 
 
 def test_all_of_them_are_configs() -> None:
     assert set(UNENFORCED) <= set(KafkaConfig.definition)
 
 
-def test_the_broker_stops_with_one_sentence_about_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def start(tmp_path: Path, properties: str) -> int:
     file = tmp_path / "server.properties"
-    file.write_text("zookeeper.connect=z:1\nlisteners=PLAINTEXT://:1,SSL://:2\nauthorizer.class.name=a.B\n")
-    assert kafka_server_start.main([str(file)]) == 1
+    file.write_text(f"zookeeper.connect=z:1\n{properties}")
+    return kafka_server_start.main([str(file)])
+
+
+def test_the_broker_stops_with_one_sentence_about_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert start(tmp_path, "listeners=PLAINTEXT://:1,SSL://:2\nauthorizer.class.name=a.B\n") == 1
     assert capsys.readouterr().err.splitlines()[-1] == (
         "kafkapy cannot enforce this yet, so it is refused: listener SSL has the security protocol SSL, but listeners have "
-        "neither TLS nor SASL; authorizer.class.name=a.B, but there are no ACLs, everybody could do everything."
+        "neither TLS nor SASL; authorizer.class.name=a.B, but there are no ACLs, everybody could do everything. "
+        f"{REMEDY}."
     )
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        "listeners=SSL://:9093\n",
+        "listeners=SASL_SSL://:9093\nsasl.mechanism.inter.broker.protocol=PLAIN\n",
+        "listeners=EXTERNAL://:9093\nlistener.security.protocol.map=EXTERNAL:SSL\n",
+    ],
+)
+def test_the_only_listener_is_named_before_what_follows_from_it(
+    properties: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert start(tmp_path, properties) == 1
+    sentence = capsys.readouterr().err.splitlines()[-1]
+    assert "but listeners have neither TLS nor SASL" in sentence
+    assert "listeners=PLAINTEXT://" in sentence

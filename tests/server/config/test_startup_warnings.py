@@ -6,8 +6,10 @@ import pytest
 
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.config.startup_warnings import (
+    _OF_FORMER_VERSIONS,
     NOT_ACTED_ON,
     log_config,
+    misspelt,
     not_acted_on,
     unknown_names,
     warn_of_open_files_limit,
@@ -38,14 +40,43 @@ def test_only_what_differs_from_its_default_is_named() -> None:
 
 
 def test_unknown_names_are_found_behind_listeners_too() -> None:
-    config = from_properties({"b.unknown": "1", "a.unknown": "1", "listener.name.x.ssl.protocol": "TLSv1.3"})
-    assert unknown_names(config) == ["a.unknown", "b.unknown"]
+    assert unknown_names(["b.unknown", "a.unknown", "listener.name.x.ssl.protocol"]) == ["a.unknown", "b.unknown"]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("log.retention.hour", "log.retention.hours"),
+        ("log_retention_hours", "log.retention.hours"),
+        ("logRetentionHours", "log.retention.hours"),
+        ("zookeper.connect", "zookeeper.connect"),
+        ("brokerid", "broker.id"),
+        ("retention.ms", "log.retention.ms"),
+        ("max.message.bytes", "message.max.bytes"),
+        ("port", "listeners"),
+        ("advertised.host.name", "advertised.listeners"),
+        ("kafkapy.metrics.listner", "kafkapy.metrics.listener"),
+        ("listener.name.internal.max.conections", "listener.name.internal.max.connections"),
+    ],
+)
+def test_what_a_misspelt_name_was_meant_to_be(name: str, meant: str) -> None:
+    assert misspelt([name, "log.dirs"], ["kafkapy.metrics.listener"]) == [f"{name} is unknown; did you mean {meant}?"]
+
+
+@pytest.mark.parametrize("name", ["foo", "acks", "group.id", "bootstrap.servers", "my.own.thing", "x" * 10_000])
+def test_what_is_like_no_config_has_no_suggestion(name: str) -> None:
+    assert misspelt([name]) == []
+
+
+def test_all_that_is_suggested_for_former_names_is_a_config() -> None:
+    assert set(_OF_FORMER_VERSIONS.values()) <= set(KafkaConfig.definition)
+    assert not set(_OF_FORMER_VERSIONS) & set(KafkaConfig.definition)
 
 
 def test_each_kind_has_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     properties = {
         "a.unknown": "1",
-        "b.unknown": "secret",
+        "log.retention.hour": "secret",
         "controller.quota.window.num": "5",
         "ssl.protocol": "TLSv1.2",
         "offsets.commit.required.acks": "-1",
@@ -54,11 +85,13 @@ def test_each_kind_has_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         log_config(from_properties(properties))
     warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
-    assert warnings[0] == "These configurations '[a.unknown, b.unknown]' were supplied but are not used yet."
-    assert warnings[1].endswith("does not act on them yet: controller.quota.window.num=5, ssl.protocol=TLSv1.2")
-    assert "offsets.commit.required.acks is deprecated" in warnings[2]
-    assert "log.message.format.version with value 0.10.2 is ignored" in warnings[3]
-    assert len(warnings) == 4
+    assert warnings[0] == "These configurations '[a.unknown, log.retention.hour]' were supplied but are not used yet."
+    assert warnings[1] == "log.retention.hour is unknown; did you mean log.retention.hours?"
+    assert warnings[2].endswith("does not act on them yet: controller.quota.window.num=5")
+    assert "everybody who reaches one may do everything: ssl.protocol=TLSv1.2." in warnings[3]
+    assert "offsets.commit.required.acks is deprecated" in warnings[4]
+    assert "log.message.format.version with value 0.10.2 is ignored" in warnings[5]
+    assert len(warnings) == 6
     assert "secret" not in caplog.text
 
 

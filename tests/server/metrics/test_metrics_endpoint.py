@@ -19,6 +19,7 @@ from kafkapy.producer import KafkaProducer
 from kafkapy.structs import OffsetAndMetadata, TopicPartition
 from tests.broker_process import BrokerProcess
 from tests.scraped_page import Page, scrape
+from tests.waiting import HANG_SECONDS, wait_until
 
 pytestmark = pytest.mark.integration
 
@@ -28,18 +29,15 @@ MINE, OTHERS = TopicPartition("alone", 0), TopicPartition("alone", 1)
 
 def await_started(broker: BrokerProcess) -> None:
     """It listens long before."""
-    deadline = time.monotonic() + 20
-    while "] started" not in broker.log():
-        assert time.monotonic() < deadline, broker.log()
-        time.sleep(0.02)
+    wait_until(lambda: "] started" in broker.log(), broker.log)
 
 
 def await_ready(url: str) -> None:
     """The controller is elected a moment after the start."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + HANG_SECONDS
     while time.monotonic() < deadline:
         try:
-            with urllib.request.urlopen(f"{url}/readyz", timeout=10) as response:
+            with urllib.request.urlopen(f"{url}/readyz", timeout=HANG_SECONDS) as response:
                 assert response.read() == b"ready\n"
                 return
         except urllib.error.HTTPError as error:
@@ -99,8 +97,17 @@ def pages(brokers: list[BrokerProcess]) -> list[Page]:
     consumer.commit({MINE: OffsetAndMetadata(10, "", -1), OTHERS: OffsetAndMetadata(70, "", -1)})
     consumer.close()
     admin.close()
-    time.sleep(1.2)
-    return [scrape(metrics_url(broker)) for broker in brokers]
+    pages: list[Page] = []
+
+    def show_all() -> bool:
+        """The followers have caught up, and the coordinator has asked for the offsets of the other broker."""
+        pages[:] = [scrape(metrics_url(broker)) for broker in brokers]
+        lags = [page.get("kafka_consumergroup_lag_sum", consumergroup="readers", topic="alone") for page in pages]
+        behind = [page.get("kafka_server_replicafetchermanager_maxlag", clientId="Replica") for page in pages]
+        return 2 * RECORDS - 80 in lags and not any(behind)
+
+    wait_until(show_all)
+    return pages
 
 
 def one_of(pages: list[Page], has: Callable[[Page], object]) -> Page:
@@ -111,10 +118,10 @@ def one_of(pages: list[Page], has: Callable[[Page], object]) -> Page:
 def test_health_and_gzip(brokers: list[BrokerProcess]) -> None:
     url = metrics_url(brokers[0])
     for path, said in (("healthz", b"alive\n"), ("readyz", b"ready\n")):
-        with urllib.request.urlopen(url.replace("metrics", path), timeout=10) as response:
+        with urllib.request.urlopen(url.replace("metrics", path), timeout=HANG_SECONDS) as response:
             assert response.read() == said
     request = urllib.request.Request(url, headers={"Accept-Encoding": "gzip"})
-    with urllib.request.urlopen(request, timeout=10) as response:
+    with urllib.request.urlopen(request, timeout=HANG_SECONDS) as response:
         assert response.headers["content-encoding"] == "gzip"
         assert Page(gzip.decompress(response.read()).decode()).value("process_open_fds") > 10
 
@@ -127,7 +134,7 @@ def test_health_has_an_address_without_metrics(zk_connect: str, tmp_path: Path) 
     (url,) = re.findall(r"Health is told at (http\S+)/healthz", broker.log())
     await_ready(url)
     with pytest.raises(urllib.error.HTTPError):
-        urllib.request.urlopen(f"{url}/metrics", timeout=10)
+        urllib.request.urlopen(f"{url}/metrics", timeout=HANG_SECONDS)
     assert broker.log().index("Health is told") < broker.log().index("Registered broker")
     assert broker.stop() == 0
 
@@ -204,11 +211,17 @@ def test_other_pages(brokers: list[BrokerProcess]) -> None:
         urllib.request.urlopen(f"{url}/nothing")
 
 
-def test_a_port_in_use_is_told_and_costs_no_more_than_the_metrics(tmp_path: Path, zk_connect: str) -> None:
+def test_a_port_in_use_is_waited_for(tmp_path: Path, zk_connect: str) -> None:
+    """It may belong to a predecessor that is about to end."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         broker = BrokerProcess(tmp_path, zk_connect, kafkapy_metrics_listener=address)
-        broker.start()
-        await_started(broker)
-        assert f"Metrics are not served: kafkapy.metrics.listener={address} can't be bound" in broker.log()
-        assert broker.stop() == 0
+        broker.launch()
+        deadline = time.monotonic() + 20
+        while f"kafkapy.metrics.listener={address} is taken. Trying again" not in broker.log():
+            assert time.monotonic() < deadline, broker.log()
+            time.sleep(0.02)
+        assert "Registered broker" not in broker.log()
+    await_started(broker)
+    assert scrape(metrics_url(broker)).value("process_open_fds") > 10
+    assert broker.stop() == 0

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from kafkapy.common.metrics import Histogram
+from kafkapy.common.prometheus_text import head
 from kafkapy.server.metrics.config import MetricsConfig
 from kafkapy.server.metrics.exposition import SAMPLES_PER_PIECE, pieces
 from kafkapy.server.metrics.metric import Buckets, Kind, LeftOut, Metric, counter, gauge, histograms, summaries, summary
 from kafkapy.server.metrics.of_controller import CONTROLLER_STATES
 from kafkapy.server.metrics.table import METRICS
+from tests.exposition_grammar import check
 from tests.scraped_page import Page
 
 SOURCES: Any = SimpleNamespace()
@@ -101,6 +103,9 @@ class TestTable:
             assert metric.name.endswith("_total") == (metric.kind is Kind.COUNTER), metric.name
             assert metric.doc.endswith(".")
             assert "|" not in metric.doc + metric.kafka
+
+    def test_heads_are_as_the_format_has_them(self) -> None:
+        check("".join(head(metric.name, metric.kind.value, metric.doc) for metric in METRICS))
 
     @pytest.mark.parametrize(
         "name",

@@ -14,6 +14,7 @@ from kafkapy.server.reconfiguration.change_handlers import config_handlers
 from kafkapy.server.reconfiguration.change_listener import CHANGE_EXPIRATION_MS, ZkConfigChangeListener
 from kafkapy.server.replication.replication_quota import ReplicationQuota, ReplicationThrottles
 from tests.config_zookeeper import ConfigZooKeeper
+from tests.waiting import HANG_SECONDS
 
 
 class Listener:
@@ -81,7 +82,7 @@ def test_a_watch_wakes_the_thread(zookeeper: ConfigZooKeeper) -> None:
     heard = Listener(zookeeper)
     heard.listener.startup()
     change(zookeeper, "topics", "a", x="1")
-    assert heard.changed.acquire(timeout=10)
+    assert heard.changed.acquire(timeout=HANG_SECONDS)
     heard.listener.shutdown()
     assert heard.applied == [("topics", "a", {"x": "1"})]
     assert (zookeeper.handlers, zookeeper.state_handlers) == ({}, {})
@@ -95,7 +96,7 @@ def test_a_new_session_looks_again(zookeeper: ConfigZooKeeper) -> None:
     zookeeper.handlers = watches
     (handler,) = zookeeper.state_handlers.values()
     handler.after_initializing_session()
-    assert heard.changed.acquire(timeout=10)
+    assert heard.changed.acquire(timeout=HANG_SECONDS)
     heard.listener.shutdown()
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.server.replication.high_watermarks import HighWatermarkCheckpoints
+from tests.waiting import HANG_SECONDS
 
 
 class FakeLogManager:
@@ -68,17 +69,17 @@ def test_the_last_write_of_a_stop_waits_for_one_that_is_under_way(tmp_path: Path
 
     def slowly() -> Iterator[Any]:
         began.set()
-        may_end.wait(10)
+        may_end.wait(HANG_SECONDS)
         yield partition(tmp_path, "t", 1)
 
     by_the_clock = Thread(target=high_watermarks.write, args=(slowly(),))
     by_the_clock.start()
-    assert began.wait(10)
+    assert began.wait(HANG_SECONDS)
     last = Thread(target=high_watermarks.write, args=([partition(tmp_path, "t", 2)],))
     last.start()
     last.join(0.05)
     assert last.is_alive()
     may_end.set()
-    by_the_clock.join(10)
-    last.join(10)
+    by_the_clock.join(HANG_SECONDS)
+    last.join(HANG_SECONDS)
     assert "t 0 2" in (tmp_path / "replication-offset-checkpoint").read_text()

@@ -7,9 +7,7 @@ are: both servers begin with empty directories.
 from __future__ import annotations
 
 import random
-import socket
 import struct
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -185,20 +183,8 @@ class Side:
 
     def __init__(self, address: tuple[str, int]) -> None:
         self.address = address
-        self._wait_until_serving()
         self.clients = [RawClient(address) for _ in range(CLIENTS)]
         self.zxid = 0
-
-    def _wait_until_serving(self) -> None:
-        """The real one says `imok` a moment before it takes sessions. `srvr` leaves its zxids alone."""
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline:
-            with socket.create_connection(self.address, timeout=5) as connection:
-                connection.sendall(b"srvr")
-                if b"Mode:" in connection.recv(1000):
-                    return
-            time.sleep(0.02)
-        raise AssertionError(f"{self.address} does not serve")
 
     def move(self, move: Move) -> list[object]:
         """What the client is answered, then what each client heard of it, in a form that both servers must agree on."""

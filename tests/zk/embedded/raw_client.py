@@ -9,6 +9,7 @@ from typing import NamedTuple
 from kafkapy.zk.embedded import codes
 from kafkapy.zk.embedded.acls import OPEN_ACL, Acls, encode_acls
 from kafkapy.zk.embedded.jute import INT, LONG, buffer, string
+from tests.waiting import HANG_SECONDS
 
 
 class Answer(NamedTuple):
@@ -66,7 +67,7 @@ class RawClient:
     def __init__(
         self, address: tuple[str, int], timeout_ms: int = 10_000, session_id: int = 0, password: bytes = bytes(16)
     ) -> None:
-        self.socket = socket.create_connection(address, timeout=20)
+        self.socket = socket.create_connection(address, timeout=HANG_SECONDS)
         self.events: list[Answer] = []
         self._xid = 0
         self.send(connect_request(timeout_ms, session_id, password))

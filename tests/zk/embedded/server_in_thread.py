@@ -14,6 +14,7 @@ from twisted.python import threadable
 
 from kafkapy.zk.embedded.server import EmbeddedZooKeeper
 from kafkapy.zk.embedded.settings import Settings
+from tests.waiting import HANG_SECONDS
 from tests.zk.embedded.raw_client import RawClient
 
 R = TypeVar("R")
@@ -54,8 +55,8 @@ class ServerInThread:
             done.addBoth(end)
 
         self._reactor.callFromThread(stop)
-        stopped.result(20)
-        self._thread.join(20)
+        stopped.result(HANG_SECONDS)
+        self._thread.join(HANG_SECONDS)
 
     def call(self, function: Callable[[], R]) -> R:
         """On the reactor's thread."""
@@ -68,7 +69,7 @@ class ServerInThread:
                 future.set_exception(error)
 
         self._reactor.callFromThread(run)
-        return future.result(20)
+        return future.result(HANG_SECONDS)
 
     @property
     def address(self) -> tuple[str, int]:

@@ -15,6 +15,7 @@ from kafkapy.zk.embedded.acls import Acl, digest_identity
 from kafkapy.zk.embedded.codes import Code
 from kafkapy.zk.embedded.jute import INT, Decoder, string
 from kafkapy.zk.embedded.settings import ALL_COMMANDS, Settings
+from tests.waiting import HANG_SECONDS
 from tests.zk.embedded.raw_client import RawClient, create, delete, read, set_data
 from tests.zk.embedded.server_in_thread import ServerInThread
 
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.integration
 
 
 def word(address: tuple[str, int], text: bytes) -> str:
-    with socket.create_connection(address, timeout=10) as connection:
+    with socket.create_connection(address, timeout=HANG_SECONDS) as connection:
         connection.sendall(text)
         answer = b""
         while piece := connection.recv(4096):
@@ -31,7 +32,7 @@ def word(address: tuple[str, int], text: bytes) -> str:
 
 
 def is_hung_up(connection: socket.socket) -> bool:
-    connection.settimeout(10)
+    connection.settimeout(HANG_SECONDS)
     try:
         return connection.recv(1) == b""
     except ConnectionResetError:
@@ -96,7 +97,7 @@ def test_an_address_has_so_many_connections_and_no_more() -> None:
 
 def test_a_silent_session_ends_and_one_can_be_ended() -> None:
     with ServerInThread(settings=Settings(tick_time_ms=50, min_session_timeout_ms=100)) as server:
-        silent, other = server.client(100), server.client(60_000)
+        silent, other = server.client(1_000), server.client(60_000)
         silent.ask(codes.CREATE, create("/silent", flags=1))
         assert is_hung_up(silent.socket)
         assert other.ask(codes.EXISTS, read("/silent")).code == Code.NO_NODE
@@ -182,4 +183,4 @@ def test_a_tree_is_copied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 
 def test_a_copy_to_nowhere_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert zookeeper_copy.main(["127.0.0.1:1", "127.0.0.1:1"]) == 1
-    assert "127.0.0.1:1: no ZooKeeper can be reached" in capsys.readouterr().err
+    assert "No ZooKeeper can be reached: 127.0.0.1:1: the connection is refused" in capsys.readouterr().err

@@ -24,7 +24,7 @@ def test_defaults_are_zookeepers() -> None:
 
 def test_names_that_say_nothing_here_are_told() -> None:
     properties = ServerProperties.of(
-        {"dataDir": "/zk", "admin.enableServer": "false", "initLimit": "5", "forceSync": "no"}
+        {"dataDir": "/zk", "admin.enableServer": "true", "initLimit": "5", "forceSync": "no"}
     )
     assert properties.without_effect == ("admin.enableServer", "initLimit")
     assert not properties.settings.force_sync

@@ -1,0 +1,129 @@
+"""What is no Kafka listener, or one that speaks TLS where plaintext is meant, or the other way round."""
+
+from __future__ import annotations
+
+import logging
+import struct
+from collections.abc import Callable, Collection
+from functools import cache, partial
+
+from kafkapy.clients.completion import Completion
+from kafkapy.clients.driver import Channel, Driver, SocketOptions, TimerHandle
+from kafkapy.clients.foreign_starts import ANSWERS_IN_PLAINTEXT, ANSWERS_IN_TLS, ANSWERS_NOT_IN_TLS, told_by
+from kafkapy.clients.metadata import Address
+from kafkapy.clients.socket_transport import CLOSED_IN_TLS_HANDSHAKE, NOT_TLS, PEER_CLOSED, RESET
+from kafkapy.errors import WrongProtocolError
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.errors import KafkaError
+from kafkapy.protocol.headers import RequestHeader
+from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
+
+_log = logging.getLogger("kafkapy.clients")
+
+_HUNG_UP = (PEER_CLOSED, RESET, CLOSED_IN_TLS_HANDSHAKE)
+_PATIENCE_MS = 3_000
+_CORRELATION_ID = 1
+
+
+class Probe(Channel):
+    """A connection of its own to a listener that hung up on ours: does it speak the other way, TLS or plaintext?
+
+    `told` is called with what it does if it does, and not otherwise.
+    """
+
+    def __init__(self, driver: Driver, host: str, port: int, *, tls: bool, told: Callable[[str], object]) -> None:
+        """`tls`: try that, else plaintext."""
+        self._tls = tls
+        self._told = told
+        self._buffer = bytearray(64)
+        self._timer: TimerHandle = driver.call_later(_PATIENCE_MS, self.close)
+        self._transport = driver.connect(host, port, self, SocketOptions(connect_timeout_ms=_PATIENCE_MS))
+
+    def connected(self) -> None:
+        self._transport.write([_client_hello() if self._tls else _plain_question()])
+
+    def receive_buffer(self) -> memoryview:
+        return memoryview(self._buffer)
+
+    def bytes_received(self, count: int) -> None:
+        start = bytes(self._buffer[:count])
+        self.close()
+        if self._tls and told_by(start) == ANSWERS_IN_TLS:
+            self._told(ANSWERS_IN_TLS)
+        elif not self._tls and start[4:8] == _CORRELATION_ID.to_bytes(4, "big"):
+            self._told(ANSWERS_IN_PLAINTEXT)
+
+    def disconnected(self, reason: str) -> None:
+        self._timer.cancel()
+
+    def close(self) -> None:
+        self._timer.cancel()
+        self._transport.close()
+
+
+class ForeignListeners:
+    """Which of a client's bootstrap servers turned out to be something else.
+
+    Invariant: `hopeless` is done when `sentences` has all addresses. Each address is probed at most once.
+    """
+
+    def __init__(self, driver: Driver, addresses: Collection[Address], tls: bool) -> None:
+        self.sentences: dict[Address, str] = {}
+        self.hopeless: Completion[None] = Completion()
+        self._driver = driver
+        self._addresses = frozenset(addresses)
+        self._tls = tls
+        self._probes: dict[Address, Probe] = {}
+
+    def connection_failed(self, address: Address, failure: KafkaError | None, reason: str) -> None:
+        """A connection was never ready. `reason`: what the transport said."""
+        if address not in self._addresses:
+            return
+        if isinstance(failure, WrongProtocolError):
+            self._found(address, failure.message)
+        elif reason == NOT_TLS:
+            self._found(address, f"{address} {ANSWERS_NOT_IN_TLS}")
+        elif reason in _HUNG_UP and address not in self._probes:
+            told = partial(self._probed, address)
+            self._probes[address] = Probe(self._driver, address.host, address.port, tls=not self._tls, told=told)
+
+    def _probed(self, address: Address, told: str) -> None:
+        sentence = f"{address} {told}"
+        _log.warning("%s", sentence)
+        self._found(address, sentence)
+
+    def _found(self, address: Address, sentence: str) -> None:
+        self.sentences[address] = sentence
+        if self.sentences.keys() == self._addresses:
+            self.hopeless.set_result(None)
+
+    def close(self) -> None:
+        """Forget what was found, and end what is under way."""
+        for probe in self._probes.values():
+            probe.close()
+        self._probes.clear()
+        self.sentences.clear()
+        self.hopeless = Completion()
+
+
+@cache
+def _client_hello() -> bytes:
+    """What a TLS client says first."""
+    import ssl
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    said = ssl.MemoryBIO()
+    try:
+        context.wrap_bio(ssl.MemoryBIO(), said).do_handshake()
+    except ssl.SSLWantReadError:
+        pass  # for the server's answer
+    return said.read()
+
+
+def _plain_question() -> bytes:
+    """ApiVersions 0, which each broker answers before it knows who asks."""
+    header = RequestHeader(ApiKey.API_VERSIONS, 0, _CORRELATION_ID, "kafkapy-probe").encode()
+    body = bytes(header) + bytes(ApiVersionsRequest().encode(0))
+    return struct.pack(">i", len(body)) + body

@@ -1,0 +1,284 @@
+"""What the dialects have in common: alternatives, groups, quantifiers and sets of characters, read by recursive descent.
+
+A reader gives the same pattern in the syntax of the package `regex`, with each literal escaped and each class of characters
+written out.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple, NoReturn
+
+from kafkapy.common.patterns.characters import WORD, literal, members
+
+_MAX_COPIES = 100_000
+"""`regex` writes out what must be there several times; so many parts may come of it."""
+_MAX_COUNT = 2**31 - 1
+_MAX_GROUPS = 1_000
+_MAX_DEPTH = 100
+
+
+class PatternError(ValueError):
+    """A text is no regular expression of its dialect; the sentence says what is wrong, and where."""
+
+
+class PatternPart(NamedTuple):
+    """A part of the translation, and how many copies of single parts `regex` will make of it."""
+
+    text: str
+    copies: int = 1
+
+
+class PatternReader(ABC):
+    """Reads one pattern. `flags` are those that hold where it reads; they end with the group that they were set in."""
+
+    possessive = False
+    """Has the dialect quantifiers that give nothing back (`a*+`)?"""
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        self.at = 0
+        self.flags: frozenset[str] = frozenset()
+        self.groups = 0
+        self.names: dict[str, int] = {}
+        self._depth = 0
+
+    def translation(self) -> str:
+        """Raises PatternError."""
+        found = self._alternatives()
+        if self.at < len(self.pattern):
+            self.fail("a closing parenthesis without an opening one")
+        return found.text
+
+    # -- reading
+
+    def peek(self, count: int = 1) -> str:
+        return self.pattern[self.at : self.at + count]
+
+    def takes(self, text: str) -> bool:
+        """Go behind a text if it stands here."""
+        if self.pattern.startswith(text, self.at):
+            self.at += len(text)
+            return True
+        return False
+
+    def next(self) -> str:
+        if self.at >= len(self.pattern):
+            self.fail("it ends too early")
+        self.at += 1
+        return self.pattern[self.at - 1]
+
+    def until(self, end: str) -> str:
+        """The text before an end, and go behind that."""
+        stop = self.pattern.find(end, self.at)
+        if stop < 0:
+            self.fail(f"{end} is missing")
+        found = self.pattern[self.at : stop]
+        self.at = stop + len(end)
+        return found
+
+    def hexadecimal(self, digits: int) -> str | None:
+        """The character with a code of so many digits that stands here; None if there is none."""
+        code = self.peek(digits)
+        if len(code) != digits or not all(digit in "0123456789abcdefABCDEF" for digit in code):
+            return None
+        self.at += digits
+        return chr(int(code, 16))
+
+    def code_point(self, code: str) -> str:
+        """Of the hexadecimal digits between braces."""
+        if not code or len(code) > 8 or not all(digit in "0123456789abcdefABCDEF" for digit in code):
+            self.fail(f"{{{code}}} is no code of a character")
+        number = int(code, 16)
+        if number > 0x10FFFF:
+            self.fail(f"{{{code}}} is beyond the last character")
+        return chr(number)
+
+    def utf16(self) -> str | None:
+        """The character behind `\\u`, which may be written as a pair of surrogates; None if there are no four digits."""
+        high = self.hexadecimal(4)
+        if high is None or not "\ud800" <= high <= "\udbff" or self.peek(2) != "\\u":
+            return high
+        here = self.at
+        self.at += 2
+        low = self.hexadecimal(4)
+        if low is None or not "\udc00" <= low <= "\udfff":
+            self.at = here
+            return high
+        return chr(0x10000 + ((ord(high) - 0xD800) << 10) + (ord(low) - 0xDC00))
+
+    def fail(self, reason: str) -> NoReturn:
+        raise PatternError(f"{reason} (near character {min(self.at, len(self.pattern)) + 1} of {self.pattern[:200]!r})")
+
+    # -- structure
+
+    def _alternatives(self) -> PatternPart:
+        self._depth += 1
+        if self._depth > _MAX_DEPTH:
+            self.fail(f"groups are nested deeper than {_MAX_DEPTH}")
+        parts = [self._sequence()]
+        while self.takes("|"):
+            parts.append(self._sequence())
+        self._depth -= 1
+        return PatternPart("|".join(part.text for part in parts), sum(part.copies for part in parts))
+
+    def _sequence(self) -> PatternPart:
+        parts = []
+        self.skip_comments()
+        while self.at < len(self.pattern) and self.peek() not in "|)":
+            parts.append(self._quantified())
+            self.skip_comments()
+        return PatternPart("".join(part.text for part in parts), sum(part.copies for part in parts) or 1)
+
+    def _quantified(self) -> PatternPart:
+        start = self.at
+        part = self._part()
+        self.skip_comments()
+        counts = self._counts()
+        if counts is None:
+            return part
+        if not part.text or not self.may_be_repeated(self.pattern[start : self.at]):
+            self.fail("there is nothing to repeat before a quantifier")
+        least, most = counts
+        if most is not None and most < least:
+            self.fail(f"a quantifier goes from {least} to {most}")
+        copies = part.copies * max(least, 1)
+        if copies > _MAX_COPIES:
+            self.fail(f"a part must be there more than {_MAX_COPIES:,} times")
+        suffix = "?" if self.takes("?") else "+" if self.possessive and self.takes("+") else ""
+        return PatternPart(f"(?:{part.text}){{{least},{'' if most is None else most}}}{suffix}", copies)
+
+    def _counts(self) -> tuple[int, int | None] | None:
+        for sign, counts in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
+            if self.takes(sign):
+                return counts
+        return self._braces() if self.peek() == "{" else None
+
+    def _braces(self) -> tuple[int, int | None] | None:
+        """A quantifier in braces; None if the dialect takes the braces for themselves."""
+        stop = self.pattern.find("}", self.at)
+        first, comma, last = self.pattern[self.at + 1 : max(stop, self.at + 1)].partition(",")
+        numbers = [each for each in (first, last) if each]
+        if not first or not all(each.isascii() and each.isdigit() for each in numbers):
+            return self.no_counts()
+        if any(len(each.lstrip("0")) > 10 or int(each) > _MAX_COUNT for each in numbers):
+            self.fail(f"a quantifier counts up to {_MAX_COUNT}")
+        self.at = stop + 1
+        least = int(first)
+        return least, int(last) if last else None if comma else least
+
+    def _part(self) -> PatternPart:
+        character = self.next()
+        if character == "(":
+            return self.group()
+        if character == "[":
+            return PatternPart(self.in_case(self.characters()))
+        if character == "\\":
+            return PatternPart(self.escape())
+        if character in "*+?":
+            self.fail(f"there is nothing to repeat before {character}")
+        if character in ".^$":
+            return PatternPart({".": self.dot, "^": self.line_start, "$": self.line_end}[character]())
+        return PatternPart(self.literal(self.plain(character)))
+
+    def enclosed(self, opening: str, *, keeps_flags: bool = False) -> PatternPart:
+        """A group up to its end, with what opens it in the translation."""
+        flags = self.flags
+        inner = self._alternatives()
+        if not self.takes(")"):
+            self.fail("a closing parenthesis is missing")
+        if not keeps_flags:
+            self.flags = flags
+        return PatternPart(f"{opening}{inner.text})", inner.copies)
+
+    def capturing(self, name: str | None = None) -> PatternPart:
+        self.groups += 1
+        if self.groups > _MAX_GROUPS:
+            self.fail(f"it has more than {_MAX_GROUPS} groups")
+        if name is not None:
+            if name in self.names:
+                self.fail(f"two groups are called {name}")
+            self.names[name] = self.groups
+        return self.enclosed("(")
+
+    # -- characters
+
+    def literal(self, character: str) -> str:
+        if "i" not in self.flags or self.folds_unicode:
+            return self.in_case(literal(character))
+        return f"[{self.members(character)}]"
+
+    def members(self, first: str, last: str | None = None) -> str:
+        """The members of a set from one character to another."""
+        if last is not None and last < first:
+            self.fail(f"a range goes from {first!r} to {last!r}")
+        return members(first, last or first, "i" in self.flags and not self.folds_unicode)
+
+    @property
+    def folds_unicode(self) -> bool:
+        """Does ignoring case concern more than ASCII?"""
+        return True
+
+    def in_case(self, translation: str) -> str:
+        """A literal, a set or a reference as it matches under the flags."""
+        return f"(?i-f:{translation})" if "i" in self.flags and self.folds_unicode else translation
+
+    def word_boundary(self, negated: bool, word: str = WORD) -> str:
+        one, other = ("=", "=") if negated else ("!", "=")
+        return f"(?:(?<=[{word}])(?{one}[{word}])|(?<![{word}])(?{'!' if negated else other}[{word}]))"
+
+    # -- what dialects differ in
+
+    @abstractmethod
+    def skip_comments(self) -> None:
+        """Go behind white space and comments where a flag says that they don't count."""
+
+    def may_be_repeated(self, part: str) -> bool:
+        """May a quantifier stand behind this part, which is given with the quantifier?"""
+        return True
+
+    def plain(self, character: str) -> str:
+        """A character that means itself. Raises PatternError if it needs an escape."""
+        return character
+
+    @abstractmethod
+    def no_counts(self) -> None:
+        """A brace that begins no quantifier: None if it means itself. Raises PatternError."""
+
+    @abstractmethod
+    def group(self) -> PatternPart:
+        """What follows an opening parenthesis."""
+
+    @abstractmethod
+    def characters(self) -> str:
+        """What follows an opening bracket, as a set."""
+
+    @abstractmethod
+    def escape(self) -> str:
+        """What follows a backslash outside of brackets."""
+
+    @abstractmethod
+    def dot(self) -> str: ...
+
+    @abstractmethod
+    def line_start(self) -> str: ...
+
+    @abstractmethod
+    def line_end(self) -> str: ...
+
+
+def has_nested_sets(pattern: str) -> bool:
+    """Is there a set of characters with a bracket or `&&` inside, as in Java's dialect? `[[]` is none."""
+    at, in_set = 0, False
+    while at < len(pattern):
+        if pattern[at] == "\\":
+            at += 1
+        elif not in_set:
+            in_set = pattern[at] == "["
+            at += in_set and pattern.startswith(("^]", "]"), at + 1)
+        elif pattern[at] == "]":
+            in_set = False
+        elif pattern.startswith("&&", at) or (pattern[at] == "[" and pattern.find("]", at) < pattern.rfind("]")):
+            return True
+        at += 1
+    return False

@@ -1,0 +1,17 @@
+"""The package `regex`, which is imported when the first pattern is compiled: most programs have none."""
+
+from __future__ import annotations
+
+import regex
+
+from kafkapy.common.patterns.pattern_reader import PatternError
+
+
+def compiled(translated: str) -> regex.Pattern[str]:
+    """Raises PatternError."""
+    try:
+        return regex.compile(translated, regex.VERSION1, cache_pattern=False)
+    except RecursionError:
+        raise PatternError("its groups are nested too deep") from None
+    except (regex.error, OverflowError, ValueError) as error:
+        raise PatternError(str(getattr(error, "msg", error))) from None

@@ -1,0 +1,54 @@
+"""Numbers in defaults of Avro's fields, which Avro's Java library keeps as doubles and writes as Java writes those."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+from kafkapy.common.exact_json import ExactNumber
+
+NAMED_NUMBERS = ("NaN", "Infinity", "-Infinity")
+"""Values of floats and doubles for which JSON has no number; Avro writes them as strings."""
+_JAVA_DOUBLE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?=[fFdD]?\Z)")
+_LEAST_PLAIN, _MOST_PLAIN = 1e-3, 1e7
+
+
+def default_of(kind: str, value: Any) -> Any:
+    """The default of a field, as Avro keeps it.
+
+    Args:
+        kind: Of the field's type. The default of a float or a double may be a string that Java reads as a number.
+        value: As `exact_json.loads` gives it.
+    """
+    if kind in ("float", "double") and isinstance(value, str):
+        text = value.strip()
+        found = _JAVA_DOUBLE.match(text)
+        return _double(found[0]) if found else "Infinity" if text == "+Infinity" else text
+    if isinstance(value, dict):
+        return {name: default_of("", each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [default_of("", each) for each in value]
+    return _double(value.text) if isinstance(value, ExactNumber) else value
+
+
+def _double(text: str) -> ExactNumber | str:
+    number = float(text)
+    if math.isinf(number):
+        return NAMED_NUMBERS[1 if number > 0 else 2]
+    return ExactNumber(java_text(number))
+
+
+def java_text(number: float) -> str:
+    """A finite number as Java's `Double.toString` writes it.
+
+    Example:
+        >>> java_text(0.1), java_text(1e10), java_text(-2.5e-7)
+        ('0.1', '1.0E10', '-2.5E-7')
+    """
+    if number == 0 or _LEAST_PLAIN <= abs(number) < _MOST_PLAIN:
+        text = repr(number)
+        return text if "e" not in text else f"{number:f}"
+    mantissa, _, exponent = f"{ExactNumber(repr(number)):e}".partition("e")
+    digits = mantissa.rstrip("0") if "." in mantissa else f"{mantissa}."
+    return f"{digits}{'0' if digits.endswith('.') else ''}E{int(exponent)}"

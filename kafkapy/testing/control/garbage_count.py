@@ -1,0 +1,45 @@
+"""What a broker's memory holds, counted by type: unreachable cycles, and objects that are alive."""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter
+from types import FunctionType
+
+
+class GarbageCount:
+    """Invariant: from `begin` to `end` the collector finds nothing by itself, so what it would have found is counted."""
+
+    def begin(self) -> None:
+        """Collect what is unreachable now, and leave everything later to `unreachable`."""
+        gc.disable()
+        gc.unfreeze()
+        gc.collect()
+
+    def unreachable(self) -> dict[str, int]:
+        """Free the cycles that were made since, and return how many objects of each type they had."""
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        try:
+            gc.collect()
+            return _by_type(gc.garbage)
+        finally:
+            gc.set_debug(0)
+            gc.garbage.clear()
+            gc.collect()
+
+    def alive(self) -> dict[str, int]:
+        """Return how many objects of each type the collector knows."""
+        return _by_type(gc.get_objects())
+
+    def end(self) -> None:
+        gc.enable()
+
+
+def _by_type(objects: list[object]) -> dict[str, int]:
+    """Functions are counted by their own names: a closure that refers to itself is the usual cycle."""
+    return dict(Counter(_name(item) for item in objects))
+
+
+def _name(item: object) -> str:
+    named = item if isinstance(item, FunctionType) else type(item)
+    return f"{named.__module__}.{named.__qualname__}"
