@@ -136,7 +136,7 @@ def test_events(broker: KafkaService, tmp_path: Path) -> None:
 
 
 def go_through(bootstrap: str, directory: Path) -> None:
-    steps: list[Callable[[Pipeline], None]] = [redriven, changes, fields]
+    steps: list[Callable[[Pipeline], None]] = [extremes, odd_names, refused, ids, payments, redriven, changes, fields]
     with running_registry() as server:
         pipeline = Pipeline(bootstrap, server.url, directory)
         try:

@@ -149,7 +149,7 @@ class ColumnChecks:
         if own - _OF_LISTS:
             raise _Unchecked
         inner, takes_null = self._node(schema["items"]), self._takes_null(schema["items"])
-        least, most = schema.get("minItems", 0), schema.get("maxItems", float("inf"))
+        least, most = float(schema.get("minItems", 0)), float(schema.get("maxItems", "inf"))
 
         def check(column: pa.Array, rows: Rows, texts: Texts) -> Mask:
             lengths = pc.list_value_length(column).to_numpy(zero_copy_only=False)
@@ -172,7 +172,7 @@ class ColumnChecks:
             outside = [_outside(name, schema[name]) for name in sorted(own & _BOUNDS)]
             return lambda column, *_: np.any([each(column.to_numpy()) for each in outside], axis=0)
         if own <= {"type"} | _LENGTHS and schema["type"] == "string":
-            least, most = schema.get("minLength", 0), schema.get("maxLength", float("inf"))
+            least, most = float(schema.get("minLength", 0)), float(schema.get("maxLength", "inf"))
 
             def has_wrong_length(column: pa.Array, *_: Any) -> Mask:
                 lengths = pc.utf8_length(column).to_numpy()
@@ -193,4 +193,5 @@ def _outside(name: str, limit: Any) -> Callable[[Any], Mask]:
     """A value at the limit is a suspect, too: columns may have rounded it."""
     if isinstance(limit, bool) or not abs(limit) <= _EXACT:
         raise _Unchecked
-    return (lambda numbers: ~(numbers > limit)) if name in _LOWER else (lambda numbers: ~(numbers < limit))
+    rounded = float(limit)
+    return (lambda numbers: ~(numbers > rounded)) if name in _LOWER else (lambda numbers: ~(numbers < rounded))
