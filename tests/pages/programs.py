@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -48,6 +49,10 @@ offsets = {TopicPartition("events", 0): OffsetAndMetadata(3)}
 """What programs may use without making it, in the order in which it is made."""
 
 
+NEEDS = {"clients.md: FastAPI 1": "fastapi"}
+"""Packages of others that programs show, and that need not be installed."""
+
+
 @dataclass(frozen=True)
 class Program:
     page: str
@@ -59,6 +64,11 @@ class Program:
     @property
     def name(self) -> str:
         return f"{self.page}: {self.heading} {self.number}"
+
+    @property
+    def can_run(self) -> bool:
+        """Is the package there that it needs beside kafkapy's own extras?"""
+        return self.name not in NEEDS or find_spec(NEEDS[self.name]) is not None
 
     def whole(self) -> str:
         """With what it is given. ValueError for names that nobody gives."""
@@ -102,9 +112,9 @@ def all_programs() -> list[Program]:
 
 
 def write_programs(directory: Path) -> list[Path]:
-    """Each as a file of its own, named by page, heading and number."""
+    """Each that can run as a file of its own, named by page, heading and number."""
     paths = []
-    for program in all_programs():
+    for program in filter(lambda program: program.can_run, all_programs()):
         path = directory / (re.sub(r"\W+", "_", program.name.replace(".md", "")).lower() + ".py")
         path.write_text(program.whole())
         paths.append(path)

@@ -12,11 +12,18 @@ from pathlib import Path
 
 import pytest
 
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
+from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeResponse
 from kafkapy.testing import KafkaCluster
 from kafkapy.testing.waiting import wait_until
-from tests.pages.programs import ROOT, Program, all_programs, free_names, programs_of, write_programs
+from tests.pages.programs import NEEDS, ROOT, Program, all_programs, free_names, programs_of, write_programs
 from tests.schemas.registry_server import RegistryServer, running_registry
+from tests.tls_broker import TlsBroker, make_certificate
 from tests.waiting import HANG_SECONDS
+
+Replacements = dict[str, str]
+"""What a page shows -> what it is here."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +35,39 @@ class Run:
     has_topic: bool = True
     is_stopped: bool = False
     """It reads for ever: after what it prints it gets Ctrl-C."""
+    then: str = ""
+    """What is done with what the program has made."""
 
+
+SERVED = """
+
+async def ask(method: str, body: bytes = b"") -> Any:
+    sent: list[Any] = []
+    scope = {"type": "http", "method": method, "path": "/events", "query_string": b"", "app": app}
+    scope["headers"] = [(b"content-type", b"application/json")]
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await app(scope, receive, send)
+    return sent[0]["status"], json.loads(sent[1]["body"])
+
+
+async def serve() -> None:
+    async with lifespan(app):
+        print(*await ask("POST", b'{"order": 1}'))
+        while not seen:
+            await asyncio.sleep(0.01)
+        print(*await ask("GET"))
+
+
+import json
+asyncio.run(serve())
+"""
+"""Requests to an application, as a server hands them over (ASGI)."""
 
 RUNS = {
     "README.md: Python clients 1": Run(("0 0 b'user-1' b'hello'", " b'three'", "assigned")),
@@ -42,6 +81,11 @@ RUNS = {
     "clients.md: Consumer 4": Run(("group_state",), 100),
     "clients.md: Metrics 1": Run((".", "."), 100),
     "clients.md: Helpers 1": Run(("b'90'", "b'99'", "100"), 100),
+    "clients.md: JSON 1": Run(("user-1 login",)),
+    "clients.md: TLS and SASL 1": Run(("topics: []",)),
+    "clients.md: Logging 1": Run(("INFO kafkapy.consumer: Group readers: discovered coordinator",)),
+    "clients.md: Seek by time 1": Run(("0 b'0'", "2 b'2'"), 3),
+    "clients.md: FastAPI 1": Run(("200 {'partition': 0, 'offset': 0}", "200 [{'order': 1}]"), then=SERVED),
     "clients.md: asyncio 1": Run(("0", "1", "b'hello'", "events")),
     "clients.md: Twisted 1": Run(("0", "b'hello'")),
     "schemas.md: Producer and consumer 1": Run(("1 Ann",)),
@@ -99,10 +143,26 @@ def registry() -> Iterator[RegistryServer]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replacements]:
+    """A broker with TLS that takes whatever password."""
+    certificate = make_certificate(tmp_path_factory.mktemp("tls"))
+    with TlsBroker(certificate) as broker:
+        broker.handlers |= {
+            ApiKey.SASL_HANDSHAKE: lambda _: SaslHandshakeResponse(mechanisms=["PLAIN"]),
+            ApiKey.SASL_AUTHENTICATE: lambda _: SaslAuthenticateResponse(),
+        }
+        yield {"broker.example.com:9093": broker.address, "/etc/ssl/kafka-ca.pem": str(certificate[0])}
+
+
 @pytest.mark.integration
 @pytest.mark.parametrize("name", RUNS)
-def test_program_runs(name: str, kafka: KafkaCluster, registry: RegistryServer, tmp_path: Path) -> None:
+def test_program_runs(
+    name: str, kafka: KafkaCluster, registry: RegistryServer, secure: Replacements, tmp_path: Path
+) -> None:
     run, program = RUNS[name], PROGRAMS[name]
+    if not program.can_run:
+        pytest.skip(f"{NEEDS[name]} is not installed")
     if not program.page.startswith("schemas"):
         # Those of schemas.md go on with what the one before has written.
         kafka.reset()
@@ -112,13 +172,16 @@ def test_program_runs(name: str, kafka: KafkaCluster, registry: RegistryServer, 
         wait_until(lambda: "events" not in kafka.admin.list_topics(), HANG_SECONDS, lambda: "the topic is gone")
     path = tmp_path / "program.py"
     text = program.whole().replace("localhost:9092", kafka.bootstrap_servers)
-    path.write_text(text.replace("http://localhost:8081", registry.url).replace("http://localhost:8082", registry.url))
+    for shown, ours in {"http://localhost:8081": registry.url, "http://localhost:8082": registry.url, **secure}.items():
+        text = text.replace(shown, ours)
+    path.write_text(text + run.then)
     process = subprocess.Popen(
         [sys.executable, "-u", "-W", "always::ResourceWarning", str(path)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         cwd=ROOT,
+        env={**os.environ, "KAFKA_PASSWORD": "secret"},
     )
     try:
         printed = printed_by(process, run)
