@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -12,6 +13,10 @@ from kafkapy.common.strict_json import JsonDepthError, JsonError
 
 MAX_DEPTH = 1_000
 """Levels of objects and lists in a text, as many as Jackson (Avro's and Confluent's reader of JSON) takes."""
+
+
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_BRACKET = re.compile(r"[\[\]{}]")
 
 
 class ExactNumber(Decimal):
@@ -61,11 +66,10 @@ def loads(text: str, *, comments: bool = False) -> Any:
         JsonError: As `strict_json.loads`.
         RecursionError: The values are nested deeper than the caller's stack has room for, but not deeper than `MAX_DEPTH`.
     """
+    _check_depth(text)
     try:
         return strict_json.loads(text, parse_float=ExactNumber, comments=comments)
     except JsonDepthError:
-        if _depth(text) > MAX_DEPTH:
-            raise JsonError(f"values are nested deeper than {MAX_DEPTH} levels") from None
         raise RecursionError from None
 
 
@@ -76,13 +80,9 @@ def loads_leniently(text: str, *, comments: bool = False) -> Any:
         ValueError: The text is no JSON in any sense.
         RecursionError: As `loads`.
     """
+    _check_depth(text)
     stripped = strict_json.without_comments(text) if comments else text
-    try:
-        return json.loads(stripped, parse_float=ExactNumber, parse_constant=str)
-    except RecursionError:
-        if _depth(text) > MAX_DEPTH:
-            raise JsonError(f"values are nested deeper than {MAX_DEPTH} levels") from None
-        raise
+    return json.loads(stripped, parse_float=ExactNumber, parse_constant=str)
 
 
 def dumps(value: Any, *, sort_keys: bool = False, number: Callable[[ExactNumber], str] = str) -> str:
@@ -117,16 +117,15 @@ def _scalar(value: Any) -> str:
     return strict_json.dumps(value, ensure_ascii=False)
 
 
-def _depth(text: str) -> int:
-    """How deep objects and lists are nested, at most; brackets inside of strings count, too."""
-    depth = deepest = 0
-    for character in text:
-        if character in "[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif character in "]}":
-            depth -= 1
-    return deepest
+def _check_depth(text: str) -> None:
+    """Raise JsonError if objects and lists are nested too deeply. From Python 3.12 on the reader of JSON has room for more."""
+    if text.count("{") + text.count("[") <= MAX_DEPTH:
+        return
+    depth = 0
+    for bracket in _BRACKET.findall(_STRING.sub("", text)):
+        depth += 1 if bracket in "[{" else -1
+        if depth > MAX_DEPTH:
+            raise JsonError(f"values are nested deeper than {MAX_DEPTH} levels")
 
 
 def is_multiple(number: Decimal | int, of: Decimal | int) -> bool:

@@ -1,0 +1,163 @@
+r"""Regular expressions of other languages: users write them for Java or ECMA-262, and Python's `re` knows neither.
+
+`java` and `ecma` translate a pattern for the package `regex`, which has what `re` lacks: Unicode's properties and scripts, sets
+of characters within sets, lookbehinds of any length, and a limit of time for a match. What the dialects differ in (`$`, `.`,
+`\s`, `\b`, flags, references to groups that are not set) is written out, so nothing depends on the defaults of `regex`.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from kafkapy.common.patterns.ecma_dialect import translations_of_ecma
+from kafkapy.common.patterns.java_dialect import JavaReader
+from kafkapy.common.patterns.pattern_reader import PatternError, has_nested_sets
+
+if TYPE_CHECKING:
+    import regex
+
+__all__ = ["PatternError", "PatternTimeoutError", "TranslatedPattern", "ecma", "java", "java_whole", "python_or_java"]
+
+MATCH_SECONDS = 1.0
+"""The default limit of one match: a pattern and a text from outside may need exponential time."""
+_MAX_LENGTH = 65_536
+
+
+class PatternTimeoutError(PatternError):
+    """A match took longer than it may."""
+
+
+class TranslatedPattern:
+    """A pattern that is ready to match.
+
+    Attributes:
+        pattern: As the user wrote it.
+    """
+
+    def __init__(self, pattern: str, translated: str) -> None:
+        """Raises PatternError."""
+        from kafkapy.common.patterns.regex_engine import compiled
+
+        self.pattern = pattern
+        self._translated = translated
+        self._compiled: regex.Pattern[str] = compiled(translated)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return TranslatedPattern, (self.pattern, self._translated)
+
+    def __repr__(self) -> str:
+        return f"TranslatedPattern({self.pattern!r})"
+
+    def search(self, text: str, seconds: float = MATCH_SECONDS) -> bool:
+        """Does it match somewhere in the text? Raises PatternTimeoutError."""
+        try:
+            return self._compiled.search(text, timeout=seconds) is not None
+        except TimeoutError:
+            raise self._too_long(text, seconds) from None
+
+    def match(self, text: str, seconds: float = MATCH_SECONDS) -> bool:
+        """Does it match at the beginning of the text? Raises PatternTimeoutError."""
+        try:
+            return self._compiled.match(text, timeout=seconds) is not None
+        except TimeoutError:
+            raise self._too_long(text, seconds) from None
+
+    def fullmatch(self, text: str, seconds: float = MATCH_SECONDS) -> bool:
+        """Does it match the whole text? Raises PatternTimeoutError."""
+        try:
+            return self._compiled.fullmatch(text, timeout=seconds) is not None
+        except TimeoutError:
+            raise self._too_long(text, seconds) from None
+
+    def split(self, text: str, seconds: float = MATCH_SECONDS) -> list[str]:
+        """The parts of the text between its matches, without what groups have caught. Raises PatternTimeoutError."""
+        parts, start = [], 0
+        try:
+            for found in self._compiled.finditer(text, timeout=seconds):
+                if found.end() > found.start() or 0 < found.start() < len(text):
+                    parts.append(text[start : found.start()])
+                    start = found.end()
+        except TimeoutError:
+            raise self._too_long(text, seconds) from None
+        return [*parts, text[start:]]
+
+    def _too_long(self, text: str, seconds: float) -> PatternTimeoutError:
+        return PatternTimeoutError(
+            f"Matching {self.pattern[:200]!r} with a text of {len(text)} characters took longer than {seconds:g} s"
+        )
+
+
+@lru_cache(maxsize=1_000)
+def java(pattern: str) -> TranslatedPattern:
+    r"""A pattern of `java.util.regex`, compiled without flags; it may set some itself (`(?i)`).
+
+    Raises:
+        PatternError: It is no pattern of Java; the sentence says what is wrong, and where.
+
+    Example:
+        >>> java(r"orders-\p{Alpha}+(?<!old)").fullmatch("orders-new")
+        True
+    """
+    _check_length(pattern)
+    return TranslatedPattern(pattern, JavaReader(pattern).translation())
+
+
+def java_whole(pattern: str) -> TranslatedPattern:
+    """`java`, for what must match a whole text, wherever it is matched: topics in Kafka's Java clients.
+
+    Raises:
+        PatternError: It is no pattern of Java.
+    """
+    _check_length(pattern)
+    return TranslatedPattern(pattern, rf"(?:{JavaReader(pattern).translation()})\Z")
+
+
+@lru_cache(maxsize=1_000)
+def ecma(pattern: str) -> TranslatedPattern:
+    r"""A pattern of ECMA-262, as JSON Schema asks for: with the flag `u`.
+
+    Schemas are written for validators in several languages, so what the flag `u` forbids is tried further: escapes of characters
+    that need none (`\-`), then as Java's dialect, then ECMA-262 without the flag.
+
+    Raises:
+        PatternError: It is a pattern of none of these; the sentence is ECMA-262's complaint.
+
+    Example:
+        >>> ecma(r"^\p{Lu}\d{3}$").search("Ä123")
+        True
+    """
+    _check_length(pattern)
+    complaint: PatternError | None = None
+    for translation in translations_of_ecma(pattern):
+        try:
+            return TranslatedPattern(pattern, translation())
+        except PatternError as error:
+            complaint = complaint or error
+    assert complaint is not None
+    raise complaint
+
+
+def python_or_java(pattern: str) -> re.Pattern[str] | TranslatedPattern:
+    """A pattern of Python's `re` if that takes it, else one of Java: for clients that users bring from both worlds.
+
+    Sets within sets (`[a-z&&[^b]]`) are Java's first: Python warns of them, and takes their brackets for themselves.
+
+    Raises:
+        PatternError: It is neither.
+    """
+    java_first = has_nested_sets(pattern)
+    try:
+        return java(pattern) if java_first else re.compile(pattern)
+    except (ValueError, re.error, RecursionError, OverflowError) as error:
+        try:
+            return re.compile(pattern) if java_first else java(pattern)
+        except (ValueError, re.error, RecursionError, OverflowError) as other:
+            of_python, of_java = (other, error) if java_first else (error, other)
+            raise PatternError(f"it is no pattern of Python ({of_python}) and none of Java ({of_java})") from None
+
+
+def _check_length(pattern: str) -> None:
+    if len(pattern) > _MAX_LENGTH:
+        raise PatternError(f"it has {len(pattern)} characters, of {_MAX_LENGTH} at most")
