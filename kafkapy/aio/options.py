@@ -47,9 +47,13 @@ def consumer_options(given: Mapping[str, Any]) -> dict[str, Any]:
     rebalance_timeout = options.pop("rebalance_timeout_ms", None)
     if rebalance_timeout is not None:
         _log.warning("rebalance_timeout_ms has no effect: members have max_poll_interval_ms to join")
-    patience = options.get("request_timeout_ms")
-    if "fetch_max_wait_ms" not in options and patience is not None and patience <= _FETCH_MAX_WAIT_MS:
-        options["fetch_max_wait_ms"] = patience // 2  # aiokafka's programs may be that impatient
+    request_timeout_ms = options.get("request_timeout_ms")
+    if (
+        "fetch_max_wait_ms" not in options
+        and request_timeout_ms is not None
+        and request_timeout_ms <= _FETCH_MAX_WAIT_MS
+    ):
+        options["fetch_max_wait_ms"] = request_timeout_ms // 2  # aiokafka accepts such short time-outs
     return options
 
 

@@ -169,7 +169,7 @@ class LogManager:
         """`LogDirError` if every dir that could be used at first has failed meanwhile: a broker without one serves nothing."""
         if not self.live_log_dirs:
             raise LogDirError(
-                f"All log dirs have failed: {'; '.join(self._failures.values())}. Mend them, or take them out of log.dirs, and "
+                f"All log dirs have failed: {'; '.join(self._failures.values())}. Repair them, or take them out of log.dirs, and "
                 "start the broker again."
             )
 

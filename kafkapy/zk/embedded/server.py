@@ -301,7 +301,7 @@ class EmbeddedZooKeeper:
 def _run_for(result: Deferred[Any], reactor: Any, function: Callable[[], Any]) -> None:
     try:
         value = function()
-    except Exception:
+    except BaseException:
         reactor.callFromThread(result.errback, Failure())
     else:
         reactor.callFromThread(result.callback, value)
