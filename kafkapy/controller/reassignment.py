@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from kafkapy.common.clock import taken
 from kafkapy.common.leader_and_isr import LeaderAndIsr, LeaderIsrAndControllerEpoch
 from kafkapy.common.replica_assignment import ReplicaAssignment
+from kafkapy.common.stored_errors import raisable
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.core import ControllerCore
 from kafkapy.controller.election import ElectionStrategy
@@ -264,7 +265,7 @@ class PartitionReassignments:
                 log.info("Partition %s: leader epoch %d, its replicas change", partition, update.leader_epoch)
                 return state
             if update is not None:
-                raise update
+                raise raisable(update)
 
     def _maybe_remove_from_zk(self, is_done: Callable[[TopicPartition, Sequence[int]], bool]) -> None:
         """Take partitions out of the legacy znode; it goes with the last of them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from kafkapy.common.stored_errors import raisable
 from kafkapy.zk.errors import ZooKeeperError
 
 
@@ -110,7 +111,7 @@ class Response:
     def raise_for_error(self) -> Response:
         """The response itself if it has no error."""
         if self.error is not None:
-            raise self.error
+            raise raisable(self.error)
         return self
 
     @property

@@ -28,7 +28,7 @@ DELETED = 4
 """Records of B that DeleteRecords has taken."""
 SEALED, ACTIVE = "00000000000000000000", "00000000000000000015"
 REMEDY = re.compile(
-    "restore|remove|move the|move it|mend them|correct|made anew|copied from|taken as empty|rebuilding", re.IGNORECASE
+    "restore|remove|move the|move it|repair them|correct|made anew|copied from|taken as empty|rebuilding", re.IGNORECASE
 )
 
 UNSEEN = re.compile("txnindex (flip|empty|missing|of_the_other)")

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from kafkapy.clients.completion import Completion
 from kafkapy.common.clock import Clock, taken
 from kafkapy.common.replica_assignment import ReplicaAssignment
+from kafkapy.common.stored_errors import raisable
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.wire_enums import ElectionType
 from kafkapy.network.request import Request
@@ -205,7 +206,7 @@ class ControllerApisHandler:
 def _checked(answer: Any) -> Any:
     """The controller's answer, unless it is an error for the whole request."""
     if isinstance(answer, KafkaError):
-        raise answer
+        raise raisable(answer)
     return answer
 
 

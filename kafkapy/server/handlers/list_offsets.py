@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kafkapy.common.clock import Clock, InThread, Steps, in_steps, portions, work_off
 from kafkapy.common.hand_over import hand_over
+from kafkapy.common.stored_errors import raisable
 from kafkapy.common.timestamps import (
     EARLIEST_LOCAL_TIMESTAMP,
     EARLIEST_TIMESTAMP,
@@ -193,7 +194,7 @@ class OffsetsHandler:
             # What was no partition of this broker when its log was to be searched is not led here for long.
             of_search = searched.get((partition, timestamp), KafkaError(Errors.LEADER_NOT_AVAILABLE))
             if isinstance(of_search, KafkaError):
-                raise of_search
+                raise raisable(of_search)
             found = of_search
         if found is None or (timestamp not in _SEGMENT_ENDS and found.offset >= end):
             if behind:

@@ -11,6 +11,7 @@ from kafkapy.clients.driver import Driver
 from kafkapy.cluster.in_sync_replicas import AlterPartitionOutcome
 from kafkapy.common.leader_and_isr import LeaderAndIsr, LeaderRecoveryState
 from kafkapy.common.scheduler import Scheduler
+from kafkapy.common.stored_errors import raisable
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
@@ -238,7 +239,7 @@ class ZkAlterPartitionManager:
         if not result.partitions_to_retry:
             update = result.finished_partitions[partition]
             if isinstance(update, Exception):
-                raise update
+                raise raisable(update)
             return update
         found = zk_client.get_topic_partition_states([partition]).get(partition)
         if found is not None and found.leader_and_isr == proposed.with_partition_epoch(

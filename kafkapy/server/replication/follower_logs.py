@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from kafkapy.cluster.partition import Partition
+from kafkapy.common.stored_errors import raisable
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log import Log
 from kafkapy.log.log_types import LogAppendInfo, UnexpectedAppendOffsetError
@@ -55,7 +56,7 @@ class Truncation:
     def done(self) -> None:
         self._replica.thread_appends -= 1
         if self._error is not None:
-            raise self._error
+            raise raisable(self._error)
 
 
 class FollowerLogs:
@@ -91,7 +92,7 @@ class FollowerLogs:
         if isinstance(append.outcome, UnexpectedAppendOffsetError):
             return self.append_from_leader(partition, data)  # which knows what to do about it
         if isinstance(append.outcome, Exception):
-            raise append.outcome
+            raise raisable(append.outcome)
         _, log = self._followed(partition)
         self._appended(log, data, append.outcome)
         return append.outcome
