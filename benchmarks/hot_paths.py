@@ -24,7 +24,6 @@ from typing import Any, cast
 
 from twisted.internet.task import Clock
 
-from kafkapy.common.clock import MockClock
 from kafkapy.common.metrics_requests import RequestStatsByApi
 from kafkapy.common.time import SystemTime
 from kafkapy.common.topic_partition import TopicPartition
@@ -44,6 +43,7 @@ from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafkapy.record.compression import CompressionType
 from kafkapy.record.records_builder import MemoryRecordsBuilder
+from kafkapy.runtime.clock import MockClock
 from kafkapy.server.admin.controller import Controller
 from kafkapy.server.build import Core, Outside, build_core, build_handlers, build_sockets
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
@@ -133,6 +133,7 @@ class BusyClock(SystemTime):
         self.schedule_once, self.schedule = unmoved.schedule_once, unmoved.schedule
         self.schedule_in_thread, self.in_thread = unmoved.schedule_in_thread, unmoved.in_thread
         self.from_thread, self.turn, self.turn_is_over = unmoved.from_thread, unmoved.turn, unmoved.turn_is_over
+        self.checkpoint = unmoved.checkpoint
 
 
 async def _no_ids() -> tuple[int, int]:

@@ -59,7 +59,7 @@ class WakeupException(ClientError):  # Java's name
 
 
 class Cancelled(RetriableError):
-    pass
+    is_cancellation = True
 
 
 class CommitFailedError(ClientError):

@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from kafkapy.clients.completion import Completion
 from kafkapy.clients.driver import DEFAULT_SOCKET_OPTIONS, Buffer, Channel, SocketOptions
 from kafkapy.common.time import MockTime, Time
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.headers import RequestHeader
 from kafkapy.protocol.messages.api_versions import ApiVersionsResponse
 from kafkapy.protocol.messages.metadata import MetadataResponse
+from kafkapy.runtime.completion import Completion
 
 T = TypeVar("T")
 

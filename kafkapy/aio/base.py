@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from kafkapy.clients.asyncio_driver import AsyncioDriver
-from kafkapy.clients.completion import CancelledError, Completion, spawn
 from kafkapy.errors import SaslAuthenticationFailedError, SaslConnectionError
+from kafkapy.runtime.completion import CancelledError, Completion, spawn
 
 T = TypeVar("T")
 

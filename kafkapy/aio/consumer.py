@@ -11,7 +11,6 @@ from kafkapy.aio.base import forgotten, from_awaitable, starting, until
 from kafkapy.aio.offsets import GivenOffsets, offsets_of
 from kafkapy.aio.options import AIO_CONSUMER_DEFAULTS, AioConsumerSettings, consumer_options
 from kafkapy.clients.asyncio_driver import AsyncioDriver
-from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.facade import shows_options
 from kafkapy.common.patterns import TranslatedPattern
 from kafkapy.common.topic_partition import TopicPartition
@@ -21,6 +20,7 @@ from kafkapy.consumer.listener import RebalanceListener
 from kafkapy.consumer.records import ConsumerRecord
 from kafkapy.errors import ConsumerStoppedError, IllegalStateError, UnknownTopicOrPartitionError
 from kafkapy.protocol.errors import Errors
+from kafkapy.runtime.completion import Completion, spawn
 from kafkapy.serializer import BytesOrNone, GivenDeserializer, K_co, V_co
 from kafkapy.structs import OffsetAndMetadata, OffsetAndTimestamp, OffsetResetStrategy
 

@@ -12,7 +12,6 @@ from kafkapy.aio.batch_builder import BatchBuilder
 from kafkapy.aio.deliveries import BatchDelivery, Delivery
 from kafkapy.aio.offsets import GivenOffsets, offsets_of
 from kafkapy.aio.options import AIO_PRODUCER_DEFAULTS, AioProducerSettings, producer_options
-from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.facade import shows_options
 from kafkapy.errors import BrokerResponseError, IllegalArgumentError, KafkaTimeoutError, ProducerClosed
 from kafkapy.producer.arrow_send import sends_of_arrow
@@ -24,6 +23,7 @@ from kafkapy.producer.future import FutureRecordMetadata, RecordMetadata
 from kafkapy.producer.intake import Intake
 from kafkapy.producer.transaction_context import TransactionContext
 from kafkapy.producer.transactions import Transactions
+from kafkapy.runtime.completion import Completion, spawn
 from kafkapy.serializer import Bytes, GivenSerializer, Headers, K_contra, LookUpFirst, V_contra
 from kafkapy.structs import ConsumerGroupMetadata
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from kafkapy.clients.api_versions import OWN_VERSIONS, NodeApiVersions
 from kafkapy.clients.caller_driver import CallerDriver
-from kafkapy.clients.completion import Completion
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.connection import ANY_VERSION
 from kafkapy.clients.metadata import Address
@@ -16,6 +15,7 @@ from kafkapy.clients.socket_transport import PEER_CLOSED
 from kafkapy.common.time import Time
 from kafkapy.errors import IllegalStateError, KafkaConnectionError
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.runtime.completion import Completion
 
 
 class BlockingClient:

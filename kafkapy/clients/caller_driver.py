@@ -6,11 +6,11 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.selector_loop import SelectorLoop
 from kafkapy.clients.socket_transport import Loop
 from kafkapy.common.time import SystemTime, Time
 from kafkapy.errors import IllegalStateError, KafkaTimeoutError
+from kafkapy.runtime.completion import Completion, spawn
 
 
 class CallerDriver(SelectorLoop, Loop):

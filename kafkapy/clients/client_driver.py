@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from kafkapy.clients.completion import Completion
 from kafkapy.clients.driver import DEFAULT_SOCKET_OPTIONS, Channel, Driver, SocketOptions, TimerHandle, Transport
 from kafkapy.errors import Cancelled
+from kafkapy.runtime.completion import Completion
 
 T = TypeVar("T")
 

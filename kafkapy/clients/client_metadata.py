@@ -6,12 +6,12 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from kafkapy.clients.completion import Completion
 from kafkapy.clients.metadata import ClusterMetadata, Node, PartitionMetadata, TopicMetadata
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from kafkapy.runtime.completion import Completion
 
 _log = logging.getLogger("kafkapy.clients")
 

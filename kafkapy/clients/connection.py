@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 from kafkapy.clients.api_versions import NodeApiVersions
 from kafkapy.clients.client_apis import Api
-from kafkapy.clients.completion import Completion
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.frames import Receiver
 from kafkapy.clients.handshake import Agreed, Ask, Blocking, Conversation, authenticate, handshake
@@ -34,6 +33,7 @@ from kafkapy.errors import (
 )
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import KafkaError
+from kafkapy.runtime.completion import Completion
 
 ANY_VERSION = 32767
 NO_DEADLINE = float("inf")

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from kafkapy.clients.completion import Completion
 from kafkapy.common.time import Time
 from kafkapy.errors import KafkaTimeoutError
+from kafkapy.runtime.completion import Completion
 
 if TYPE_CHECKING:
     import ssl

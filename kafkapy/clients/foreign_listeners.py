@@ -7,7 +7,6 @@ import struct
 from collections.abc import Callable, Collection
 from functools import cache, partial
 
-from kafkapy.clients.completion import Completion
 from kafkapy.clients.driver import Channel, Driver, SocketOptions, TimerHandle
 from kafkapy.clients.foreign_starts import ANSWERS_IN_PLAINTEXT, ANSWERS_IN_TLS, ANSWERS_NOT_IN_TLS, told_by
 from kafkapy.clients.metadata import Address
@@ -17,6 +16,7 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.protocol.headers import RequestHeader
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
+from kafkapy.runtime.completion import Completion
 
 _log = logging.getLogger("kafkapy.clients")
 

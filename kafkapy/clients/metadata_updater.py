@@ -6,12 +6,12 @@ import random
 from typing import Any, Protocol
 
 from kafkapy.clients.client_metadata import ClientMetadata, MetadataRequestBuilder
-from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.driver import Driver, TimerHandle
 from kafkapy.clients.metadata import ClusterMetadata
 from kafkapy.errors import IllegalStateError, as_client_error
 from kafkapy.protocol.errors import KafkaError
+from kafkapy.runtime.completion import Completion, spawn
 
 _JITTER = 0.2
 

@@ -12,7 +12,6 @@ from kafkapy.clients.broker_releases import release_of
 from kafkapy.clients.client_apis import api_of
 from kafkapy.clients.client_driver import ClientDriver
 from kafkapy.clients.client_metadata import COORDINATOR_IDS, ClientMetadata
-from kafkapy.clients.completion import CancelledError, Completion, first_of, spawn
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.connection import ANY_VERSION, ConnectionState
 from kafkapy.clients.driver import Driver, wait_for
@@ -35,6 +34,7 @@ from kafkapy.errors import (
     error_for,
 )
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.runtime.completion import CancelledError, Completion, first_of, spawn
 
 T = TypeVar("T")
 

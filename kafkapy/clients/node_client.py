@@ -7,7 +7,6 @@ from typing import Any
 
 from kafkapy.clients.api_versions import NodeApiVersions
 from kafkapy.clients.client_apis import api_of
-from kafkapy.clients.completion import Completion
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.connection import ANY_VERSION, ConnectionState
 from kafkapy.clients.driver import Driver
@@ -15,6 +14,7 @@ from kafkapy.clients.frames import Receiver
 from kafkapy.clients.metadata import Address
 from kafkapy.clients.node_connection import NodeConnection
 from kafkapy.errors import KafkaConnectionError
+from kafkapy.runtime.completion import Completion
 
 
 class NodeClient:

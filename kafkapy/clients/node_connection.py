@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from kafkapy.clients.client_apis import Api
-from kafkapy.clients.completion import Completion
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.connection import NO_DEADLINE, Connection, ConnectionState
 from kafkapy.clients.driver import Driver, SocketOptions, TimerHandle, Transport
@@ -14,6 +13,7 @@ from kafkapy.clients.frames import ReceiveBuffer, Receiver
 from kafkapy.clients.metadata import Address
 from kafkapy.clients.network_metrics import NodeMetrics
 from kafkapy.protocol.errors import KafkaError
+from kafkapy.runtime.completion import Completion
 
 
 class Owner(Protocol):

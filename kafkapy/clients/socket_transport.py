@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from kafkapy.clients.completion import Completion
 from kafkapy.clients.driver import DEFAULT_SOCKET_OPTIONS, Buffer, Channel, Driver, SocketOptions, TimerHandle
+from kafkapy.runtime.completion import Completion
 
 if TYPE_CHECKING:
     import ssl

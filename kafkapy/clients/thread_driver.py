@@ -11,12 +11,12 @@ from collections.abc import Callable, Coroutine
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.interrupts import Shield, shield
 from kafkapy.clients.selector_loop import SelectorLoop, seconds_until
 from kafkapy.clients.socket_transport import Loop
 from kafkapy.common.time import SystemTime, Time
 from kafkapy.errors import IllegalStateError, KafkaTimeoutError
+from kafkapy.runtime.completion import Completion, spawn
 
 T = TypeVar("T")
 

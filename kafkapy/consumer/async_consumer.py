@@ -11,7 +11,6 @@ import inspect
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.driver import Driver
 from kafkapy.common.topic_names import INTERNAL_TOPICS
 from kafkapy.common.topic_partition import TopicPartition
@@ -23,6 +22,7 @@ from kafkapy.consumer.options import config_of, default_options
 from kafkapy.consumer.records import ConsumerRecord
 from kafkapy.errors import Cancelled, IllegalStateError, NoOffsetForPartitionError
 from kafkapy.protocol.errors import Errors
+from kafkapy.runtime.completion import Completion, spawn
 from kafkapy.serializer import K_co, V_co
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from kafkapy.clients.client_metadata import MetadataRequestBuilder
-from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.driver import Driver, wait_for
 from kafkapy.clients.metadata import ClusterMetadata
 from kafkapy.clients.network_client import NetworkClient
@@ -27,6 +26,7 @@ from kafkapy.consumer.metrics import figures_of
 from kafkapy.consumer.subscription_state import FetchPosition, FetchState, SubscriptionState, SubscriptionType
 from kafkapy.errors import IllegalStateError, KafkaTimeoutError, NoOffsetForPartitionError, WakeupException
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.runtime.completion import Completion, spawn
 from kafkapy.structs import ConsumerGroupMetadata, MemberState, OffsetAndMetadata, OffsetResetStrategy
 
 _log = logging.getLogger("kafkapy.consumer")

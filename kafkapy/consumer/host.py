@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
-from kafkapy.clients.completion import Completion
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.group_member.group_protocol import GroupHost
+from kafkapy.runtime.completion import Completion
 from kafkapy.structs import OffsetAndMetadata
 
 

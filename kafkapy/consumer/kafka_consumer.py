@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, Unpack, overload
 
-from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.facade import shows_options
 from kafkapy.clients.thread_driver import ThreadDriver
 from kafkapy.common.topic_names import INTERNAL_TOPICS
@@ -22,6 +21,7 @@ from kafkapy.consumer.group.commits import CommitCallback, Offsets
 from kafkapy.consumer.options import ConsumerSettings, config_of, default_options
 from kafkapy.consumer.records import ConsumerRecord
 from kafkapy.errors import Cancelled
+from kafkapy.runtime.completion import Completion, spawn
 from kafkapy.serializer import BytesOrNone, GivenDeserializer, K_co, V_co
 from kafkapy.structs import OffsetAndMetadata, OffsetAndTimestamp
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from kafkapy.clients.caller_driver import CallerDriver
 from kafkapy.clients.client_metadata import MetadataRequestBuilder
-from kafkapy.clients.completion import Completion
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.fetch_session import FIRST_WITH_TOPIC_IDS
 from kafkapy.clients.frames import BulkBuffer
@@ -28,6 +27,7 @@ from kafkapy.errors import (
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest
+from kafkapy.runtime.completion import Completion
 
 if TYPE_CHECKING:
     import pyarrow as pa

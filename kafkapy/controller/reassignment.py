@@ -15,7 +15,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from kafkapy.common.clock import taken
 from kafkapy.common.leader_and_isr import LeaderAndIsr, LeaderIsrAndControllerEpoch
 from kafkapy.common.replica_assignment import ReplicaAssignment
 from kafkapy.common.stored_errors import raisable
@@ -25,6 +24,7 @@ from kafkapy.controller.election import ElectionStrategy
 from kafkapy.controller.partition_state_machine import StateChangeFailedError
 from kafkapy.controller.states import PartitionAndReplica, PartitionState, ReplicaState
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.runtime.clock import taken
 from kafkapy.zk.errors import ControllerMovedError
 from kafkapy.zk.handlers import ZNodeChangeHandler
 from kafkapy.zk.zk_data import ReassignPartitionsZNode

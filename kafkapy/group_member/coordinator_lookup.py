@@ -8,11 +8,11 @@ from enum import IntEnum
 from typing import Any
 
 from kafkapy.clients.client_metadata import coordinator_node_id
-from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.errors import CoordinatorNotAvailableError, as_client_error, error_for
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorRequest
+from kafkapy.runtime.completion import Completion, spawn
 
 
 class CoordinatorType(IntEnum):

@@ -10,7 +10,6 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from kafkapy.clients.completion import CancelledError, Completion, FairLock, spawn
 from kafkapy.clients.driver import wait_for
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.errors import (
@@ -28,6 +27,7 @@ from kafkapy.group_member.requests import LeaveRequest, join_request, sync_reque
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.join_group import JoinGroupResponse
 from kafkapy.protocol.messages.sync_group import SyncGroupResponse
+from kafkapy.runtime.completion import CancelledError, Completion, FairLock, spawn
 
 SESSION_TIMEOUT_BEFORE_3_0_MS = 30_000
 """What a broker before 3.0 allows at most; a member with the default takes it there (KIP-735)."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from kafkapy.clients.completion import Completion
 from kafkapy.group_member.membership import Generation
+from kafkapy.runtime.completion import Completion
 
 
 class GroupRebalanceConfig(NamedTuple):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 
-from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.errors import error_for
 from kafkapy.group_member.coordinator_lookup import CoordinatorLookup
@@ -13,6 +12,7 @@ from kafkapy.group_member.group_protocol import GroupHost, GroupProtocol, GroupR
 from kafkapy.group_member.membership import Api, GroupMembership, Verdict
 from kafkapy.group_member.requests import heartbeat_request
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.runtime.completion import Completion, spawn
 
 
 class Heartbeats:

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Final
 
-from kafkapy.common.hand_over import hand_over
-from kafkapy.common.large_memory import LargeBytes
 from kafkapy.common.limits import MAX_LONG
 from kafkapy.common.timestamps import NO_TIMESTAMP
 from kafkapy.log.validation_result import Batch, Buffer, ValidationResult, invalid
@@ -27,6 +25,8 @@ from kafkapy.record.record_batch import (
 )
 from kafkapy.record.records_builder import MemoryRecordsBuilder, put_header
 from kafkapy.record.records_walk import RecordsWalk
+from kafkapy.runtime.hand_over import hand_over
+from kafkapy.runtime.large_memory import LargeBytes
 
 MAX_CONVERTED: Final = 1_000_000
 """Records of a batch that are made objects of at all."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from kafkapy.common.hand_over import hand_over
 from kafkapy.common.limits import MAX_LONG
 from kafkapy.common.timestamps import NO_TIMESTAMP
 from kafkapy.common.topic_partition import TopicPartition
@@ -14,6 +13,7 @@ from kafkapy.log.validation_result import RecordValidationError, invalid
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.compression import CompressionType
 from kafkapy.record.record_batch import Record, RecordBatch, TimestampType
+from kafkapy.runtime.hand_over import hand_over
 
 _HIGHEST_CODEC: Final = max(CompressionType)
 _MAX_RECORD_ERRORS: Final = 10_000

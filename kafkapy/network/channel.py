@@ -12,13 +12,11 @@ from typing import Any, Final, Protocol
 from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 
-from kafkapy.common import large_memory
 from kafkapy.common.metrics_requests import RequestStats, RequestStatsByApi
 from kafkapy.network.memory_pool import MemoryPool
 from kafkapy.network.request import ERRORS_NOTED_BY_HANDLER, AnswerChannel, Request, RequestContext
 from kafkapy.network.send_queue import Part
 from kafkapy.network.spare_buffers import SpareBuffers
-from kafkapy.network.stall_meter import StallMeter
 from kafkapy.network.transport import PlaintextTransport
 from kafkapy.protocol.api_codecs import ApiCodecs, NotServedError
 from kafkapy.protocol.api_keys import ApiKey
@@ -26,6 +24,8 @@ from kafkapy.protocol.framing import read_request_header
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.response_errors import error_codes
 from kafkapy.protocol.wire import NOT_READ, SchemaError, unsigned_varint
+from kafkapy.runtime import large_memory
+from kafkapy.runtime.stall_meter import StallMeter
 
 log = logging.getLogger("kafkapy.network.SocketServer")
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
+from kafkapy.common import uuid
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.framing import ApiCodec
 from kafkapy.protocol.message import Message
@@ -215,7 +216,30 @@ class Request:
         """True when the sender has gone: nobody will read the answer."""
         return self.channel.closed
 
+    @property
+    def kind(self) -> str:
+        return self.api_key.title
+
+    def description(self, body: Any) -> str:
+        """Who asks for what, for a line of the log; `body`: what it asks for, if `self.body` is gone already."""
+        about = f"{self.kind} v{self.api_version} of client {self.context.client_id!r} ({self.context.connection_id})"
+        return f"{about}, {_topics(body or self.body)}{self.size} bytes"
+
     def __repr__(self) -> str:
         return (
             f"Request({self.api_key.name} v{self.api_version} #{self.correlation_id} of {self.context.connection_id})"
         )
+
+
+def _topics(body: Any) -> str:
+    """Of what a request is about: the first, and how many more there are."""
+    for field in ("topic_data", "topics", "topic_names", "topic_states", "resources", "groups"):
+        if named := getattr(body, field, None):
+            names = (
+                getattr(named[0], name, "") for name in ("name", "topic", "topic_name", "resource_name", "group_id")
+            )
+            name = named[0] if isinstance(named[0], str) else next(filter(None, names), "")
+            name = name or uuid.to_string(getattr(named[0], "topic_id", uuid.ZERO_UUID))
+            more = f" and {len(named) - 1} more" if len(named) > 1 else ""
+            return f"{field.split('_')[0].removesuffix('s')} {name}{more}, "
+    return ""

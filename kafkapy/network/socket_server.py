@@ -16,23 +16,23 @@ from twisted.internet.abstract import isIPAddress, isIPv6Address
 from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.defer import maybeDeferred
 
-from kafkapy.clients.completion import spawn
 from kafkapy.common.bind_errors import cause_and_remedy
 from kafkapy.common.broker import EndPoint
-from kafkapy.common.clock import InThread
-from kafkapy.common.garbage import Rest
 from kafkapy.common.metrics_requests import RequestStatsByApi
 from kafkapy.common.rate import Rate
 from kafkapy.network.channel import KafkaChannel
 from kafkapy.network.connection_quotas import ConnectionLimits, ConnectionQuotas
 from kafkapy.network.memory_pool import MemoryPool
 from kafkapy.network.request import Request, RequestContext
-from kafkapy.network.stall_meter import StallMeter
 from kafkapy.network.transport import PlaintextPort
 from kafkapy.protocol.api_codecs import ApiCodecs
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.many import names_many
 from kafkapy.protocol.wire import SchemaError
+from kafkapy.runtime.clock import InThread
+from kafkapy.runtime.completion import spawn
+from kafkapy.runtime.garbage import Rest
+from kafkapy.runtime.stall_meter import StallMeter
 
 log = logging.getLogger("kafkapy.network.SocketServer")
 

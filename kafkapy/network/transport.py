@@ -16,11 +16,12 @@ from typing import Any, Protocol
 from twisted.internet import error, main, tcp
 from twisted.python.failure import Failure
 
-from kafkapy.clients.completion import spawn
 from kafkapy.common import page_cache
-from kafkapy.common.clock import InThread
 from kafkapy.network.send_queue import Part, SendQueue, Unready
 from kafkapy.record.file_records import FileRecords
+from kafkapy.runtime.clock import InThread
+from kafkapy.runtime.completion import spawn
+from kafkapy.runtime.served import Served
 
 log = logging.getLogger("kafkapy.network.SocketServer")
 
@@ -66,15 +67,13 @@ class RoomKeeper(Protocol):
         ...
 
 
-class PlaintextTransport(tcp.Server):
+class PlaintextTransport(Served, tcp.Server):
     """One accepted connection.
 
     Invariant: the transport is registered for writing exactly when `outgoing` is not empty and does not wait.
     """
 
     protocol: Any
-    quick_events = 0
-    """In a row, of one that waits for its turn (`EventTurns`)."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.driver import Driver, wait_for
 from kafkapy.clients.metadata import ClusterMetadata
 from kafkapy.clients.network_client import NetworkClient
@@ -33,6 +32,7 @@ from kafkapy.producer.sequences import Sequences
 from kafkapy.producer.transactions import Transactions
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest
+from kafkapy.runtime.completion import Completion, spawn
 
 _log = logging.getLogger("kafkapy.producer")
 

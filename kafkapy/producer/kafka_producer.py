@@ -12,7 +12,6 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, Unpack, overload
 
-from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.facade import shows_options
 from kafkapy.clients.thread_driver import ThreadDriver
 from kafkapy.common.producer_id import ProducerIdAndEpoch
@@ -31,6 +30,7 @@ from kafkapy.producer.future import FutureBatchMetadata, FutureRecordMetadata
 from kafkapy.producer.intake import Intake
 from kafkapy.producer.transaction_context import BlockingTransaction
 from kafkapy.producer.transactions import Transactions
+from kafkapy.runtime.completion import Completion, spawn
 from kafkapy.serializer import Bytes, GivenSerializer, Headers, K_contra, V_contra
 from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata
 

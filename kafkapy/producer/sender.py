@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from kafkapy.clients.completion import Completion
 from kafkapy.clients.driver import Driver, TimerHandle
 from kafkapy.clients.metadata import ClusterMetadata, Node
 from kafkapy.clients.network_client import NetworkClient
@@ -33,6 +32,7 @@ from kafkapy.producer.sequences import Sequences
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.produce import ProduceResponse
 from kafkapy.record.compression import CompressionType
+from kafkapy.runtime.completion import Completion
 
 _log = logging.getLogger("kafkapy.producer")
 

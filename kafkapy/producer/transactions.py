@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
-from kafkapy.clients.completion import Completion, spawn, when_done
 from kafkapy.clients.driver import wait_for
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.common.producer_id import ProducerIdAndEpoch
@@ -40,6 +39,7 @@ from kafkapy.producer.transaction_requests import (
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.end_txn import EndTxnRequest
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest
+from kafkapy.runtime.completion import Completion, spawn, when_done
 from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata
 
 _log = logging.getLogger("kafkapy.producer")

@@ -9,13 +9,13 @@ from __future__ import annotations
 import struct
 from typing import Any, Final
 
-from kafkapy.common.hand_over import hand_over
 from kafkapy.protocol import wire
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.decoder import Decoder
 from kafkapy.protocol.encoder import Encoder
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.wire import Buffer, SchemaError
+from kafkapy.runtime.hand_over import hand_over
 
 _read_start: Final = struct.Struct(">hhih").unpack_from
 _read_start_version_0: Final = struct.Struct(">hhi").unpack_from

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kafkapy.common.hand_over import hand_over
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct
+from kafkapy.runtime.hand_over import hand_over
 
 _FREED_AT_ONCE = 1000
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kafkapy.common.hand_over import hand_over
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.runtime.hand_over import hand_over
 
 Buffer = bytes | bytearray | memoryview
 

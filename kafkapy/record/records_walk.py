@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from kafkapy import compiled
-from kafkapy.common.hand_over import hand_over
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.blocks import too_large
 from kafkapy.record.record_columns import check as check_columns
 from kafkapy.record.record_fields import INVALID_STRUCTURE, RecordFields, invalid
 from kafkapy.record.varint import read_varint, read_varlong
+from kafkapy.runtime.hand_over import hand_over
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

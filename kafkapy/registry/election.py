@@ -11,7 +11,6 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from kafkapy.clients.completion import Completion
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.driver import Driver
 from kafkapy.clients.network_client import NetworkClient
@@ -20,6 +19,7 @@ from kafkapy.group_member.group_member import GroupMember
 from kafkapy.group_member.group_protocol import GroupRebalanceConfig, JoinedMember
 from kafkapy.group_member.membership import Generation
 from kafkapy.protocol.errors import KafkaError
+from kafkapy.runtime.completion import Completion
 
 log = logging.getLogger("kafkapy.registry")
 

@@ -16,7 +16,6 @@ from kafkapy.clients.driver import Driver
 from kafkapy.clients.metadata import Address
 from kafkapy.clients.twisted_driver import TwistedDriver
 from kafkapy.common import metadata_version
-from kafkapy.common.clock import Clock, InThread
 from kafkapy.common.rate import Rate
 from kafkapy.common.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from kafkapy.controller.controller_config import ControllerConfig
@@ -30,6 +29,7 @@ from kafkapy.log.manager.log_manager import LogManager
 from kafkapy.network.connection_quotas import ConnectionLimits
 from kafkapy.network.memory_pool import MemoryPool
 from kafkapy.network.socket_server import SocketServer
+from kafkapy.runtime.clock import Clock, InThread
 from kafkapy.server.admin.auto_topic_creation import AutoTopicCreationManager
 from kafkapy.server.admin.controller import Controller
 from kafkapy.server.admin.zk_admin_manager import ZkAdminManager

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from kafkapy.controller.kafka_controller import KafkaController
 from kafkapy.network.request import Request
 from kafkapy.network.socket_server import SocketServer
+from kafkapy.runtime.reactor_clock import ReactorClock
 from kafkapy.server.build import Core
-from kafkapy.server.reactor_clock import ReactorClock
 from kafkapy.zk.session_closer import Session
 
 Handle = Callable[[Request], None]

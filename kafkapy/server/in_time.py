@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import TypeVar
 
-from kafkapy.clients.completion import Completion, spawn
-from kafkapy.common.clock import Clock
+from kafkapy.runtime.clock import Clock
+from kafkapy.runtime.completion import Completion, spawn
 
 R = TypeVar("R")
 

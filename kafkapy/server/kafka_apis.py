@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import Any, cast
 
-from kafkapy.clients.completion import spawn
-from kafkapy.common.clock import InThread
 from kafkapy.network.channel import DECODED_AT_ONCE
 from kafkapy.network.request import Request
 from kafkapy.protocol.api_keys import ApiKey
@@ -14,6 +13,8 @@ from kafkapy.protocol.error_responses import error_response
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.many import has_many_structs, let_go
 from kafkapy.protocol.message import Message
+from kafkapy.runtime.clock import InThread
+from kafkapy.runtime.completion import Completion, run, spawn
 
 log = logging.getLogger("kafkapy.server.KafkaApis")
 
@@ -39,12 +40,24 @@ class KafkaApis:
         except Exception as error:
             self._failed(request, error)
             return
-        if answer is None:
-            return
         if isinstance(answer, Message):
             self._respond(request, answer)
-        else:
+        elif answer is not None:
+            self._run(request, answer)
+
+    def _run(self, request: Request, handler: Awaitable[Message | None]) -> None:
+        """Answer at once if the handler has nothing to wait for."""
+        try:
+            answer = (
+                handler if isinstance(handler, Completion) else run(cast(Coroutine[Any, Any, Message | None], handler))
+            )
+        except Exception as error:
+            self._failed(request, error)
+            return
+        if isinstance(answer, Completion):
             spawn(self._finish(request, answer))
+        elif answer is not None:
+            self._respond(request, answer)
 
     async def _finish(self, request: Request, answer: Awaitable[Message | None]) -> None:
         try:

@@ -17,8 +17,6 @@ from twisted.internet.threads import deferToThreadPool
 from kafkapy.clients.blocking_client import BlockingClient
 from kafkapy.common import metadata_version
 from kafkapy.common.broker import Broker, EndPoint
-from kafkapy.common.clock import P, R
-from kafkapy.common.garbage import CHECK_INTERVAL_MS, FullCollections
 from kafkapy.common.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.kafka_controller import KafkaController
@@ -28,6 +26,9 @@ from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from kafkapy.protocol.messages.controlled_shutdown import ControlledShutdownRequest
+from kafkapy.runtime.clock import P, R
+from kafkapy.runtime.garbage import CHECK_INTERVAL_MS, FullCollections
+from kafkapy.runtime.reactor_clock import RequestThreads
 from kafkapy.server import broker_identity
 from kafkapy.server.api_handlers import Handlers
 from kafkapy.server.build import (
@@ -50,7 +51,6 @@ from kafkapy.server.kafka_apis import KafkaApis
 from kafkapy.server.metadata.first_metadata import FirstMetadata
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.server.metrics.config import HEALTH_LISTENER, LISTENER, HttpAddress, MetricsConfig
-from kafkapy.server.reactor_clock import RequestThreads
 from kafkapy.server.reconfiguration.change_handlers import config_handlers
 from kafkapy.server.reconfiguration.change_listener import ZkConfigChangeListener
 from kafkapy.server.reconfiguration.dynamic_parts import (

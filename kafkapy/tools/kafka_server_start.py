@@ -17,8 +17,8 @@ from typing import Any
 from kafkapy import compiled
 from kafkapy.common import logger_levels
 from kafkapy.common.extras import MissingExtra, need
-from kafkapy.common.garbage import settle
 from kafkapy.common.light_imports import postpone, without
+from kafkapy.runtime.garbage import settle
 from kafkapy.tools import thread_dump, watchdog
 from kafkapy.tools.server_arguments import FOR_A_JVM, USAGE, ServerArguments, configs_of, log_levels
 
@@ -218,7 +218,7 @@ def _install_reactor() -> Any:
     """Without Twisted's TLS and web clients: some 60 modules with 16 MB, which no broker uses."""
     postpone("http.cookiejar")
     with without("OpenSSL"):
-        from kafkapy.network.reactor import install_reactor
+        from kafkapy.runtime.reactor import install_reactor
 
     install_reactor()
     from twisted.internet import reactor

@@ -9,7 +9,7 @@ from twisted.internet import defer
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from kafkapy.clients.completion import CancelledError, Completion, spawn
+from kafkapy.runtime.completion import CancelledError, Completion, spawn
 
 T = TypeVar("T")
 

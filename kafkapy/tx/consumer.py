@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
 from twisted.internet.defer import Deferred, ensureDeferred
 
-from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.facade import shows_options
 from kafkapy.clients.twisted_driver import TwistedDriver
 from kafkapy.common.topic_partition import TopicPartition
@@ -17,6 +16,7 @@ from kafkapy.consumer.async_consumer import AsyncConsumer, T
 from kafkapy.consumer.group.commits import Offsets
 from kafkapy.consumer.options import ConsumerSettings, default_options
 from kafkapy.consumer.records import ConsumerRecord
+from kafkapy.runtime.completion import Completion, spawn
 from kafkapy.serializer import BytesOrNone, GivenDeserializer, K_co, V_co
 from kafkapy.structs import OffsetAndMetadata, OffsetAndTimestamp
 from kafkapy.tx.base import from_deferred, run, to_deferred

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Generic, Self, Unpack, overload
 from twisted.internet.defer import Deferred, fail, maybeDeferred, succeed
 from twisted.python.failure import Failure
 
-from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.driver import wait_for
 from kafkapy.clients.facade import shows_options
 from kafkapy.clients.twisted_driver import TwistedDriver
@@ -31,6 +30,7 @@ from kafkapy.producer.future import (
 )
 from kafkapy.producer.intake import Intake, Serialized
 from kafkapy.producer.transaction_context import TransactionContext
+from kafkapy.runtime.completion import Completion, spawn
 from kafkapy.serializer import Bytes, GivenSerializer, Headers, K_contra, LookUpFirst, V_contra
 from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata
 from kafkapy.tx.base import run

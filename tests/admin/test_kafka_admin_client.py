@@ -34,7 +34,6 @@ from kafkapy.admin import (
     UserScramCredentialUpsertion,
 )
 from kafkapy.admin.kafka_python.core import KafkaPythonCore
-from kafkapy.clients.completion import spawn
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.errors import (
@@ -70,6 +69,7 @@ from kafkapy.protocol.messages.list_offsets import ListOffsetsResponse
 from kafkapy.protocol.messages.list_transactions import ListTransactionsResponse
 from kafkapy.protocol.messages.offset_commit import OffsetCommitResponse
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchResponse
+from kafkapy.runtime.completion import spawn
 from tests.fake_broker import FakeBroker
 from tests.memory_driver import MemoryCluster, MemoryDriver
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from kafkapy.aio.base import ask, from_awaitable, until
-from kafkapy.clients.completion import CancelledError, Completion
+from kafkapy.runtime.completion import CancelledError, Completion
 
 
 def test_outcomes_pass_over() -> None:

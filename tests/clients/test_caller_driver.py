@@ -11,9 +11,9 @@ from collections.abc import Iterator
 import pytest
 
 from kafkapy.clients.caller_driver import CallerDriver
-from kafkapy.clients.completion import CancelledError, Completion
 from kafkapy.common.time import MockTime
 from kafkapy.errors import IllegalStateError, KafkaTimeoutError
+from kafkapy.runtime.completion import CancelledError, Completion
 from tests.waiting import HANG_SECONDS
 
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from kafkapy.clients.client_driver import ClientDriver
-from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.driver import wait_for
 from kafkapy.errors import Cancelled, KafkaTimeoutError
+from kafkapy.runtime.completion import Completion, spawn
 from tests.memory_driver import MemoryDriver
 
 

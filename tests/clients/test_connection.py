@@ -10,7 +10,6 @@ import pytest
 
 from kafkapy.clients import software
 from kafkapy.clients.client_apis import api_of
-from kafkapy.clients.completion import Completion
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.connection import NO_DEADLINE, Connection, ConnectionState
 from kafkapy.clients.frames import ReceiveBuffer
@@ -24,6 +23,7 @@ from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatRespo
 from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
 from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeResponse
+from kafkapy.runtime.completion import Completion
 
 ALL = [
     ApiVersionsResponse.ApiVersion(api_key=key, min_version=key.min_version, max_version=key.max_version)

@@ -20,7 +20,6 @@ from twisted.internet import reactor, selectreactor, task
 
 from kafkapy.clients.asyncio_driver import AsyncioDriver
 from kafkapy.clients.caller_driver import CallerDriver
-from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.clients.selector_loop import SelectorLoop
@@ -30,6 +29,7 @@ from kafkapy.errors import IllegalStateError, KafkaConnectionError, KafkaTimeout
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafkapy.runtime.completion import Completion, spawn
 from tests.fake_broker import FakeBroker
 from tests.waiting import HANG_SECONDS, wait_until
 
@@ -425,7 +425,7 @@ def test_a_program_with_handlers_of_its_own_leaves_the_work_to_the_other_thread(
 PROGRAM = """
 import sys
 from kafkapy.clients.thread_driver import ThreadDriver
-from kafkapy.clients.completion import Completion, spawn
+from kafkapy.runtime.completion import Completion, spawn
 driver = ThreadDriver()
 driver.start()
 try:

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from kafkapy.clients.client_metadata import coordinator_node_id
-from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.clients.requests import VersionedRequest
@@ -26,6 +25,7 @@ from kafkapy.protocol.messages.api_versions import ApiVersionsResponse
 from kafkapy.protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkapy.protocol.messages.produce import ProduceRequest
+from kafkapy.runtime.completion import Completion, spawn
 from tests.memory_driver import SILENCE, MemoryCluster, MemoryDriver
 
 

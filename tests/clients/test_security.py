@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from kafkapy.clients.completion import spawn
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.clients.sasl import Scram
@@ -23,6 +22,7 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkapy.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
 from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeResponse
+from kafkapy.runtime.completion import spawn
 from tests.fake_broker import FakeBroker
 from tests.memory_driver import MemoryCluster, MemoryDriver
 from tests.tls_broker import TlsBroker, make_certificate

@@ -6,7 +6,6 @@ import json
 import logging
 from collections.abc import Sequence
 
-from kafkapy.clients.completion import Completion
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.driver import Driver
 from kafkapy.clients.network_client import NetworkClient
@@ -14,6 +13,7 @@ from kafkapy.group_member.group_member import GroupMember
 from kafkapy.group_member.group_protocol import GroupRebalanceConfig, JoinedMember
 from kafkapy.group_member.membership import Generation
 from kafkapy.protocol.errors import KafkaError
+from kafkapy.runtime.completion import Completion
 
 LOG = logging.getLogger("registry")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from kafkapy.clients.completion import spawn
 from kafkapy.errors import InconsistentGroupProtocolError
 from kafkapy.group_member.membership import MembershipState
 from kafkapy.protocol.api_keys import ApiKey
@@ -15,6 +14,7 @@ from kafkapy.protocol.messages.heartbeat import HeartbeatResponse
 from kafkapy.protocol.messages.join_group import JoinGroupResponse
 from kafkapy.protocol.messages.leave_group import LeaveGroupResponse
 from kafkapy.protocol.messages.sync_group import SyncGroupResponse
+from kafkapy.runtime.completion import spawn
 from tests.group_member.registry_instance import RegistryInstance
 from tests.memory_driver import MemoryCluster, MemoryDriver
 

@@ -6,14 +6,14 @@ import contextlib
 import socket
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import pytest
+
 from kafkapy.common.broker import EndPoint
-from kafkapy.common.clock import InThread, MockClock
 from kafkapy.common.rate import Rate
 from kafkapy.network.connection_quotas import ConnectionLimits
-from kafkapy.network.reactor import BrokerReactor
 from kafkapy.network.request import Request
 from kafkapy.network.socket_server import SocketServer
 from kafkapy.protocol.api_keys import ApiKey
@@ -22,6 +22,8 @@ from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkapy.record.file_records import FileRecords
 from kafkapy.record.late_records import LateRecords
+from kafkapy.runtime.clock import InThread, MockClock
+from kafkapy.runtime.reactor import BrokerReactor
 from tests.waiting import HANG_SECONDS
 
 
@@ -175,3 +177,16 @@ class LoopbackClient:
         while not self.eof and self.read_some():
             pass
         return self.eof
+
+
+@pytest.fixture
+def make_loopback() -> Iterator[Callable[..., Loopback]]:
+    made: list[Loopback] = []
+
+    def make(*arguments: Any, **options: Any) -> Loopback:
+        made.append(Loopback(*arguments, **options))
+        return made[-1]
+
+    yield make
+    for loopback in made:
+        loopback.close()

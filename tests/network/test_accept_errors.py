@@ -12,8 +12,8 @@ import pytest
 from twisted.internet.protocol import ServerFactory
 
 from kafkapy.network.accept_errors import QUIET_SECONDS, AcceptErrors
-from kafkapy.network.reactor import BrokerReactor
 from kafkapy.network.transport import PlaintextPort
+from kafkapy.runtime.reactor import BrokerReactor
 
 
 class Failing:

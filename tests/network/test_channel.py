@@ -16,8 +16,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from twisted.internet.task import Clock
 
-from kafkapy.clients.completion import Completion
-from kafkapy.common.clock import InThread, MockClock
 from kafkapy.network.channel import (
     DECODED_AT_ONCE,
     FEW,
@@ -38,6 +36,8 @@ from kafkapy.protocol.headers import encode_request
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
+from kafkapy.runtime.clock import InThread, MockClock
+from kafkapy.runtime.completion import Completion
 
 P = ParamSpec("P")
 R = TypeVar("R")

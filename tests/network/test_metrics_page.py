@@ -60,7 +60,7 @@ class Made:
 
 @pytest.fixture
 def made(make_loopback: Callable[..., Loopback], monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
-    monkeypatch.setattr("kafkapy.network.reactor.TURN_SECONDS", 0)  # each piece takes longer
+    monkeypatch.setattr("kafkapy.runtime.reactor.TURN_SECONDS", 0)  # each piece takes longer
     made = Made(make_loopback())
     yield made
     for client in made.clients:

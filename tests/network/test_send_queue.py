@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkapy.clients.completion import spawn
 from kafkapy.common import page_cache
 from kafkapy.network import send_queue
 from kafkapy.network.send_queue import LOADED_CHUNK, SENDFILE_CHUNK, Part, SendQueue, Unready
 from kafkapy.record.file_records import FileRecords
 from kafkapy.record.late_records import LateRecords
+from kafkapy.runtime.completion import spawn
 
 CONTENT = bytes(range(251)) * 2000
 

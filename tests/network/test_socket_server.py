@@ -16,7 +16,6 @@ from typing import Any, ParamSpec, TypeVar
 import pytest
 from twisted.internet.defer import Deferred
 
-from kafkapy.clients.completion import Completion
 from kafkapy.common import page_cache
 from kafkapy.common.broker import EndPoint
 from kafkapy.common.rate import Rate
@@ -29,6 +28,7 @@ from kafkapy.network.socket_server import ALL_ADDRESSES, ListenError
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.file_records import FileRecords
 from kafkapy.record.late_records import LateRecords
+from kafkapy.runtime.completion import Completion
 from tests.network.loopback import Loopback
 
 P = ParamSpec("P")
@@ -623,7 +623,7 @@ def test_those_that_end_at_once_keep_nobody_waiting(
     make_loopback: MakeLoopback, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When a turn should be over, they are set aside; what was sent before is handled, and each is closed in the end."""
-    monkeypatch.setattr("kafkapy.network.event_turns.TURN_SECONDS", -1)
+    monkeypatch.setattr("kafkapy.runtime.event_turns.TURN_SECONDS", -1)
     loop = make_loopback()
     port = loop.listen()
     clients = [loop.connect(port) for _ in range(20)]

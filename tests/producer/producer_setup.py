@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kafkapy.clients.completion import Completion, spawn
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.producer.config import ProducerConfig
 from kafkapy.producer.core import ProducerCore
@@ -16,6 +15,7 @@ from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdResponse
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
 from kafkapy.record.record_batch import RecordBatch
+from kafkapy.runtime.completion import Completion, spawn
 from tests.memory_driver import MemoryCluster, MemoryDriver
 
 Fault = Callable[[TopicPartition, RecordBatch], Errors | str | None]

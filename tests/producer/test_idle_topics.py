@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kafkapy.clients.completion import spawn
 from kafkapy.errors import KafkaConfigurationError
 from kafkapy.producer.config import ProducerConfig
 from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.runtime.completion import spawn
 from tests.producer.producer_setup import Setup
 
 IDLE_MS = 10_000

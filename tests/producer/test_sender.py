@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafkapy.clients.completion import spawn
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import (
     ClientError,
@@ -19,6 +18,7 @@ from kafkapy.errors import (
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
+from kafkapy.runtime.completion import spawn
 from tests.producer.producer_setup import Setup
 
 PARTITION = TopicPartition("t", 0)

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from kafkapy.clients.completion import spawn
 from kafkapy.errors import BrokerResponseError, KafkaTimeoutError, TransactionAbortedError, error_for
 from kafkapy.producer.transaction_errors import ABORT, ADVICE, FENCED, explained
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors
+from kafkapy.runtime.completion import spawn
 from kafkapy.tools.error_advice import BY_CODE
 from tests.producer.test_transactions import Coordinator
 

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from kafkapy.clients.completion import Completion, spawn
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import (
     IllegalStateError,
@@ -22,6 +21,7 @@ from kafkapy.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRe
 from kafkapy.protocol.messages.end_txn import EndTxnResponse
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorResponse
 from kafkapy.protocol.messages.txn_offset_commit import TxnOffsetCommitResponse
+from kafkapy.runtime.completion import Completion, spawn
 from kafkapy.structs import OffsetAndMetadata
 from tests.producer.producer_setup import Setup
 

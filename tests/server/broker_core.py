@@ -15,9 +15,7 @@ from typing import Any, cast
 
 from twisted.internet.task import Clock
 
-from kafkapy.clients.completion import Completion, spawn
 from kafkapy.cluster.partition import Partition
-from kafkapy.common.clock import MockClock, P, R
 from kafkapy.common.leader_and_isr import LeaderAndIsr
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
@@ -37,6 +35,8 @@ from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafkapy.record.file_records import FileRecords
 from kafkapy.record.late_records import LateRecords
 from kafkapy.record.records_builder import MemoryRecordsBuilder
+from kafkapy.runtime.clock import MockClock, P, R
+from kafkapy.runtime.completion import Completion, spawn
 from kafkapy.server.admin.controller import Controller
 from kafkapy.server.build import Outside, build_core, build_handlers, build_sockets
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from kafkapy.clients.completion import Completion
 from kafkapy.network.request import Request
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -18,6 +17,7 @@ from kafkapy.protocol.messages.envelope import EnvelopeRequest
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest
 from kafkapy.protocol.messages.produce import ProduceRequest
+from kafkapy.runtime.completion import Completion
 from kafkapy.server.api_handlers import HANDLERS
 from tests.server.broker_core import BrokerCore, Client
 

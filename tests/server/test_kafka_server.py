@@ -12,10 +12,10 @@ import pytest
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import Clock
 
-from kafkapy.common.clock import MockClock
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.controlled_shutdown import ControlledShutdownResponse
+from kafkapy.runtime.clock import MockClock
 from kafkapy.server import kafka_server
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.kafka_server import KafkaServer, Part

@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from kafkapy.network.stall_meter import StallMeter
+from kafkapy.runtime.stall_meter import StallMeter
 from system_tests.services import KafkaService
 from system_tests.stalls import LIMIT_MS, Stalls, stalls
 

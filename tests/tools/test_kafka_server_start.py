@@ -10,7 +10,7 @@ from tests.waiting import HANG_SECONDS
 
 MEASURE = """
 import gc
-from kafkapy.common.garbage import settle
+from kafkapy.runtime.garbage import settle
 settle()
 generations = []
 

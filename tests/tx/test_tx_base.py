@@ -7,7 +7,7 @@ from twisted.internet import defer
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from kafkapy.clients.completion import CancelledError, Completion, spawn
+from kafkapy.runtime.completion import CancelledError, Completion, spawn
 from kafkapy.tx.base import from_deferred, run, to_deferred
 
 

@@ -12,7 +12,6 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.fetch_session import FIRST_WITH_TOPIC_IDS, FetchSessionHandler, PartitionWish
 from kafkapy.clients.metadata import Node
 from kafkapy.clients.network_client import NetworkClient
@@ -36,6 +35,7 @@ from kafkapy.errors import (
 )
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.fetch import FetchResponse
+from kafkapy.runtime.completion import Completion, spawn
 from kafkapy.serializer import LookUpFirst
 from kafkapy.structs import OffsetAndTimestamp, OffsetResetStrategy
 

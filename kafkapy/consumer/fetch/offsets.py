@@ -6,7 +6,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 
-from kafkapy.clients.completion import CancelledError, spawn
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.common.timestamps import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from kafkapy.common.topic_partition import TopicPartition
@@ -24,6 +23,7 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from kafkapy.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
+from kafkapy.runtime.completion import CancelledError, spawn
 from kafkapy.structs import OffsetAndMetadata, OffsetAndTimestamp, OffsetResetStrategy
 
 _log = logging.getLogger("kafkapy.consumer")

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Self
 
-from kafkapy.clients.completion import Completion
+from kafkapy.runtime.completion import Completion
 
 
 class CommitFuture:

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.driver import wait_for
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.common.topic_partition import TopicPartition
@@ -26,6 +25,7 @@ from kafkapy.group_member.membership import NO_GENERATION, Generation, Membershi
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from kafkapy.runtime.completion import Completion, spawn
 from kafkapy.structs import OffsetAndMetadata
 
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]

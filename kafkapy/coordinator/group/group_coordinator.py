@@ -11,7 +11,6 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from typing import Protocol
 
-from kafkapy.common.clock import Steps, portions
 from kafkapy.common.scheduler import ScheduledTask, Scheduler
 from kafkapy.common.time import Time
 from kafkapy.common.timestamps import NO_TIMESTAMP
@@ -49,6 +48,7 @@ from kafkapy.protocol.messages.offset_fetch import OffsetFetchResponse
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from kafkapy.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from kafkapy.record.compression import CompressionType
+from kafkapy.runtime.clock import Steps, portions
 
 log = logging.getLogger("kafkapy.coordinator.group.GroupCoordinator")
 store_log = logging.getLogger("kafkapy.coordinator.group.GroupMetadataManager")

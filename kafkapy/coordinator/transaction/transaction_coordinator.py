@@ -10,8 +10,6 @@ import logging
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
-from kafkapy.clients.completion import Completion
-from kafkapy.common.clock import Steps
 from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.common.scheduler import ScheduledTask, Scheduler
 from kafkapy.common.time import Time
@@ -30,6 +28,8 @@ from kafkapy.protocol.errors import NONE, Errors, KafkaError
 from kafkapy.protocol.messages.describe_transactions import DescribeTransactionsResponse
 from kafkapy.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from kafkapy.record.compression import CompressionType
+from kafkapy.runtime.clock import Steps
+from kafkapy.runtime.completion import Completion
 
 log = logging.getLogger("kafkapy.coordinator.transaction.TransactionCoordinator")
 store_log = logging.getLogger("kafkapy.coordinator.transaction.TransactionStateManager")

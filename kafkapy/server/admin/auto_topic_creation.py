@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 
-from kafkapy.clients.completion import spawn
-from kafkapy.common.clock import InThread
 from kafkapy.common.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC, reason_invalid
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest
+from kafkapy.runtime.clock import InThread
+from kafkapy.runtime.completion import spawn
 from kafkapy.server.admin.zk_admin_manager import CreatableTopic, TopicChange, ZkAdminManager
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.metadata.metadata_cache import MetadataCache

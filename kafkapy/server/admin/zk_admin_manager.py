@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from kafkapy.common import uuid
-from kafkapy.common.clock import portions
 from kafkapy.common.config_def import ConfigException
 from kafkapy.common.metadata_version import is_topic_id_supported
 from kafkapy.common.replica_assignment import ReplicaAssignment, TopicIdReplicaAssignment
@@ -22,6 +21,7 @@ from kafkapy.log.log_config import check_topic_configs
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.create_partitions import CreatePartitionsRequest
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest
+from kafkapy.runtime.clock import portions
 from kafkapy.server.admin.replica_placement import assign_replicas_to_brokers
 from kafkapy.server.api_error import NO_ERROR, ApiError
 from kafkapy.server.config.kafka_config import KafkaConfig

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 
-from kafkapy.common.clock import Clock, InThread, in_turns
 from kafkapy.common.config_def import ConfigException
 from kafkapy.common.topic_names import reason_invalid
 from kafkapy.common.wire_enums import ConfigResourceType
@@ -18,6 +17,7 @@ from kafkapy.network.request import RequestContext
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.alter_configs import AlterConfigsRequest
 from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from kafkapy.runtime.clock import Clock, InThread, in_turns
 from kafkapy.server.api_error import NO_ERROR, ApiError
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config import runtime_loggers, zk_entity_configs

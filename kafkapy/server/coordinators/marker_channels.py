@@ -6,8 +6,6 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
-from kafkapy.clients.completion import spawn
-from kafkapy.common.clock import Clock
 from kafkapy.common.partitions_by_topic import indexes_by_topic
 from kafkapy.common.topic_names import TRANSACTION_STATE_TOPIC
 from kafkapy.common.topic_partition import TopicPartition
@@ -15,6 +13,8 @@ from kafkapy.coordinator.transaction.transaction import SendMarkers, Transaction
 from kafkapy.protocol.errors import NONE, Errors, KafkaError
 from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from kafkapy.record.control_records import ControlRecordType, EndTransactionMarker
+from kafkapy.runtime.clock import Clock
+from kafkapy.runtime.completion import spawn
 from kafkapy.server.coordinators.txn_markers import Marker, Outcome, TxnMarkerWriter
 from kafkapy.server.inter_broker.broker_clients import BrokerClients
 from kafkapy.server.metadata.metadata_cache import MetadataCache

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 
-from kafkapy.common.clock import Steps, some_of
 from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.common.time import Time
 from kafkapy.common.topic_names import GROUP_METADATA_TOPIC
@@ -14,6 +13,7 @@ from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.protocol.errors import NONE, Errors
 from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from kafkapy.record.control_records import ControlRecordType, EndTransactionMarker, build_end_transaction_marker
+from kafkapy.runtime.clock import Steps, some_of
 from kafkapy.server.coordinators.coordinator_log import CoordinatorLog
 from kafkapy.server.replication.replica_manager import ReplicaManager
 

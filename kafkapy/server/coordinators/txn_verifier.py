@@ -6,7 +6,6 @@ import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from kafkapy.clients.completion import Completion, spawn
 from kafkapy.common.metrics import Histogram
 from kafkapy.common.partitions_by_topic import indexes_by_topic
 from kafkapy.common.producer_id import ProducerIdAndEpoch
@@ -16,6 +15,7 @@ from kafkapy.coordinator.transaction.transaction_coordinator import TransactionC
 from kafkapy.log.producers.producer_state_manager import Verification
 from kafkapy.protocol.errors import NONE, Errors, KafkaError
 from kafkapy.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
+from kafkapy.runtime.completion import Completion, spawn
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.inter_broker.broker_clients import BrokerClients
 from kafkapy.server.metadata.metadata_cache import MetadataCache

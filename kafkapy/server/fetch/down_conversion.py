@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from kafkapy.clients.completion import Completion
-from kafkapy.common.clock import InThread
 from kafkapy.record.conversion import CONVERTED_AT_ONCE, LazyDownConversionRecords, overflow_entry
 from kafkapy.record.file_records import FileRecords
 from kafkapy.record.late_records import LateRecords
 from kafkapy.record.record_batch import LOG_OVERHEAD
+from kafkapy.runtime.clock import InThread
+from kafkapy.runtime.completion import Completion
 
 P = ParamSpec("P")
 R = TypeVar("R")

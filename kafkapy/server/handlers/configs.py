@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from kafkapy.common.clock import Clock, InThread, in_turns
 from kafkapy.common.wire_enums import ConfigResourceType
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -22,6 +21,7 @@ from kafkapy.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResponse,
 )
 from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsResponse
+from kafkapy.runtime.clock import Clock, InThread, in_turns
 from kafkapy.server.admin import client_quotas, scram_credentials
 from kafkapy.server.admin.client_quotas import Filter, QuotaOp
 from kafkapy.server.admin.controller import Controller

@@ -10,8 +10,6 @@ from functools import partial
 from itertools import islice
 from typing import TypeVar
 
-from kafkapy.clients.completion import Completion, FairLock, gather
-from kafkapy.common.clock import Clock, InThread, in_turns
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.log.manager.log_manager import LogManager
@@ -20,6 +18,8 @@ from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
 from kafkapy.protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
+from kafkapy.runtime.clock import Clock, InThread, in_turns
+from kafkapy.runtime.completion import Completion, FairLock, gather
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.metadata.metadata_cache import MetadataCache

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from kafkapy.clients.completion import Completion
-from kafkapy.common.clock import Clock, taken
 from kafkapy.common.replica_assignment import ReplicaAssignment
 from kafkapy.common.stored_errors import raisable
 from kafkapy.common.topic_partition import TopicPartition
@@ -28,6 +26,8 @@ from kafkapy.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsResponse,
 )
 from kafkapy.protocol.messages.update_features import UpdateFeaturesResponse
+from kafkapy.runtime.clock import Clock, taken
+from kafkapy.runtime.completion import Completion
 from kafkapy.server.admin.controller import Controller
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.in_time import LEAST_PATIENCE_MS, in_time

@@ -6,9 +6,7 @@ import logging
 from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
-from kafkapy.clients.completion import spawn
 from kafkapy.clients.metadata import Node
-from kafkapy.common.clock import Clock, InThread, Steps, forgotten, portions, some_of, work_off
 from kafkapy.common.metrics_topics import StatsByTopic
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
@@ -19,6 +17,8 @@ from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.protocol.response_errors import error_codes
 from kafkapy.record.file_records import FileRecords
+from kafkapy.runtime.clock import Clock, InThread, Steps, forgotten, portions, some_of, work_off
+from kafkapy.runtime.completion import spawn
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.fetch.current_leader import current_leader

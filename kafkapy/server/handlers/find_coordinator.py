@@ -6,13 +6,13 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 
 from kafkapy.clients.metadata import Node
-from kafkapy.common.clock import Clock, Steps, in_steps
 from kafkapy.common.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from kafkapy.runtime.clock import Clock, Steps, in_steps
 from kafkapy.server.admin.auto_topic_creation import AutoTopicCreationManager
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.metadata.metadata_cache import MetadataCache

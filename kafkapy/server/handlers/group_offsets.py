@@ -6,8 +6,6 @@ from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar, cast
 
-from kafkapy.clients.completion import Completion
-from kafkapy.common.clock import Clock, InThread, Steps, in_steps, portions, some_of, work_off
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.group.group_events import CommitOutcome
@@ -17,6 +15,8 @@ from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from kafkapy.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from kafkapy.runtime.clock import Clock, InThread, Steps, in_steps, portions, some_of, work_off
+from kafkapy.runtime.completion import Completion
 from kafkapy.server.authorizer import Authorizer
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.handlers.groups import is_static_membership_unsupported, require_group

@@ -6,7 +6,6 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 
 from kafkapy.common import metadata_version
-from kafkapy.common.clock import Clock, Steps, in_steps, portions, some_of
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.group.responses import join_error
 from kafkapy.network.request import Request
@@ -23,6 +22,7 @@ from kafkapy.protocol.messages.join_group import JoinGroupRequest, JoinGroupResp
 from kafkapy.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from kafkapy.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest
+from kafkapy.runtime.clock import Clock, Steps, in_steps, portions, some_of
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.handlers.metadata import ACL_OPERATIONS, GROUP_OPERATIONS

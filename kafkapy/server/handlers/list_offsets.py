@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Sequence
 from typing import TYPE_CHECKING
 
-from kafkapy.common.clock import Clock, InThread, Steps, in_steps, portions, work_off
-from kafkapy.common.hand_over import hand_over
 from kafkapy.common.stored_errors import raisable
 from kafkapy.common.timestamps import (
     EARLIEST_LOCAL_TIMESTAMP,
@@ -22,6 +20,8 @@ from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from kafkapy.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
+from kafkapy.runtime.clock import Clock, InThread, Steps, in_steps, portions, work_off
+from kafkapy.runtime.hand_over import hand_over
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.replication.replica_manager import ReplicaManager
 

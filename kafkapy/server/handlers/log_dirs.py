@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-from kafkapy.common.clock import Clock, InThread, Steps, in_steps, in_turns, portions, taken, work_off
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log import Log
 from kafkapy.log.manager.future_logs import is_future
@@ -18,6 +17,7 @@ from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
 from kafkapy.protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
+from kafkapy.runtime.clock import Clock, InThread, Steps, in_steps, in_turns, portions, taken, work_off
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.replication.replica_alter_log_dirs import ReplicaAlterLogDirsManager

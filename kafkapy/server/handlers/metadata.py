@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from kafkapy.common.clock import Clock, Steps, portions, work_off
 from kafkapy.common.topic_names import INTERNAL_TOPICS, reason_invalid
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from kafkapy.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from kafkapy.runtime.clock import Clock, Steps, portions, work_off
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.metadata.metadata_cache import MetadataCache, PartitionState

@@ -8,9 +8,7 @@ from functools import partial
 from struct import Struct
 from typing import Final
 
-from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.metadata import Node
-from kafkapy.common.clock import Clock, Steps, portions, some_of, work_off
 from kafkapy.common.limits import MAX_INT
 from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.common.topic_names import INTERNAL_TOPICS
@@ -26,6 +24,8 @@ from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
 from kafkapy.protocol.response_errors import error_codes
 from kafkapy.record.batches import batches
 from kafkapy.record.record_batch import LOG_OVERHEAD, MIN_RECORD_SIZE, RECORD_BATCH_OVERHEAD, TRANSACTIONAL_MASK
+from kafkapy.runtime.clock import Clock, Steps, portions, some_of, work_off
+from kafkapy.runtime.completion import Completion, spawn
 from kafkapy.server.authorizer import Authorizer
 from kafkapy.server.coordinators.txn_verifier import TxnVerifier
 from kafkapy.server.fetch.current_leader import current_leader

@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kafkapy.common.clock import Clock, Steps, in_steps, in_turns
 from kafkapy.common.topic_names import INTERNAL_TOPICS, reason_invalid
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from kafkapy.protocol.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
+from kafkapy.runtime.clock import Clock, Steps, in_steps, in_turns
 from kafkapy.server.authorizer import Authorizer
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.server.purgatory.purgatory import DelayedOperation

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
-from kafkapy.common.clock import Clock, InThread, R, in_turns
 from kafkapy.common.leader_and_isr import NO_LEADER
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.common.wire_enums import ConfigResourceType
@@ -18,6 +17,7 @@ from kafkapy.protocol.messages.create_partitions import CreatePartitionsRequest,
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from kafkapy.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from kafkapy.protocol.messages.describe_configs import DescribeConfigsRequest
+from kafkapy.runtime.clock import Clock, InThread, R, in_turns
 from kafkapy.server.admin.controller import Controller
 from kafkapy.server.admin.zk_admin_manager import CreatePartitionsTopic, TopicChange, ZkAdminManager
 from kafkapy.server.api_error import ApiError

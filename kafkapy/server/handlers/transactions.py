@@ -11,8 +11,6 @@ from functools import partial
 from operator import attrgetter
 from typing import Any, TypeVar
 
-from kafkapy.clients.completion import Completion
-from kafkapy.common.clock import Clock, Steps, at_once, in_steps, in_turns, portions, some_of, work_off
 from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.common.topic_names import GROUP_METADATA_TOPIC, INTERNAL_TOPICS
 from kafkapy.common.topic_partition import TopicPartition
@@ -33,6 +31,8 @@ from kafkapy.protocol.messages.offset_commit import OffsetCommitResponse
 from kafkapy.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from kafkapy.record.record_batch import NO_SEQUENCE
+from kafkapy.runtime.clock import Clock, Steps, at_once, in_steps, in_turns, portions, some_of, work_off
+from kafkapy.runtime.completion import Completion
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.coordinators.txn_markers import Marker, Outcome, TxnMarkerWriter
 from kafkapy.server.coordinators.txn_verifier import FIRST_BATCHED, TxnVerifier

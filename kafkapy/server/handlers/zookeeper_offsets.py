@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from kafkapy.common.clock import InThread
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.responses import INVALID_OFFSET
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from kafkapy.runtime.clock import InThread
 from kafkapy.server.authorizer import Authorizer
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.zk.errors import ZooKeeperError

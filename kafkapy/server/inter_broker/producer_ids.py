@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 
-from kafkapy.clients.completion import Completion, spawn
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.runtime.completion import Completion, spawn
 
 log = logging.getLogger("kafkapy.coordinator.transaction.ProducerIdManager")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from kafkapy.clients.completion import spawn
 from kafkapy.network.request import Request
 from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.runtime.completion import spawn
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 
 log = logging.getLogger("kafkapy.server.KafkaServer")

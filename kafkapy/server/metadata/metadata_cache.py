@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, NamedTuple
 
-from kafkapy.clients.completion import Completion
 from kafkapy.clients.metadata import Node
-from kafkapy.common.clock import Clock
 from kafkapy.common.leader_and_isr import LEADER_DURING_DELETE
 from kafkapy.common.scheduler import ScheduledTask
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
+from kafkapy.runtime.clock import Clock
+from kafkapy.runtime.completion import Completion
 
 PartitionState = UpdateMetadataRequest.UpdateMetadataPartitionState
 

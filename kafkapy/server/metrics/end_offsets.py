@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator
 
-from kafkapy.clients.completion import Completion, spawn
 from kafkapy.clients.node_client import NodeClient
 from kafkapy.common.timestamps import LATEST_TIMESTAMP
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from kafkapy.runtime.completion import Completion, spawn
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.server.metrics.survey import STEP
 from kafkapy.server.replication.replica_manager import ReplicaManager

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 
 from kafkapy.common.metrics import Histogram
 from kafkapy.common.metrics_requests import RequestStats
-from kafkapy.network.stall_meter import BOUNDS
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors
+from kafkapy.runtime.stall_meter import BOUNDS
 from kafkapy.server.metrics.metric import Buckets, Metric, Sample, counter, gauge, histograms, summaries, summary
 from kafkapy.server.metrics.sources import Sources
 from kafkapy.version import __version__

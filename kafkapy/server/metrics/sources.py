@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
     from kafkapy.log.manager.log_manager import LogManager
     from kafkapy.network.socket_server import SocketServer
-    from kafkapy.network.stall_meter import StallMeter
+    from kafkapy.runtime.stall_meter import StallMeter
     from kafkapy.server.coordinators.late_transactions import LateTransactions
     from kafkapy.server.coordinators.marker_channels import MarkerChannels
     from kafkapy.server.coordinators.txn_verifier import TxnVerifier

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, Protocol
 
-from kafkapy.common.clock import Clock
+from kafkapy.runtime.clock import Clock
 
 log = logging.getLogger("kafkapy.server.Timer")
 

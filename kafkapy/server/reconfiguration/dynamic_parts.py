@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from twisted.internet.defer import Deferred
 
 from kafkapy.common.broker import EndPoint
-from kafkapy.common.clock import InThread
 from kafkapy.common.config_def import ConfigException
 from kafkapy.common.scheduler import Scheduler
 from kafkapy.controller.kafka_controller import KafkaController
@@ -20,6 +19,7 @@ from kafkapy.log.log_config import LogConfig
 from kafkapy.log.manager.log_manager import LogManager
 from kafkapy.network.connection_quotas import UNLIMITED, ConnectionLimits, ListenerLimits
 from kafkapy.network.socket_server import SocketServer, bind_address
+from kafkapy.runtime.clock import InThread
 from kafkapy.server.config.dynamic_config_rules import DYNAMIC_CONFIGS
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.replication.replica_fetcher_manager import ReplicaFetcherManager

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from kafkapy.clients.completion import spawn
 from kafkapy.clients.driver import Driver
 from kafkapy.cluster.in_sync_replicas import AlterPartitionOutcome
 from kafkapy.common.leader_and_isr import LeaderAndIsr, LeaderRecoveryState
@@ -18,6 +17,7 @@ from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from kafkapy.runtime.completion import spawn
 from kafkapy.server.inter_broker.controller_channel import ControllerChannel
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from kafkapy.zk.request_pipeline import MATCH_ANY_VERSION

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kafkapy.clients.completion import Completion
-from kafkapy.common.clock import Clock, portions, some_of
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.runtime.clock import Clock, portions, some_of
+from kafkapy.runtime.completion import Completion
 from kafkapy.server.replication.delayed_fetch import DelayedFetch
 from kafkapy.server.replication.fetch_params import FetchParams, FetchPartition, FetchResult, is_enough
 from kafkapy.server.replication.replica_manager import ColdRead, ReplicaManager

@@ -6,15 +6,15 @@ import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from kafkapy.clients.completion import spawn
-from kafkapy.common import large_memory
-from kafkapy.common.clock import InThread
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log import Log
 from kafkapy.log.log_types import LogAppendInfo
 from kafkapy.log.log_validator import AT_ONCE
 from kafkapy.log.validation_result import Buffer
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.runtime import large_memory
+from kafkapy.runtime.clock import InThread
+from kafkapy.runtime.completion import spawn
 from kafkapy.server.replication.replica_manager import FlushLog, ReplicaManager
 
 log = logging.getLogger("kafkapy.server.ReplicaManager")

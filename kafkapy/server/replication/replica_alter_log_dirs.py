@@ -7,7 +7,6 @@ import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 
-from kafkapy.clients.completion import Completion, spawn
 from kafkapy.cluster.partition import Partition
 from kafkapy.common.scheduler import Scheduler
 from kafkapy.common.topic_partition import TopicPartition
@@ -15,6 +14,7 @@ from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.log.files.log_files import MAX_DIR_NAME_LENGTH, log_future_dir_name
 from kafkapy.log.log import Log
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.runtime.completion import Completion, spawn
 from kafkapy.server.replication.high_watermarks import HighWatermarkCheckpoints
 from kafkapy.server.replication.log_dir_move import LogDirMove, is_gone
 from kafkapy.server.replication.replica_manager import ReplicaManager

@@ -8,16 +8,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
-from kafkapy.clients.completion import CancelledError, Completion, spawn
 from kafkapy.clients.driver import Driver, TimerHandle
 from kafkapy.clients.metadata import Address
 from kafkapy.clients.node_client import NodeClient
 from kafkapy.clients.requests import VersionedRequest
 from kafkapy.common import metadata_version
-from kafkapy.common.clock import InThread
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.protocol.messages.fetch import FetchRequest
+from kafkapy.runtime.clock import InThread
+from kafkapy.runtime.completion import CancelledError, Completion, spawn
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.inter_broker.client_config import inter_broker_client_config
 from kafkapy.server.replication.replica_fetcher import (

@@ -6,12 +6,10 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
-from kafkapy.clients.completion import spawn
 from kafkapy.cluster.in_sync_replicas import AlterPartitionOutcome
 from kafkapy.cluster.partition import Partition
 from kafkapy.cluster.replica import Replica
 from kafkapy.common import page_cache
-from kafkapy.common.clock import InThread
 from kafkapy.common.leader_and_isr import LeaderAndIsr
 from kafkapy.common.metrics_topics import BrokerTopicStats
 from kafkapy.common.time import Time
@@ -20,6 +18,8 @@ from kafkapy.log.log import Log
 from kafkapy.log.log_types import AppendOrigin, FetchDataInfo, FetchIsolation, LogAppendInfo
 from kafkapy.log.manager.log_manager import LogManager
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.runtime.clock import InThread
+from kafkapy.runtime.completion import spawn
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.server.purgatory.deadlines import Deadlines
 from kafkapy.server.purgatory.purgatory import DelayedOperationPurgatory

@@ -8,8 +8,8 @@ from kafkapy.clients.driver import Driver
 from kafkapy.clients.metadata import Address
 from kafkapy.clients.node_client import NodeClient
 from kafkapy.common import metadata_version
-from kafkapy.common.clock import Clock
 from kafkapy.common.time import Time
+from kafkapy.runtime.clock import Clock
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.inter_broker.client_config import inter_broker_client_config
 from kafkapy.server.inter_broker.controller_channel import ControllerChannel

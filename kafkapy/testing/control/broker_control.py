@@ -6,8 +6,8 @@ import base64
 from collections.abc import Callable
 from typing import Any
 
-from kafkapy.common.clock import Clock
 from kafkapy.protocol.errors import Errors
+from kafkapy.runtime.clock import Clock
 from kafkapy.server.hooks import BuiltBroker, Handle, Hooks
 from kafkapy.testing.control.emptying import Emptying
 from kafkapy.testing.control.full_disk import FullDisk

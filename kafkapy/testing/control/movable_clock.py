@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from kafkapy.server.reactor_clock import ReactorClock
+from kafkapy.runtime.reactor_clock import ReactorClock
 
 
 class MovableClock(ReactorClock):

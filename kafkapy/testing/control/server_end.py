@@ -14,7 +14,7 @@ from typing import Any
 from twisted.internet.protocol import Factory
 from twisted.protocols.basic import LineReceiver
 
-from kafkapy.clients.completion import spawn
+from kafkapy.runtime.completion import spawn
 from kafkapy.testing.control.wire import MAX_LINE, ControlEnd, end_descriptor, to_line
 
 log = logging.getLogger("kafkapy.testing.control")

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from kafkapy.clients.completion import spawn
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.config import ConsumerConfig
@@ -31,6 +30,7 @@ from kafkapy.protocol.messages.list_offsets import ListOffsetsResponse
 from kafkapy.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochResponse
 from kafkapy.record.record_batch import RecordBatch
 from kafkapy.record.records_builder import MemoryRecordsBuilder
+from kafkapy.runtime.completion import spawn
 from kafkapy.serializer import Deserializer, LookUpFirst
 from kafkapy.structs import OffsetAndMetadata, OffsetAndTimestamp, OffsetResetStrategy
 from tests.memory_driver import SILENCE, MemoryCluster, MemoryDriver

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from kafkapy.clients.completion import spawn
 from kafkapy.common.timestamps import EARLIEST_TIMESTAMP
 from kafkapy.errors import IncompatibleBrokerVersion
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages.list_offsets import ListOffsetsResponse
+from kafkapy.runtime.completion import spawn
 from tests.consumer.group.memory_group import P0, P1, Group
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafkapy.clients.completion import spawn
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.config import ConsumerConfig
 from kafkapy.consumer.core import ConsumerCore
@@ -19,6 +18,7 @@ from kafkapy.protocol.messages.list_offsets import ListOffsetsResponse
 from kafkapy.protocol.messages.offset_commit import OffsetCommitResponse
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchResponse
 from kafkapy.protocol.messages.sync_group import SyncGroupResponse
+from kafkapy.runtime.completion import spawn
 from tests.memory_driver import SILENCE, MemoryCluster, MemoryDriver
 
 P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)

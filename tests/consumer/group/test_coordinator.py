@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from kafkapy.clients.completion import spawn
 from kafkapy.consumer.assignors import CooperativeStickyAssignor
 from kafkapy.consumer.group.consumer_protocol import decode_subscription
 from kafkapy.consumer.listener import ConsumerRebalanceListener
@@ -21,6 +20,7 @@ from kafkapy.errors import (
 )
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors
+from kafkapy.runtime.completion import spawn
 from kafkapy.structs import OffsetAndMetadata
 from tests.consumer.group.memory_group import P0, P1, Group
 

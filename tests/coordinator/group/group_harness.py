@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from kafkapy.common.clock import at_once
 from kafkapy.common.scheduler import MockScheduler
 from kafkapy.common.time import MockTime
 from kafkapy.common.topic_partition import TopicPartition
@@ -21,6 +20,7 @@ from kafkapy.protocol.messages.offset_fetch import OffsetFetchResponse
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from kafkapy.record.batches import batches
 from kafkapy.record.record_batch import RecordBatch
+from kafkapy.runtime.clock import at_once
 
 GROUP = "group"
 CLIENT = "client"

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from kafkapy.common.clock import at_once
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.records import group_key, offset_key
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.list_groups import ListGroupsRequest
+from kafkapy.runtime.clock import at_once
 from tests.coordinator.group.group_harness import DELAY, GROUP, HOST, Harness, subscription
 
 

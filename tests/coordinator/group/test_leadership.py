@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from kafkapy.common.clock import at_once
 from kafkapy.common.scheduler import MockScheduler
 from kafkapy.common.time import MockTime
 from kafkapy.common.topic_partition import TopicPartition
@@ -12,6 +11,7 @@ from kafkapy.coordinator.runtime.owned_topic import LOAD_RETRY_MS, abs_hash
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.list_groups import ListGroupsRequest
 from kafkapy.record.control_records import ControlRecordType, EndTransactionMarker, build_end_transaction_marker
+from kafkapy.runtime.clock import at_once
 from tests.coordinator.group.group_harness import GROUP, NOT_LEADER, SESSION, FakeLog, Harness
 
 T0 = ("t", 0)

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from kafkapy.common.clock import at_once
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.config import GroupConfig, OffsetConfig
 from kafkapy.coordinator.group.records import OffsetKey, group_key, offset_key, read_key, read_offset_value
 from kafkapy.coordinator.runtime.effects import Write
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.offset_delete import OffsetDeleteRequest
+from kafkapy.runtime.clock import at_once
 from tests.coordinator.group.group_harness import GROUP, SESSION, Harness, Reply, commit_errors, subscription
 
 T0, T1, U0 = ("t", 0), ("t", 1), ("u", 0)

@@ -10,7 +10,6 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from kafkapy.clients.completion import Completion
 from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.coordinator.transaction.metadata import TransactionMetadata
 from kafkapy.coordinator.transaction.transaction import InitProducerIdResult, Transaction
@@ -24,6 +23,7 @@ from kafkapy.coordinator.transaction.transaction_state import (
     TRANSITIONS,
 )
 from kafkapy.protocol.errors import NONE, Errors
+from kafkapy.runtime.completion import Completion
 from tests.coordinator.group.group_harness import Reply
 from tests.coordinator.transaction.transaction_harness import CONFIG, T0, T1, TX, TransactionHarness, answered
 

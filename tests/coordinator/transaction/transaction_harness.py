@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from kafkapy.clients.completion import Completion, spawn
-from kafkapy.common.clock import at_once
 from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.common.scheduler import MockScheduler
 from kafkapy.common.time import MockTime
@@ -18,6 +16,8 @@ from kafkapy.coordinator.transaction.transaction_coordinator import TransactionC
 from kafkapy.protocol.errors import NONE, Errors, KafkaError
 from kafkapy.protocol.messages.describe_transactions import DescribeTransactionsResponse
 from kafkapy.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
+from kafkapy.runtime.clock import at_once
+from kafkapy.runtime.completion import Completion, spawn
 from tests.coordinator.group.group_harness import FakeLog, Reply
 
 TX = "tx"

@@ -7,13 +7,13 @@ from typing import Any, cast
 
 import pytest
 
-from kafkapy.clients.completion import Completion
 from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.common.topic_names import TRANSACTION_STATE_TOPIC
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.transaction.transaction import SendMarkers, Transaction
 from kafkapy.protocol.errors import NONE, Errors, KafkaError
 from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
+from kafkapy.runtime.completion import Completion
 from kafkapy.server.coordinators.marker_channels import (
     GONE_AFTER_MS,
     MARKERS_PER_REQUEST,

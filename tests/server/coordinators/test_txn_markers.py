@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 import pytest
 
-from kafkapy.common.clock import at_once
 from kafkapy.common.topic_names import GROUP_METADATA_TOPIC
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
@@ -15,6 +14,7 @@ from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from kafkapy.record.batches import batches
 from kafkapy.record.control_records import end_transaction_marker
 from kafkapy.record.record_batch import RecordBatch
+from kafkapy.runtime.clock import at_once
 from kafkapy.server.coordinators.coordinator_log import CoordinatorLog
 from kafkapy.server.coordinators.txn_markers import Marker, Outcome, TxnMarkerWriter
 from tests.server.broker_core import TOPIC, BrokerCore, MakeCore, batch

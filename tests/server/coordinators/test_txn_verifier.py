@@ -6,13 +6,13 @@ from typing import Any, cast
 
 import pytest
 
-from kafkapy.clients.completion import Completion, spawn
 from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.common.topic_names import TRANSACTION_STATE_TOPIC
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import NONE, Errors, KafkaError
 from kafkapy.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
 from kafkapy.record.record_batch import NO_SEQUENCE
+from kafkapy.runtime.completion import Completion, spawn
 from kafkapy.server.coordinators.txn_verifier import TxnVerifier
 from tests.server.broker_core import TOPIC, BrokerCore, MakeCore, batch, topic_id_of
 from tests.server.coordinators.test_txn_markers import Written, a_marker

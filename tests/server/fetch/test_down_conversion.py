@@ -10,8 +10,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafkapy.clients.completion import Completion, spawn
-from kafkapy.common.clock import MockClock
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.batches import batches
 from kafkapy.record.compression import CompressionType
@@ -19,6 +17,8 @@ from kafkapy.record.conversion import CONVERTED_AT_ONCE, down_convert, overflow_
 from kafkapy.record.file_records import FileRecords
 from kafkapy.record.record_batch import LOG_OVERHEAD
 from kafkapy.record.records_builder import MemoryRecordsBuilder
+from kafkapy.runtime.clock import MockClock
+from kafkapy.runtime.completion import Completion, spawn
 from kafkapy.server.fetch.down_conversion import DownConvertedRecords, InTurn
 from tests.record.test_old_formats import STORED
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from kafkapy.common.clock import MockClock
 from kafkapy.common.time import MockTime
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.alter_configs import AlterConfigsRequest
 from kafkapy.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from kafkapy.runtime.clock import MockClock
 from kafkapy.server.authorizer import AllowAll
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from kafkapy.clients.completion import Completion
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.log.manager.log_manager import LogManager
@@ -15,6 +14,7 @@ from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from kafkapy.protocol.messages.stop_replica import StopReplicaRequest
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
+from kafkapy.runtime.completion import Completion
 from kafkapy.server.handlers import control
 from kafkapy.server.handlers.control import LOG_MAKERS, PARTITIONS_PER_TURN
 from kafkapy.server.replication.leadership import PartitionOrder

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-from kafkapy.clients.completion import Completion, spawn
-from kafkapy.common.clock import MockClock
 from kafkapy.common.replica_assignment import ReplicaAssignment
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.wire_enums import ElectionType
@@ -22,6 +20,8 @@ from kafkapy.protocol.messages.controlled_shutdown import ControlledShutdownRequ
 from kafkapy.protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 from kafkapy.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from kafkapy.protocol.messages.update_features import UpdateFeaturesRequest
+from kafkapy.runtime.clock import MockClock
+from kafkapy.runtime.completion import Completion, spawn
 from kafkapy.server.authorizer import AllowAll
 from kafkapy.server.handlers.controller_apis import ControllerApisHandler
 

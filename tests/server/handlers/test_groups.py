@@ -9,7 +9,6 @@ from typing import Any, TypeVar, cast
 import pytest
 from twisted.internet.task import Clock
 
-from kafkapy.common.clock import MockClock
 from kafkapy.coordinator.transaction.config import TransactionConfig
 from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
 from kafkapy.network.connection_quotas import ConnectionLimits
@@ -33,6 +32,7 @@ from kafkapy.protocol.messages.offset_delete import OffsetDeleteRequest
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
+from kafkapy.runtime.clock import MockClock
 from kafkapy.server.api_handlers import HANDLERS, Handlers
 from kafkapy.server.handlers.find_coordinator import FindCoordinatorHandler
 from kafkapy.server.handlers.group_offsets import GroupOffsetsHandler

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from kafkapy.clients.completion import Completion
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log_config import LogConfig
 from kafkapy.protocol.api_keys import ApiKey
@@ -16,6 +15,7 @@ from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.record.batches import batches
 from kafkapy.record.compression import CompressionType
 from kafkapy.record.record_batch import RecordBatch
+from kafkapy.runtime.completion import Completion
 from kafkapy.server.handlers.produce import AT_ONCE
 from kafkapy.server.metrics.sources import request_stats
 from tests.server.broker_core import BROKER_ID, TOPIC, BrokerCore, Client, MakeCore, batch, topic_id_of

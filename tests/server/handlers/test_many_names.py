@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 import pytest
 
-from kafkapy.common.clock import at_once
 from kafkapy.coordinator.group.group_coordinator import OFFSETS_PER_STEP
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.message import Message
@@ -28,6 +27,7 @@ from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest
 from kafkapy.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from kafkapy.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
+from kafkapy.runtime.clock import at_once
 from kafkapy.server.handlers import transactions
 from tests.coordinator.group.group_harness import GROUP
 from tests.server.broker_core import TOPIC, MakeCore, topic_id_of

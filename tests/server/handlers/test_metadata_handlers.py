@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from kafkapy.clients.completion import Completion
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors
@@ -14,6 +13,7 @@ from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersio
 from kafkapy.protocol.messages.describe_cluster import DescribeClusterRequest
 from kafkapy.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
+from kafkapy.runtime.completion import Completion
 from kafkapy.server.api_handlers import HANDLERS
 from tests.server.broker_core import TOPIC, BrokerCore, Client, MakeCore, live_broker, topic_id_of
 

@@ -9,9 +9,6 @@ from typing import Any
 
 import pytest
 
-from kafkapy.clients.completion import Completion, spawn
-from kafkapy.common.clock import MockClock
-from kafkapy.common.garbage import Rest
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.common.wire_enums import ConfigSourceType
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -20,6 +17,9 @@ from kafkapy.protocol.messages.create_partitions import CreatePartitionsRequest
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest
 from kafkapy.protocol.messages.delete_topics import DeleteTopicsRequest
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
+from kafkapy.runtime.clock import MockClock
+from kafkapy.runtime.completion import Completion, spawn
+from kafkapy.runtime.garbage import Rest
 from kafkapy.server.admin.auto_topic_creation import AutoTopicCreationManager
 from kafkapy.server.admin.zk_admin_manager import CreatableTopic, CreatePartitionsTopic, TopicChange
 from kafkapy.server.api_error import ApiError

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from kafkapy.clients.completion import Completion, spawn
 from kafkapy.common.time import MockTime
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.runtime.completion import Completion, spawn
 from kafkapy.server.inter_broker.producer_ids import Block, ProducerIdManager
 
 

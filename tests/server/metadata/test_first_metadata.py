@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kafkapy.common.clock import MockClock
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
+from kafkapy.runtime.clock import MockClock
 from kafkapy.server.metadata.first_metadata import MAX_WAIT_MS, FirstMetadata
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from kafkapy.common.clock import MockClock
 from kafkapy.common.leader_and_isr import LEADER_DURING_DELETE
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
+from kafkapy.runtime.clock import MockClock
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from tests.server.broker_core import live_broker
 

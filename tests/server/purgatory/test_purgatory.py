@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kafkapy.common.clock import MockClock
+from kafkapy.runtime.clock import MockClock
 from kafkapy.server.purgatory.deadlines import AT_ONCE, Deadlines
 from kafkapy.server.purgatory.purgatory import DelayedOperation, DelayedOperationPurgatory
 

@@ -11,10 +11,10 @@ import pytest
 from twisted.internet.task import Clock
 
 from kafkapy.common.broker import EndPoint
-from kafkapy.common.clock import MockClock
 from kafkapy.common.config_def import ConfigException
 from kafkapy.network.connection_quotas import ConnectionLimits
 from kafkapy.network.socket_server import ListenError, SocketServer
+from kafkapy.runtime.clock import MockClock
 from kafkapy.server.config.dynamic_config_rules import DYNAMIC_CONFIGS
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.reconfiguration.dynamic_parts import (

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from twisted.internet.task import Clock
 
-from kafkapy.clients.completion import Completion
 from kafkapy.clients.twisted_driver import TwistedDriver
 from kafkapy.cluster.in_sync_replicas import AlterPartitionOutcome
 from kafkapy.common.leader_and_isr import LeaderAndIsr, LeaderIsrAndControllerEpoch
@@ -19,6 +18,7 @@ from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.errors import KafkaConnectionError
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from kafkapy.runtime.completion import Completion
 from kafkapy.server.inter_broker.controller_channel import ControllerChannel
 from kafkapy.server.replication.alter_partition_manager import (
     RETRY_BACKOFF_MS,

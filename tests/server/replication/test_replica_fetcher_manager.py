@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from kafkapy.clients.completion import Completion
 from kafkapy.clients.metadata import Address
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
+from kafkapy.runtime.completion import Completion
 from kafkapy.server.replication import replica_fetcher_manager
 from kafkapy.server.replication.follower_logs import FollowerLogs
 from kafkapy.server.replication.replica_fetcher import PER_TURN

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from kafkapy.network.reactor import BrokerReactor
+from kafkapy.runtime.reactor import BrokerReactor
 from tests.waiting import HANG_SECONDS
 
 
@@ -120,7 +120,7 @@ def test_those_who_gave_way_share_a_turn(
     reactor: CountingReactor, restless: Restless, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In their order. When it is over, sockets are looked at first."""
-    monkeypatch.setattr("kafkapy.network.reactor.TURN_SECONDS", 0)
+    monkeypatch.setattr("kafkapy.runtime.reactor.TURN_SECONDS", 0)
     seen: list[tuple[str, int]] = []
 
     def work(name: str, times: int) -> None:
@@ -208,14 +208,14 @@ def go_on_within(reactor: CountingReactor, *more: Callable[[], object]) -> tuple
 
 
 def test_while_nobody_waits_a_turn_goes_on(reactor: CountingReactor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafkapy.network.reactor.LONGEST_SECONDS", HANG_SECONDS)
+    monkeypatch.setattr("kafkapy.runtime.reactor.LONGEST_SECONDS", HANG_SECONDS)
     goes_on, seconds = go_on_within(reactor)
     assert goes_on
     assert seconds > 0
 
 
 def test_a_turn_that_goes_on_ends_in_time_for_timers(reactor: CountingReactor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafkapy.network.reactor.LONGEST_SECONDS", 0)
+    monkeypatch.setattr("kafkapy.runtime.reactor.LONGEST_SECONDS", 0)
     assert go_on_within(reactor) == (False, 0)
 
 

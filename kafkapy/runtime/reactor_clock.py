@@ -6,15 +6,15 @@ import logging
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from twisted.python.threadable import isInIOThread
 from twisted.python.threadpool import ThreadPool
 
-from kafkapy.clients.completion import Completion
-from kafkapy.common.clock import P, R
 from kafkapy.common.time import SystemTime
-from kafkapy.network.stall_meter import StallMeter, name_of
+from kafkapy.runtime.clock import P, R
+from kafkapy.runtime.completion import Completion
+from kafkapy.runtime.stall_meter import StallMeter, name_of
 
 log = logging.getLogger("kafkapy.server.KafkaScheduler")
 
@@ -170,6 +170,10 @@ class _TaskInThread(_Task):
         self._again()
 
 
+_GO_ON: Final = Completion[None].of(None)
+"""A checkpoint while the slice lasts."""
+
+
 class ReactorClock(SystemTime):
     """Invariant: after `shutdown` no scheduled task starts any more; those that run in the pool are let finish."""
 
@@ -190,6 +194,9 @@ class ReactorClock(SystemTime):
             return False
         meter.lost(now)
         return now >= meter.turn_ends + late_seconds
+
+    def checkpoint(self) -> Completion[None]:
+        return self.turn() if self.turn_is_over() else _GO_ON
 
     def turn(self) -> Completion[None]:
         completion: Completion[None] = Completion()

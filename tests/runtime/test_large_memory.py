@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkapy.common import large_memory
-from kafkapy.common.large_memory import LargeBytes
+from kafkapy.runtime import large_memory
+from kafkapy.runtime.large_memory import LargeBytes
 
 MB = 1 << 20
 

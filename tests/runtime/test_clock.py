@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from kafkapy.common.clock import MockClock, forgotten, some_of, taken
+from kafkapy.runtime.clock import MockClock, forgotten, some_of, taken
 
 
 def test_time_passes_and_what_is_due_runs_on_the_way() -> None:

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from kafkapy.common.garbage import LONGEST_REST_SECONDS, MIN_GROWTH_BLOCKS, FullCollections, Rest
+from kafkapy.runtime.garbage import LONGEST_REST_SECONDS, MIN_GROWTH_BLOCKS, FullCollections, Rest
 
 
 def test_the_collector_works_again_after_the_last_rest() -> None:

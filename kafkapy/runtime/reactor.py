@@ -15,12 +15,12 @@ from twisted.internet.epollreactor import EPollReactor
 from twisted.logger import Logger
 from twisted.python.log import callWithLogger
 
-from kafkapy.common.clock import TURN_SECONDS
-from kafkapy.network.event_turns import PROOFS, EventTurns
-from kafkapy.network.pollers import Pollers
-from kafkapy.network.run_queue import RunQueue
-from kafkapy.network.stall_meter import SHORT_SECONDS, StallMeter
-from kafkapy.network.transport import PlaintextTransport
+from kafkapy.runtime.clock import TURN_SECONDS
+from kafkapy.runtime.event_turns import PROOFS, EventTurns
+from kafkapy.runtime.pollers import Pollers
+from kafkapy.runtime.run_queue import RunQueue
+from kafkapy.runtime.served import Served
+from kafkapy.runtime.stall_meter import SHORT_SECONDS, StallMeter
 
 log = Logger("kafkapy.network.BrokerReactor")
 
@@ -114,7 +114,7 @@ class BrokerReactor(EPollReactor):
             self._take_turn(seconds)
 
     def _add(self, xer: Any, primary: set[int], other: set[int], selectables: Any, event: int, antievent: int) -> None:
-        if type(xer) is PlaintextTransport and xer.quick_events < PROOFS:
+        if isinstance(xer, Served) and xer.quick_events < PROOFS:
             fd = xer.fileno()
             if fd not in primary and fd not in other:
                 self._pollers.waiting.add(fd)

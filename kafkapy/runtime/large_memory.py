@@ -5,7 +5,7 @@ from __future__ import annotations
 from mmap import MADV_DONTNEED, MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from typing import Final
 
-from kafkapy.common.hand_over import hand_over
+from kafkapy.runtime.hand_over import hand_over
 
 _PORTION: Final = 1 << 20
 

@@ -1,7 +1,7 @@
-"""One-shot results and coroutines over them: what the cores of the clients are written with.
+"""One-shot results and coroutines over them: what the broker's handlers and the cores of the clients are written with.
 
-A core runs on one thread, its driver's, and knows no event loop. `spawn` runs a coroutine that awaits `Completion`s;
-whoever sets a result resumes those who wait for it, at once and on the same stack.
+They run on one thread, the reactor's or a client driver's, and know no event loop. `spawn` runs a coroutine that awaits
+`Completion`s; setting a result resumes the coroutines that wait for it, at once and on the same stack.
 """
 
 from __future__ import annotations
@@ -10,11 +10,9 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import Any, Generic, TypeVar
 
-from kafkapy.errors import Cancelled
-
 T = TypeVar("T")
 
-_log = logging.getLogger("kafkapy.clients")
+_log = logging.getLogger("kafkapy.runtime")
 
 
 class CancelledError(BaseException):
@@ -100,7 +98,7 @@ class Completion(Generic[T]):
             try:
                 callback(self)
             except Exception:
-                _log.exception("A callback of a client failed")
+                _log.exception("A callback failed")
 
 
 class Task(Completion[T]):
@@ -108,13 +106,17 @@ class Task(Completion[T]):
 
     __slots__ = ("_awaited", "_coroutine", "_looked_at", "_running")
 
-    def __init__(self, coroutine: Coroutine[Completion[Any], None, T]) -> None:
+    def __init__(self, coroutine: Coroutine[Completion[Any], None, T], awaited: Completion[Any] | None = None) -> None:
+        """`awaited`: what the coroutine waits for, if it has begun."""
         super().__init__()
         self._coroutine = coroutine
-        self._awaited: Completion[Any] | None = None
+        self._awaited = awaited
         self._running = False
         self._looked_at = False
-        self._step(None)
+        if awaited is None:
+            self._step(None)
+        else:
+            awaited.add_callback(self._resume)
 
     def cancel(self) -> None:
         """Throw `CancelledError` into the coroutine where it waits; it may clean up, and wait for that."""
@@ -173,8 +175,13 @@ class Task(Completion[T]):
             self._step(None)
 
     def __del__(self) -> None:
-        if self.done and self._error is not None and not self._looked_at and not isinstance(self._error, Cancelled):
-            _log.error("A task of a client failed", exc_info=self._error)
+        if (
+            self.done
+            and self._error is not None
+            and not self._looked_at
+            and not getattr(self._error, "is_cancellation", False)
+        ):
+            _log.error("A task failed", exc_info=self._error)
 
 
 class FairLock:
@@ -204,6 +211,21 @@ class FairLock:
 def spawn(coroutine: Coroutine[Any, Any, T]) -> Completion[T]:
     """Start a coroutine that awaits `Completion`s only; it runs at once, until the first that is not done."""
     return Task(coroutine)
+
+
+def run(coroutine: Coroutine[Any, Any, T]) -> T | Completion[T]:
+    """As `spawn`, but a coroutine that ends without having waited for anything costs no task.
+
+    Returns its value, then; else the completion of that. Raises what it has raised before it had to wait.
+    """
+    try:
+        awaited: Completion[Any] = coroutine.send(None)
+        while awaited.done:
+            awaited = coroutine.send(None)
+    except StopIteration as stop:
+        value: T = stop.value
+        return value
+    return Task(coroutine, awaited)
 
 
 async def when_done(completion: Completion[Any]) -> None:

@@ -12,9 +12,7 @@ from typing import Any
 
 import pytest
 
-from kafkapy.network.reactor import BrokerReactor
 from kafkapy.network.request import AnswerChannel, Request, RequestContext
-from kafkapy.network.stall_meter import BOUNDS, GARBAGE, MANY, SHORT, StallMeter, Turns
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.framing import ApiCodec
 from kafkapy.protocol.message import Message
@@ -23,6 +21,8 @@ from kafkapy.protocol.messages.fetch import FetchRequest
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest
 from kafkapy.protocol.messages.metadata import MetadataRequest
 from kafkapy.protocol.messages.produce import ProduceRequest
+from kafkapy.runtime.reactor import BrokerReactor
+from kafkapy.runtime.stall_meter import BOUNDS, GARBAGE, MANY, SHORT, StallMeter, Turns
 from tests.network.loopback import Loopback
 
 

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from twisted.logger import Logger
 
-from kafkapy.common.clock import TURN_SECONDS
-from kafkapy.network.pollers import Pollers
-from kafkapy.network.stall_meter import SHORT_SECONDS, StallMeter
-from kafkapy.network.transport import PlaintextTransport
+from kafkapy.runtime.clock import TURN_SECONDS
+from kafkapy.runtime.pollers import Pollers
+from kafkapy.runtime.served import Served
+from kafkapy.runtime.stall_meter import SHORT_SECONDS, StallMeter
 
 EVENTS_PER_TURN: Final = 1024
 
@@ -68,7 +68,7 @@ class EventTurns:
         self.ended = monotonic()
         self._dear: dict[int, int] = {}
         self._forget_at = 0.0
-        self._aside: deque[tuple[int, PlaintextTransport]] = deque()
+        self._aside: deque[tuple[int, Any]] = deque()
         self.others_were_served = False
         """Of those that wait, in the present turn."""
 
@@ -93,7 +93,7 @@ class EventTurns:
             if selectable is None:  # closed by the handler of an earlier event, or no connection
                 others_wait = others_wait or fd == pollers.fileno
                 continue
-            if event & self._end and before > meter.turn_ends and type(selectable) is PlaintextTransport:
+            if event & self._end and before > meter.turn_ends and isinstance(selectable, Served):
                 self._set_aside(selectable, fd, pollers)
                 continue
             lost = meter.lost_seconds
@@ -121,7 +121,7 @@ class EventTurns:
         if self._meter.woke > self._forget_at:
             self._dear.clear()
             self._forget_at = self._meter.woke + _FORGIVEN_SECONDS
-        if type(selectable) is not PlaintextTransport:
+        if not isinstance(selectable, Served):
             return
         times = self._dear.get(fd, 0) + 1
         if times < PROOFS:
@@ -146,7 +146,7 @@ class EventTurns:
             selectable = selectables.get(fd)
             if selectable is None:
                 continue
-            if event & self._end and type(selectable) is PlaintextTransport:
+            if event & self._end and isinstance(selectable, Served):
                 self._set_aside(selectable, fd, pollers)
             else:
                 self._serve(selectable, fd, event)
@@ -154,7 +154,7 @@ class EventTurns:
             seconds = now - before
             if seconds > SHORT_SECONDS:
                 meter.took(seconds, selectable)
-            if type(selectable) is PlaintextTransport:
+            if isinstance(selectable, Served):
                 is_dear = seconds > DEAR_SECONDS and self._own_seconds(before, now, lost) > DEAR_SECONDS
                 selectable.quick_events = quick_events = 0 if is_dear else selectable.quick_events + 1
                 if quick_events >= PROOFS and selectables.get(fd) is selectable:
@@ -164,7 +164,7 @@ class EventTurns:
                 break
         return before
 
-    def _set_aside(self, connection: PlaintextTransport, fd: int, pollers: Pollers) -> None:
+    def _set_aside(self, connection: Any, fd: int, pollers: Pollers) -> None:
         pollers.modify(fd, 0)
         self._aside.append((fd, connection))
 
@@ -185,7 +185,7 @@ class EventTurns:
     def _serve(self, selectable: Any, fd: int, event: int) -> None:
         event &= ~self._end
         reading = event == self._readable
-        if not (reading or event == self._writable) or type(selectable) is not PlaintextTransport:
+        if not (reading or event == self._writable) or not isinstance(selectable, Served):
             self._other(selectable, fd, event)
             return
         try:

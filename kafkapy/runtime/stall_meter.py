@@ -12,10 +12,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from functools import partial
 from time import monotonic, thread_time
-from typing import Any, Final
-
-from kafkapy.common import uuid
-from kafkapy.network.request import Request
+from typing import Any, Final, Protocol
 
 log = logging.getLogger("kafkapy.network.Reactor")
 
@@ -43,6 +40,24 @@ class Turns:
     def add(self, seconds: float) -> None:
         self.counts[bisect_left(BOUNDS, seconds)] += 1
         self.seconds += seconds
+
+
+class MeteredRequest(Protocol):
+    """A request, as the meter sees it."""
+
+    @property
+    def channel(self) -> object:
+        """The connection that it came by."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """What turns are counted under, for example `Fetch`."""
+        ...
+
+    def description(self, body: Any) -> str:
+        """For the log. `body`: what the request asks for, if that was kept elsewhere."""
+        ...
 
 
 class StallMeter:
@@ -75,7 +90,7 @@ class StallMeter:
         """How long it had something to do and no core, as far as it was asked (`lost`)."""
         self._asked = self._began
         self._idle_then = self._cpu_then = self._queued_then = 0.0
-        self.request: Request | None = None
+        self.request: MeteredRequest | None = None
         """The last one that was worked for in this turn, and its body; of several in one item, the last that came."""
         self.body: Any = None
         self.cpu_due = 0.0
@@ -129,9 +144,9 @@ class StallMeter:
         request = self.request
         if request is not None and not callable(item) and request.channel is not worker:
             request = None  # of an earlier item
-        self._kind = name_of(worker) if request is None else request.api_key.title
+        self._kind = name_of(worker) if request is None else request.kind
         if seconds > _DESCRIBED_SECONDS:
-            self._description = self._kind if request is None else _described(request, self.body)
+            self._description = self._kind if request is None else request.description(self.body)
 
     def collected(self, phase: str, _: object) -> None:
         """For `gc.callbacks`. Whatever thread it is on: nothing else runs meanwhile."""
@@ -169,23 +184,3 @@ def name_of(worker: Any) -> str:
         worker = worker.func
     name = getattr(worker, "name", None) or getattr(worker, "__qualname__", None)
     return str(name or type(worker).__qualname__)
-
-
-def _described(request: Request, body: Any) -> str:
-    context = request.context
-    about = f"{request.api_key.title} v{request.api_version} of client {context.client_id!r} ({context.connection_id})"
-    return f"{about}, {_topics(body or request.body)}{request.size} bytes"
-
-
-def _topics(body: Any) -> str:
-    """Of what a request is about: the first, and how many more there are."""
-    for field in ("topic_data", "topics", "topic_names", "topic_states", "resources", "groups"):
-        if named := getattr(body, field, None):
-            names = (
-                getattr(named[0], name, "") for name in ("name", "topic", "topic_name", "resource_name", "group_id")
-            )
-            name = named[0] if isinstance(named[0], str) else next(filter(None, names), "")
-            name = name or uuid.to_string(getattr(named[0], "topic_id", uuid.ZERO_UUID))
-            more = f" and {len(named) - 1} more" if len(named) > 1 else ""
-            return f"{field.split('_')[0].removesuffix('s')} {name}{more}, "
-    return ""

@@ -13,9 +13,9 @@ import pytest
 from twisted.internet.task import Clock
 
 from kafkapy.common.scheduler import ScheduledTask
-from kafkapy.network.stall_meter import StallMeter
-from kafkapy.server import reactor_clock
-from kafkapy.server.reactor_clock import ReactorClock
+from kafkapy.runtime import reactor_clock
+from kafkapy.runtime.reactor_clock import ReactorClock
+from kafkapy.runtime.stall_meter import StallMeter
 
 
 class FakeReactor(Clock):

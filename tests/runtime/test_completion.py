@@ -5,9 +5,9 @@ import logging
 
 import pytest
 
-from kafkapy.clients.completion import CancelledError, Completion, FairLock, gather, spawn
 from kafkapy.clients.driver import wait_for
 from kafkapy.errors import KafkaTimeoutError
+from kafkapy.runtime.completion import CancelledError, Completion, FairLock, gather, spawn
 from tests.memory_driver import MemoryDriver
 
 
@@ -155,7 +155,7 @@ def test_a_failure_that_nobody_looks_at_is_logged(caplog: pytest.LogCaptureFixtu
     async def work() -> None:
         raise ValueError("unseen")
 
-    with caplog.at_level(logging.ERROR, "kafkapy.clients"):
+    with caplog.at_level(logging.ERROR, "kafkapy.runtime"):
         spawn(work())
         gc.collect()
     assert "unseen" in caplog.text

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafkapy.network import run_queue
-from kafkapy.network.run_queue import RunQueue
+from kafkapy.runtime import run_queue
+from kafkapy.runtime.run_queue import RunQueue
 from tests.waiting import wait_until
 
 

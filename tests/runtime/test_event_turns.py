@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from kafkapy.common.clock import TURN_SECONDS
-from kafkapy.network.event_turns import DEAR_SECONDS, PROOFS
-from kafkapy.network.pollers import Pollers
 from kafkapy.network.request import Request
+from kafkapy.runtime.clock import TURN_SECONDS
+from kafkapy.runtime.event_turns import DEAR_SECONDS, PROOFS
+from kafkapy.runtime.pollers import Pollers
 from tests.network.loopback import Loopback, LoopbackClient
 from tests.waiting import HANG_SECONDS
 
@@ -102,7 +102,7 @@ class Served:
 def served(make_loopback: MakeLoopback, monkeypatch: pytest.MonkeyPatch) -> Served:
     clock = Clock()
     for module in ("event_turns", "reactor", "stall_meter"):
-        monkeypatch.setattr(f"kafkapy.network.{module}.monotonic", clock)
+        monkeypatch.setattr(f"kafkapy.runtime.{module}.monotonic", clock)
     return Served(make_loopback(), clock)
 
 
@@ -163,7 +163,7 @@ def test_who_had_no_core_has_proved_to_be_quick(served: Served) -> None:
 
 def test_a_quick_request_comes_before_the_next_dear_one(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """When those that wait have had their turn, the others are looked at again."""
-    monkeypatch.setattr("kafkapy.network.event_turns.TURN_SECONDS", 0)
+    monkeypatch.setattr("kafkapy.runtime.event_turns.TURN_SECONDS", 0)
     quick = served.trusted("quick")
     dear = [served.connect(f"dear {n}") for n in range(5)]
     served.dear.update(f"dear {n}" for n in range(5))
@@ -178,7 +178,7 @@ def test_a_quick_request_comes_before_the_next_dear_one(served: Served, monkeypa
 
 def test_who_waits_does_not_starve(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beside connections that have a request in every turn, and work that gives way in every turn, each other turn is theirs."""
-    monkeypatch.setattr("kafkapy.network.event_turns.TURN_SECONDS", 0)
+    monkeypatch.setattr("kafkapy.runtime.event_turns.TURN_SECONDS", 0)
     quick = served.trusted("quick")
     waiting = [served.connect(f"new {n}") for n in range(3)]
     reactor = served.loop.reactor

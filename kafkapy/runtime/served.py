@@ -1,0 +1,20 @@
+"""What the reactor serves by itself, without Twisted's detours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Served:
+    """A descriptor whose `doRead` and `doWrite` the reactor calls directly: a connection of the broker, whatever it speaks.
+
+    Its class is a Twisted descriptor, too. It logs its own failures, and may wait: after events that took long it is served
+    after those that are quick (`EventTurns`).
+    """
+
+    quick_events = 0
+    """In a row, while it waits for its turn."""
+
+    doRead: Any
+    doWrite: Any
+    fileno: Any
