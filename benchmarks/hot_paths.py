@@ -120,7 +120,7 @@ def broker(directory: str, stats: RequestStatsByApi | None = None, partitions: i
     )
     sockets = build_sockets(config, outside, ConnectionLimits())
     sockets.request_stats = stats
-    return Broker(sockets, KafkaApis(handlers.by_api(), clock.in_thread).handle, core.replica_manager, topic_id)
+    return Broker(sockets, KafkaApis(handlers.by_api(), clock, clock.in_thread).handle, core.replica_manager, topic_id)
 
 
 class BusyClock(SystemTime):
@@ -133,7 +133,7 @@ class BusyClock(SystemTime):
         self.schedule_once, self.schedule = unmoved.schedule_once, unmoved.schedule
         self.schedule_in_thread, self.in_thread = unmoved.schedule_in_thread, unmoved.in_thread
         self.from_thread, self.turn, self.turn_is_over = unmoved.from_thread, unmoved.turn, unmoved.turn_is_over
-        self.checkpoint = unmoved.checkpoint
+        self.checkpoint, self.slice_begins = unmoved.checkpoint, unmoved.slice_begins
 
 
 async def _no_ids() -> tuple[int, int]:

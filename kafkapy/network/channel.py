@@ -404,7 +404,7 @@ class KafkaChannel(AnswerChannel):
                 counts = stats[request.api_key]
                 for code, times in encoded[1].items():
                     counts.error(code, times)
-            elif request.api_key not in ERRORS_NOTED_BY_HANDLER:
+            elif request.failed or request.api_key not in ERRORS_NOTED_BY_HANDLER:
                 self._count_errors(request.api_key, error_codes(response))
             if throttle_ms:
                 stats[request.api_key].throttle.record(throttle_ms)
@@ -522,14 +522,6 @@ class KafkaChannel(AnswerChannel):
         """Another broker fetches by this connection: it is counted apart, as Kafka does."""
         if self._server.request_stats is not None:
             self._stats = self._server.request_stats.followers
-
-    def note_errors(self, api_key: ApiKey, response: Message) -> None:
-        """Of Produce and Fetch, the handler says when there are errors to be counted; others are always looked through."""
-        self.note_error_codes(api_key, error_codes(response))
-
-    def note_error_codes(self, api_key: ApiKey, codes: Iterable[int]) -> None:
-        if self._stats is not None and api_key in ERRORS_NOTED_BY_HANDLER:
-            self._count_errors(api_key, codes)
 
     def _count_errors(self, api_key: ApiKey, codes: Iterable[int]) -> None:
         assert self._stats is not None

@@ -266,7 +266,7 @@ class KafkaServer:
             yield self._metrics(self._metrics_config, outside, core, cluster_id, controller, sockets)
 
         def open_doors() -> None:
-            apis = KafkaApis(handlers.by_api(), outside.records)
+            apis = KafkaApis(handlers.by_api(), outside.clock, outside.records)
             first_metadata = FirstMetadata(apis.handle, core.metadata_cache, bool(core.log_manager.all_logs()))
             sockets.start_accepting(self._hooks.handler(first_metadata.handle))
             self._are_doors_open = True

@@ -272,7 +272,7 @@ class BrokerCore:
         self.handlers.metadata.create_topics = self._create_topics
         self.by_api = self.handlers.by_api()
         self.sockets = build_sockets(self.config, outside, ConnectionLimits())
-        self._apis = KafkaApis(self.by_api, outside.records)
+        self._apis = KafkaApis(self.by_api, outside.clock, outside.records)
         self.controller = self.connect("controller")
         self.brokers = [BROKER_ID, *others]
         self.update_metadata()

@@ -117,7 +117,7 @@ class Broker:
         handlers = Handlers(**(no_others | of_groups))
         in_thread = MockClock().in_thread
         self.sockets = SocketServer(Clock(), GROUP_APIS, 1 << 24, ConnectionLimits(), in_thread, in_thread)
-        self.apis = KafkaApis({api: HANDLERS[api](handlers) for api in GROUP_APIS}, self.clock.in_thread)
+        self.apis = KafkaApis({api: HANDLERS[api](handlers) for api in GROUP_APIS}, self.clock, self.clock.in_thread)
         self.update({"t": [0, 0]})
 
     def update(self, topics: dict[str, list[int]]) -> None:
