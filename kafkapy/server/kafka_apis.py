@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from kafkapy.network.channel import DECODED_AT_ONCE
+from kafkapy.network.large_requests import LargeRequests
 from kafkapy.network.request import Request
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.error_responses import error_response
 from kafkapy.protocol.errors import Errors, KafkaError
-from kafkapy.protocol.many import free, has_many_structs
 from kafkapy.protocol.message import Message
-from kafkapy.runtime.clock import Clock, InThread
+from kafkapy.runtime.clock import Clock
 from kafkapy.runtime.completion import Completion, run, spawn
 
 log = logging.getLogger("kafkapy.server.KafkaApis")
@@ -24,20 +23,16 @@ Answer = Message | Coroutine[Any, Any, Message | None] | None
 Handler = Callable[[Request], Answer]
 
 
-MANY = 2_000
-"""Structs of a response that take so long to encode that others would notice."""
-
-
 class KafkaApis:
     """Calls the handler of a request and sends its answer, whatever happens.
 
-    A large answer is encoded in a thread, and what was made for it is freed there; handlers know nothing of that.
+    Quotas, audit and request metrics belong here: no handler sends.
     """
 
-    def __init__(self, handlers: Mapping[ApiKey, Handler], clock: Clock, in_thread: InThread) -> None:
+    def __init__(self, handlers: Mapping[ApiKey, Handler], clock: Clock, large_requests: LargeRequests) -> None:
         self._handlers = handlers
         self._clock = clock
-        self._in_thread = in_thread
+        self._large_requests = large_requests
 
     def handle(self, request: Request) -> None:
         self._clock.slice_begins()
@@ -68,35 +63,27 @@ class KafkaApis:
             if request.api_key is ApiKey.PRODUCE:
                 request.no_response()
             self._sent(request)
-        elif (request.api_key is not ApiKey.PRODUCE or request.unwritten) and has_many_structs(response, MANY):
-            spawn(self._respond_in_thread(request, response))
+        elif self._large_requests.has_large_answer(request, response):
+            spawn(self._respond_with_much(request, response))
         else:
             self._send(request, response)
             self._sent(request)
-            if request.size > DECODED_AT_ONCE and request.api_key is not ApiKey.PRODUCE:
-                self._free(request, [])
+            self._large_requests.answered(request, None)
 
-    async def _respond_in_thread(self, request: Request, response: Message) -> None:
+    async def _respond_with_much(self, request: Request, response: Message) -> None:
         try:
-            await self._in_thread(request.encode, response)
+            await self._large_requests.encode(request, response)
         except Exception as error:
             self._failed(request, error)
         else:
             self._send(request, response)
             self._sent(request)
-            self._free(request, [response])
+            self._large_requests.answered(request, response)
 
     def _sent(self, request: Request) -> None:
         afterwards, request.afterwards = request.afterwards, None
         if afterwards is not None:
             afterwards()
-
-    def _free(self, request: Request, things: list[object]) -> None:
-        """It is answered: what was asked, and made for the answer, goes in a thread."""
-        things += [request.body, *request.kept]
-        rest = request.rest
-        request.body, request.rest, request.kept = None, None, ()
-        spawn(_finished(self._in_thread(free, things), rest))
 
     def _send(self, request: Request, response: Message) -> None:
         try:
@@ -122,8 +109,3 @@ class KafkaApis:
         except Exception:
             log.exception("Could not answer %r with an error", request)
         request.close_connection(f"{request.api_key.name} failed: {code.name}")
-
-
-async def _finished(work: Awaitable[None], rest: object) -> None:
-    """The collector rests until then."""
-    await work

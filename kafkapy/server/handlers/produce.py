@@ -15,7 +15,7 @@ from kafkapy.common.topic_names import INTERNAL_TOPICS
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log_types import LogAppendInfo, TakesLong
 from kafkapy.log.validation_result import InvalidProduceRequest, RecordValidationError
-from kafkapy.network.channel import PRODUCE_DECODED_AT_ONCE
+from kafkapy.network.large_requests import PRODUCE_DECODED_AT_ONCE
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
