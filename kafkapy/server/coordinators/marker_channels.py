@@ -14,7 +14,7 @@ from kafkapy.protocol.errors import NONE, Errors, KafkaError
 from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from kafkapy.record.control_records import ControlRecordType, EndTransactionMarker
 from kafkapy.runtime.clock import Clock
-from kafkapy.runtime.completion import spawn
+from kafkapy.runtime.completion import run, spawn
 from kafkapy.server.coordinators.txn_markers import Marker, Outcome, TxnMarkerWriter
 from kafkapy.server.inter_broker.broker_clients import BrokerClients
 from kafkapy.server.metadata.metadata_cache import MetadataCache
@@ -183,17 +183,19 @@ class MarkerChannels:
 
     def _send_to(self, leader: int, job: MarkerJob) -> None:
         if leader == self._broker_id:
-            order = job.order
-            kind = ControlRecordType.COMMIT if order.commit else ControlRecordType.ABORT
-            marker = EndTransactionMarker(kind, job.coordinator_epoch)
-            self._writer.end(order.producer, marker, sorted(job.partitions), partial(self._answered, job))
+            run(self._write_here(job))
             return
         self._queues.setdefault(leader, []).append(job)
         if leader not in self._busy:
             self._busy.add(leader)
-            spawn(self._work_off(leader))
+            spawn(self._send_queue(leader))
 
-    async def _work_off(self, leader: int) -> None:
+    async def _write_here(self, job: MarkerJob) -> None:
+        kind = ControlRecordType.COMMIT if job.order.commit else ControlRecordType.ABORT
+        marker = EndTransactionMarker(kind, job.coordinator_epoch)
+        self._answered(job, await self._writer.end(job.order.producer, marker, sorted(job.partitions)))
+
+    async def _send_queue(self, leader: int) -> None:
         """One request at a time; what comes meanwhile goes with the next."""
         try:
             while queue := self._queues.pop(leader, None):
