@@ -14,6 +14,7 @@ from kafkapy.coordinator.transaction.transaction_coordinator import TransactionC
 from kafkapy.coordinator.transaction.transaction_state import EMPTY
 from kafkapy.protocol.errors import NONE, Errors, KafkaError
 from kafkapy.record.records_builder import MemoryRecordsBuilder
+from tests.coordinator.held_turns import HeldTurns
 from tests.coordinator.transaction.transaction_harness import (
     CONFIG,
     T0,
@@ -410,31 +411,29 @@ def test_a_record_that_cannot_be_read_is_left_out() -> None:
     assert after.add(producer) is NONE
 
 
-def test_very_many_ids_are_taken_over_in_turns() -> None:
-    """Between two turns others are served, and the partition may move on."""
-    h = TransactionHarness()
+def test_ids_are_taken_over_in_parts() -> None:
+    """Between two of them others are served, and the partition may move on."""
+    clock = HeldTurns()
+    h = TransactionHarness(clock=clock)
     h.resign()
     value = transaction_value(TransactionMetadata(EMPTY, 7, 3, TIMEOUT, frozenset(), -1, 1))
     builder = MemoryRecordsBuilder()
     here = (key for key in map(str, count()) if h.coordinator.partition_for(key) == h.partition().partition)
-    for key in islice(here, PER_TURN + 1):
+    for key in islice(here, 70):
         builder.append(1, transaction_key(key), value)
     h.log.append(h.partition(), builder.build(), lambda error, offset: None, 5_000)
-    seen: list[int] = []
-
-    def look() -> None:
-        seen.append(len(h.coordinator.transactions))
-        assert h.init().error is Errors.COORDINATOR_LOAD_IN_PROGRESS
-        if len(seen) == 2:
-            h.coordinator.on_resignation(h.partition().partition, None)
-
-    for epoch, expected in ((11, PER_TURN + 1), (13, 0)):
+    for epoch, moves in ((11, False), (13, True)):
         h.coordinator.on_election(h.partition().partition, epoch)
-        h.clock.schedule_once("", lambda: h.clock.schedule_once("", look, 0), 0)
         h.advance(0)
-        assert len(h.coordinator.transactions) == expected
+        assert 0 < len(h.coordinator.transactions) < 70
+        assert h.init().error is Errors.COORDINATOR_LOAD_IN_PROGRESS
+        if moves:
+            h.coordinator.on_resignation(h.partition().partition, None)
+        clock.go_on()
+        clock.go_on()
+        assert len(h.coordinator.transactions) == (0 if moves else 70)
+        assert h.init().error is (Errors.NOT_COORDINATOR if moves else NONE)
         h.coordinator.on_resignation(h.partition().partition, None)
-    assert seen == [PER_TURN, PER_TURN]
 
 
 # ---------------------------------------------------------------------------------------------------- administration

@@ -60,8 +60,10 @@ class HeldProducerIds:
 
 
 class TransactionHarness:
-    def __init__(self, log: FakeLog | None = None, config: TransactionConfig = CONFIG) -> None:
-        self.clock = MockClock()
+    def __init__(
+        self, log: FakeLog | None = None, config: TransactionConfig = CONFIG, clock: MockClock | None = None
+    ) -> None:
+        self.clock = clock or MockClock()
         self.log = log or FakeLog()
         self.markers = HeldMarkers()
         self.producer_ids = HeldProducerIds()
