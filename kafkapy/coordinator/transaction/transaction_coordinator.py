@@ -234,7 +234,7 @@ class TransactionCoordinator:
         return described
 
     async def list_transactions(self, request: ListTransactionsRequest) -> ListTransactionsResponse:
-        """Those that all given filters let through; a state that nobody knows is named in the answer."""
+        """Those that all given filters let through; an unknown state is named in the answer."""
         response = ListTransactionsResponse()
         if not self._active:
             response.error_code = Errors.COORDINATOR_NOT_AVAILABLE.code

@@ -122,8 +122,10 @@ class MarkerChannels:
         return {broker: sum(len(job.partitions) for job in jobs) for broker, jobs in self._queues.items()}
 
     def send(self, transaction: Transaction, order: SendMarkers, coordinator_epoch: int) -> None:
-        """With the next turn, and those of others with it: who has ended the transaction is answered first, and before that
-        turn nobody's next request is read."""
+        """Send the markers in the next turn of the reactor, together with those of other transactions.
+
+        So the request that has ended the transaction is answered first, and before that turn no further request is read.
+        """
         self._new.append(MarkerJob(transaction, order, coordinator_epoch, order.partitions))
         if len(self._new) == 1:
             self._clock.later(0, self._begin)

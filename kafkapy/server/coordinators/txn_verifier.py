@@ -23,7 +23,7 @@ from kafkapy.server.replication.replica_manager import ReplicaManager
 
 VERSION = 5
 FIRST_BATCHED = 4
-_FOLDED_AT_ONCE = 256
+_VERIFICATIONS_PER_FOLD = 256
 """Times of verifications, which cost nothing until then."""
 
 Question = AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction
@@ -105,7 +105,7 @@ class TxnVerifier:
         self, begun: Mapping[TopicPartition, Verification], errors: Mapping[TopicPartition, Errors]
     ) -> dict[TopicPartition, Errors]:
         self._unfolded += 1
-        if self._unfolded >= _FOLDED_AT_ONCE:
+        if self._unfolded >= _VERIFICATIONS_PER_FOLD:
             self._unfolded = 0
             self.verification_ms.fold()
         refused: dict[TopicPartition, Errors] = {}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TypeVar
 
 from kafkapy.common.producer_id import ProducerIdAndEpoch
@@ -114,26 +115,25 @@ class TransactionsHandler:
         return response
 
     async def _verify_partitions(self, request: Request, question: Question) -> tuple[Results, bool]:
-        """Each partition once; is any refused? All or none are added: the others of one that is refused are not attempted."""
+        """Each partition once, and whether any is refused: then the others are not attempted, for all or none are added."""
         of_client = request.api_version < FIRST_BATCHED
-        of_all: Errors | None = None
+        denied: Errors | None = None
         if of_client and not self._may_write(request, question.transactional_id):
-            of_all = Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+            denied = Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
         results: Results = {}
-        is_refused = of_all is not None
+        is_refused = denied is not None
         for topic in question.topics:
-            name = topic.name
-            of_topic = of_all
-            if of_all is None and of_client and not self._may_add(request, name):
-                of_topic = Errors.TOPIC_AUTHORIZATION_FAILED
+            refusal = denied
+            if denied is None and of_client and not self._may_add(request, topic.name):
+                refusal = Errors.TOPIC_AUTHORIZATION_FAILED
             for chunk in chunks(topic.partitions):
                 await self._clock.checkpoint()
                 for index in chunk:
-                    refusal = of_topic
-                    if refusal is None and not self._cache.contains(name, index):
-                        refusal = Errors.UNKNOWN_TOPIC_OR_PARTITION
-                    is_refused = is_refused or refusal is not None
-                    results[TopicPartition(name, index)] = refusal or Errors.OPERATION_NOT_ATTEMPTED
+                    error = refusal
+                    if error is None and not self._cache.contains(topic.name, index):
+                        error = Errors.UNKNOWN_TOPIC_OR_PARTITION
+                    is_refused = is_refused or error is not None
+                    results[TopicPartition(topic.name, index)] = error or Errors.OPERATION_NOT_ATTEMPTED
         return results, is_refused
 
     async def _add_partitions(self, request: Request, question: Question, names: Results) -> Results:
@@ -168,22 +168,23 @@ class TransactionsHandler:
 
     async def _added(self, results: Results) -> list[AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult]:
         return await self._by_topic(
-            results,
+            results.items(),
             AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult,
             AddPartitionsToTxnResponse.AddPartitionsToTxnPartitionResult,
         )
 
     async def _by_topic(
         self,
-        results: Results,
+        results: Iterable[tuple[TopicPartition, Errors]],
         topic_result: Callable[[str, list[P]], T],
         partition_result: Callable[[int, int], P],
     ) -> list[T]:
-        """What the response says of the partitions."""
+        """What the response says of the partitions. A short one leaves at once."""
         topics: list[T] = []
         partitions: dict[str, list[P]] = {}
-        for chunk in chunks(results.items()):
-            await self._clock.checkpoint()
+        for number, chunk in enumerate(chunks(results)):
+            if number:
+                await self._clock.checkpoint()
             for (topic, index), error in chunk:
                 of_topic = partitions.get(topic)
                 if of_topic is None:
@@ -228,7 +229,7 @@ class TransactionsHandler:
         return request.channel.has_peer()
 
     async def handle_write_txn_markers(self, request: Request) -> WriteTxnMarkersResponse:
-        """From coordinators, and from operators who end a hanging transaction (KIP-664)."""
+        """Sent by coordinators, and by operators' tools to end a hanging transaction (KIP-664)."""
         body: WriteTxnMarkersRequest = request.body
         authorizer, context = self._authorizer, request.context
         if not (
@@ -244,7 +245,7 @@ class TransactionsHandler:
             if not outcome:
                 continue  # it names no partitions: Kafka does not mention it
             topics = await self._by_topic(
-                outcome,
+                outcome.items(),
                 WriteTxnMarkersResponse.WritableTxnMarkerTopicResult,
                 WriteTxnMarkersResponse.WritableTxnMarkerPartitionResult,
             )
@@ -258,20 +259,21 @@ class TransactionsHandler:
     async def handle_txn_offset_commit(self, request: Request) -> TxnOffsetCommitResponse:
         """Answered when the offsets are in the log; they hold once the transaction is committed."""
         body: TxnOffsetCommitRequest = request.body
-        results, accepted = await self._check_offsets(request, body)
+        refused, accepted = await self._check_offsets(request, body)
+        request.keep(refused, accepted)
+        committed: Iterable[tuple[TopicPartition, Errors]] = ()
         if accepted:
             commit = copy(body)  # the request keeps its own: as a whole a large one is freed in a thread
             commit.topics = accepted
             refusal = await self._verify_offsets(commit, request.api_version)
             if refusal is None:
-                await self._commit_offsets(request, commit, results)
+                committed = await self._commit_offsets(request, commit)
             else:
-                results.update(
+                committed = (
                     (TopicPartition(t.name, p.partition_index), refusal) for t in accepted for p in t.partitions
                 )
-        request.keep(results, accepted)
         topics = await self._by_topic(
-            results,
+            chain(refused.items(), committed),
             TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic,
             TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition,
         )
@@ -318,18 +320,21 @@ class TransactionsHandler:
             error = _without_abortable(error)
         return _loading_known_to(version, STORE_OFFSETS_ERRORS.get(error, error))
 
-    async def _commit_offsets(self, request: Request, body: TxnOffsetCommitRequest, results: Results) -> None:
-        """Adds the results of those that are accepted."""
+    async def _commit_offsets(
+        self, request: Request, body: TxnOffsetCommitRequest
+    ) -> Iterator[tuple[TopicPartition, Errors]]:
         done: Completion[OffsetCommitResponse] = Completion()
         self._groups.commit_transactional_offsets(body, done.set_result)
         response = await done
         request.keep(response)
-        for topic in response.topics:
-            for chunk in chunks(topic.partitions):
-                await self._clock.checkpoint()
-                for partition in chunk:
-                    error = _loading_known_to(request.api_version, Errors.for_code(partition.error_code))
-                    results[TopicPartition(topic.name, partition.partition_index)] = error
+        return (
+            (
+                TopicPartition(topic.name, partition.partition_index),
+                _loading_known_to(request.api_version, Errors.for_code(partition.error_code)),
+            )
+            for topic in response.topics
+            for partition in topic.partitions
+        )
 
     # ------------------------------------------------------------------------------------------------ administration
 
