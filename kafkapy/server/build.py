@@ -278,7 +278,7 @@ def _transactions(
         remove_expired_interval_ms=config.transaction_remove_expired_transaction_cleanup_interval_ms,
         request_timeout_ms=config.request_timeout_ms,
     )
-    coordinator = TransactionCoordinator(transaction_config, coordinator_log, clock, clock)
+    coordinator = TransactionCoordinator(transaction_config, coordinator_log, clock)
     listener = config.inter_broker_listener_name
 
     def address_of(broker_id: int) -> Address | None:
@@ -302,7 +302,7 @@ def _transactions(
         coordinator.markers_written,
     )
     verifier = TxnVerifier(config, replica_manager, coordinator, cache, brokers("txn-verifier"))
-    late = LateTransactions(replica_manager, clock, clock, config.transaction_max_timeout_ms)
+    late = LateTransactions(replica_manager, clock, config.transaction_max_timeout_ms)
     return TransactionParts(coordinator, channels, writer, verifier, late)
 
 

@@ -11,17 +11,17 @@ from functools import lru_cache
 from logging import Logger
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from kafkapy.common.scheduler import Scheduler
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.runtime.ownership import ACTIVE, LoadState, Ownership, Term
 from kafkapy.coordinator.runtime.partition_log import PartitionLog
 from kafkapy.coordinator.runtime.replay import Replayed, replay
-from kafkapy.coordinator.runtime.turns import in_turns
 from kafkapy.protocol.errors import NONE, Errors
 from kafkapy.record.compression import CompressionType
 from kafkapy.record.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE
 from kafkapy.record.records_builder import MemoryRecordsBuilder, batch_of_one, encode_record
+from kafkapy.runtime.clock import Clock
+from kafkapy.runtime.completion import spawn
 
 LOAD_RETRY_MS = 10_000
 
@@ -72,13 +72,13 @@ class OwnedTopic(Generic[Contents]):
     from the reactor. Those in `_to_read` wait."""
 
     def __init__(
-        self, topic: InternalTopic, partition_log: PartitionLog, keeper: Keeper[Contents], scheduler: Scheduler, time: Time,
+        self, topic: InternalTopic, partition_log: PartitionLog, keeper: Keeper[Contents], clock: Clock, time: Time,
         log: Logger,
     ) -> None:  # fmt: skip
         self._topic = topic
         self._partition_log = partition_log
         self._keeper = keeper
-        self._scheduler = scheduler
+        self._clock = clock
         self._time = time
         self._log = log
         self._ownership = Ownership()
@@ -195,26 +195,16 @@ class OwnedTopic(Generic[Contents]):
                 replay(self._partition_log.read_batches(partition), result, self._log)
             except Exception as error:
                 result = error
-            self._scheduler.schedule_once("install a partition", lambda: done(result), 0)
+            self._clock.schedule_once("install a partition", lambda: done(result), 0)
 
         def done(result: Contents | Exception) -> None:
             self._is_reading = False
             self._read_next()
             if not isinstance(result, Exception):
-                in_turns(self._scheduler, "install a partition", install(result))
+                spawn(self._install(term, result, start))
             elif self._ownership.change(term, LoadState.FAILED):
                 self._keeper.load_failed(partition, result)
-                self._scheduler.schedule_once("load a partition", retry, LOAD_RETRY_MS)
-
-        def install(replayed: Contents) -> Iterator[object]:
-            if not self._ownership.is_current(term):
-                return
-            for turn in self._keeper.install(term.partition, replayed):
-                yield turn
-                if not self._ownership.is_current(term):
-                    return
-            self._ownership.change(term, ACTIVE)
-            self._keeper.installed(partition, self._time.monotonic_ms() - start)
+                self._clock.schedule_once("load a partition", retry, LOAD_RETRY_MS)
 
         def retry() -> None:
             if self._ownership.change(term, LoadState.LOADING):
@@ -223,10 +213,21 @@ class OwnedTopic(Generic[Contents]):
         self._to_read.append(read)
         self._read_next()
 
+    async def _install(self, term: Term, replayed: Contents, start_ms: int) -> None:
+        if not self._ownership.is_current(term):
+            return
+        for _ in self._keeper.install(term.partition, replayed):
+            await self._clock.checkpoint()
+            if not self._ownership.is_current(term):
+                return
+        self._ownership.change(term, ACTIVE)
+        partition = TopicPartition(self._topic.name, term.partition)
+        self._keeper.installed(partition, self._time.monotonic_ms() - start_ms)
+
     def _read_next(self) -> None:
         if self._to_read and not self._is_reading:
             self._is_reading = True
-            self._scheduler.schedule_in_thread("load a partition", self._to_read.popleft())
+            self._clock.schedule_in_thread("load a partition", self._to_read.popleft())
 
 
 @lru_cache(maxsize=65536)

@@ -125,7 +125,7 @@ class Transaction:
         """The write that says that all markers are written has failed, and is made again."""
         self.next: Next | None = None
         self._ender: tuple[ProducerIdAndEpoch, int] | None = None
-        """Who has asked for an end last, and the newest of its connections over which it did."""
+        """The producer that has asked for an end last, and the newest of its connections over which it did."""
         self.is_gone = False
         """Another broker coordinates it, or it has expired; nothing changes it any more."""
         self._has_failed_fence = False
@@ -278,7 +278,7 @@ class Transaction:
     def _fence(self, to: Recipient | None, answer: Any, now_ms: int) -> Effects:
         now = self.metadata
         epoch = now.producer_epoch if self._has_failed_fence else now.producer_epoch + 1
-        # From now on, whatever becomes of the write: nobody is ever told of this epoch, so it may be passed over.
+        # From now on, whatever becomes of the write: no producer is ever told of this epoch, so it may be passed over.
         self.metadata = now._replace(producer_epoch=epoch, last_producer_epoch=NO_PRODUCER_EPOCH)
         target = self.metadata._replace(state=PREPARE_ABORT, updated_ms=now_ms)
         return self._write(target, to, answer, is_fence=True)

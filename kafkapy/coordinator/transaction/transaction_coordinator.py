@@ -11,14 +11,12 @@ from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator,
 from typing import Any, Protocol
 
 from kafkapy.common.producer_id import ProducerIdAndEpoch
-from kafkapy.common.scheduler import ScheduledTask, Scheduler
-from kafkapy.common.time import Time
+from kafkapy.common.scheduler import ScheduledTask
 from kafkapy.common.topic_names import TRANSACTION_STATE_TOPIC
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.runtime.effects import Performer, Recipient
 from kafkapy.coordinator.runtime.owned_topic import InternalTopic, OwnedTopic
 from kafkapy.coordinator.runtime.partition_log import PartitionLog
-from kafkapy.coordinator.runtime.turns import in_turns
 from kafkapy.coordinator.transaction.config import TransactionConfig
 from kafkapy.coordinator.transaction.metadata import by_topic
 from kafkapy.coordinator.transaction.replayed_transactions import ReplayedTransactions
@@ -28,14 +26,11 @@ from kafkapy.protocol.errors import NONE, Errors, KafkaError
 from kafkapy.protocol.messages.describe_transactions import DescribeTransactionsResponse
 from kafkapy.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from kafkapy.record.compression import CompressionType
-from kafkapy.runtime.clock import Steps
-from kafkapy.runtime.completion import Completion
+from kafkapy.runtime.clock import Clock, chunks
+from kafkapy.runtime.completion import Completion, spawn
 
 log = logging.getLogger("kafkapy.coordinator.transaction.TransactionCoordinator")
 store_log = logging.getLogger("kafkapy.coordinator.transaction.TransactionStateManager")
-
-PER_TURN = 1000
-"""How many transactional ids are looked at before the reactor does something else."""
 
 NewProducerId = Callable[[], Coroutine[Any, Any, int]]
 
@@ -59,20 +54,15 @@ class TransactionCoordinator:
         self,
         config: TransactionConfig,
         partition_log: PartitionLog,
-        scheduler: Scheduler,
-        time: Time,
+        clock: Clock,
     ) -> None:
         self._config = config
-        self._scheduler = scheduler
-        self._time = time
+        self._clock = clock
         topic = InternalTopic(
             TRANSACTION_STATE_TOPIC, config.topic_num_partitions, CompressionType.NONE, config.request_timeout_ms
         )
-        self._topic: OwnedTopic[ReplayedTransactions] = OwnedTopic(
-            topic, partition_log, self, scheduler, time, store_log
-        )
-        self._performer = Performer(self._topic, scheduler, time, log, self._ordered)
-        self._perform = self._performer.perform
+        self._topic: OwnedTopic[ReplayedTransactions] = OwnedTopic(topic, partition_log, self, clock, clock, store_log)
+        self._perform = Performer(self._topic, clock, clock, log, self._ordered).perform
         self.transactions: dict[str, Transaction] = {}
         """Those that are coordinated here, by id."""
         self._active = False
@@ -93,9 +83,8 @@ class TransactionCoordinator:
         self._every(self._config.remove_expired_interval_ms, "transactionalId-expiration", self._remove_expired)
         self._active = True
 
-    def _every(self, period_ms: int, name: str, work: Callable[[], Iterator[None]]) -> None:
-        task = self._scheduler.schedule(name, lambda: in_turns(self._scheduler, name, work()), period_ms, period_ms)
-        self._tasks.append(task)
+    def _every(self, period_ms: int, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self._tasks.append(self._clock.schedule(name, lambda: spawn(work()), period_ms, period_ms))
 
     def shutdown(self) -> None:
         self._active = False
@@ -136,7 +125,7 @@ class TransactionCoordinator:
             if (error := self._status(transactional_id)) is not NONE:
                 return InitProducerIdResult(error)
             transaction = self.transactions.get(transactional_id)
-        now = self._time.milliseconds()
+        now = self._clock.milliseconds()
         if transaction is None:
             transaction = self.transactions[transactional_id] = Transaction.new(
                 transactional_id, new_id, timeout_ms, now
@@ -148,11 +137,11 @@ class TransactionCoordinator:
     # ------------------------------------------------------------------------------------------------ partitions
 
     def add_partitions(
-        self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Collection[TopicPartition], to: Recipient
-    ) -> None:
-        """`to` hears the error, once they are known in the log."""
-        now = self._time.milliseconds()
-        self._event(transactional_id, to, lambda found: found.add_partitions(producer, partitions, to, now))
+        self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Collection[TopicPartition]
+    ) -> Completion[Errors]:
+        """Done once they are known in the log, or refused."""
+        now = self._clock.milliseconds()
+        return self._event(transactional_id, lambda found, to: found.add_partitions(producer, partitions, to, now))
 
     def is_open(self, transactional_id: str) -> bool:
         """Has the id a transaction here that has begun, and no decision about it?"""
@@ -170,26 +159,25 @@ class TransactionCoordinator:
         return found.verify(producer, partitions)
 
     def end_transaction(
-        self, transactional_id: str, producer: ProducerIdAndEpoch, commit: bool, to: Recipient, connection: int = 0
-    ) -> None:
-        """`to` hears the error, once the outcome is in the log. `connection` as in `Transaction.end`."""
-        now = self._time.milliseconds()
-        self._event(transactional_id, to, lambda found: found.end(producer, commit, to, now, connection))
+        self, transactional_id: str, producer: ProducerIdAndEpoch, commit: bool, connection: int = 0
+    ) -> Completion[Errors]:
+        """Done once the outcome is in the log, or refused. `connection` as in `Transaction.end`."""
+        now = self._clock.milliseconds()
+        return self._event(transactional_id, lambda found, to: found.end(producer, commit, to, now, connection))
 
     def is_overtaken(self, transactional_id: str, producer: ProducerIdAndEpoch, connection: int) -> bool:
         """As `Transaction.is_overtaken`."""
         found = self.transactions.get(transactional_id)
         return found is not None and found.is_overtaken(producer, connection)
 
-    def _event(self, transactional_id: str, to: Recipient, event: Callable[[Transaction], Effects]) -> None:
+    def _event(self, transactional_id: str, event: Callable[[Transaction, Recipient], Effects]) -> Completion[Errors]:
         error = self._status(transactional_id)
         found = self.transactions.get(transactional_id)
-        if error is NONE and found is None:
-            error = Errors.INVALID_PRODUCER_ID_MAPPING
         if error is not NONE or found is None:
-            self._performer.reply(to, error)
-        else:
-            self._perform(found, event(found))
+            return Completion.of(Errors.INVALID_PRODUCER_ID_MAPPING if error is NONE else error)
+        answer: Completion[Errors] = Completion()
+        self._perform(found, event(found, answer.set_result))
+        return answer
 
     def markers_written(self, transaction: Transaction, partitions: Iterable[TopicPartition]) -> None:
         """They have their markers, or are no more."""
@@ -204,22 +192,22 @@ class TransactionCoordinator:
 
     # ------------------------------------------------------------------------------------------------ time
 
-    def _abort_timed_out(self) -> Iterator[None]:
-        for count, transaction in enumerate(list(self.transactions.values()), 1):
-            now = self._time.milliseconds()
-            if not transaction.is_gone and transaction.is_timed_out(now):
-                log.info("Aborting the transaction of %s, whose time is over", transaction.transactional_id)
-                self._perform(transaction, transaction.time_out(now))
-            if count % PER_TURN == 0:
-                yield
+    async def _abort_timed_out(self) -> None:
+        for chunk in chunks(list(self.transactions.values())):
+            await self._clock.checkpoint()
+            now = self._clock.milliseconds()
+            for transaction in chunk:
+                if not transaction.is_gone and transaction.is_timed_out(now):
+                    log.info("Aborting the transaction of %s, whose time is over", transaction.transactional_id)
+                    self._perform(transaction, transaction.time_out(now))
 
-    def _remove_expired(self) -> Iterator[None]:
-        for count, transaction in enumerate(list(self.transactions.values()), 1):
-            now = self._time.milliseconds()
-            if not transaction.is_gone and transaction.is_expired(now, self._config.transactional_id_expiration_ms):
-                self._perform(transaction, transaction.expire())
-            if count % PER_TURN == 0:
-                yield
+    async def _remove_expired(self) -> None:
+        for chunk in chunks(list(self.transactions.values())):
+            await self._clock.checkpoint()
+            now = self._clock.milliseconds()
+            for transaction in chunk:
+                if not transaction.is_gone and transaction.is_expired(now, self._config.transactional_id_expiration_ms):
+                    self._perform(transaction, transaction.expire())
 
     # ------------------------------------------------------------------------------------------------ administration
 
@@ -245,8 +233,8 @@ class TransactionCoordinator:
         ]
         return described
 
-    def list_transactions(self, request: ListTransactionsRequest) -> Steps[ListTransactionsResponse]:
-        """Those that all given filters let through; a state that nobody knows is named in the answer."""
+    async def list_transactions(self, request: ListTransactionsRequest) -> ListTransactionsResponse:
+        """Those that all given filters let through; an unknown state is named in the answer."""
         response = ListTransactionsResponse()
         if not self._active:
             response.error_code = Errors.COORDINATOR_NOT_AVAILABLE.code
@@ -256,17 +244,17 @@ class TransactionCoordinator:
             return response
         known = {state.value for state in STATES}
         response.unknown_state_filters = [name for name in request.state_filters if name not in known]
-        for count, found in enumerate(list(self.transactions.values()), 1):
-            if self._is_listed(found, request):
-                response.transaction_states.append(
-                    ListTransactionsResponse.TransactionState(
-                        transactional_id=found.transactional_id,
-                        producer_id=found.metadata.producer_id,
-                        transaction_state=found.metadata.state.value,
-                    )
+        for chunk in chunks(list(self.transactions.values())):
+            await self._clock.checkpoint()
+            response.transaction_states += [
+                ListTransactionsResponse.TransactionState(
+                    transactional_id=found.transactional_id,
+                    producer_id=found.metadata.producer_id,
+                    transaction_state=found.metadata.state.value,
                 )
-            if count % PER_TURN == 0:
-                yield
+                for found in chunk
+                if self._is_listed(found, request)
+            ]
         return response
 
     def _is_listed(self, found: Transaction, request: ListTransactionsRequest) -> bool:
@@ -277,7 +265,7 @@ class TransactionCoordinator:
             return False
         if request.state_filters and now.state.value not in request.state_filters:
             return False
-        age = self._time.milliseconds() - now.start_ms
+        age = self._clock.milliseconds() - now.start_ms
         return request.duration_filter < 0 or age > request.duration_filter
 
     # ------------------------------------------------------------------------------------------------ the cluster
@@ -299,11 +287,11 @@ class TransactionCoordinator:
         return ReplayedTransactions()
 
     def install(self, partition: int, replayed: ReplayedTransactions) -> Iterator[None]:
-        for count, transaction in enumerate(replayed.all_transactions(), 1):
-            self.transactions[transaction.key] = transaction
-            self._perform(transaction, transaction.resume(self._time.milliseconds()))
-            if count % PER_TURN == 0:
-                yield
+        for chunk in chunks(replayed.all_transactions()):
+            for transaction in chunk:
+                self.transactions[transaction.key] = transaction
+                self._perform(transaction, transaction.resume(self._clock.milliseconds()))
+            yield
 
     def installed(self, partition: TopicPartition, elapsed_ms: int) -> None:
         store_log.info("Finished loading transactions from %s in %d milliseconds.", partition, elapsed_ms)

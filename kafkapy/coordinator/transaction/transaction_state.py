@@ -14,7 +14,7 @@ What each event does in each state; a cell names the state that is written, whic
 | markers written   | -       | -                  | Complete*          | -                   |
 | id expires        | Dead    | -                  | -                  | Dead                |
 
-(a) With the next epoch: whoever had the one before is fenced off. The one who asked has to come back.
+(a) With the next epoch: the producer that had the one before is fenced off. The one that asked has to come back.
 (b) Nothing is written if all are known.
 (c) Answered when that is in the log: nothing can change the outcome any more. Then the markers go out.
 (d) For its end, for a moment; if that is longer, or another waits, it is refused and comes back.

@@ -1,4 +1,4 @@
-"""Who coordinates: the leader of a partition of the coordinator's topic, for as long as it leads."""
+"""Coordinators by partition: the leader of a partition of the coordinator's topic coordinates, for as long as it leads."""
 
 from __future__ import annotations
 

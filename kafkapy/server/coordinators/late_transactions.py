@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from kafkapy.cluster.partition import Partition
-from kafkapy.common.scheduler import ScheduledTask, Scheduler
-from kafkapy.common.time import Time
+from kafkapy.common.scheduler import ScheduledTask
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.coordinator.runtime.turns import in_turns
+from kafkapy.runtime.clock import Clock, chunks
+from kafkapy.runtime.completion import spawn
 from kafkapy.server.replication.replica_manager import ReplicaManager
 
 log = logging.getLogger("kafkapy.server.LateTransactions")
@@ -18,8 +18,6 @@ log = logging.getLogger("kafkapy.server.LateTransactions")
 LATE_TRANSACTION_BUFFER_MS = 300_000
 """On top of transaction.max.timeout.ms: a coordinator may need that long to end what has timed out."""
 CHECK_INTERVAL_MS = 60_000
-PER_TURN = 1000
-"""How many partitions are looked at before the reactor does something else."""
 
 OpenAt = tuple[TopicPartition, int]
 """A transaction by its partition and first offset."""
@@ -31,12 +29,9 @@ class LateTransactions:
     Invariant: `_told` are those that were late when they were last looked at.
     """
 
-    def __init__(
-        self, replica_manager: ReplicaManager, scheduler: Scheduler, time: Time, max_transaction_timeout_ms: int
-    ) -> None:
+    def __init__(self, replica_manager: ReplicaManager, clock: Clock, max_transaction_timeout_ms: int) -> None:
         self._replica_manager = replica_manager
-        self._scheduler = scheduler
-        self._time = time
+        self._clock = clock
         self._late_after_ms = max_transaction_timeout_ms + LATE_TRANSACTION_BUFFER_MS
         self._told: set[OpenAt] = set()
         self._task: ScheduledTask | None = None
@@ -44,22 +39,21 @@ class LateTransactions:
         """How many partitions led here had a late transaction, when they were last looked at."""
 
     def startup(self) -> None:
-        name = "late-transactions"
-        self._task = self._scheduler.schedule(
-            name, lambda: in_turns(self._scheduler, name, self.check()), CHECK_INTERVAL_MS, CHECK_INTERVAL_MS
+        self._task = self._clock.schedule(
+            "late-transactions", lambda: spawn(self.check()), CHECK_INTERVAL_MS, CHECK_INTERVAL_MS
         )
 
     def shutdown(self) -> None:
         if self._task is not None:
             self._task.cancel()
 
-    def check(self) -> Iterator[None]:
-        """It may be left and taken up again while partitions change."""
+    async def check(self) -> None:
+        """Partitions may change while it waits."""
         late: set[OpenAt] = set()
-        for number, partition in enumerate(list(self._replica_manager.partitions()), 1):
-            if number % PER_TURN == 0:
-                yield
-            late.update(self._late_in(partition))
+        for chunk in chunks(list(self._replica_manager.partitions())):
+            await self._clock.checkpoint()
+            for partition in chunk:
+                late.update(self._late_in(partition))
         self._told = late
         self.partition_count = len({name for name, _ in late})
 
@@ -70,7 +64,7 @@ class LateTransactions:
         producers = partition_log.producers
         if not producers.ongoing_txns:
             return
-        before_ms = self._time.milliseconds() - self._late_after_ms
+        before_ms = self._clock.milliseconds() - self._late_after_ms
         for first_offset, txn in list(producers.ongoing_txns.items()):
             entry = producers.producers.get(txn.producer_id)
             if entry is None or not 0 < entry.last_timestamp < before_ms:

@@ -14,7 +14,7 @@ from kafkapy.protocol.errors import NONE, Errors, KafkaError
 from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from kafkapy.record.control_records import ControlRecordType, EndTransactionMarker
 from kafkapy.runtime.clock import Clock
-from kafkapy.runtime.completion import spawn
+from kafkapy.runtime.completion import run, spawn
 from kafkapy.server.coordinators.txn_markers import Marker, Outcome, TxnMarkerWriter
 from kafkapy.server.inter_broker.broker_clients import BrokerClients
 from kafkapy.server.metadata.metadata_cache import MetadataCache
@@ -122,8 +122,10 @@ class MarkerChannels:
         return {broker: sum(len(job.partitions) for job in jobs) for broker, jobs in self._queues.items()}
 
     def send(self, transaction: Transaction, order: SendMarkers, coordinator_epoch: int) -> None:
-        """With the next turn, and those of others with it: who has ended the transaction is answered first, and before that
-        turn nobody's next request is read."""
+        """Send the markers in the next turn of the reactor, together with those of other transactions.
+
+        So the request that has ended the transaction is answered first, and before that turn no further request is read.
+        """
         self._new.append(MarkerJob(transaction, order, coordinator_epoch, order.partitions))
         if len(self._new) == 1:
             self._clock.later(0, self._begin)
@@ -183,17 +185,19 @@ class MarkerChannels:
 
     def _send_to(self, leader: int, job: MarkerJob) -> None:
         if leader == self._broker_id:
-            order = job.order
-            kind = ControlRecordType.COMMIT if order.commit else ControlRecordType.ABORT
-            marker = EndTransactionMarker(kind, job.coordinator_epoch)
-            self._writer.end(order.producer, marker, sorted(job.partitions), partial(self._answered, job))
+            run(self._write_here(job))
             return
         self._queues.setdefault(leader, []).append(job)
         if leader not in self._busy:
             self._busy.add(leader)
-            spawn(self._work_off(leader))
+            spawn(self._send_queue(leader))
 
-    async def _work_off(self, leader: int) -> None:
+    async def _write_here(self, job: MarkerJob) -> None:
+        kind = ControlRecordType.COMMIT if job.order.commit else ControlRecordType.ABORT
+        marker = EndTransactionMarker(kind, job.coordinator_epoch)
+        self._answered(job, await self._writer.end(job.order.producer, marker, sorted(job.partitions)))
+
+    async def _send_queue(self, leader: int) -> None:
         """One request at a time; what comes meanwhile goes with the next."""
         try:
             while queue := self._queues.pop(leader, None):

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import partial
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
 
 from kafkapy.common.producer_id import ProducerIdAndEpoch
-from kafkapy.common.time import Time
 from kafkapy.common.topic_names import GROUP_METADATA_TOPIC
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.protocol.errors import NONE, Errors
 from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from kafkapy.record.control_records import ControlRecordType, EndTransactionMarker, build_end_transaction_marker
-from kafkapy.runtime.clock import Steps, some_of
+from kafkapy.runtime.clock import Clock, chunks
+from kafkapy.runtime.completion import Completion, run
 from kafkapy.server.coordinators.coordinator_log import CoordinatorLog
 from kafkapy.server.replication.replica_manager import ReplicaManager
 
@@ -29,83 +29,63 @@ class TxnMarkerWriter:
         replica_manager: ReplicaManager,
         coordinator_log: CoordinatorLog,
         groups: GroupCoordinator,
-        time: Time,
+        clock: Clock,
         timeout_ms: int,
     ) -> None:
         self._replica_manager = replica_manager
         self._log = coordinator_log
         self._groups = groups
-        self._time = time
+        self._clock = clock
         self._timeout_ms = timeout_ms
 
-    def write(self, markers: Sequence[Marker], done: Callable[[list[Outcome]], None]) -> Steps[None]:
-        """`done` gets the error of each partition of each marker, when all are committed or have failed."""
+    async def write(self, markers: Sequence[Marker]) -> list[Outcome]:
+        """The error of each partition of each marker, when all are committed or have failed."""
         outcomes: list[Outcome] = []
-        left = 1
-
-        def one_less() -> None:
-            nonlocal left
-            left -= 1
-            if not left:
-                done(outcomes)
-
-        def finished(of_marker: Outcome, outcome: Outcome) -> None:
-            of_marker.update(outcome)
-            one_less()
-
+        waiting: deque[tuple[Outcome, Completion[Outcome]]] = deque()
         for marker in markers:
+            await self._clock.checkpoint()
             producer = ProducerIdAndEpoch(marker.producer_id, marker.producer_epoch)
             kind = ControlRecordType.COMMIT if marker.transaction_result else ControlRecordType.ABORT
             end = EndTransactionMarker(kind, marker.coordinator_epoch)
-            of_marker: Outcome = {}
-            outcomes.append(of_marker)
-            for some in some_of(_partitions(marker)):
-                left += 1
-                self.end(producer, end, some, partial(finished, of_marker))
-                yield
-            yield
-        one_less()
+            outcome: Outcome = {}
+            outcomes.append(outcome)
+            for chunk in chunks(_partitions(marker)):
+                await self._clock.checkpoint()
+                ended = run(self.end(producer, end, chunk))
+                if isinstance(ended, Completion):
+                    waiting.append((outcome, ended))
+                else:
+                    outcome.update(ended)
+        while waiting:
+            await self._clock.checkpoint()
+            outcome, ending = waiting.popleft()
+            outcome.update(await ending)
+        return outcomes
 
-    def end(
-        self,
-        producer: ProducerIdAndEpoch,
-        marker: EndTransactionMarker,
-        partitions: Collection[TopicPartition],
-        done: Callable[[Outcome], None],
-    ) -> None:
-        """End the producer's transaction in these partitions. `done` as of `write`."""
-        outcome: Outcome = {}
-        left = 1 + len(partitions)
-
-        def finished(partition: TopicPartition, error: Errors, offset: int) -> None:
-            outcome[partition] = error
-            one_less()
-
-        def one_less() -> None:
-            nonlocal left
-            left -= 1
-            if not left:
-                self._tell_groups(producer.producer_id, marker, outcome)
-                done(outcome)
-
+    async def end(
+        self, producer: ProducerIdAndEpoch, marker: EndTransactionMarker, partitions: Collection[TopicPartition]
+    ) -> Outcome:
+        """End the producer's transaction in these partitions. The error of each, when all are committed or have failed."""
         batch = build_end_transaction_marker(
-            timestamp=self._time.milliseconds(),
+            timestamp=self._clock.milliseconds(),
             producer_id=producer.producer_id,
             producer_epoch=producer.epoch,
             marker=marker,
         )
-        for partition in partitions:
-            self._append(partition, batch, partial(finished, partition))
-        one_less()
+        appends = [(partition, self._append(partition, batch)) for partition in partitions]
+        outcome = {partition: await appended for partition, appended in appends}
+        self._tell_groups(producer.producer_id, marker, outcome)
+        return outcome
 
-    def _append(self, partition: TopicPartition, batch: bytes, done: Callable[[Errors, int], None]) -> None:
+    def _append(self, partition: TopicPartition, batch: bytes) -> Completion[Errors]:
         local = self._replica_manager.partition(partition)
         if local is None or local.log is None:
-            done(Errors.UNKNOWN_TOPIC_OR_PARTITION, -1)
-        elif local.log.config.record_version < 2:
-            done(Errors.UNSUPPORTED_FOR_MESSAGE_FORMAT, -1)
-        else:
-            self._log.append(partition, batch, done, self._timeout_ms)
+            return Completion.of(Errors.UNKNOWN_TOPIC_OR_PARTITION)
+        if local.log.config.record_version < 2:
+            return Completion.of(Errors.UNSUPPORTED_FOR_MESSAGE_FORMAT)
+        done: Completion[Errors] = Completion()
+        self._log.append(partition, batch, lambda error, _: done.set_result(error), self._timeout_ms)
+        return done
 
     def _tell_groups(self, producer_id: int, marker: EndTransactionMarker, outcome: Outcome) -> None:
         ended = [

@@ -23,7 +23,7 @@ from kafkapy.server.replication.replica_manager import ReplicaManager
 
 VERSION = 5
 FIRST_BATCHED = 4
-_FOLDED_AT_ONCE = 256
+_VERIFICATIONS_PER_FOLD = 256
 """Times of verifications, which cost nothing until then."""
 
 Question = AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction
@@ -71,7 +71,7 @@ class TxnVerifier:
         begun = self._begin(producer, partitions)
         if not begun:
             return {}
-        return self._told(begun, await self._ask(transactional_id, producer, begun))
+        return self._verification_result(begun, await self._ask(transactional_id, producer, begun))
 
     def verify_here(
         self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Mapping[TopicPartition, int]
@@ -83,7 +83,7 @@ class TxnVerifier:
         state = self._cache.partition_state(TRANSACTION_STATE_TOPIC, self._coordinator.partition_for(transactional_id))
         if state is None or state.leader != self._config.broker_id:
             return None
-        return self._told(begun, self._ask_here(transactional_id, producer, begun))
+        return self._verification_result(begun, self._ask_here(transactional_id, producer, begun))
 
     def _begin(
         self, producer: ProducerIdAndEpoch, partitions: Mapping[TopicPartition, int]
@@ -91,7 +91,7 @@ class TxnVerifier:
         """Those that are to be asked about."""
         begun: dict[TopicPartition, Verification] = {}
         if not self._config.transaction_partition_verification_enable:
-            self._waive(producer, partitions)
+            self._skip_verification(producer, partitions)
             return begun
         for name, sequence in partitions.items():
             local = self._replica_manager.partition(name)
@@ -101,11 +101,11 @@ class TxnVerifier:
                     begun[name] = verification
         return begun
 
-    def _told(
+    def _verification_result(
         self, begun: Mapping[TopicPartition, Verification], errors: Mapping[TopicPartition, Errors]
     ) -> dict[TopicPartition, Errors]:
         self._unfolded += 1
-        if self._unfolded >= _FOLDED_AT_ONCE:
+        if self._unfolded >= _VERIFICATIONS_PER_FOLD:
             self._unfolded = 0
             self.verification_ms.fold()
         refused: dict[TopicPartition, Errors] = {}
@@ -118,7 +118,7 @@ class TxnVerifier:
                 refused[name] = Errors.INVALID_PRODUCER_EPOCH if error is Errors.PRODUCER_FENCED else error
         return refused
 
-    def _waive(self, producer: ProducerIdAndEpoch, partitions: Collection[TopicPartition]) -> None:
+    def _skip_verification(self, producer: ProducerIdAndEpoch, partitions: Collection[TopicPartition]) -> None:
         for name in partitions:
             local = self._replica_manager.partition(name)
             if local is not None and local.log is not None:
@@ -141,7 +141,7 @@ class TxnVerifier:
             waiting.append(asked)
         else:
             self._asked[leader] = [asked]
-            spawn(self._work_off(leader))
+            spawn(self._send_waiting(leader))
         begun = time.monotonic()
         answer = await asked.answer
         self.verification_ms.record((time.monotonic() - begun) * 1000)
@@ -153,7 +153,7 @@ class TxnVerifier:
         self.verification_ms.record(0.0)
         return self._coordinator.verify_partitions(transactional_id, producer, partitions)
 
-    async def _work_off(self, leader: int) -> None:
+    async def _send_waiting(self, leader: int) -> None:
         while waiting := self._asked[leader]:
             # An id stands in a request once.
             now = list({asked.question.transactional_id: asked for asked in reversed(waiting)}.values())

@@ -1,15 +1,14 @@
-"""The transactional APIs (KIP-98, KIP-447, KIP-664, KIP-890): who is allowed to ask, and then the coordinators' answers."""
+"""The transactional APIs (KIP-98, KIP-447, KIP-664, KIP-890). Each handler authorises, verifies, acts and answers."""
 
 from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass, field
-from functools import partial
-from operator import attrgetter
-from typing import Any, TypeVar
+from itertools import chain
+from typing import TypeVar
 
 from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.common.topic_names import GROUP_METADATA_TOPIC, INTERNAL_TOPICS
@@ -31,27 +30,22 @@ from kafkapy.protocol.messages.offset_commit import OffsetCommitResponse
 from kafkapy.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from kafkapy.record.record_batch import NO_SEQUENCE
-from kafkapy.runtime.clock import Clock, Steps, at_once, in_steps, in_turns, portions, some_of, work_off
-from kafkapy.runtime.completion import Completion
+from kafkapy.runtime.clock import Clock, chunks
+from kafkapy.runtime.completion import Completion, spawn
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
-from kafkapy.server.coordinators.txn_markers import Marker, Outcome, TxnMarkerWriter
+from kafkapy.server.coordinators.txn_markers import TxnMarkerWriter
 from kafkapy.server.coordinators.txn_verifier import FIRST_BATCHED, TxnVerifier
-from kafkapy.server.handlers.group_offsets import AT_ONCE
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 
 Results = dict[TopicPartition, Errors]
-T = TypeVar(
-    "T",
-    AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult,
-    TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic,
-    WriteTxnMarkersResponse.WritableTxnMarkerTopicResult,
-)
 Offsets = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
 Question = AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction
+P = TypeVar("P")
+T = TypeVar("T")
 
 log = logging.getLogger("kafkapy.coordinator.transaction.TransactionCoordinator")
 
-A_MOMENT_MS = 100
+DISCONNECT_GRACE_MS = 100
 _FIRST_WITH_FENCED = 2
 """Versions of AddPartitionsToTxn, AddOffsetsToTxn and EndTxn before it know PRODUCER_FENCED by another name."""
 _FIRST_COMMIT_WITH_ABORTABLE = 4
@@ -68,157 +62,136 @@ class TransactionsHandler:
     _cache: MetadataCache
     _authorizer: Authorizer
     _clock: Clock
-    _beginnings: deque[Callable[[], None]] = field(default_factory=deque)
-    """Transactions that begin when all requests that are there have been handled. A timer runs while there are any."""
+    _pending_starts: deque[Completion[None]] = field(default_factory=deque)
+    """Transactions that start when all requests that are there have been handled. While there are any, `_start_pending` runs, or
+    is to come."""
 
     # ------------------------------------------------------------------------------------------------ partitions
 
-    def handle_add_partitions_to_txn(
-        self, request: Request
-    ) -> AddPartitionsToTxnResponse | Awaitable[AddPartitionsToTxnResponse]:
-        """From v4 on brokers ask, for several transactions at once, and mostly whether partitions are known already."""
-        body: AddPartitionsToTxnRequest = request.body
+    async def handle_add_partitions_to_txn(self, request: Request) -> AddPartitionsToTxnResponse:
+        """From v4 on brokers ask, for several transactions in one request, and mostly whether partitions are known already."""
         if request.api_version >= FIRST_BATCHED:
-            return self._add_several(request)
+            return await self._add_for_broker(request)
+        body: AddPartitionsToTxnRequest = request.body
         question = Question(
             transactional_id=body.v3_and_below_transactional_id,
             producer_id=body.v3_and_below_producer_id,
             producer_epoch=body.v3_and_below_producer_epoch,
             topics=body.v3_and_below_topics,
         )
-        if request.size > AT_ONCE:
-            return self._add_many(request, question)
-        added = self._add(request, question)
-        return _response_to_client(added.result()) if added.done else _added_later(added)
+        results, is_refused = await self._verify_partitions(request, question)
+        if not is_refused:
+            await self._start_after_others(question.transactional_id)
+            results = await self._add_partitions(request, question, results)
+        request.keep(results)
+        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=await self._added(results))
 
-    async def _add_many(self, request: Request, question: Question) -> AddPartitionsToTxnResponse:
-        [result] = await self._add_large(request, [question])
-        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=result.topic_results)
-
-    async def _add_several(self, request: Request) -> AddPartitionsToTxnResponse:
+    async def _add_for_broker(self, request: Request) -> AddPartitionsToTxnResponse:
+        """All transactions are asked for before the first is waited for."""
         body: AddPartitionsToTxnRequest = request.body
         if not self._authorizer.authorize(request.context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME):
             raise KafkaError(Errors.CLUSTER_AUTHORIZATION_FAILED)
+        asked: list[Completion[Results]] = []
+        for question in body.transactions:
+            await self._clock.checkpoint()
+            results, is_refused = await self._verify_partitions(request, question)
+            if is_refused:
+                asked.append(Completion.of(results))
+            elif question.verify_only:
+                producer = ProducerIdAndEpoch(question.producer_id, question.producer_epoch)
+                known = self._transactions.verify_partitions(question.transactional_id, producer, results)
+                asked.append(Completion.of(known))
+            else:
+                asked.append(spawn(self._add_partitions(request, question, results)))
+        request.keep(asked)
         response = AddPartitionsToTxnResponse()
-        if request.size > AT_ONCE:
-            response.results_by_transaction = await self._add_large(request, body.transactions)
-            return response
-        waiting = [(question.transactional_id, self._add(request, question)) for question in body.transactions]
-        for transactional_id, added in waiting:
+        for question, answer in zip(body.transactions, asked, strict=True):
+            await self._clock.checkpoint()
             response.results_by_transaction.append(
                 AddPartitionsToTxnResponse.AddPartitionsToTxnResult(
-                    transactional_id=transactional_id, topic_results=_added(await added)
+                    transactional_id=question.transactional_id, topic_results=await self._added(await answer)
                 )
             )
         return response
 
-    async def _add_large(
-        self, request: Request, questions: Sequence[Question]
-    ) -> list[AddPartitionsToTxnResponse.AddPartitionsToTxnResult]:
-        """As `_add` for each, with turns for others. Its transaction still gets all partitions in one go."""
-        results = []
-        waiting = []
-        async for question in in_turns(self._clock, questions):
-            result = AddPartitionsToTxnResponse.AddPartitionsToTxnResult(transactional_id=question.transactional_id)
-            results.append(result)
-            errors, is_refused = await work_off(self._clock, self._sort_out(request, question))
-            added = Completion.of(errors) if is_refused else self._add_all(request, question, errors)
-            if added.done:
-                result.topic_results = await self._answer(added.result(), _added, "results_by_partition")
-            else:
-                waiting.append((result, added))
-        for result, added in waiting:
-            result.topic_results = await self._answer(await added, _added, "results_by_partition")
-        return results
-
-    async def _answer(self, results: Results, made: Callable[[Results], list[T]], partitions: str) -> list[T]:
-        return await work_off(self._clock, _in_parts(results, made, attrgetter(partitions)))
-
-    def _sort_out(self, request: Request, question: Question) -> Steps[tuple[Results, bool]]:
-        """Each partition once, with its error if any is refused; and is any?"""
+    async def _verify_partitions(self, request: Request, question: Question) -> tuple[Results, bool]:
+        """Each partition once, and whether any is refused: then the others are not attempted, for all or none are added."""
         of_client = request.api_version < FIRST_BATCHED
-        denied = of_client and not self._may_write(request, question.transactional_id)
-        error = Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED if denied else Errors.OPERATION_NOT_ATTEMPTED
-        errors: Results = {}
-        is_refused = denied
+        denied: Errors | None = None
+        if of_client and not self._may_write(request, question.transactional_id):
+            denied = Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        results: Results = {}
+        is_refused = denied is not None
         for topic in question.topics:
-            for some in portions(topic.partitions):
-                names = [TopicPartition(topic.name, index) for index in some]
-                errors.update(dict.fromkeys(names, error))
-                refused = {} if denied else self._refused(request, names, of_client)
-                if refused:
-                    is_refused = True
-                    errors.update(refused)
-                yield
-        return errors, is_refused
+            refusal = denied
+            if denied is None and of_client and not self._may_add(request, topic.name):
+                refusal = Errors.TOPIC_AUTHORIZATION_FAILED
+            for chunk in chunks(topic.partitions):
+                await self._clock.checkpoint()
+                for index in chunk:
+                    error = refusal
+                    if error is None and not self._cache.contains(topic.name, index):
+                        error = Errors.UNKNOWN_TOPIC_OR_PARTITION
+                    is_refused = is_refused or error is not None
+                    results[TopicPartition(topic.name, index)] = error or Errors.OPERATION_NOT_ATTEMPTED
+        return results, is_refused
 
-    def _add(self, request: Request, question: Question) -> Completion[Results]:
-        """All or none of the partitions are added."""
-        names = _partitions(question.topics)
-        of_client = request.api_version < FIRST_BATCHED
-        transactional_id = question.transactional_id
-        if of_client and not self._may_write(request, transactional_id):
-            return Completion.of(dict.fromkeys(names, Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
-        refused = self._refused(request, names, of_client)
-        if refused:
-            return Completion.of({name: refused.get(name, Errors.OPERATION_NOT_ATTEMPTED) for name in names})
-        return self._add_all(request, question, names)
-
-    def _add_all(self, request: Request, question: Question, names: Collection[TopicPartition]) -> Completion[Results]:
-        """None of them is refused."""
-        transactional_id = question.transactional_id
+    async def _add_partitions(self, request: Request, question: Question, names: Results) -> Results:
+        """All of `names`, and the same error for each."""
         producer = ProducerIdAndEpoch(question.producer_id, question.producer_epoch)
-        if question.verify_only:
-            return Completion.of(self._transactions.verify_partitions(transactional_id, producer, names))
-        done: Completion[Results] = Completion()
+        error = await self._transactions.add_partitions(question.transactional_id, producer, names)
+        request.keep(names)
+        return dict.fromkeys(names, _known_to(request, error))
 
-        def added(error: Errors) -> None:
-            done.set_result(dict.fromkeys(names, _known_to(request, error)))
-
-        def add() -> None:
-            self._transactions.add_partitions(transactional_id, producer, names, added)
-
-        if request.api_version < FIRST_BATCHED:
-            self._add_behind_others(transactional_id, add)
-        else:
-            add()
-        return done
-
-    def _add_behind_others(self, transactional_id: str, add: Callable[[], None]) -> None:
-        """What begins gives way to what has begun: where many producers keep a broker busy, they wait before their transactions,
+    async def _start_after_others(self, transactional_id: str) -> None:
+        """Requests of open transactions go first: where many producers keep a broker busy, they wait before their transactions,
         not at the ends. The connection's next request waits for the answer."""
         if self._transactions.is_open(transactional_id):
-            add()
             return
-        self._beginnings.append(add)
-        if len(self._beginnings) == 1:
-            self._clock.later(0, self._let_begin)
+        start: Completion[None] = Completion()
+        self._pending_starts.append(start)
+        if len(self._pending_starts) == 1:
+            self._clock.later(0, lambda: spawn(self._start_pending()))
+        await start
 
-    def _let_begin(self) -> None:
-        beginnings = self._beginnings
-        try:
-            while beginnings:
-                beginnings.popleft()()
-                if self._clock.turn_is_over():
-                    break
-        finally:
-            if beginnings:
-                self._clock.later(0, self._let_begin)
+    async def _start_pending(self) -> None:
+        while self._pending_starts:
+            self._pending_starts[0].set_result(None)
+            self._pending_starts.popleft()
+            await self._clock.checkpoint()
 
-    def _refused(self, request: Request, names: Iterable[TopicPartition], of_client: bool) -> Results:
-        refused = {}
-        for name in names:
-            if of_client and (
-                name.topic in INTERNAL_TOPICS
-                or not self._authorizer.authorize(request.context, "WRITE", "TOPIC", name.topic)
-            ):
-                refused[name] = Errors.TOPIC_AUTHORIZATION_FAILED
-            elif not self._cache.contains(*name):
-                refused[name] = Errors.UNKNOWN_TOPIC_OR_PARTITION
-        return refused
+    def _may_add(self, request: Request, topic: str) -> bool:
+        return topic not in INTERNAL_TOPICS and self._authorizer.authorize(request.context, "WRITE", "TOPIC", topic)
 
     def _may_write(self, request: Request, transactional_id: str) -> bool:
         return self._authorizer.authorize(request.context, "WRITE", "TRANSACTIONAL_ID", transactional_id)
+
+    async def _added(self, results: Results) -> list[AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult]:
+        return await self._by_topic(
+            results.items(),
+            AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult,
+            AddPartitionsToTxnResponse.AddPartitionsToTxnPartitionResult,
+        )
+
+    async def _by_topic(
+        self,
+        results: Iterable[tuple[TopicPartition, Errors]],
+        topic_result: Callable[[str, list[P]], T],
+        partition_result: Callable[[int, int], P],
+    ) -> list[T]:
+        """What the response says of the partitions. A short one leaves at once."""
+        topics: list[T] = []
+        partitions: dict[str, list[P]] = {}
+        for number, chunk in enumerate(chunks(results)):
+            if number:
+                await self._clock.checkpoint()
+            for (topic, index), error in chunk:
+                of_topic = partitions.get(topic)
+                if of_topic is None:
+                    of_topic = partitions[topic] = []
+                    topics.append(topic_result(topic, of_topic))
+                of_topic.append(partition_result(index, error.code))
+        return topics
 
     async def handle_add_offsets_to_txn(self, request: Request) -> AddOffsetsToTxnResponse:
         """The group's partition of `__consumer_offsets` belongs to the transaction."""
@@ -228,52 +201,35 @@ class TransactionsHandler:
         if not self._authorizer.authorize(request.context, "READ", "GROUP", body.group_id):
             return AddOffsetsToTxnResponse(error_code=Errors.GROUP_AUTHORIZATION_FAILED.code)
         name = TopicPartition(GROUP_METADATA_TOPIC, self._groups.partition_for(body.group_id))
-        done: Completion[Errors] = Completion()
         producer = ProducerIdAndEpoch(body.producer_id, body.producer_epoch)
-        self._add_behind_others(
-            body.transactional_id,
-            lambda: self._transactions.add_partitions(body.transactional_id, producer, [name], done.set_result),
-        )
-        return AddOffsetsToTxnResponse(error_code=_known_to(request, await done).code)
+        await self._start_after_others(body.transactional_id)
+        error = await self._transactions.add_partitions(body.transactional_id, producer, [name])
+        return AddOffsetsToTxnResponse(error_code=_known_to(request, error).code)
 
     # ------------------------------------------------------------------------------------------------ the end
 
-    def handle_end_txn(self, request: Request) -> EndTxnResponse | Awaitable[EndTxnResponse]:
+    async def handle_end_txn(self, request: Request) -> EndTxnResponse:
         body: EndTxnRequest = request.body
-        if not self._may_write(request, body.transactional_id):
+        transactional_id, connection = body.transactional_id, request.context.number
+        if not self._may_write(request, transactional_id):
             return EndTxnResponse(error_code=Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED.code)
         producer = ProducerIdAndEpoch(body.producer_id, body.producer_epoch)
-        number = request.context.number
-        if self._transactions.is_overtaken(body.transactional_id, producer, number):
-            return self._end_if_stayed(request, producer)
-        done = self._end(request, producer)
-        return _ended(request, done.result()) if done.done else _ended_later(request, done)
-
-    async def _end_if_stayed(self, request: Request, producer: ProducerIdAndEpoch) -> EndTxnResponse:
-        if not await self._has_stayed(request):
-            log.info(
-                "%s has asked for the end of a transaction and left: it is not ended", request.body.transactional_id
-            )
+        is_overtaken = self._transactions.is_overtaken(transactional_id, producer, connection)
+        if is_overtaken and not await self._is_still_connected(request):
+            log.info("%s has asked for the end of a transaction and left: it is not ended", transactional_id)
             return EndTxnResponse(error_code=Errors.COORDINATOR_NOT_AVAILABLE.code)
-        return _ended(request, await self._end(request, producer))
+        error = await self._transactions.end_transaction(transactional_id, producer, body.committed, connection)
+        return EndTxnResponse(error_code=_known_to(request, error).code)
 
-    def _end(self, request: Request, producer: ProducerIdAndEpoch) -> Completion[Errors]:
-        body: EndTxnRequest = request.body
-        done: Completion[Errors] = Completion()
-        self._transactions.end_transaction(
-            body.transactional_id, producer, body.committed, done.set_result, request.context.number
-        )
-        return done
-
-    async def _has_stayed(self, request: Request) -> bool:
-        """Is the client that has sent this still there a moment later? That it has gone comes right behind its last request."""
-        moment: Completion[None] = Completion()
-        self._clock.later(A_MOMENT_MS, lambda: moment.set_result(None))
-        await moment
+    async def _is_still_connected(self, request: Request) -> bool:
+        """Is the client still there after a moment? That it has gone comes right behind its last request."""
+        grace: Completion[None] = Completion()
+        self._clock.later(DISCONNECT_GRACE_MS, lambda: grace.set_result(None))
+        await grace
         return request.channel.has_peer()
 
-    def handle_write_txn_markers(self, request: Request) -> Awaitable[WriteTxnMarkersResponse] | None:
-        """From coordinators, and from operators who end a hanging transaction (KIP-664)."""
+    async def handle_write_txn_markers(self, request: Request) -> WriteTxnMarkersResponse:
+        """Sent by coordinators, and by operators' tools to end a hanging transaction (KIP-664)."""
         body: WriteTxnMarkersRequest = request.body
         authorizer, context = self._authorizer, request.context
         if not (
@@ -281,39 +237,49 @@ class TransactionsHandler:
             or authorizer.authorize(context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME)
         ):
             raise KafkaError(Errors.CLUSTER_AUTHORIZATION_FAILED)
-        if request.size > AT_ONCE:
-            return self._write_many(body.markers)
-        at_once(self._markers.write(body.markers, partial(_respond_markers, request)))
-        return None
-
-    async def _write_many(self, markers: Sequence[Marker]) -> WriteTxnMarkersResponse:
-        written: Completion[list[Outcome]] = Completion()
-        await work_off(self._clock, self._markers.write(markers, written.set_result))
-        outcomes = await written
-        outcomes.reverse()  # to be taken out: very many would take long to be freed together
+        outcomes = await self._markers.write(body.markers)
+        request.keep(outcomes)
         response = WriteTxnMarkersResponse()
-        async for marker in in_turns(self._clock, markers):
-            if outcome := outcomes.pop():
-                topics = await self._answer(outcome, _written, "partitions")
-                response.markers.append(_result_of_marker(marker, topics))
+        for marker, outcome in zip(body.markers, outcomes, strict=True):
+            await self._clock.checkpoint()
+            if not outcome:
+                continue  # it names no partitions: Kafka does not mention it
+            topics = await self._by_topic(
+                outcome.items(),
+                WriteTxnMarkersResponse.WritableTxnMarkerTopicResult,
+                WriteTxnMarkersResponse.WritableTxnMarkerPartitionResult,
+            )
+            response.markers.append(
+                WriteTxnMarkersResponse.WritableTxnMarkerResult(producer_id=marker.producer_id, topics=topics)
+            )
         return response
 
     # ------------------------------------------------------------------------------------------------ offsets
 
-    async def handle_txn_offset_commit(self, request: Request) -> TxnOffsetCommitResponse | None:
+    async def handle_txn_offset_commit(self, request: Request) -> TxnOffsetCommitResponse:
         """Answered when the offsets are in the log; they hold once the transaction is committed."""
         body: TxnOffsetCommitRequest = request.body
-        is_large = request.size > AT_ONCE
-        steps = self._sort_out_offsets(request, body)
-        errors, accepted = await work_off(self._clock, steps) if is_large else at_once(steps)
+        refused, accepted = await self._check_offsets(request, body)
+        request.keep(refused, accepted)
+        committed: Iterable[tuple[TopicPartition, Errors]] = ()
         if accepted:
-            commit = copy(body)  # as a whole a large one is freed in a thread
+            commit = copy(body)  # the request keeps its own: as a whole a large one is freed in a thread
             commit.topics = accepted
-            errors.update(await self._commit_offsets(commit, request.api_version))
-        topics = await self._answer(errors, _committed, "partitions") if is_large else _committed(errors)
+            refusal = await self._verify_offsets(commit, request.api_version)
+            if refusal is None:
+                committed = await self._commit_offsets(request, commit)
+            else:
+                committed = (
+                    (TopicPartition(t.name, p.partition_index), refusal) for t in accepted for p in t.partitions
+                )
+        topics = await self._by_topic(
+            chain(refused.items(), committed),
+            TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic,
+            TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition,
+        )
         return TxnOffsetCommitResponse(topics=topics)
 
-    def _sort_out_offsets(self, request: Request, body: TxnOffsetCommitRequest) -> Steps[tuple[Results, list[Offsets]]]:
+    async def _check_offsets(self, request: Request, body: TxnOffsetCommitRequest) -> tuple[Results, list[Offsets]]:
         """The partitions that are refused, and why; and the others, each once."""
         refused: Results = {}
         accepted: dict[str, dict[int, TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition]] = {}
@@ -322,8 +288,9 @@ class TransactionsHandler:
             name, error = topic.name, of_all
             if error is None and not self._authorizer.authorize(request.context, "READ", "TOPIC", name):
                 error = Errors.TOPIC_AUTHORIZATION_FAILED
-            for some in portions(topic.partitions):
-                for partition in some:
+            for chunk in chunks(topic.partitions):
+                await self._clock.checkpoint()
+                for partition in chunk:
                     index = partition.partition_index
                     if error is not None:
                         refused[TopicPartition(name, index)] = error
@@ -331,7 +298,7 @@ class TransactionsHandler:
                         accepted.setdefault(name, {})[index] = partition
                     else:
                         refused[TopicPartition(name, index)] = Errors.UNKNOWN_TOPIC_OR_PARTITION
-                yield
+        request.keep(accepted)
         return refused, [Offsets(name=name, partitions=list(good.values())) for name, good in accepted.items()]
 
     def _refusal_of_offsets(self, request: Request, body: TxnOffsetCommitRequest) -> Errors | None:
@@ -341,38 +308,41 @@ class TransactionsHandler:
             return Errors.GROUP_AUTHORIZATION_FAILED
         return None
 
-    async def _commit_offsets(self, body: TxnOffsetCommitRequest, version: int) -> Results:
-        names = [TopicPartition(topic.name, p.partition_index) for topic in body.topics for p in topic.partitions]
+    async def _verify_offsets(self, body: TxnOffsetCommitRequest, version: int) -> Errors | None:
+        """Why the group's partition of `__consumer_offsets` does not belong to the transaction."""
         group_partition = TopicPartition(GROUP_METADATA_TOPIC, self._groups.partition_for(body.group_id))
         producer = ProducerIdAndEpoch(body.producer_id, body.producer_epoch)
         refused = await self._verifier.verify(body.transactional_id, producer, {group_partition: NO_SEQUENCE})
-        if refused:
-            error = refused[group_partition]
-            if version < _FIRST_COMMIT_WITH_ABORTABLE:
-                error = _without_abortable(error)
-            return dict.fromkeys(names, _loading_known_to(version, STORE_OFFSETS_ERRORS.get(error, error)))
+        if not refused:
+            return None
+        error = refused[group_partition]
+        if version < _FIRST_COMMIT_WITH_ABORTABLE:
+            error = _without_abortable(error)
+        return _loading_known_to(version, STORE_OFFSETS_ERRORS.get(error, error))
+
+    async def _commit_offsets(
+        self, request: Request, body: TxnOffsetCommitRequest
+    ) -> Iterator[tuple[TopicPartition, Errors]]:
         done: Completion[OffsetCommitResponse] = Completion()
         self._groups.commit_transactional_offsets(body, done.set_result)
         response = await done
-        return {
-            TopicPartition(topic.name, partition.partition_index): _loading_known_to(
-                version, Errors.for_code(partition.error_code)
+        request.keep(response)
+        return (
+            (
+                TopicPartition(topic.name, partition.partition_index),
+                _loading_known_to(request.api_version, Errors.for_code(partition.error_code)),
             )
             for topic in response.topics
             for partition in topic.partitions
-        }
+        )
 
     # ------------------------------------------------------------------------------------------------ administration
 
-    def handle_describe_transactions(
-        self, request: Request
-    ) -> DescribeTransactionsResponse | Awaitable[DescribeTransactionsResponse]:
-        return in_steps(self._clock, self._describe(request, request.body))
-
-    def _describe(self, request: Request, body: DescribeTransactionsRequest) -> Steps[DescribeTransactionsResponse]:
-        states = []
+    async def handle_describe_transactions(self, request: Request) -> DescribeTransactionsResponse:
+        body: DescribeTransactionsRequest = request.body
+        response = DescribeTransactionsResponse()
         for transactional_id in body.transactional_ids:
-            yield
+            await self._clock.checkpoint()
             if self._may_see(request, transactional_id):
                 state = self._transactions.describe_transaction(transactional_id)
                 state.topics = [
@@ -385,40 +355,21 @@ class TransactionsHandler:
                     transactional_id=transactional_id,
                     error_code=Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED.code,
                 )
-            states.append(state)
-        return DescribeTransactionsResponse(transaction_states=states)
+            response.transaction_states.append(state)
+        return response
 
-    def handle_list_transactions(
-        self, request: Request
-    ) -> ListTransactionsResponse | Awaitable[ListTransactionsResponse]:
-        return in_steps(self._clock, self._list(request))
-
-    def _list(self, request: Request) -> Steps[ListTransactionsResponse]:
+    async def handle_list_transactions(self, request: Request) -> ListTransactionsResponse:
         body: ListTransactionsRequest = request.body
-        response = yield from self._transactions.list_transactions(body)
-        response.transaction_states = [
-            state for state in response.transaction_states if self._may_see(request, state.transactional_id)
-        ]
+        response = await self._transactions.list_transactions(body)
+        listed, response.transaction_states = response.transaction_states, []
+        request.keep(listed)
+        for chunk in chunks(listed):
+            await self._clock.checkpoint()
+            response.transaction_states += [s for s in chunk if self._may_see(request, s.transactional_id)]
         return response
 
     def _may_see(self, request: Request, transactional_id: str) -> bool:
         return self._authorizer.authorize(request.context, "DESCRIBE", "TRANSACTIONAL_ID", transactional_id)
-
-
-def _ended(request: Request, error: Errors) -> EndTxnResponse:
-    return EndTxnResponse(error_code=_known_to(request, error).code)
-
-
-async def _ended_later(request: Request, done: Completion[Errors]) -> EndTxnResponse:
-    return _ended(request, await done)
-
-
-def _response_to_client(results: Results) -> AddPartitionsToTxnResponse:
-    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_added(results))
-
-
-async def _added_later(added: Completion[Results]) -> AddPartitionsToTxnResponse:
-    return _response_to_client(await added)
 
 
 def _known_to(request: Request, error: Errors) -> Errors:
@@ -436,82 +387,3 @@ def _loading_known_to(version: int, error: Errors) -> Errors:
 
 def _without_abortable(error: Errors) -> Errors:
     return Errors.INVALID_TXN_STATE if error is Errors.TRANSACTION_ABORTABLE else error
-
-
-def _partitions(topics: Iterable[AddPartitionsToTxnRequest.AddPartitionsToTxnTopic]) -> Collection[TopicPartition]:
-    """Each once, in order."""
-    return dict.fromkeys(TopicPartition(topic.name, index) for topic in topics for index in topic.partitions)
-
-
-def _by_topic(results: Results) -> dict[str, list[tuple[int, int]]]:
-    """The numbers of the partitions with their error codes."""
-    topics: dict[str, list[tuple[int, int]]] = {}
-    for name, error in results.items():
-        topics.setdefault(name.topic, []).append((name.partition, error.code))
-    return topics
-
-
-def _in_parts(
-    results: Results, made: Callable[[Results], list[T]], partitions_of: Callable[[T], list[Any]]
-) -> Steps[list[T]]:
-    """What `made` makes of the results. They are gone then: very many would take long to be freed together."""
-    topics: dict[str, T] = {}
-    for some in some_of(results.items()):
-        for topic in made(dict(some)):
-            whole = topics.setdefault(topic.name, topic)
-            if whole is not topic:
-                partitions_of(whole).extend(partitions_of(topic))
-        yield
-    while results:
-        results.popitem()
-        yield
-    return list(topics.values())
-
-
-def _added(results: Results) -> list[AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult]:
-    partition = AddPartitionsToTxnResponse.AddPartitionsToTxnPartitionResult
-    return [
-        AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult(
-            name=topic,
-            results_by_partition=[
-                partition(partition_index=index, partition_error_code=code) for index, code in errors
-            ],
-        )
-        for topic, errors in _by_topic(results).items()
-    ]
-
-
-def _committed(results: Results) -> list[TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic]:
-    partition = TxnOffsetCommitResponse.TxnOffsetCommitResponsePartition
-    return [
-        TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic(
-            name=topic, partitions=[partition(partition_index=index, error_code=code) for index, code in errors]
-        )
-        for topic, errors in _by_topic(results).items()
-    ]
-
-
-def _written(results: Results) -> list[WriteTxnMarkersResponse.WritableTxnMarkerTopicResult]:
-    partition = WriteTxnMarkersResponse.WritableTxnMarkerPartitionResult
-    return [
-        WriteTxnMarkersResponse.WritableTxnMarkerTopicResult(
-            name=topic, partitions=[partition(partition_index=index, error_code=code) for index, code in errors]
-        )
-        for topic, errors in _by_topic(results).items()
-    ]
-
-
-def _result_of_marker(
-    marker: Marker, topics: list[WriteTxnMarkersResponse.WritableTxnMarkerTopicResult]
-) -> WriteTxnMarkersResponse.WritableTxnMarkerResult:
-    return WriteTxnMarkersResponse.WritableTxnMarkerResult(producer_id=marker.producer_id, topics=topics)
-
-
-def _respond_markers(request: Request, outcomes: list[Outcome]) -> None:
-    body: WriteTxnMarkersRequest = request.body
-    response = WriteTxnMarkersResponse()
-    for marker, outcome in zip(body.markers, outcomes, strict=True):
-        if not outcome:
-            continue  # it names no partitions: Kafka does not mention it
-        response.markers.append(_result_of_marker(marker, _written(outcome)))
-    request.respond(response)

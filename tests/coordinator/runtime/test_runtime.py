@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from kafkapy.common.scheduler import MockScheduler
-from kafkapy.common.time import MockTime
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.runtime.effects import (
     REPLIES_PER_TURN,
@@ -27,6 +25,8 @@ from kafkapy.record.batches import batches
 from kafkapy.record.compression import CompressionType
 from kafkapy.record.control_records import ControlRecordType, EndTransactionMarker, build_end_transaction_marker
 from kafkapy.record.record_batch import RecordBatch
+from kafkapy.runtime.clock import MockClock
+from tests.coordinator.held_turns import HeldTurns
 
 log = logging.getLogger("test")
 
@@ -81,11 +81,11 @@ class Counts:
 
 
 class Coordinator:
-    def __init__(self) -> None:
-        self.scheduler = MockScheduler(MockTime())
+    def __init__(self, clock: MockClock) -> None:
+        self.clock = clock
         self.log = MemoryLog()
         topic = InternalTopic("counters", 5, CompressionType.NONE, 1_000)
-        self.topic: OwnedTopic[Counts] = OwnedTopic(topic, self.log, self, self.scheduler, self.scheduler.time, log)
+        self.topic: OwnedTopic[Counts] = OwnedTopic(topic, self.log, self, clock, clock, log)
         self.kept: dict[bytes, int] = {}
         self.told: list[str] = []
 
@@ -115,9 +115,13 @@ class Coordinator:
 
 @pytest.fixture
 def c() -> Coordinator:
-    coordinator = Coordinator()
-    coordinator.topic.startup(2)
-    return coordinator
+    return coordinator(MockClock())
+
+
+def coordinator(clock: MockClock) -> Coordinator:
+    made = Coordinator(clock)
+    made.topic.startup(2)
+    return made
 
 
 def test_who_may_be_asked(c: Coordinator) -> None:
@@ -125,7 +129,7 @@ def test_who_may_be_asked(c: Coordinator) -> None:
     assert c.topic.status("x") is Errors.NOT_COORDINATOR
     c.topic.on_election(partition, 1)
     assert c.topic.status("x") is Errors.COORDINATOR_LOAD_IN_PROGRESS
-    c.scheduler.advance(0)
+    c.clock.advance(0)
     assert (c.topic.status("x"), c.told) == (Errors.NONE, [f"active {partition}"])
     c.topic.on_resignation(partition, 2)
     assert c.topic.status("x") is Errors.NOT_COORDINATOR
@@ -137,46 +141,45 @@ def test_one_partition_is_read_at_a_time(c: Coordinator) -> None:
     """Fifty threads that read would leave the reactor a fiftieth of the interpreter."""
     for partition in range(2):
         c.topic.on_election(partition, 1)
-    assert c.scheduler.pending == 1
-    c.scheduler.advance(0)
+    assert c.clock.pending == 1
+    c.clock.advance(0)
     assert c.told == ["active 0", "active 1"]
     c.log.error = OSError("cable")
     c.topic.on_resignation(0, 2)
     c.topic.on_election(0, 3)
-    c.scheduler.advance(0)
+    c.clock.advance(0)
     assert c.told[2:] == ["unloaded 0", "failed cable"]
 
 
 def test_a_failed_load_is_retried(c: Coordinator) -> None:
     c.log.error = OSError("cable")
     c.topic.on_election(0, 1)
-    c.scheduler.advance(0)
+    c.clock.advance(0)
     assert (c.told, c.topic.is_loading) == (["failed cable"], True)
     c.log.error = None
-    c.scheduler.advance(LOAD_RETRY_MS)
+    c.clock.advance(LOAD_RETRY_MS)
     assert (c.told, c.topic.is_loading) == (["failed cable", "active 0"], False)
 
 
-def test_a_partition_is_taken_over_in_turns_and_given_up_in_between(c: Coordinator) -> None:
+def test_a_partition_is_taken_over_in_parts_and_given_up_in_between() -> None:
+    clock = HeldTurns()
+    c = coordinator(clock)
     c.store("x", 2 * TURN + 1)
     partition = c.topic.partition_for("x")
     c.topic.on_election(partition, 1)
+    clock.advance(0)
     sizes = []
     while not c.told:
-        c.scheduler._queue.sort()
-        _, _, task = c.scheduler._queue.pop(0)
-        task.task()
         sizes.append(len(c.kept))
-    assert sizes == [0, TURN, 2 * TURN, 2 * TURN + 1]
+        clock.go_on()
+    assert (sizes, len(c.kept)) == ([TURN, 2 * TURN], 2 * TURN + 1)
 
     c.topic.on_resignation(partition, 2)
     c.topic.on_election(partition, 3)
-    for _ in range(2):
-        _, _, task = c.scheduler._queue.pop(0)
-        task.task()
+    clock.advance(0)
     assert len(c.kept) == TURN
     c.topic.on_resignation(partition, 4)
-    c.scheduler.advance(0)
+    clock.go_on()
     assert (c.kept, c.topic.status("x")) == ({}, Errors.NOT_COORDINATOR)
 
 
@@ -190,7 +193,7 @@ def test_records_of_transactions_hold_when_their_marker_says_so(c: Coordinator, 
     c.log.append(partition, control, lambda error, offset: None, 0)
     c.topic.append("x", [(b"b", None)], lambda error, offset: None)
     c.topic.on_election(partition.partition, 1)
-    c.scheduler.advance(0)
+    c.clock.advance(0)
     assert c.kept == {b"a": 3 if commit else 1}
 
 
@@ -216,7 +219,7 @@ class Echo:
 
 
 def test_answers_leave_last_and_in_order(c: Coordinator) -> None:
-    performer, machine = Performer(c.topic, c.scheduler, c.scheduler.time, log), Echo()
+    performer, machine = Performer(c.topic, c.clock, c.clock, log), Echo()
     sent: list[int] = []
 
     def to(response: HeartbeatResponse) -> None:
@@ -240,7 +243,7 @@ def test_answers_leave_last_and_in_order(c: Coordinator) -> None:
 
 
 def test_very_many_answers_take_turns_and_others_pass_them(c: Coordinator) -> None:
-    performer, machine = Performer(c.topic, c.scheduler, c.scheduler.time, log), Echo()
+    performer, machine = Performer(c.topic, c.clock, c.clock, log), Echo()
     sent: list[int] = []
 
     def to(response: HeartbeatResponse) -> None:
@@ -250,27 +253,27 @@ def test_very_many_answers_take_turns_and_others_pass_them(c: Coordinator) -> No
     assert sent == list(range(REPLIES_PER_TURN))
     performer.reply(to, HeartbeatResponse(error_code=-1))
     assert sent[-1] == -1
-    c.scheduler.advance(0)
+    c.clock.advance(0)
     assert sent == [*range(REPLIES_PER_TURN), -1, *range(REPLIES_PER_TURN, 3 * REPLIES_PER_TURN)]
 
 
 def test_timers_come_back_as_events(c: Coordinator) -> None:
-    performer, machine = Performer(c.topic, c.scheduler, c.scheduler.time, log), Echo()
+    performer, machine = Performer(c.topic, c.clock, c.clock, log), Echo()
     performer.perform(machine, [StartTimer("t", "a", 10), StartTimer("t", "b", 10), StartTimer("u", "", 20)])
     performer.perform(machine, [CancelTimer("t", "a"), StartTimer("u", "", 30)])
-    c.scheduler.advance(100)
+    c.clock.advance(100)
     assert machine.events == [("t", "b"), ("u", "")]
 
 
 def test_a_write_that_fails_comes_back_with_the_logs_error(c: Coordinator) -> None:
-    performer, machine = Performer(c.topic, c.scheduler, c.scheduler.time, log), Echo()
+    performer, machine = Performer(c.topic, c.clock, c.clock, log), Echo()
     c.log.append_error = Errors.NOT_ENOUGH_REPLICAS
     performer.perform(machine, [Write([(b"k", None)], "gone")])
     assert machine.events == [("gone", Errors.NOT_ENOUGH_REPLICAS)]
 
 
 def test_an_answer_that_fails_keeps_nobody_from_theirs(c: Coordinator) -> None:
-    performer, machine = Performer(c.topic, c.scheduler, c.scheduler.time, log), Echo()
+    performer, machine = Performer(c.topic, c.clock, c.clock, log), Echo()
     sent: list[object] = []
 
     def broken(response: object) -> None:

@@ -10,10 +10,11 @@ from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.transaction.metadata import TransactionMetadata, transaction_key, transaction_value
 from kafkapy.coordinator.transaction.transaction import PATIENCE_MS, RETRY_MS, InitProducerIdResult, SendMarkers
-from kafkapy.coordinator.transaction.transaction_coordinator import PER_TURN, TransactionCoordinator
+from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
 from kafkapy.coordinator.transaction.transaction_state import EMPTY
 from kafkapy.protocol.errors import NONE, Errors, KafkaError
 from kafkapy.record.records_builder import MemoryRecordsBuilder
+from tests.coordinator.held_turns import HeldTurns
 from tests.coordinator.transaction.transaction_harness import (
     CONFIG,
     T0,
@@ -21,7 +22,6 @@ from tests.coordinator.transaction.transaction_harness import (
     TIMEOUT,
     TX,
     TransactionHarness,
-    answered,
 )
 
 DAY_MS = 24 * 60 * 60 * 1000
@@ -54,9 +54,9 @@ def test_it_answers_between_startup_and_shutdown() -> None:
     h.coordinator.shutdown()
     assert everyones_error(h) == {Errors.COORDINATOR_NOT_AVAILABLE}
     assert h.list().error_code == Errors.COORDINATOR_NOT_AVAILABLE.code
-    before = TransactionCoordinator(CONFIG, h.log, h.scheduler, h.time)
+    before = TransactionCoordinator(CONFIG, h.log, h.clock)
     assert before.describe_transaction(TX).error_code == Errors.COORDINATOR_NOT_AVAILABLE.code
-    assert h.scheduler.pending == 0
+    assert h.clock.pending == 0
 
 
 def test_it_answers_for_partitions_that_it_leads_and_has_read() -> None:
@@ -178,7 +178,7 @@ def test_a_transaction(commit: bool, name: str) -> None:
     assert not reply.done
     assert not h.markers.held, "the outcome must be in the log before anybody hears of it"
     h.log.release()
-    assert answered(reply) is NONE
+    assert reply.result() is NONE
     assert h.markers.held == [(h.transaction(), SendMarkers(producer, commit, frozenset({T0, T1})), 1)]
     h.log.hold = False
     assert h.state() == f"Prepare{name}"
@@ -314,7 +314,7 @@ def test_the_next_transaction_begins_when_the_last_one_has_ended() -> None:
     assert not reply.done
     assert h.add(producer, T0) is Errors.CONCURRENT_TRANSACTIONS, "only one may wait"
     h.write_markers()
-    assert answered(reply) is NONE
+    assert reply.result() is NONE
     assert h.state() == "Ongoing"
     assert h.transaction().metadata.partitions == {T1}
     h.advance(PATIENCE_MS)
@@ -328,7 +328,7 @@ def test_the_next_transaction_does_not_wait_for_long() -> None:
     h.advance(PATIENCE_MS - 1)
     assert not reply.done
     h.advance(1)
-    assert answered(reply) is Errors.CONCURRENT_TRANSACTIONS
+    assert reply.result() is Errors.CONCURRENT_TRANSACTIONS
     h.write_markers()
     assert h.state() == "CompleteCommit", "who was turned away has begun nothing"
     assert h.add(producer) is NONE
@@ -339,7 +339,7 @@ def test_who_waits_for_the_end_when_the_id_moves_hears_so() -> None:
     producer = ended(h)
     reply = h.start_add(producer)
     h.resign()
-    assert answered(reply) is Errors.NOT_COORDINATOR
+    assert reply.result() is Errors.NOT_COORDINATOR
 
 
 def test_the_end_could_not_be_written_and_the_next_waits_on() -> None:
@@ -352,7 +352,7 @@ def test_the_end_could_not_be_written_and_the_next_waits_on() -> None:
     reply = h.start_add(producer)
     assert not reply.done
     h.advance(RETRY_MS // 2)
-    assert answered(reply) is NONE
+    assert reply.result() is NONE
 
 
 def test_who_waits_for_the_log_when_the_id_moves_hears_so() -> None:
@@ -364,7 +364,7 @@ def test_who_waits_for_the_log_when_the_id_moves_hears_so() -> None:
     h.resign()
     assert old.is_gone
     h.log.release()
-    assert answered(reply) is Errors.NOT_COORDINATOR
+    assert reply.result() is Errors.NOT_COORDINATOR
     assert not h.markers.held, "the next coordinator finds the decision in the log"
     h.elect()
     h.advance(0)
@@ -411,31 +411,29 @@ def test_a_record_that_cannot_be_read_is_left_out() -> None:
     assert after.add(producer) is NONE
 
 
-def test_very_many_ids_are_taken_over_in_turns() -> None:
-    """Between two turns others are served, and the partition may move on."""
-    h = TransactionHarness()
+def test_ids_are_taken_over_in_parts() -> None:
+    """Between two of them others are served, and the partition may move on."""
+    clock = HeldTurns()
+    h = TransactionHarness(clock=clock)
     h.resign()
     value = transaction_value(TransactionMetadata(EMPTY, 7, 3, TIMEOUT, frozenset(), -1, 1))
     builder = MemoryRecordsBuilder()
     here = (key for key in map(str, count()) if h.coordinator.partition_for(key) == h.partition().partition)
-    for key in islice(here, PER_TURN + 1):
+    for key in islice(here, 70):
         builder.append(1, transaction_key(key), value)
     h.log.append(h.partition(), builder.build(), lambda error, offset: None, 5_000)
-    seen: list[int] = []
-
-    def look() -> None:
-        seen.append(len(h.coordinator.transactions))
-        assert h.init().error is Errors.COORDINATOR_LOAD_IN_PROGRESS
-        if len(seen) == 2:
-            h.coordinator.on_resignation(h.partition().partition, None)
-
-    for epoch, expected in ((11, PER_TURN + 1), (13, 0)):
+    for epoch, moves in ((11, False), (13, True)):
         h.coordinator.on_election(h.partition().partition, epoch)
-        h.scheduler.schedule_once("", lambda: h.scheduler.schedule_once("", look, 0), 0)
         h.advance(0)
-        assert len(h.coordinator.transactions) == expected
+        assert 0 < len(h.coordinator.transactions) < 70
+        assert h.init().error is Errors.COORDINATOR_LOAD_IN_PROGRESS
+        if moves:
+            h.coordinator.on_resignation(h.partition().partition, None)
+        clock.go_on()
+        clock.go_on()
+        assert len(h.coordinator.transactions) == (0 if moves else 70)
+        assert h.init().error is (Errors.NOT_COORDINATOR if moves else NONE)
         h.coordinator.on_resignation(h.partition().partition, None)
-    assert seen == [PER_TURN, PER_TURN]
 
 
 # ---------------------------------------------------------------------------------------------------- administration
@@ -453,7 +451,7 @@ def test_describe() -> None:
     assert (shown.producer_id, shown.producer_epoch) == producer
     assert (shown.transaction_timeout_ms, shown.transaction_start_time_ms, shown.topics) == (TIMEOUT, -1, [])
     h.add(producer, TopicPartition("b", 1), TopicPartition("a", 2), TopicPartition("b", 0))
-    start_ms = h.time.milliseconds()
+    start_ms = h.clock.milliseconds()
     h.advance(100)
     assert (h.describe().transaction_state, h.describe().transaction_start_time_ms) == ("Ongoing", start_ms)
     assert described(h) == {"a": [2], "b": [0, 1]}

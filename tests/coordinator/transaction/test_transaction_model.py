@@ -24,8 +24,7 @@ from kafkapy.coordinator.transaction.transaction_state import (
 )
 from kafkapy.protocol.errors import NONE, Errors
 from kafkapy.runtime.completion import Completion
-from tests.coordinator.group.group_harness import Reply
-from tests.coordinator.transaction.transaction_harness import CONFIG, T0, T1, TX, TransactionHarness, answered
+from tests.coordinator.transaction.transaction_harness import CONFIG, T0, T1, TX, TransactionHarness
 
 BROKEN = [Errors.NOT_ENOUGH_REPLICAS, Errors.REQUEST_TIMED_OUT, Errors.NOT_LEADER_OR_FOLLOWER]
 FORGOTTEN_MS = 200_000
@@ -51,9 +50,9 @@ class Transactions(RuleBasedStateMachine):
         self.producers = [ProducerIdAndEpoch(5, 5)]
         """All who have been told who they are, the newest last."""
         self.inits: list[Completion[InitProducerIdResult]] = []
-        self.ends: list[tuple[Reply, bool, int]] = []
+        self.ends: list[tuple[Completion[Errors], bool, int]] = []
         """With the outcome asked for, and how long the log was then."""
-        self.others: list[Reply] = []
+        self.others: list[Completion[Errors]] = []
 
     def read_answers(self) -> None:
         for init in [init for init in self.inits if init.done]:
@@ -66,12 +65,12 @@ class Transactions(RuleBasedStateMachine):
                 self.producers.append(producer)
         for reply in [reply for reply in self.others if reply.done]:
             self.others.remove(reply)
-            assert answered(reply) in KNOWN_ERRORS
+            assert reply.result() in KNOWN_ERRORS
         for end in [end for end in self.ends if end[0].done]:
             self.ends.remove(end)
             reply, commit, _ = end
-            assert answered(reply) in KNOWN_ERRORS
-            if answered(reply) is NONE:
+            assert reply.result() in KNOWN_ERRORS
+            if reply.result() is NONE:
                 self.check_told(commit)
 
     def check_told(self, commit: bool) -> None:

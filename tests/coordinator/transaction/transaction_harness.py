@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from kafkapy.common.producer_id import ProducerIdAndEpoch
-from kafkapy.common.scheduler import MockScheduler
-from kafkapy.common.time import MockTime
 from kafkapy.common.topic_names import TRANSACTION_STATE_TOPIC
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.transaction.config import TransactionConfig
@@ -16,9 +14,9 @@ from kafkapy.coordinator.transaction.transaction_coordinator import TransactionC
 from kafkapy.protocol.errors import NONE, Errors, KafkaError
 from kafkapy.protocol.messages.describe_transactions import DescribeTransactionsResponse
 from kafkapy.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
-from kafkapy.runtime.clock import at_once
+from kafkapy.runtime.clock import MockClock
 from kafkapy.runtime.completion import Completion, spawn
-from tests.coordinator.group.group_harness import FakeLog, Reply
+from tests.coordinator.group.group_harness import FakeLog
 
 TX = "tx"
 CONFIG = TransactionConfig(request_timeout_ms=5_000)
@@ -62,13 +60,14 @@ class HeldProducerIds:
 
 
 class TransactionHarness:
-    def __init__(self, log: FakeLog | None = None, config: TransactionConfig = CONFIG) -> None:
-        self.time = MockTime()
-        self.scheduler = MockScheduler(self.time)
+    def __init__(
+        self, log: FakeLog | None = None, config: TransactionConfig = CONFIG, clock: MockClock | None = None
+    ) -> None:
+        self.clock = clock or MockClock()
         self.log = log or FakeLog()
         self.markers = HeldMarkers()
         self.producer_ids = HeldProducerIds()
-        self.coordinator = TransactionCoordinator(config, self.log, self.scheduler, self.time)
+        self.coordinator = TransactionCoordinator(config, self.log, self.clock)
         self.coordinator.startup(self.producer_ids, self.markers, 50)
         self.epoch = 1
         for partition in range(50):
@@ -76,7 +75,7 @@ class TransactionHarness:
         self.advance(0)
 
     def advance(self, ms: int) -> None:
-        self.scheduler.advance(ms)
+        self.clock.advance(ms)
 
     def resign(self) -> None:
         """Another broker leads all partitions from now on."""
@@ -126,21 +125,21 @@ class TransactionHarness:
         assert result.error is NONE
         return ProducerIdAndEpoch(result.producer_id, result.producer_epoch)
 
-    def start_add(self, producer: ProducerIdAndEpoch, *partitions: TopicPartition, transactional_id: str = TX) -> Reply:
-        reply = Reply()
-        self.coordinator.add_partitions(transactional_id, producer, partitions or (T0,), reply)
-        return reply
+    def start_add(
+        self, producer: ProducerIdAndEpoch, *partitions: TopicPartition, transactional_id: str = TX
+    ) -> Completion[Errors]:
+        return self.coordinator.add_partitions(transactional_id, producer, partitions or (T0,))
 
     def add(self, producer: ProducerIdAndEpoch, *partitions: TopicPartition, transactional_id: str = TX) -> Errors:
-        return answered(self.start_add(producer, *partitions, transactional_id=transactional_id))
+        return self.start_add(producer, *partitions, transactional_id=transactional_id).result()
 
-    def start_end(self, producer: ProducerIdAndEpoch, commit: bool = True, transactional_id: str = TX) -> Reply:
-        reply = Reply()
-        self.coordinator.end_transaction(transactional_id, producer, commit, reply)
-        return reply
+    def start_end(
+        self, producer: ProducerIdAndEpoch, commit: bool = True, transactional_id: str = TX
+    ) -> Completion[Errors]:
+        return self.coordinator.end_transaction(transactional_id, producer, commit)
 
     def end(self, producer: ProducerIdAndEpoch, commit: bool = True, transactional_id: str = TX) -> Errors:
-        return answered(self.start_end(producer, commit, transactional_id))
+        return self.start_end(producer, commit, transactional_id).result()
 
     def verify(
         self, producer: ProducerIdAndEpoch, partitions: Collection[TopicPartition] = (T0,), transactional_id: str = TX
@@ -164,9 +163,4 @@ class TransactionHarness:
         request = ListTransactionsRequest(
             state_filters=[*states], producer_id_filters=[*producer_ids], duration_filter=duration_ms
         )
-        return at_once(self.coordinator.list_transactions(request))
-
-
-def answered(reply: Reply) -> Errors:
-    assert isinstance(reply.response, Errors), "not answered yet"
-    return reply.response
+        return spawn(self.coordinator.list_transactions(request)).result()

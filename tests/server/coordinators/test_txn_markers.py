@@ -14,7 +14,7 @@ from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from kafkapy.record.batches import batches
 from kafkapy.record.control_records import end_transaction_marker
 from kafkapy.record.record_batch import RecordBatch
-from kafkapy.runtime.clock import at_once
+from kafkapy.runtime.completion import spawn
 from kafkapy.server.coordinators.coordinator_log import CoordinatorLog
 from kafkapy.server.coordinators.txn_markers import Marker, Outcome, TxnMarkerWriter
 from tests.server.broker_core import TOPIC, BrokerCore, MakeCore, batch
@@ -43,7 +43,7 @@ class Written:
         self.answers: list[list[Outcome]] = []
 
     def write(self, *markers: Marker) -> None:
-        at_once(self.writer.write(markers, self.answers.append))
+        spawn(self.writer.write(markers)).add_callback(lambda written: self.answers.append(written.result()))
 
 
 def a_marker(

@@ -104,7 +104,7 @@ class Broker:
         topics: Any = SimpleNamespace(create_internal_topic=self.created.append)
         config, zk_client, authorizer = (cast(Any, part) for part in (self.config, self.zk, self.authorizer))
         groups = self.h.coordinator
-        transactions = TransactionCoordinator(TransactionConfig(), self.h.log, self.h.scheduler, self.h.time)
+        transactions = TransactionCoordinator(TransactionConfig(), self.h.log, self.clock)
         of_groups = {
             "find_coordinator": FindCoordinatorHandler(
                 groups, transactions, self.cache, topics, authorizer, self.clock

@@ -28,7 +28,6 @@ from kafkapy.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpo
 from kafkapy.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from kafkapy.runtime.clock import at_once
-from kafkapy.server.handlers import transactions
 from tests.coordinator.group.group_harness import GROUP
 from tests.server.broker_core import TOPIC, MakeCore, topic_id_of
 from tests.server.handlers.test_groups import Broker, FakeAuthorizer, deny
@@ -306,14 +305,11 @@ def test_others_have_their_turn_in_between_of_transactions(
     for handler in (core.handlers.transactions, core.handlers.records):
         monkeypatch.setattr(handler, "_authorizer", authorizer)
     core.time.turns = 0
-    with monkeypatch.context() as patch:
-        patch.setattr(transactions, "AT_ONCE", 1 << 30)
-        as_a_small_one = p.client.call(make(p), version)
-    assert p.client.call(make(p), version) == as_a_small_one
+    in_one_turn = p.client.call(make(p), version)
     assert core.time.turns == 0
     now = iter(range(100 * MANY))
     core.time.monotonic_ms = lambda: next(now)  # each look takes a millisecond
-    assert p.client.call(make(p), version) == as_a_small_one
+    assert p.client.call(make(p), version) == in_one_turn
     assert core.time.turns >= 100
 
 

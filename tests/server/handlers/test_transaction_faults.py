@@ -12,7 +12,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import NONE, Errors
 from kafkapy.protocol.messages.end_txn import EndTxnRequest
 from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
-from kafkapy.server.handlers.transactions import A_MOMENT_MS
+from kafkapy.server.handlers.transactions import DISCONNECT_GRACE_MS
 from tests.server.broker_core import TOPIC, MakeCore, topic_id_of
 from tests.server.handlers.test_transactions import TX, Asking, Producer
 
@@ -55,7 +55,7 @@ def test_a_delayed_end_does_not_decide_a_later_transaction(p: Producer, has_left
     begin(p, 1)
     old.send(EndTxnRequest(TX, *p.id, committed=True), 3)
     old.transport.is_left = has_left
-    p.core.advance(A_MOMENT_MS - 1)
+    p.core.advance(DISCONNECT_GRACE_MS - 1)
     assert p.state() == "Ongoing"
     p.core.advance(1)
     p.core.advance(0)

@@ -1,0 +1,28 @@
+"""A clock whose time slices are all used up."""
+
+from __future__ import annotations
+
+from kafkapy.runtime.clock import MockClock
+from kafkapy.runtime.completion import Completion
+
+
+class HeldTurns(MockClock):
+    """What comes to a checkpoint waits there until the test lets it go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._held: list[Completion[None]] = []
+
+    def turn_is_over(self, late_seconds: float = 0.0) -> bool:
+        return True
+
+    async def turn(self) -> None:
+        turn: Completion[None] = Completion()
+        self._held.append(turn)
+        await turn
+
+    def go_on(self) -> None:
+        """To the next checkpoint."""
+        held, self._held = self._held, []
+        for turn in held:
+            turn.set_result(None)
