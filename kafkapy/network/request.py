@@ -121,6 +121,7 @@ class Request:
         "correlation_id",
         "encoded",
         "hurry",
+        "kept",
         "rest",
         "size",
         "times",
@@ -152,6 +153,9 @@ class Request:
         self.encoded: tuple[list[Any], dict[int, int]] | None = None
         """The response in pieces, and how often each error code is in it, of one that was too large to be encoded in passing."""
 
+        self.kept: list[object] = []
+        """What else is freed in a thread after the answer, if the request was large."""
+
         self.rest: object = None
         """A `Rest` of the collector, while there is very much in the request."""
 
@@ -168,6 +172,10 @@ class Request:
         """Encode what `respond` will be called with; in a thread."""
         codes = () if self.api_key in ERRORS_NOTED_BY_HANDLER else error_codes(response)
         self.encoded = self.codec.encode_in_turns(self.correlation_id, response), Counter(codes)
+
+    def keep(self, *things: object) -> None:
+        """Free them with the request, rather than when the handler returns."""
+        self.kept.extend(things)
 
     def answer_in_version(self, version: int) -> None:
         """The response will be of another version than the request."""
