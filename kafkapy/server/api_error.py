@@ -8,6 +8,10 @@ from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.zk.errors import ControllerMovedError, ZooKeeperClientTimeoutError
 
 
+class CloseConnection(Exception):
+    """Raised by a handler whose only answer is to close the connection; its text is the reason."""
+
+
 class ApiError(NamedTuple):
     error: Errors
     message: str | None = None

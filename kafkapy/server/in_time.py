@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from functools import partial
 from typing import TypeVar
 
 from kafkapy.runtime.clock import Clock
-from kafkapy.runtime.completion import Completion, spawn
+from kafkapy.runtime.completion import Completion, first_of, spawn
 
 R = TypeVar("R")
 
 LEAST_PATIENCE_MS = 1_000
-"""Who waits for nothing still hears what is wrong with the request, as far as ZooKeeper answers in that time."""
+"""A client that does not wait still hears what is wrong with the request, as far as ZooKeeper answers in that time."""
 
 
-async def in_time(clock: Clock, timeout_ms: int, work: Awaitable[R]) -> R | None:
-    """What comes of the work; None if it takes longer than that. It goes on then, and nobody hears what comes of it."""
-    first: Completion[R | None] = Completion()
+async def in_time(clock: Clock, timeout_ms: int, work: Awaitable[R], held: object = None) -> R | None:
+    """The result of the work; None if it takes longer than that. It goes on then, and its result is dropped.
 
-    def done(finished: Completion[R]) -> None:
-        error = finished.exception()
-        if error is None:
-            first.set_result(finished.result())
-        else:
-            first.set_exception(error)
-
-    timer = clock.later(timeout_ms, lambda: first.set_result(None))
-    spawn(_result_of(work)).add_callback(done)
+    `held`: what must stay alive until the work is done.
+    """
+    pending = spawn(_result_of(work, held))
+    time_over: Completion[None] = Completion()
+    timer = clock.later(timeout_ms, partial(time_over.set_result, None))
     try:
-        return await first
+        await first_of(pending, time_over)
     finally:
         timer.cancel()
+    return pending.result() if pending.done else None
 
 
-async def _result_of(work: Awaitable[R]) -> R:
+async def _result_of(work: Awaitable[R], _held: object) -> R:
     return await work

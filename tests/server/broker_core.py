@@ -42,7 +42,6 @@ from kafkapy.server.admin.controller import Controller
 from kafkapy.server.build import Outside, build_core, build_handlers, build_sockets
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
-from kafkapy.server.handlers.control import PARTITIONS_PER_TURN
 from kafkapy.server.inter_broker.producer_ids import ProducerIdManager
 from kafkapy.server.kafka_apis import KafkaApis
 from kafkapy.server.replication.log_threads import LargeAppends
@@ -308,9 +307,7 @@ class BrokerCore:
             topic_id = topic_id_of(name)
         self.topic_configs[name] = {key.replace("_", "."): value for key, value in configs.items()}
         members = list(replicas) if isr is None else list(isr)
-        for first in range(0, partitions, PARTITIONS_PER_TURN):
-            some = range(first, min(first + PARTITIONS_PER_TURN, partitions))
-            self.leader_and_isr(name, some, topic_id, leader, epoch, members, replicas)
+        self.leader_and_isr(name, range(partitions), topic_id, leader, epoch, members, replicas)
         self.update_metadata(name, range(partitions), topic_id, leader, epoch, members, replicas)
         return topic_id
 

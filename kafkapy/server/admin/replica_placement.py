@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from kafkapy.protocol.errors import Errors, KafkaError
+
+MAX_PARTITIONS: Final = 100_000
+"""Of a topic. Its node in ZooKeeper lists them all, and holds 1 MB by default (`jute.maxbuffer`): some 88,000 at best."""
 
 
 def assign_replicas_to_brokers(
@@ -23,10 +27,17 @@ def assign_replicas_to_brokers(
     """Partition → its brokers, the preferred leader first. `brokers`: id → rack.
 
     Starts at a random broker unless `fixed_start_index` says where; `start_partition_id` is the first new partition.
-    `KafkaError` with Kafka's sentence if it can't be done.
+    `KafkaError` with Kafka's sentence if it can't be done, and INVALID_PARTITIONS, where Kafka has no limit, if the topic would
+    have more than `MAX_PARTITIONS`.
     """
     if num_partitions <= 0:
         raise KafkaError(Errors.INVALID_PARTITIONS, "Number of partitions must be larger than 0.")
+    first = max(0, start_partition_id)
+    if first + num_partitions > MAX_PARTITIONS:
+        raise KafkaError(
+            Errors.INVALID_PARTITIONS,
+            f"Number of partitions must not be larger than {MAX_PARTITIONS}: more do not fit into the topic's ZooKeeper node.",
+        )
     if replication_factor <= 0:
         raise KafkaError(Errors.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0.")
     if replication_factor > len(brokers):
@@ -43,7 +54,6 @@ def assign_replicas_to_brokers(
     start = fixed_start_index if fixed_start_index >= 0 else random.randrange(len(ring))
     shift = fixed_start_index if fixed_start_index >= 0 else random.randrange(len(ring))
     assignment = {}
-    first = max(0, start_partition_id)
     for partition in range(first, first + num_partitions):
         if partition > 0 and partition % len(ring) == 0:
             shift += 1

@@ -21,7 +21,7 @@ from kafkapy.log.log_config import check_topic_configs
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.create_partitions import CreatePartitionsRequest
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest
-from kafkapy.runtime.clock import portions
+from kafkapy.runtime.clock import chunks
 from kafkapy.server.admin.replica_placement import assign_replicas_to_brokers
 from kafkapy.server.api_error import NO_ERROR, ApiError
 from kafkapy.server.config.kafka_config import KafkaConfig
@@ -183,7 +183,7 @@ class ZkAdminManager:
             brokers = self._live_brokers()
         except ZooKeeperClientTimeoutError as error:
             return [TopicChange(topic.name, ApiError.from_exception(error)) for topic in topics]
-        return [change for some in portions(topics) for change in self._grow_some(some, brokers, validate_only)]
+        return [change for chunk in chunks(topics) for change in self._grow_together(chunk, brokers, validate_only)]
 
     def _live_brokers(self) -> dict[int, str | None]:
         brokers = {b.id: b.rack for b in sorted(self._zk_client.get_all_brokers_in_cluster(), key=lambda b: b.id)}
@@ -195,7 +195,7 @@ class ZkAdminManager:
             )
         return brokers
 
-    def _grow_some(
+    def _grow_together(
         self, requests: Sequence[CreatePartitionsTopic], brokers: Mapping[int, str | None], validate_only: bool
     ) -> list[TopicChange]:
         """They are read together, which ZooKeeper does much faster than one by one."""
@@ -205,7 +205,7 @@ class ZkAdminManager:
             if isinstance(error, ZooKeeperClientTimeoutError) or len(requests) == 1:
                 return [_not_grown(request, error) for request in requests]
             # The name of one may be no path: it alone has the error.
-            return [change for one in requests for change in self._grow_some([one], brokers, validate_only)]
+            return [change for one in requests for change in self._grow_together([one], brokers, validate_only)]
         there = {topic.topic: topic for topic in found}
         return [self._try_grow(request, there.get(request.name), brokers, validate_only) for request in requests]
 

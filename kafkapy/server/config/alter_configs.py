@@ -17,7 +17,7 @@ from kafkapy.network.request import RequestContext
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.alter_configs import AlterConfigsRequest
 from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
-from kafkapy.runtime.clock import Clock, InThread, in_turns
+from kafkapy.runtime.clock import Clock, InThread, chunks
 from kafkapy.server.api_error import NO_ERROR, ApiError
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config import runtime_loggers, zk_entity_configs
@@ -74,24 +74,28 @@ class ConfigAdminManager:
     async def alter_all(self, clock: Clock, resources: Sequence[Alteration]) -> list[ApiError]:
         """Alter the configs of the resources, each of which is there once; the errors they ended with. ZooKeeper is asked for
         all topics at once, and is told of all at once."""
-        topics = [
-            resource.resource_name
-            async for resource in in_turns(clock, resources)
-            if _is_topic(resource) and self._metadata_cache.contains_topic(resource.resource_name)
-        ]
+        topics: list[str] = []
+        for chunk in chunks(resources):
+            await clock.checkpoint()
+            names = [resource.resource_name for resource in chunk if _is_topic(resource)]
+            topics += filter(self._metadata_cache.contains_topic, names)
         try:
             await self._in_thread(self._read_ahead, topics)
         except Exception as error:
             log.error("Error processing alter configs request", exc_info=error)
             return [ApiError.from_exception(error)] * len(resources)
-        errors = [await self._alter(resource) async for resource in in_turns(clock, resources)]
+        errors: list[ApiError] = []
+        for resource in resources:
+            await clock.checkpoint()
+            errors.append(await self._alter(resource))
         if not self._changed:
             return errors
         failed = await self._in_thread(self._write)
-        return [
-            failed.get(resource.resource_name, error) if _is_topic(resource) else error
-            async for resource, error in in_turns(clock, zip(resources, errors, strict=True))
-        ]
+        for number, resource in enumerate(resources):
+            await clock.checkpoint()
+            if _is_topic(resource):
+                errors[number] = failed.get(resource.resource_name, errors[number])
+        return errors
 
     def _read_ahead(self, topics: list[str]) -> None:
         if not topics:

@@ -14,7 +14,7 @@ from kafkapy.server.metadata.finalized_features import FinalizedFeatureListener
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
-def handle_api_versions(
+async def handle_api_versions(
     enabled: Collection[ApiKey], features: FinalizedFeatureListener, request: Request
 ) -> ApiVersionsResponse:
     body: ApiVersionsRequest | None = request.body

@@ -21,7 +21,7 @@ from kafkapy.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResponse,
 )
 from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsResponse
-from kafkapy.runtime.clock import Clock, InThread, in_turns
+from kafkapy.runtime.clock import Clock, InThread, chunks
 from kafkapy.server.admin import client_quotas, scram_credentials
 from kafkapy.server.admin.client_quotas import Filter, QuotaOp
 from kafkapy.server.admin.controller import Controller
@@ -62,26 +62,23 @@ class ConfigsHandler:
 
     async def handle_describe_configs(self, request: Request) -> DescribeConfigsResponse:
         body: DescribeConfigsRequest = request.body
-        denied = {
-            id(resource): error
-            async for resource in in_turns(self._clock, body.resources)
-            if (error := self._denied(request, resource))
-        }
-        known = [
-            resource.resource_name
-            async for resource in in_turns(self._clock, body.resources)
-            if resource.resource_type == ConfigResourceType.TOPIC
-            and id(resource) not in denied
-            and self._metadata_cache.contains_topic(resource.resource_name)
-        ]
+        denied: dict[int, Errors] = {}
+        known: dict[str, None] = {}
+        for resource in body.resources:
+            await self._clock.checkpoint()
+            if error := self._denied(request, resource):
+                denied[id(resource)] = error
+            elif resource.resource_type == ConfigResourceType.TOPIC and self._metadata_cache.contains_topic(
+                resource.resource_name
+            ):
+                known[resource.resource_name] = None
         topic_configs: dict[str, dict[str, str]] = {}
         if known:
-            topic_configs = await self._in_thread(
-                self._zk_client.get_entities_configs, zk_entity_configs.TOPICS, dict.fromkeys(known)
-            )
+            topic_configs = await self._in_thread(self._zk_client.get_entities_configs, zk_entity_configs.TOPICS, known)
         helper = ConfigHelper(self._dynamic_config, body.include_synonyms, body.include_documentation)
         allowed, refused = [], []
-        async for resource in in_turns(self._clock, body.resources):
+        for resource in body.resources:
+            await self._clock.checkpoint()
             if error := denied.get(id(resource)):
                 refused.append(
                     DescribeConfigsResponse.DescribeConfigsResult(
@@ -135,17 +132,19 @@ class ConfigsHandler:
             validate_only=body.validate_only,
         )
         times: dict[int, dict[str, int]] = {}
-        async for resource in in_turns(self._clock, body.resources):
-            of_type = times.setdefault(resource.resource_type, {})
-            of_type[resource.resource_name] = of_type.get(resource.resource_name, 0) + 1
-        once = [
-            resource
-            async for resource in in_turns(self._clock, body.resources)
-            if times[resource.resource_type][resource.resource_name] == 1
-        ]
+        for chunk in chunks(body.resources):
+            await self._clock.checkpoint()
+            for resource in chunk:
+                of_type = times.setdefault(resource.resource_type, {})
+                of_type[resource.resource_name] = of_type.get(resource.resource_name, 0) + 1
+        once = []
+        for chunk in chunks(body.resources):
+            await self._clock.checkpoint()
+            once += [resource for resource in chunk if times[resource.resource_type][resource.resource_name] == 1]
         errors = iter(await manager.alter_all(self._clock, once))
         responses = []
-        async for resource in in_turns(self._clock, body.resources):
+        for resource in body.resources:
+            await self._clock.checkpoint()
             code, name = resource.resource_type, resource.resource_name
             error = next(errors) if times[code][name] == 1 else _TWICE
             responses.append(

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import islice
 from typing import TypeVar
 
 from kafkapy.common.topic_partition import TopicPartition
@@ -18,8 +16,8 @@ from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
 from kafkapy.protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
-from kafkapy.runtime.clock import Clock, InThread, in_turns
-from kafkapy.runtime.completion import Completion, FairLock, gather
+from kafkapy.runtime.clock import Clock, InThread, chunks
+from kafkapy.runtime.completion import FairLock, gather
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.metadata.metadata_cache import MetadataCache
@@ -39,14 +37,11 @@ from kafkapy.zk.kafka_zk_client import KafkaZkClient
 
 log = logging.getLogger("kafkapy.state.change")
 
-PARTITIONS_PER_TURN = 50
-"""Orders of one request that are prepared together."""
-
-_AT_ONCE = 5
-"""Orders that are carried out before others may have their turn: a log that is deleted takes up to 0.6 ms."""
+ORDERS_PER_CHECKPOINT = 5
+"""Orders that are carried out between two checkpoints: a log that is deleted takes up to 0.6 ms."""
 
 LOG_MAKERS = 3
-"""Threads that make the logs of a turn: most of that is the file system's time."""
+"""Threads that make the logs of a chunk of orders: most of that is the file system's time."""
 
 T = TypeVar("T")
 
@@ -56,7 +51,7 @@ class ControlHandler:
     """Takes the controller's orders.
 
     Invariant: requests that make and stop replicas are carried out one after the other, as they came, whatever connections they
-    came by: none is overtaken while it waits for its next turn.
+    came by: none is overtaken while it waits at a checkpoint.
     """
 
     _authorizer: Authorizer
@@ -95,27 +90,17 @@ class ControlHandler:
             return LeaderAndIsrResponse(error_code=Errors.STALE_BROKER_EPOCH.code)
         errors: dict[TopicPartition, Errors] = {}
         async with self._one_after_the_other:
-            async for orders in self._in_turns(orders_of(body)):
-                await self._prepare_new_partitions(body, orders)
-                async for few in in_turns(self._clock, _few_at_a_time(orders)):
-                    await self._leadership.let_fetchers_finish(few)
-                    error = self._leadership.become_leader_or_follower(body, few, errors)
+            for chunk in _chunks(orders_of(body)):
+                await self._prepare_new_partitions(body, chunk)
+                for orders in _between_checkpoints(chunk):
+                    await self._clock.checkpoint()
+                    await self._leadership.let_fetchers_finish(orders)
+                    error = self._leadership.become_leader_or_follower(body, orders, errors)
                     if error is not Errors.NONE:
                         raise KafkaError(error)
         return leader_and_isr_response(body, request.api_version, errors)
 
-    async def _in_turns(self, orders: Iterator[T]) -> AsyncIterator[list[T]]:
-        """At least one list, perhaps empty; each further one in a turn of the reactor of its own, so that nobody waits long for
-        a request about thousands of partitions."""
-        piece = list(islice(orders, PARTITIONS_PER_TURN))
-        yield piece
-        while piece := list(islice(orders, PARTITIONS_PER_TURN)):
-            turn: Completion[None] = Completion()
-            self._clock.schedule_once("orders of a controller", partial(turn.set_result, None), 0)
-            await turn
-            yield piece
-
-    async def _prepare_new_partitions(self, body: LeaderAndIsrRequest, orders: list[PartitionOrder]) -> None:
+    async def _prepare_new_partitions(self, body: LeaderAndIsrRequest, orders: Sequence[PartitionOrder]) -> None:
         """Read the configs and throttles of topics that are new here (they are not announced) and make their logs, which takes
         files: both in the background, so that a topic of a thousand partitions holds up nobody."""
         known = self._replica_manager
@@ -145,15 +130,16 @@ class ControlHandler:
             return stop_replica_response(Errors.STALE_BROKER_EPOCH, {})
         errors: dict[TopicPartition, Errors] = {}
         async with self._one_after_the_other:
-            async for orders in self._in_turns(stop_orders_of(body, request.api_version)):
-                async for few in in_turns(self._clock, _few_at_a_time(orders)):
-                    await self._leadership.let_fetchers_finish(few)
-                    error = self._leadership.stop_replicas(body, few, errors)
+            for chunk in _chunks(stop_orders_of(body, request.api_version)):
+                for orders in _between_checkpoints(chunk):
+                    await self._clock.checkpoint()
+                    await self._leadership.let_fetchers_finish(orders)
+                    error = self._leadership.stop_replicas(body, orders, errors)
                     if error is not Errors.NONE:
                         return stop_replica_response(error, {})
         return stop_replica_response(Errors.NONE, errors)
 
-    def handle_update_metadata(self, request: Request) -> UpdateMetadataResponse:
+    async def handle_update_metadata(self, request: Request) -> UpdateMetadataResponse:
         self.require_cluster_action(request)
         body: UpdateMetadataRequest = request.body
         if self._is_stale(body):
@@ -171,8 +157,16 @@ class ControlHandler:
         return UpdateMetadataResponse()
 
 
-def _few_at_a_time(orders: list[T]) -> Iterator[list[T]]:
-    return (orders[first : first + _AT_ONCE] for first in range(0, max(1, len(orders)), _AT_ONCE))
+def _chunks(orders: Iterator[T]) -> Iterator[Sequence[T]]:
+    """At least one, perhaps empty: a request without orders, too, says which controller epoch it is."""
+    some = chunks(orders)
+    yield next(some, ())
+    yield from some
+
+
+def _between_checkpoints(chunk: Sequence[T]) -> Iterator[Sequence[T]]:
+    starts = range(0, max(1, len(chunk)), ORDERS_PER_CHECKPOINT)
+    return (chunk[start : start + ORDERS_PER_CHECKPOINT] for start in starts)
 
 
 def _make_logs(log_manager: LogManager, new: list[PartitionOrder]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from kafkapy.common.replica_assignment import ReplicaAssignment
 from kafkapy.common.stored_errors import raisable
@@ -26,9 +26,10 @@ from kafkapy.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsResponse,
 )
 from kafkapy.protocol.messages.update_features import UpdateFeaturesResponse
-from kafkapy.runtime.clock import Clock, taken
+from kafkapy.runtime.clock import Clock
 from kafkapy.runtime.completion import Completion
 from kafkapy.server.admin.controller import Controller
+from kafkapy.server.api_error import CloseConnection
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.in_time import LEAST_PATIENCE_MS, in_time
 from kafkapy.server.metadata.metadata_cache import MetadataCache
@@ -49,7 +50,11 @@ class ControllerApisHandler:
     _metadata_cache: MetadataCache
 
     def _ask(
-        self, function: Callable[..., object], *args: object, made: Callable[[Any], object] | None = None
+        self,
+        request: Request,
+        function: Callable[..., object],
+        *args: object,
+        made: Callable[[Any], object] | None = None,
     ) -> Completion[Any]:
         """Call `function(*args, callback)`; the one argument of the callback (from any thread) comes back on the reactor.
 
@@ -59,6 +64,7 @@ class ControllerApisHandler:
 
         def callback(result: object) -> None:
             if made is not None and not isinstance(result, KafkaError):
+                request.keep(result)
                 result = made(result)
             self._clock.from_thread(answer.set_result, result)
 
@@ -67,13 +73,15 @@ class ControllerApisHandler:
 
     async def _ask_in_time(
         self,
+        request: Request,
         timeout_ms: int,
         function: Callable[..., object],
         *args: object,
         made: Callable[[Any], object] | None = None,
     ) -> Any:
         """As `_ask`; REQUEST_TIMED_OUT if the controller takes longer, as it does while ZooKeeper is away."""
-        answer = await in_time(self._clock, max(timeout_ms, LEAST_PATIENCE_MS), self._ask(function, *args, made=made))
+        asked = self._ask(request, function, *args, made=made)
+        answer = await in_time(self._clock, max(timeout_ms, LEAST_PATIENCE_MS), asked)
         return KafkaError(Errors.REQUEST_TIMED_OUT) if answer is None else answer
 
     def _require(self, request: Request, operation: str) -> None:
@@ -90,7 +98,7 @@ class ControllerApisHandler:
         self._require_controller()
         controller = self._controller
         response: AlterPartitionResponse = await self._ask(
-            controller.alter_partition, request.body, request.api_version
+            request, controller.alter_partition, request.body, request.api_version
         )
         return response
 
@@ -98,7 +106,7 @@ class ControllerApisHandler:
         self._require(request, "CLUSTER_ACTION")
         body: ControlledShutdownRequest = request.body
         remaining: set[TopicPartition] = _checked(
-            await self._ask(self._controller.controlled_shutdown, body.broker_id, body.broker_epoch)
+            await self._ask(request, self._controller.controlled_shutdown, body.broker_id, body.broker_epoch)
         )
         return ControlledShutdownResponse(
             remaining_partitions=[
@@ -112,7 +120,9 @@ class ControllerApisHandler:
     async def handle_allocate_producer_ids(self, request: Request) -> AllocateProducerIdsResponse:
         self._require(request, "CLUSTER_ACTION")
         self._require_controller()
-        response: AllocateProducerIdsResponse = await self._ask(self._controller.allocate_producer_ids, request.body)
+        response: AllocateProducerIdsResponse = await self._ask(
+            request, self._controller.allocate_producer_ids, request.body
+        )
         return response
 
     async def handle_elect_leaders(self, request: Request) -> ElectLeadersResponse:
@@ -125,6 +135,7 @@ class ControllerApisHandler:
         deadline_ms = self._clock.monotonic_ms() + body.timeout_ms
         asked = self._partitions_to_elect(body)
         answer: _Elections | KafkaError = await self._ask_in_time(
+            request,
             body.timeout_ms,
             self._controller.elect_leaders,
             asked,
@@ -136,16 +147,16 @@ class ControllerApisHandler:
             return await self._no_elections(body, answer.error)
         response, expected = answer
 
-        def late() -> Iterator[ElectLeadersResponse.PartitionResult]:
-            for partition, (leader, result) in expected.items():
-                state = self._metadata_cache.partition_state(*partition)
-                if state is None or state.leader != leader:
-                    yield result
+        def is_late(partition: TopicPartition) -> bool:
+            state = self._metadata_cache.partition_state(*partition)
+            return state is None or state.leader != expected[partition][0]
 
         remaining_ms = max(0, deadline_ms - self._clock.monotonic_ms())
-        await self._metadata_cache.wait_for(lambda: next(late(), None) is None, remaining_ms)
-        for result in late():
-            result.error_code = Errors.REQUEST_TIMED_OUT.code
+        await self._metadata_cache.wait_for(lambda: not any(map(is_late, expected)), remaining_ms)
+        for partition, (_, result) in expected.items():
+            await self._clock.checkpoint()
+            if is_late(partition):
+                result.error_code = Errors.REQUEST_TIMED_OUT.code
         return response
 
     async def _no_elections(self, body: ElectLeadersRequest, error: Errors) -> ElectLeadersResponse:
@@ -167,7 +178,7 @@ class ControllerApisHandler:
         )
         response: AlterPartitionReassignmentsResponse = _checked(
             await self._ask_in_time(
-                body.timeout_ms, self._controller.alter_partition_reassignments, asked, made=_altered
+                request, body.timeout_ms, self._controller.alter_partition_reassignments, asked, made=_altered
             )
         )
         return response
@@ -180,7 +191,7 @@ class ControllerApisHandler:
             asked = (TopicPartition(topic.name, index) for topic in body.topics for index in topic.partition_indexes)
         response: ListPartitionReassignmentsResponse = _checked(
             await self._ask_in_time(
-                body.timeout_ms, self._controller.list_partition_reassignments, asked, made=_reassigning
+                request, body.timeout_ms, self._controller.list_partition_reassignments, asked, made=_reassigning
             )
         )
         return response
@@ -189,7 +200,7 @@ class ControllerApisHandler:
         self._require(request, "ALTER")
         results: dict[str, KafkaError] = _checked(
             await self._ask_in_time(
-                request.body.timeout_ms, self._controller.update_features, request.body, request.api_version
+                request, request.body.timeout_ms, self._controller.update_features, request.body, request.api_version
             )
         )
         return UpdateFeaturesResponse(
@@ -225,7 +236,7 @@ class _ByTopic(dict[str, V]):
 def _elections(results: dict[TopicPartition, KafkaError | int], are_all_told: bool) -> _Elections:
     topics = _ByTopic(lambda name: ElectLeadersResponse.ReplicaElectionResult(topic=name))
     expected = {}
-    for partition, result in taken(results):
+    for partition, result in results.items():
         if are_all_told or not _is(result, Errors.ELECTION_NOT_NEEDED):
             told = ElectLeadersResponse.PartitionResult(
                 partition_id=partition.partition, error_code=_code(result), error_message=_message(result)
@@ -247,7 +258,7 @@ def _is(result: KafkaError | int, error: Errors) -> bool:
 
 def _altered(results: dict[TopicPartition, KafkaError | None]) -> AlterPartitionReassignmentsResponse:
     topics = _ByTopic(lambda name: AlterPartitionReassignmentsResponse.ReassignableTopicResponse(name=name))
-    for partition, result in taken(results):
+    for partition, result in results.items():
         topics[partition.topic].partitions.append(
             AlterPartitionReassignmentsResponse.ReassignablePartitionResponse(
                 partition_index=partition.partition, error_code=_code(result), error_message=_message(result)
@@ -258,7 +269,7 @@ def _altered(results: dict[TopicPartition, KafkaError | None]) -> AlterPartition
 
 def _reassigning(assignments: dict[TopicPartition, ReplicaAssignment]) -> ListPartitionReassignmentsResponse:
     topics = _ByTopic(lambda name: ListPartitionReassignmentsResponse.OngoingTopicReassignment(name=name))
-    for partition, assignment in taken(assignments):
+    for partition, assignment in assignments.items():
         topics[partition.topic].partitions.append(
             ListPartitionReassignmentsResponse.OngoingPartitionReassignment(
                 partition_index=partition.partition,
@@ -278,14 +289,11 @@ def _message(result: KafkaError | int | None) -> str | None:
     return (result.message or None) if isinstance(result, KafkaError) else None
 
 
-# --- features -------------------------------------------------------------------------------------------------------
-
-
 # --- forwarding -----------------------------------------------------------------------------------------------------
 
 
-def handle_envelope(request: Request) -> None:
+async def handle_envelope(request: Request) -> NoReturn:
     """A request that another broker passes on (KIP-590). In ZooKeeper mode brokers don't, unless they migrate to KRaft: so the
     only answer is to hang up, as Apache's broker does.
     """
-    request.close_connection("it sent an Envelope, and brokers forward no requests in ZooKeeper mode")
+    raise CloseConnection("it sent an Envelope, and brokers forward no requests in ZooKeeper mode")

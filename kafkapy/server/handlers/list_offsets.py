@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kafkapy.common.stored_errors import raisable
@@ -17,10 +17,9 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log_types import TimestampAndOffset
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
-from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from kafkapy.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
-from kafkapy.runtime.clock import Clock, InThread, Steps, in_steps, portions, work_off
+from kafkapy.runtime.clock import Clock, InThread, chunks
 from kafkapy.runtime.hand_over import hand_over
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.replication.replica_manager import ReplicaManager
@@ -40,17 +39,14 @@ _SEGMENT_ENDS = (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP, LATEST_TIERED_TIM
 _CONSUMER = -1
 _DEBUGGING_CONSUMER = -2
 _READ_COMMITTED = 1
+_UNAUTHORIZED = Errors.TOPIC_AUTHORIZATION_FAILED.code
 _SEARCHED_AT_ONCE = 50
-_FEW = 50
-"""Topics and partitions of a question that is answered without a look at the time."""
 
 _Search = tuple[TopicPartition, int]
 """Where, and for which timestamp."""
 _Found = TimestampAndOffset | KafkaError | None
-_Asked = dict[str, set[int]]
-"""Partitions by topic."""
 _Twice = set[tuple[str, int]]
-"""Partitions that a request names more than once; a `TopicPartition` equals such a pair."""
+"""Partitions that a request names more than once."""
 
 PartitionResponse = ListOffsetsResponse.ListOffsetsPartitionResponse
 
@@ -71,89 +67,74 @@ class OffsetsHandler:
         self._authorizer = authorizer
         self._clock = clock
 
-    def handle_list_offsets(self, request: Request) -> ListOffsetsResponse | Awaitable[Message | None]:
+    async def handle_list_offsets(self, request: Request) -> ListOffsetsResponse:
         """Times are looked up in threads: that reads segments, and a batch that may be large."""
         body: ListOffsetsRequest = request.body
-        count = 0
+        found: dict[_Search, _Found] = {}
+        if request.api_version > 0 and _is_any_searched(body):
+            found = await self._search(request, body)
+        topics: list[ListOffsetsResponse.ListOffsetsTopicResponse] = []
+        asked: dict[str, set[int]] = {}
+        twice: _Twice = set()
         for topic in body.topics:
-            count += 1 + len(topic.partitions)
-            if request.api_version > 0 and _is_any_searched(topic.partitions):
-                return self._search_and_answer(request)
-        return self._answer_few(request) if count <= _FEW else in_steps(self._clock, self._answer(request, {}))
+            seen = asked.setdefault(topic.name, set())
+            answer = ListOffsetsResponse.ListOffsetsTopicResponse(name=topic.name)
+            topics.append(answer)
+            allowed = self._authorizer.authorize(request.context, "DESCRIBE", "TOPIC", topic.name)
+            for chunk in chunks(topic.partitions):
+                await self._clock.checkpoint()
+                self._add_offsets(answer, chunk, allowed, request, found, seen, twice)
+        if twice and request.api_version > 0:
+            await self._refuse(topics, twice)
+        return ListOffsetsResponse(topics=topics)
 
-    async def _search_and_answer(self, request: Request) -> Message | None:
-        searched = await work_off(self._clock, self._to_be_searched(request, request.body))
-        found = await self._cold_reads(_search, searched)
-        return await work_off(self._clock, self._answer(request, found))
-
-    def _to_be_searched(self, request: Request, body: ListOffsetsRequest) -> Steps[list[tuple[_Search, Log]]]:
+    async def _search(self, request: Request, body: ListOffsetsRequest) -> dict[_Search, _Found]:
         searched: list[tuple[_Search, Log]] = []
         for topic in body.topics:
             if self._authorizer.authorize(request.context, "DESCRIBE", "TOPIC", topic.name):
-                for some in portions(topic.partitions):
-                    for wanted in some:
+                for chunk in chunks(topic.partitions):
+                    await self._clock.checkpoint()
+                    for wanted in chunk:
                         partition = self._replica_manager.name_of(topic.name, wanted.partition_index)
                         local = self._replica_manager.partition(partition)
                         if wanted.timestamp not in _IN_MEMORY and local is not None and local.log is not None:
                             searched.append(((partition, wanted.timestamp), local.log))
-                    yield
-        return searched
+        return await self._cold_reads(_search, searched)
 
-    def _answer_few(self, request: Request) -> ListOffsetsResponse:
-        """As `_answer` without anything found; its steps would cost more than a question or two do."""
-        body: ListOffsetsRequest = request.body
-        seen: _Asked = {}
-        twice: _Twice = set()
-        if request.api_version >= 1:
-            for topic in body.topics:
-                _note_asked(topic.name, topic.partitions, seen, twice)
-        topics = []
-        for topic in body.topics:
-            answer = ListOffsetsResponse.ListOffsetsTopicResponse(name=topic.name)
-            topics.append(answer)
-            allowed = self._authorizer.authorize(request.context, "DESCRIBE", "TOPIC", topic.name)
-            self._add_offsets(answer, topic.partitions, allowed, request, twice, {})
-        return ListOffsetsResponse(topics=topics)
-
-    def _answer(self, request: Request, found: dict[_Search, _Found]) -> Steps[ListOffsetsResponse]:
-        body: ListOffsetsRequest = request.body
-        seen: _Asked = {}
-        twice: _Twice = set()
-        if request.api_version >= 1:
-            for topic in body.topics:
-                for some in portions(topic.partitions):
-                    _note_asked(topic.name, some, seen, twice)
-                    yield
-        topics = []
-        for topic in body.topics:
-            answer = ListOffsetsResponse.ListOffsetsTopicResponse(name=topic.name)
-            topics.append(answer)
-            allowed = self._authorizer.authorize(request.context, "DESCRIBE", "TOPIC", topic.name)
-            for some in portions(topic.partitions):
-                self._add_offsets(answer, some, allowed, request, twice, found)
-                yield
-        return ListOffsetsResponse(topics=topics)
+    async def _refuse(self, topics: list[ListOffsetsResponse.ListOffsetsTopicResponse], twice: _Twice) -> None:
+        """Of partitions that are named twice no offset is told."""
+        for topic in topics:
+            for chunk in chunks(topic.partitions):
+                await self._clock.checkpoint()
+                for answer in chunk:
+                    if (topic.name, answer.partition_index) in twice and answer.error_code != _UNAUTHORIZED:
+                        answer.error_code = Errors.INVALID_REQUEST.code
+                        answer.timestamp = answer.offset = answer.leader_epoch = -1
 
     def _add_offsets(
         self,
         answer: ListOffsetsResponse.ListOffsetsTopicResponse,
-        some: Sequence[ListOffsetsRequest.ListOffsetsPartition],
+        partitions: Sequence[ListOffsetsRequest.ListOffsetsPartition],
         allowed: bool,
         request: Request,
-        twice: _Twice,
         found: dict[_Search, _Found],
+        seen: set[int],
+        twice: _Twice,
     ) -> None:
+        """`seen` gets the partitions, and `twice` those that are in it already."""
         body: ListOffsetsRequest = request.body
-        for wanted in some:
-            partition = self._replica_manager.name_of(answer.name, wanted.partition_index)
+        for wanted in partitions:
+            index = wanted.partition_index
+            if index in seen:
+                twice.add((answer.name, index))
+            seen.add(index)
+            partition = self._replica_manager.name_of(answer.name, index)
             try:
                 if not allowed:
                     raise KafkaError(Errors.TOPIC_AUTHORIZATION_FAILED)
-                if partition in twice:
-                    raise KafkaError(Errors.INVALID_REQUEST)
                 answer.partitions.append(self._offset_of(partition, wanted, body, request.api_version, found))
             except KafkaError as error:
-                answer.partitions.append(_error(wanted.partition_index, error.error))
+                answer.partitions.append(_error(index, error.error))
 
     def _offset_of(
         self,
@@ -217,15 +198,9 @@ class OffsetsHandler:
             ]
         return PartitionResponse(partition_index=partition.partition, old_style_offsets=offsets)
 
-    def handle_offset_for_leader_epoch(
-        self, request: Request
-    ) -> OffsetForLeaderEpochResponse | Awaitable[OffsetForLeaderEpochResponse]:
+    async def handle_offset_for_leader_epoch(self, request: Request) -> OffsetForLeaderEpochResponse:
         """Where an epoch ended (KIP-101, KIP-320)."""
-        return in_steps(self._clock, self._ends_of_epochs(request, request.body))
-
-    def _ends_of_epochs(
-        self, request: Request, body: OffsetForLeaderEpochRequest
-    ) -> Steps[OffsetForLeaderEpochResponse]:
+        body: OffsetForLeaderEpochRequest = request.body
         authorizer = self._authorizer
         as_broker = authorizer.enabled and authorizer.authorize(
             request.context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME
@@ -236,11 +211,11 @@ class OffsetsHandler:
             allowed = as_broker or authorizer.authorize(request.context, "DESCRIBE", "TOPIC", topic.topic)
             answer = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult(topic=topic.topic)
             topics.append(answer)
-            for some in portions(topic.partitions):
-                for wanted in some:
+            for chunk in chunks(topic.partitions):
+                await self._clock.checkpoint()
+                for wanted in chunk:
                     partition = name_of(topic.topic, wanted.partition)
                     answer.partitions.append(self._end_of_epoch(partition, wanted, allowed))
-                yield
         return OffsetForLeaderEpochResponse(topics=topics)
 
     def _end_of_epoch(
@@ -276,22 +251,12 @@ def _search(logs: list[tuple[_Search, Log]]) -> dict[_Search, _Found]:
     return found
 
 
-def _is_any_searched(partitions: Sequence[ListOffsetsRequest.ListOffsetsPartition]) -> bool:
-    for wanted in partitions:  # noqa: SIM110 (a generator costs more than what it looks at)
-        if wanted.timestamp not in _IN_MEMORY:
-            return True
+def _is_any_searched(body: ListOffsetsRequest) -> bool:
+    for topic in body.topics:
+        for wanted in topic.partitions:  # (a generator costs more than what it looks at)
+            if wanted.timestamp not in _IN_MEMORY:
+                return True
     return False
-
-
-def _note_asked(
-    name: str, some: Sequence[ListOffsetsRequest.ListOffsetsPartition], seen: _Asked, twice: _Twice
-) -> None:
-    of_topic = seen.setdefault(name, set())
-    for wanted in some:
-        index = wanted.partition_index
-        if index in of_topic:
-            twice.add((name, index))
-        of_topic.add(index)
 
 
 def _error(index: int, error: Errors) -> ListOffsetsResponse.ListOffsetsPartitionResponse:

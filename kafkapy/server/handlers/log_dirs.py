@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -17,7 +17,7 @@ from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
 from kafkapy.protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
-from kafkapy.runtime.clock import Clock, InThread, Steps, in_steps, in_turns, portions, taken, work_off
+from kafkapy.runtime.clock import Clock, InThread, chunks
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.replication.replica_alter_log_dirs import ReplicaAlterLogDirsManager
@@ -36,22 +36,20 @@ class LogDirsHandler:
     _in_thread: InThread
     _clock: Clock
 
-    def handle_alter_replica_log_dirs(
-        self, request: Request
-    ) -> AlterReplicaLogDirsResponse | Awaitable[AlterReplicaLogDirsResponse]:
+    async def handle_alter_replica_log_dirs(self, request: Request) -> AlterReplicaLogDirsResponse:
         """Start moves between this broker's log dirs; the answer does not wait for their end."""
-        return in_steps(self._clock, self._alter(request, request.body))
-
-    def _alter(self, request: Request, body: AlterReplicaLogDirsRequest) -> Steps[AlterReplicaLogDirsResponse]:
+        body: AlterReplicaLogDirsRequest = request.body
         allowed = self._authorizer.authorize(request.context, "ALTER", "CLUSTER", CLUSTER_NAME)
         wanted: dict[TopicPartition, str] = {}
         for order in body.dirs:
             for ordered in order.topics:
-                for some in portions(ordered.partitions):
-                    wanted.update((TopicPartition(ordered.name, index), order.path) for index in some)
-                    yield
+                for chunk in chunks(ordered.partitions):
+                    await self._clock.checkpoint()
+                    wanted.update((TopicPartition(ordered.name, index), order.path) for index in chunk)
+        request.keep(wanted)
         topics: dict[str, AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult] = {}
-        for name, path in taken(wanted):
+        for name, path in wanted.items():
+            await self._clock.checkpoint()
             error = self._log_dir_moves.alter(name, path) if allowed else Errors.CLUSTER_AUTHORIZATION_FAILED
             topic = topics.get(name.topic)
             if topic is None:
@@ -62,7 +60,6 @@ class LogDirsHandler:
                     partition_index=name.partition, error_code=error.code
                 )
             )
-            yield
         return AlterReplicaLogDirsResponse(results=list(topics.values()))
 
     async def handle_describe_log_dirs(self, request: Request) -> DescribeLogDirsResponse:
@@ -74,9 +71,10 @@ class LogDirsHandler:
             )
         wanted = None
         if body.topics is not None:
-            wanted = await work_off(self._clock, self._wanted(body.topics))
+            wanted = await self._wanted(body.topics)
         by_dir: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
-        async for log in in_turns(self._clock, self._log_manager.all_logs()):
+        for log in self._log_manager.all_logs():
+            await self._clock.checkpoint()
             name = log.topic_partition
             if wanted is None or name in wanted:
                 by_dir[log.parent_dir][name.topic].append(
@@ -91,15 +89,15 @@ class LogDirsHandler:
             results=[await self._log_dir(path, by_dir[path]) for path in map(os.path.abspath, self._config.log_dirs)]
         )
 
-    def _wanted(self, topics: Sequence[DescribeLogDirsRequest.DescribableLogDirTopic]) -> Steps[set[TopicPartition]]:
-        """Those that have a log: very many names of others would be freed together."""
+    async def _wanted(self, topics: Sequence[DescribeLogDirsRequest.DescribableLogDirTopic]) -> set[TopicPartition]:
+        """Those that have a log."""
         current, future = self._log_manager.logs, self._log_manager.future.logs
         wanted: set[TopicPartition] = set()
         for topic in topics:
-            for some in portions(topic.partitions):
-                names = (TopicPartition(topic.topic, index) for index in some)
+            for chunk in chunks(topic.partitions):
+                await self._clock.checkpoint()
+                names = (TopicPartition(topic.topic, index) for index in chunk)
                 wanted.update(name for name in names if name in current or name in future)
-                yield
         return wanted
 
     def _lag(self, log: Log) -> int:

@@ -11,7 +11,7 @@ from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from kafkapy.protocol.messages.metadata import MetadataRequest, MetadataResponse
-from kafkapy.runtime.clock import Clock, Steps, portions, work_off
+from kafkapy.runtime.clock import Clock, chunks
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.metadata.metadata_cache import MetadataCache, PartitionState
@@ -47,11 +47,11 @@ class MetadataHandler:
         body: MetadataRequest = request.body
         version = request.api_version
         cache = self._metadata_cache
-        refused, topics, missing = await work_off(self._clock, self._look_up(request, body))
+        refused, topics, missing = await self._look_up(request, body)
         if missing:
             topics += await self._missing_topics(body, missing)
         if version >= 8 and body.include_topic_authorized_operations:
-            topics = await work_off(self._clock, self._with_operations(request, topics))
+            topics = await self._with_operations(request, topics)
         response = MetadataResponse(
             brokers=[
                 MetadataResponse.MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
@@ -67,9 +67,9 @@ class MetadataHandler:
             )
         return response
 
-    def _look_up(
+    async def _look_up(
         self, request: Request, body: MetadataRequest
-    ) -> Steps[tuple[list[TopicMetadata], list[TopicMetadata], list[str]]]:
+    ) -> tuple[list[TopicMetadata], list[TopicMetadata], list[str]]:
         """Answers for those that may not be described or whose id is unknown, for those that are there, and the missing ones."""
         cache = self._metadata_cache
         everything = body.topics is None or (request.api_version == 0 and not body.topics)
@@ -79,36 +79,33 @@ class MetadataHandler:
         if everything:
             names = sorted(cache.all_topics())
         else:
-            names = yield from self._names(body, request.api_version, refused)
-        for number, some in enumerate(portions(names)):
-            if number:
-                yield
-            some = self._authorized(request, some, everything, refused)
+            names = await self._names(body, request.api_version, refused)
+        for chunk in chunks(names):
+            await self._clock.checkpoint()
+            allowed = self._authorized(request, chunk, everything, refused)
             view = _View.of(cache, request)
-            for name in view.unknown(some):
+            for name in view.unknown(allowed):
                 view.topic(name)
-                yield
-            topics += [view.topic(name) for name in some if cache.contains_topic(name)]
-            missing += [name for name in some if not cache.contains_topic(name)]
+                await self._clock.checkpoint()
+            topics += [view.topic(name) for name in allowed if cache.contains_topic(name)]
+            missing += [name for name in allowed if not cache.contains_topic(name)]
         return refused, topics, missing
 
-    def _names(self, body: MetadataRequest, version: int, refused: list[TopicMetadata]) -> Steps[list[str]]:
+    async def _names(self, body: MetadataRequest, version: int, refused: list[TopicMetadata]) -> list[str]:
         """The topics that were named. A request that has ids goes by its ids alone; unknown ones are answered in `refused`."""
         ids: dict[bytes, None] = {}
         named: dict[str, None] = {}
-        for number, some in enumerate(portions(body.topics or [])):
-            if number:  # with a few topics there are no steps: they would cost more than these do
-                yield
-            _validate(some, version)
-            ids.update((topic.topic_id, None) for topic in some if topic.topic_id != ZERO_UUID)
-            named.update((topic.name or "", None) for topic in some)
+        for chunk in chunks(body.topics or []):
+            await self._clock.checkpoint()
+            _validate(chunk, version)
+            ids.update((topic.topic_id, None) for topic in chunk if topic.topic_id != ZERO_UUID)
+            named.update((topic.name or "", None) for topic in chunk)
         if not ids:
             return list(named)
         names = []
-        for number, of_some in enumerate(portions(list(ids))):
-            if number:
-                yield
-            for topic_id in of_some:
+        for some_ids in chunks(ids):
+            await self._clock.checkpoint()
+            for topic_id in some_ids:
                 name = self._metadata_cache.topic_name(topic_id)
                 if name is None:
                     refused.append(TopicMetadata(error_code=Errors.UNKNOWN_TOPIC_ID.code, name=None, topic_id=topic_id))
@@ -138,13 +135,30 @@ class MetadataHandler:
         if body.allow_auto_topic_creation and self._config.auto_create_topics_enable:
             errors = await self.create_topics(missing)
         else:
-            errors = await work_off(self._clock, _unknown(missing))
-        return await work_off(self._clock, _with_errors(errors))
+            errors = await self._unknown(missing)
+        topics: list[TopicMetadata] = []
+        for chunk in chunks(errors):
+            await self._clock.checkpoint()
+            topics += [
+                TopicMetadata(error_code=errors[name].code, name=name, is_internal=name in INTERNAL_TOPICS)
+                for name in chunk
+            ]
+        return topics
 
-    def _with_operations(self, request: Request, topics: list[TopicMetadata]) -> Steps[list[TopicMetadata]]:
+    async def _unknown(self, names: list[str]) -> dict[str, Errors]:
+        errors = {}
+        for chunk in chunks(names):
+            await self._clock.checkpoint()
+            for name in chunk:
+                valid = reason_invalid(name) is None
+                errors[name] = Errors.UNKNOWN_TOPIC_OR_PARTITION if valid else Errors.INVALID_TOPIC_EXCEPTION
+        return errors
+
+    async def _with_operations(self, request: Request, topics: list[TopicMetadata]) -> list[TopicMetadata]:
         """Copies that say what the client may do with the topics."""
-        copies = []
-        for some in portions(topics):
+        copies: list[TopicMetadata] = []
+        for chunk in chunks(topics):
+            await self._clock.checkpoint()
             copies += [
                 TopicMetadata(
                     error_code=topic.error_code,
@@ -154,9 +168,8 @@ class MetadataHandler:
                     partitions=topic.partitions,
                     topic_authorized_operations=self._operations(request, "TOPIC", topic.name or "", TOPIC_OPERATIONS),
                 )
-                for topic in some
+                for topic in chunk
             ]
-            yield
         return copies
 
     def _operations(self, request: Request, resource_type: str, name: str, supported: int) -> int:
@@ -169,7 +182,7 @@ class MetadataHandler:
                 allowed |= 1 << code
         return allowed
 
-    def handle_describe_cluster(self, request: Request) -> DescribeClusterResponse:
+    async def handle_describe_cluster(self, request: Request) -> DescribeClusterResponse:
         """The brokers and the controller (KIP-700); v1 may ask for controllers, which a ZooKeeper-mode broker does not list."""
         body: DescribeClusterRequest = request.body
         if body.endpoint_type != _BROKERS:
@@ -206,26 +219,6 @@ def _validate(topics: Sequence[MetadataRequest.MetadataRequestTopic], version: i
             raise KafkaError(Errors.INVALID_REQUEST, f"Topic name can not be null for version {version}")
         if topic.topic_id != ZERO_UUID:
             raise KafkaError(Errors.INVALID_REQUEST, f"Topic IDs are not supported in requests for version {version}")
-
-
-def _unknown(names: list[str]) -> Steps[dict[str, Errors]]:
-    errors = {}
-    for some in portions(names):
-        for name in some:
-            valid = reason_invalid(name) is None
-            errors[name] = Errors.UNKNOWN_TOPIC_OR_PARTITION if valid else Errors.INVALID_TOPIC_EXCEPTION
-        yield
-    return errors
-
-
-def _with_errors(errors: dict[str, Errors]) -> Steps[list[TopicMetadata]]:
-    topics = []
-    for some in portions(list(errors)):
-        topics += [
-            TopicMetadata(error_code=errors[name].code, name=name, is_internal=name in INTERNAL_TOPICS) for name in some
-        ]
-        yield
-    return topics
 
 
 class _View:

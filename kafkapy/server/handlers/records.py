@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from kafkapy.common.topic_names import INTERNAL_TOPICS, reason_invalid
 from kafkapy.common.topic_partition import TopicPartition
@@ -12,7 +10,8 @@ from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from kafkapy.protocol.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
-from kafkapy.runtime.clock import Clock, Steps, in_steps, in_turns
+from kafkapy.runtime.clock import Clock
+from kafkapy.runtime.completion import Completion
 from kafkapy.server.authorizer import Authorizer
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.server.purgatory.purgatory import DelayedOperation
@@ -31,7 +30,7 @@ class _DelayedDeleteRecords(DelayedOperation):
         delay_ms: int,
         replica_manager: ReplicaManager,
         pending: dict[TopicPartition, tuple[int, DeleteRecordsResponse.DeleteRecordsPartitionResult]],
-        done: Any,
+        done: Completion[None],
     ) -> None:
         super().__init__(delay_ms)
         self._replica_manager = replica_manager
@@ -53,7 +52,7 @@ class _DelayedDeleteRecords(DelayedOperation):
         return not self._pending and self.force_complete()
 
     def on_complete(self) -> None:
-        self._done()
+        self._done.set_result(None)
 
 
 @dataclass(eq=False)
@@ -65,77 +64,62 @@ class RecordsHandler:
     _authorizer: Authorizer
     _clock: Clock
 
-    async def handle_delete_records(self, request: Request) -> DeleteRecordsResponse | None:
-        """Move log start offsets up (KIP-107)."""
+    async def handle_delete_records(self, request: Request) -> DeleteRecordsResponse:
+        """Move log start offsets up (KIP-107); answered when all replicas have done so, or after the time-out."""
         body: DeleteRecordsRequest = request.body
+        response = DeleteRecordsResponse()
         pending: dict[TopicPartition, tuple[int, DeleteRecordsResponse.DeleteRecordsPartitionResult]] = {}
-        topics: list[DeleteRecordsResponse.DeleteRecordsTopicResult] = []
-        async for topic, refusal, wanted in in_turns(self._clock, self._wanted(request, topics)):
-            name = TopicPartition(topic.name, wanted.partition_index)
-            result = PartitionResult(partition_index=name.partition, low_watermark=-1)
-            topic.partitions.append(result)
-            try:
-                if refusal is not None:
-                    raise KafkaError(refusal)
-                if not self._metadata_cache.contains(*name):
-                    raise KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION)
-                if topic.name in INTERNAL_TOPICS:
-                    raise KafkaError(Errors.INVALID_TOPIC_EXCEPTION)
-                partition = self._replica_manager.get_partition(name)
-                offset = partition.delete_records(wanted.offset)
-                self._replica_manager.role_changed(name)  # followers must hear of the log start
-                result.low_watermark = partition.low_watermark(self._metadata_cache.alive_broker_ids())
-                if result.low_watermark < offset:
-                    result.error_code = Errors.REQUEST_TIMED_OUT.code
-                    pending[name] = (offset, result)
-            except KafkaError as error:
-                result.error_code = error.error.code
-        response = DeleteRecordsResponse(topics=topics)
-        if not pending:
-            return response
-        operation = _DelayedDeleteRecords(
-            body.timeout_ms, self._replica_manager, pending, lambda: request.respond(response)
-        )
-        self._replica_manager.delete_records_purgatory.try_complete_else_watch(operation, list(pending))
-        return None
-
-    def _wanted(
-        self, request: Request, topics: list[DeleteRecordsResponse.DeleteRecordsTopicResult]
-    ) -> Iterator[
-        tuple[
-            DeleteRecordsResponse.DeleteRecordsTopicResult,
-            Errors | None,
-            DeleteRecordsRequest.DeleteRecordsPartition,
-        ]
-    ]:
-        """Each partition with the answer for its topic, which `topics` gets, and why the topic is refused."""
-        for topic in request.body.topics:
-            refusal = self._refusal(request, topic.name)
-            answer = DeleteRecordsResponse.DeleteRecordsTopicResult(name=topic.name, partitions=[])
-            topics.append(answer)
+        for topic in body.topics:
+            allowed = self._authorizer.authorize(request.context, "DELETE", "TOPIC", topic.name)
+            answer = DeleteRecordsResponse.DeleteRecordsTopicResult(name=topic.name)
+            response.topics.append(answer)
             for wanted in topic.partitions:
-                yield answer, refusal, wanted
+                await self._clock.checkpoint()
+                name = TopicPartition(topic.name, wanted.partition_index)
+                result = PartitionResult(partition_index=name.partition, low_watermark=-1)
+                answer.partitions.append(result)
+                try:
+                    if not allowed:
+                        raise KafkaError(Errors.TOPIC_AUTHORIZATION_FAILED)
+                    offset = self._delete_records(name, wanted.offset, result)
+                except KafkaError as error:
+                    result.error_code = error.error.code
+                else:
+                    if result.low_watermark < offset:
+                        result.error_code = Errors.REQUEST_TIMED_OUT.code
+                        pending[name] = (offset, result)
+        if pending:
+            done: Completion[None] = Completion()
+            operation = _DelayedDeleteRecords(body.timeout_ms, self._replica_manager, pending, done)
+            self._replica_manager.delete_records_purgatory.try_complete_else_watch(operation, list(pending))
+            await done
+        return response
 
-    def _refusal(self, request: Request, topic: str) -> Errors | None:
-        if not self._authorizer.authorize(request.context, "DELETE", "TOPIC", topic):
-            return Errors.TOPIC_AUTHORIZATION_FAILED
-        return None
+    def _delete_records(
+        self, name: TopicPartition, offset: int, result: DeleteRecordsResponse.DeleteRecordsPartitionResult
+    ) -> int:
+        """Where the log begins now, and sets the low watermark in `result`."""
+        if not self._metadata_cache.contains(*name):
+            raise KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION)
+        if name.topic in INTERNAL_TOPICS:
+            raise KafkaError(Errors.INVALID_TOPIC_EXCEPTION)
+        partition = self._replica_manager.get_partition(name)
+        log_start = partition.delete_records(offset)
+        self._replica_manager.role_changed(name)  # followers must hear of the log start
+        result.low_watermark = partition.low_watermark(self._metadata_cache.alive_broker_ids())
+        return log_start
 
-    def handle_describe_producers(
-        self, request: Request
-    ) -> DescribeProducersResponse | Awaitable[DescribeProducersResponse]:
+    async def handle_describe_producers(self, request: Request) -> DescribeProducersResponse:
         """The producers whose state a partition keeps (KIP-664)."""
-        return in_steps(self._clock, self._describe(request, request.body))
-
-    def _describe(self, request: Request, body: DescribeProducersRequest) -> Steps[DescribeProducersResponse]:
+        body: DescribeProducersRequest = request.body
         topics = []
         for topic in body.topics:
+            await self._clock.checkpoint()
             partitions = []
-            yield
             for index in topic.partition_indexes:
+                await self._clock.checkpoint()
                 answer = DescribeProducersResponse.PartitionResponse(partition_index=index)
                 partitions.append(answer)
-                yield
                 try:
                     self._describe_producers(request, TopicPartition(topic.name, index), answer)
                 except KafkaError as error:

@@ -10,29 +10,29 @@ from kafkapy.protocol.messages.expire_delegation_token import ExpireDelegationTo
 from kafkapy.protocol.messages.renew_delegation_token import RenewDelegationTokenResponse
 
 
-def handle_describe_acls(request: Request) -> Message | None:
-    return error_response(
-        request.body, request.api_version, Errors.SECURITY_DISABLED, "No Authorizer is configured on the broker"
-    )
+async def handle_describe_acls(request: Request) -> Message:
+    return _refusal(request, Errors.SECURITY_DISABLED, "No Authorizer is configured on the broker")
 
 
-def handle_alter_acls(request: Request) -> Message | None:
-    return error_response(request.body, request.api_version, Errors.SECURITY_DISABLED, "No Authorizer is configured.")
+async def handle_alter_acls(request: Request) -> Message:
+    return _refusal(request, Errors.SECURITY_DISABLED, "No Authorizer is configured.")
 
 
-def handle_delegation_tokens(request: Request) -> Message | None:
+async def handle_delegation_tokens(request: Request) -> Message:
     """Tokens may only be asked for over an authenticated connection (KIP-48)."""
-    response = error_response(request.body, request.api_version, Errors.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
+    response = _refusal(request, Errors.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
     if isinstance(response, RenewDelegationTokenResponse | ExpireDelegationTokenResponse):
         response.expiry_timestamp_ms = -1
     return response
 
 
-def handle_sasl(request: Request) -> Message | None:
+async def handle_sasl(request: Request) -> Message:
     """The connection is past authentication, or its listener has none."""
-    return error_response(
-        request.body,
-        request.api_version,
-        Errors.ILLEGAL_SASL_STATE,
-        "SaslAuthenticate request received after successful authentication",
-    )
+    message = "SaslAuthenticate request received after successful authentication"
+    return _refusal(request, Errors.ILLEGAL_SASL_STATE, message)
+
+
+def _refusal(request: Request, error: Errors, message: str | None = None) -> Message:
+    response = error_response(request.body, request.api_version, error, message)
+    assert response is not None, "only Produce may have no answer"
+    return response

@@ -6,7 +6,6 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
 
 from kafkapy.common.leader_and_isr import NO_LEADER
 from kafkapy.common.uuid import ZERO_UUID
@@ -17,9 +16,9 @@ from kafkapy.protocol.messages.create_partitions import CreatePartitionsRequest,
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from kafkapy.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from kafkapy.protocol.messages.describe_configs import DescribeConfigsRequest
-from kafkapy.runtime.clock import Clock, InThread, R, in_turns
+from kafkapy.runtime.clock import Clock, InThread, R, chunks
 from kafkapy.server.admin.controller import Controller
-from kafkapy.server.admin.zk_admin_manager import CreatePartitionsTopic, TopicChange, ZkAdminManager
+from kafkapy.server.admin.zk_admin_manager import CreatableTopic, CreatePartitionsTopic, TopicChange, ZkAdminManager
 from kafkapy.server.api_error import ApiError
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config.describe_configs import ConfigHelper
@@ -39,6 +38,7 @@ CLUSTER_METADATA_TOPIC = "__cluster_metadata"
 """KRaft's own; nobody may make a topic of that name."""
 
 _TIMED_OUT = ApiError(Errors.REQUEST_TIMED_OUT)
+_NOT_CONTROLLER = ApiError(Errors.NOT_CONTROLLER)
 
 
 # ---------------------------------------------------------------------------------------------------- CreateTopics
@@ -61,59 +61,86 @@ class TopicsHandler:
         """Do what waits for ZooKeeper, and say how much of the time is left; None if ZooKeeper is away for too long."""
         patience_ms = max(timeout_ms, LEAST_PATIENCE_MS)
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
-        # The thread may have very many topics in hand for longer than the client waits; so long the collector rests.
-        pending = self._in_thread(self._admin_manager.patiently, patience_ms, partial(_resting, request.rest, work))
-        result = await in_time(self._clock, patience_ms, pending)
+        pending = self._in_thread(self._admin_manager.patiently, patience_ms, work)
+        # The thread may work on the request for longer than the client waits: so long the collector is paused.
+        result = await in_time(self._clock, patience_ms, pending, held=request.rest)
         left_ms = max(1, deadline_ms - self._clock.monotonic_ms())
         return result, left_ms if timeout_ms > 0 else timeout_ms
 
     async def handle_create_topics(self, request: Request) -> CreateTopicsResponse:
         """Answered when this broker knows a leader of every new partition, or after the time-out."""
         body: CreateTopicsRequest = request.body
+        response = CreateTopicsResponse()
         if not self._controller.is_active:
-            refused = in_turns(self._clock, body.topics)
-            return CreateTopicsResponse(
-                topics=[_create_error(topic.name, Errors.NOT_CONTROLLER) async for topic in refused]
-            )
-        results = await self._refused_topics(request, body)
-        wanted = [topic async for topic in in_turns(self._clock, body.topics) if topic.name not in results]
+            for chunk in chunks(body.topics):
+                await self._clock.checkpoint()
+                response.topics += [_create_error(topic.name, Errors.NOT_CONTROLLER) for topic in chunk]
+            return response
+        results, wanted = await self._sort_out_topics(request, body)
         brokers = {live.id: live.rack for live in self._metadata_cache.alive_brokers()}
         changes, left_ms = await self._in_time(
             request, body.timeout_ms, lambda: self._admin_manager.create_topics(wanted, brokers, body.validate_only)
         )
         if changes is None:
-            changes = [TopicChange(topic.name, _TIMED_OUT) async for topic in in_turns(self._clock, wanted)]
+            changes = await self._timed_out(wanted)
         elif not body.validate_only:
             changes = await self._wait_for_leaders(changes, left_ms)
         shown = _ShownConfigs(self._dynamic_config)
-        async for change in in_turns(self._clock, changes):
+        for change in changes:
+            await self._clock.checkpoint()
             results[change.topic] = self._create_result(request, change, shown)
-        return CreateTopicsResponse(topics=[results[topic.name] async for topic in in_turns(self._clock, body.topics)])
+        for chunk in chunks(body.topics):
+            await self._clock.checkpoint()
+            response.topics += [results[topic.name] for topic in chunk]
+        return response
 
-    async def _refused_topics(
+    async def _sort_out_topics(
         self, request: Request, body: CreateTopicsRequest
-    ) -> dict[str, CreateTopicsResponse.CreatableTopicResult]:
-        """The answers for those topics that can't be created, as far as this broker can tell by itself."""
-        authorize = self._authorizer.authorize
-        may_create_all = authorize(request.context, "CREATE", "CLUSTER", CLUSTER_NAME)
+    ) -> tuple[dict[str, CreateTopicsResponse.CreatableTopicResult], list[CreatableTopic]]:
+        """The answers for those topics that can't be created, as far as this broker can tell by itself; and the others."""
+        may_create_all = self._authorizer.authorize(request.context, "CREATE", "CLUSTER", CLUSTER_NAME)
         counts: Counter[str] = Counter()
-        async for topic in in_turns(self._clock, body.topics):
-            counts[topic.name] += 1
-        refused = {}
-        async for name, count in in_turns(self._clock, counts.items()):
-            if name == CLUSTER_METADATA_TOPIC:
-                reason = f"Creation of internal topic {name} is prohibited."
-                refused[name] = _create_error(name, Errors.INVALID_REQUEST, reason)
-            elif count > 1:
-                refused[name] = _create_error(name, Errors.INVALID_REQUEST, "Found multiple entries for this topic.")
-            elif not (may_create_all or authorize(request.context, "CREATE", "TOPIC", name)):
-                refused[name] = _create_error(name, Errors.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
-            elif self._metadata_cache.contains_topic(name):
-                refused[name] = _create_error(name, Errors.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+        for chunk in chunks(body.topics):
+            await self._clock.checkpoint()
+            counts.update(topic.name for topic in chunk)
+        refused: dict[str, CreateTopicsResponse.CreatableTopicResult] = {}
+        wanted: list[CreatableTopic] = []
+        for topic in body.topics:
+            await self._clock.checkpoint()
+            if topic.name in refused:
                 continue
-            if name in refused and name != CLUSTER_METADATA_TOPIC and not self._may_describe_configs(request, name):
-                refused[name].topic_config_error_code = Errors.TOPIC_AUTHORIZATION_FAILED.code
-        return refused
+            refusal = self._refusal(request, topic.name, counts[topic.name] > 1, may_create_all)
+            if refusal is None:
+                wanted.append(topic)
+            else:
+                refused[topic.name] = refusal
+        return refused, wanted
+
+    def _refusal(
+        self, request: Request, name: str, is_named_twice: bool, may_create_all: bool
+    ) -> CreateTopicsResponse.CreatableTopicResult | None:
+        """None if the topic may be created."""
+        authorize = self._authorizer.authorize
+        if name == CLUSTER_METADATA_TOPIC:
+            return _create_error(name, Errors.INVALID_REQUEST, f"Creation of internal topic {name} is prohibited.")
+        if is_named_twice:
+            refusal = _create_error(name, Errors.INVALID_REQUEST, "Found multiple entries for this topic.")
+        elif not (may_create_all or authorize(request.context, "CREATE", "TOPIC", name)):
+            refusal = _create_error(name, Errors.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
+        elif self._metadata_cache.contains_topic(name):
+            return _create_error(name, Errors.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+        else:
+            return None
+        if not self._may_describe_configs(request, name):
+            refusal.topic_config_error_code = Errors.TOPIC_AUTHORIZATION_FAILED.code
+        return refusal
+
+    async def _timed_out(self, topics: Iterable[CreatableTopic | CreatePartitionsTopic]) -> list[TopicChange]:
+        changes: list[TopicChange] = []
+        for chunk in chunks(topics):
+            await self._clock.checkpoint()
+            changes += [TopicChange(topic.name, _TIMED_OUT) for topic in chunk]
+        return changes
 
     def _may_describe_configs(self, request: Request, topic: str) -> bool:
         return self._authorizer.authorize(request.context, "DESCRIBE_CONFIGS", "TOPIC", topic)
@@ -138,7 +165,10 @@ class TopicsHandler:
     async def _wait_for_leaders(self, changes: list[TopicChange], timeout_ms: int) -> list[TopicChange]:
         """Turn changes whose leaders are not known in time into REQUEST_TIMED_OUT (Kafka's `DelayedCreatePartitions`)."""
         cache = self._metadata_cache
-        waiting = [change async for change in in_turns(self._clock, changes) if change.succeeded]
+        waiting: list[TopicChange] = []
+        for chunk in chunks(changes):
+            await self._clock.checkpoint()
+            waiting += [change for change in chunk if change.succeeded]
 
         def all_have_leaders() -> bool:
             while waiting and _has_leaders(cache, waiting[-1]):
@@ -147,12 +177,13 @@ class TopicsHandler:
 
         if timeout_ms > 0:
             await cache.wait_for(all_have_leaders, timeout_ms)
-        return [
-            TopicChange(change.topic, _TIMED_OUT, topic_id=change.topic_id)
-            if change.succeeded and (timeout_ms <= 0 or not _has_leaders(cache, change))
-            else change
-            async for change in in_turns(self._clock, changes)
-        ]
+        outcomes: list[TopicChange] = []
+        for change in changes:
+            await self._clock.checkpoint()
+            if change.succeeded and (timeout_ms <= 0 or not _has_leaders(cache, change)):
+                change = TopicChange(change.topic, _TIMED_OUT, topic_id=change.topic_id)
+            outcomes.append(change)
+        return outcomes
 
     async def handle_delete_topics(self, request: Request) -> DeleteTopicsResponse:
         """By name, or (v6) by id; answered when this broker's metadata has the topics no more, or after the time-out."""
@@ -167,23 +198,24 @@ class TopicsHandler:
             error = Errors.NOT_CONTROLLER
         elif not self._config.delete_topic_enable:
             error = Errors.INVALID_REQUEST if request.api_version < 3 else Errors.TOPIC_DELETION_DISABLED
-        if error is not None:
-            return DeleteTopicsResponse(
-                responses=[
-                    DeletableTopicResult(name=name, topic_id=topic_id, error_code=error.code)
-                    async for name, topic_id in in_turns(self._clock, topics)
-                ]
-            )
-        results = [self._resolve(request, name, topic_id) async for name, topic_id in in_turns(self._clock, topics)]
+        results: list[DeleteTopicsResponse.DeletableTopicResult] = []
         names: dict[str, None] = {}
-        async for result in in_turns(self._clock, results):
+        for name, topic_id in topics:
+            await self._clock.checkpoint()
+            if error is not None:
+                results.append(DeletableTopicResult(name=name, topic_id=topic_id, error_code=error.code))
+                continue
+            result = self._resolve(request, name, topic_id)
+            results.append(result)
             if result.name is not None and result.error_code == 0:
                 names[result.name] = None
         errors = await self._delete(request, list(names), body.timeout_ms)
-        async for result in in_turns(self._clock, results):
-            if result.name is not None and result.error_code == 0:
-                # Where a name comes twice, only the first is told, as in Kafka.
-                result.error_code = errors.pop(result.name, Errors.NONE).code
+        for chunk in chunks(results):
+            await self._clock.checkpoint()
+            for result in chunk:
+                if result.name is not None and result.error_code == 0:
+                    # Where a name comes twice, only the first is told, as in Kafka.
+                    result.error_code = errors.pop(result.name, Errors.NONE).code
         return DeleteTopicsResponse(responses=results)
 
     def _resolve(
@@ -215,10 +247,14 @@ class TopicsHandler:
         errors, left_ms = await self._in_time(request, timeout_ms, lambda: self._admin_manager.delete_topics(names))
         if errors is None:
             return dict.fromkeys(names, Errors.REQUEST_TIMED_OUT)
-        marked = [name async for name, error in in_turns(self._clock, errors.items()) if error is Errors.NONE]
+        marked: list[str] = []
+        for chunk in chunks(errors.items()):
+            await self._clock.checkpoint()
+            marked += [name for name, error in chunk if error is Errors.NONE]
         if timeout_ms > 0:
             await cache.wait_for(lambda: not any(map(cache.contains_topic, marked)), left_ms)
-        async for name in in_turns(self._clock, marked):
+        for name in marked:
+            await self._clock.checkpoint()
             if timeout_ms <= 0 or cache.contains_topic(name):
                 errors[name] = Errors.REQUEST_TIMED_OUT
         return errors
@@ -226,36 +262,40 @@ class TopicsHandler:
     async def handle_create_partitions(self, request: Request) -> CreatePartitionsResponse:
         """Answered when this broker knows a leader of every partition, or after the time-out."""
         body: CreatePartitionsRequest = request.body
+        answered: dict[str, CreatePartitionsResponse.CreatePartitionsTopicResult] = {}
         if not self._controller.is_active:
-            names = {topic.name: None async for topic in in_turns(self._clock, body.topics)}
-            error = ApiError(Errors.NOT_CONTROLLER)
-            return CreatePartitionsResponse(
-                results=[_grown(name, error) async for name in in_turns(self._clock, names)]
-            )
-        errors, valid = await self._refused_partitions(request, body)
+            for chunk in chunks(body.topics):
+                await self._clock.checkpoint()
+                answered.update((topic.name, _grown(topic.name, _NOT_CONTROLLER)) for topic in chunk)
+            return CreatePartitionsResponse(results=list(answered.values()))
+        errors, valid = await self._sort_out_partitions(request, body)
         changes, left_ms = await self._in_time(
             request, body.timeout_ms, lambda: self._admin_manager.create_partitions(valid, body.validate_only)
         )
         if changes is None:
-            changes = [TopicChange(topic.name, _TIMED_OUT) async for topic in in_turns(self._clock, valid)]
+            changes = await self._timed_out(valid)
         elif not body.validate_only:
             changes = await self._wait_for_leaders(changes, left_ms)
-        async for change in in_turns(self._clock, changes):
-            errors[change.topic] = change.error
-        answered: dict[str, CreatePartitionsResponse.CreatePartitionsTopicResult] = {}
-        async for topic in in_turns(self._clock, body.topics):  # one that comes twice is answered once
-            answered[topic.name] = _grown(topic.name, errors[topic.name])
+        for changed in chunks(changes):
+            await self._clock.checkpoint()
+            errors.update((change.topic, change.error) for change in changed)
+        for chunk in chunks(body.topics):  # one that comes twice is answered once
+            await self._clock.checkpoint()
+            answered.update((topic.name, _grown(topic.name, errors[topic.name])) for topic in chunk)
         return CreatePartitionsResponse(results=list(answered.values()))
 
-    async def _refused_partitions(
+    async def _sort_out_partitions(
         self, request: Request, body: CreatePartitionsRequest
     ) -> tuple[dict[str, ApiError], list[CreatePartitionsTopic]]:
+        """The errors of those topics that can't be grown, and the others."""
         counts: Counter[str] = Counter()
-        async for topic in in_turns(self._clock, body.topics):
-            counts[topic.name] += 1
+        for chunk in chunks(body.topics):
+            await self._clock.checkpoint()
+            counts.update(topic.name for topic in chunk)
         errors: dict[str, ApiError] = {}
         valid: list[CreatePartitionsTopic] = []
-        async for topic in in_turns(self._clock, body.topics):
+        for topic in body.topics:
+            await self._clock.checkpoint()
             if counts[topic.name] > 1:
                 errors[topic.name] = ApiError(Errors.INVALID_REQUEST, "Duplicate topic in request.")
             elif not self._authorizer.authorize(request.context, "ALTER", "TOPIC", topic.name):
@@ -293,11 +333,6 @@ class _ShownConfigs:
                 for entry in self._helper.describe(resource, change.configs).configs
             ]
         return found
-
-
-def _resting(_: object, work: Callable[[], R]) -> R:
-    """Do it. Who calls this holds a `Rest` meanwhile."""
-    return work()
 
 
 def _create_error(name: str, error: Errors, message: str | None = None) -> CreateTopicsResponse.CreatableTopicResult:

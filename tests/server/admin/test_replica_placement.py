@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkapy.protocol.errors import Errors, KafkaError
-from kafkapy.server.admin.replica_placement import assign_replicas_to_brokers, rack_alternated_brokers
+from kafkapy.server.admin.replica_placement import MAX_PARTITIONS, assign_replicas_to_brokers, rack_alternated_brokers
 
 NO_RACKS = dict.fromkeys(range(5), None)
 RACKS = {0: "rack1", 1: "rack3", 2: "rack3", 3: "rack2", 4: "rack2", 5: "rack1"}
@@ -70,6 +70,15 @@ def test_impossible(brokers: dict[int, str | None], partitions: int, factor: int
     with pytest.raises(KafkaError) as raised:
         assign_replicas_to_brokers(brokers, partitions, factor)
     assert (raised.value.error, raised.value.message) == (error, message)
+
+
+def test_more_partitions_than_a_node_of_zookeeper_holds() -> None:
+    last = MAX_PARTITIONS - 1
+    assert assign_replicas_to_brokers({7: None}, 1, 1, start_partition_id=last) == {last: [7]}
+    for partitions, start in ((2, last), (MAX_PARTITIONS + 1, -1), ((1 << 31) - 1, -1), ((1 << 31) - 5, 4)):
+        with pytest.raises(KafkaError) as raised:
+            assign_replicas_to_brokers(NO_RACKS, partitions, 1, start_partition_id=start)
+        assert raised.value.error is Errors.INVALID_PARTITIONS
 
 
 @st.composite

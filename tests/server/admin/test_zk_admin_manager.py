@@ -11,6 +11,7 @@ from kafkapy.common.replica_assignment import ReplicaAssignment
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.create_partitions import CreatePartitionsRequest
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest
+from kafkapy.server.admin.replica_placement import MAX_PARTITIONS
 from kafkapy.server.admin.zk_admin_manager import CreatableTopic, CreatePartitionsTopic, TopicChange, ZkAdminManager
 from kafkapy.server.api_error import NO_ERROR, ApiError
 from kafkapy.server.config.kafka_config import KafkaConfig
@@ -20,6 +21,9 @@ from kafkapy.zk.zk_data import BrokerInfo, ControllerZNode, TopicZNode
 pytestmark = pytest.mark.integration
 
 BROKERS: dict[int, str | None] = {1: None, 2: None, 3: None}
+TOO_MANY_PARTITIONS = (
+    "Number of partitions must not be larger than 100000: more do not fit into the topic's ZooKeeper node."
+)
 
 
 @pytest.fixture
@@ -106,6 +110,8 @@ def test_defaults_and_validate_only(admin: ZkAdminManager, zk: KafkaZkClient) ->
             "Replication factor: 9 larger than available brokers: 3.",
         ),
         (topic(partitions=0), Errors.INVALID_PARTITIONS, "Number of partitions must be larger than 0."),
+        (topic(partitions=MAX_PARTITIONS + 1), Errors.INVALID_PARTITIONS, TOO_MANY_PARTITIONS),
+        (topic(partitions=(1 << 31) - 1), Errors.INVALID_PARTITIONS, TOO_MANY_PARTITIONS),
         (topic(configs={"nope": "1"}), Errors.INVALID_CONFIG, "Unknown topic config name: nope"),
         (
             topic(configs={"retention.ms": "x"}),
@@ -213,6 +219,8 @@ def test_added_partitions(admin: ZkAdminManager, zk: KafkaZkClient) -> None:
     [
         (1, None, Errors.INVALID_PARTITIONS, "Topic currently has 2 partitions, which is higher than the requested 1."),
         (2, None, Errors.INVALID_PARTITIONS, "Topic already has 2 partitions."),
+        (MAX_PARTITIONS + 1, None, Errors.INVALID_PARTITIONS, TOO_MANY_PARTITIONS),
+        ((1 << 31) - 1, None, Errors.INVALID_PARTITIONS, TOO_MANY_PARTITIONS),
         (
             3,
             [[9999, 1, 8888]],

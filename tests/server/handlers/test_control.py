@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from kafkapy.protocol.messages.stop_replica import StopReplicaRequest
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafkapy.runtime.completion import Completion
 from kafkapy.server.handlers import control
-from kafkapy.server.handlers.control import LOG_MAKERS, PARTITIONS_PER_TURN
+from kafkapy.server.handlers.control import LOG_MAKERS, ORDERS_PER_CHECKPOINT
 from kafkapy.server.replication.leadership import PartitionOrder
 from tests.server.broker_core import (
     BROKER_EPOCH,
@@ -189,27 +190,38 @@ def test_new_topics_come_with_their_throttles(make_core: MakeCore) -> None:
     assert not core.throttles.follower.is_throttled(PARTITION)
 
 
-def test_an_order_about_many_partitions_takes_turns(core: BrokerCore) -> None:
-    """Others are served in between, and what is ordered next does not overtake it, whatever connection it comes by."""
-    many = PARTITIONS_PER_TURN + 1
+@pytest.fixture
+def second_checkpoint(core: BrokerCore, monkeypatch: pytest.MonkeyPatch) -> Completion[None]:
+    """Orders wait for it at their second checkpoint."""
+    checkpoint: Completion[None] = Completion()
+    checkpoints = chain([Completion.of(None), checkpoint], repeat(Completion.of(None)))
+    monkeypatch.setattr(core.time, "checkpoint", lambda: next(checkpoints))
+    return checkpoint
+
+
+def test_an_order_about_many_partitions_lets_others_be_served(
+    core: BrokerCore, second_checkpoint: Completion[None]
+) -> None:
+    """What is ordered next does not overtake it, whatever connection it comes by."""
+    many = ORDERS_PER_CHECKPOINT + 1
     request = leader_and_isr(*[order(topic="many", index=index) for index in range(many)], version=7)
     core.controller.send(request, 7)
     assert core.controller.response() is None
-    assert core.partition("many", PARTITIONS_PER_TURN - 1).is_leader
+    assert core.partition("many", many - 2).is_leader
     other = core.connect("the same controller")
     last = StopReplicaRequest.StopReplicaPartitionState(partition_index=many - 1, delete_partition=True)
     state = StopReplicaRequest.StopReplicaTopicState(topic_name="many", partition_states=[last])
     stopping = StopReplicaRequest(controller_epoch=CONTROLLER_EPOCH, broker_epoch=BROKER_EPOCH, topic_states=[state])
     other.send(stopping, 3)
     assert other.response() is None
-    core.advance(1)
+    second_checkpoint.set_result(None)
     errors = core.controller.response().topics[0].partition_errors
     assert [Errors.for_code(e.error_code) for e in errors] == [Errors.NONE] * many
     assert other.response().error_code == 0
     assert core.replicas.partition(TopicPartition("many", many - 1)) is None
 
 
-def test_several_threads_make_the_logs_of_a_turn(core: BrokerCore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_threads_make_the_logs_of_a_chunk(core: BrokerCore, monkeypatch: pytest.MonkeyPatch) -> None:
     shares: list[list[int]] = []
 
     def make_logs(log_manager: LogManager, new: list[PartitionOrder]) -> None:
@@ -220,12 +232,14 @@ def test_several_threads_make_the_logs_of_a_turn(core: BrokerCore, monkeypatch: 
     assert shares == [[0, LOG_MAKERS], *([n] for n in range(1, LOG_MAKERS))]
 
 
-def test_an_order_that_another_controller_interrupts_is_fenced(core: BrokerCore) -> None:
-    many = PARTITIONS_PER_TURN + 1
+def test_an_order_that_another_controller_interrupts_is_fenced(
+    core: BrokerCore, second_checkpoint: Completion[None]
+) -> None:
+    many = ORDERS_PER_CHECKPOINT + 1
     request = leader_and_isr(*[order(topic="many", index=index) for index in range(many)], version=7)
     core.controller.send(request, 7)
     core.replicas.controller_epoch = CONTROLLER_EPOCH + 1
-    core.advance(1)
+    second_checkpoint.set_result(None)
     assert core.controller.response().error_code == Errors.STALE_CONTROLLER_EPOCH.code
     assert core.replicas.partition(TopicPartition("many", many - 1)) is None
 

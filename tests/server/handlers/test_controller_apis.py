@@ -86,10 +86,9 @@ def call(
 ) -> tuple[Any, FakeController, Cache]:
     controller, cache = FakeController(answer, active), Cache(leaders or {})
     parts: tuple[Any, ...] = (Denies(denied) if denied else AllowAll(), controller, MockClock(), cache)
-    request = SimpleNamespace(body=body, api_version=version, context=None)
 
     async def run() -> Any:
-        return await handler(ControllerApisHandler(*parts), request)
+        return await handler(ControllerApisHandler(*parts), request(body, version))
 
     return asyncio.run(run()), controller, cache
 
@@ -279,20 +278,22 @@ def test_list_partition_reassignments() -> None:
         ),
     ],
 )
-def test_the_controllers_thread_makes_the_answer_and_leaves_nothing_to_be_freed(
+def test_the_controllers_thread_makes_the_answer_and_the_request_keeps_what_it_is_made_of(
     handle: Callable[..., Coroutine[Any, Any, Any]], body: Any, answer: dict[TopicPartition, object]
 ) -> None:
-    left: list[int] = []
+    results: list[object] = []
     clock: Any = MockClock()
 
     def from_thread(function: Callable[[object], object], result: object) -> None:
-        left.append(len(answer))
+        results.append(result)
         function(result)
 
     clock.from_thread = from_thread
     parts: tuple[Any, ...] = (AllowAll(), FakeController(answer), clock, Cache({T0: 1, T1: 1}))
-    assert asyncio.run(handle(ControllerApisHandler(*parts), request(body))) is not None
-    assert left == [0]
+    asked = request(body)
+    assert asyncio.run(handle(ControllerApisHandler(*parts), asked)) is not None
+    assert answer not in results
+    assert asked.kept == [answer]
 
 
 # --- features -------------------------------------------------------------------------------------------------------
@@ -362,5 +363,7 @@ def test_an_election_that_nobody_answers_for_times_out() -> None:
     assert results(answer.result()) == {"t-0": timed_out, "u-0": timed_out}
 
 
-def request(body: Any) -> Any:
-    return SimpleNamespace(body=body, api_version=0, context=None)
+def request(body: Any, version: int | None = 0) -> Any:
+    """It holds in `kept` what is to be freed with it."""
+    kept: list[Any] = []
+    return SimpleNamespace(body=body, api_version=version, context=None, kept=kept, keep=kept.append)
