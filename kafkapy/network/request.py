@@ -121,6 +121,7 @@ class Request:
         "correlation_id",
         "encoded",
         "hurry",
+        "kept",
         "rest",
         "size",
         "times",
@@ -155,6 +156,9 @@ class Request:
         self.rest: object = None
         """A `Rest` of the collector, while there is very much in the request."""
 
+        self.kept: list[object] = []
+        """What handlers gave to `keep`."""
+
         self.hurry: Callable[[], object] | None = None
         """Answers a Produce that waits for its replicas with what there is."""
         self.unwritten = False
@@ -163,6 +167,10 @@ class Request:
     def respond(self, response: Message, throttle_ms: int = 0) -> None:
         """Send the response; read the connection's next request after `throttle_ms` (KIP-219)."""
         self.channel.send_response(self, response, throttle_ms)
+
+    def keep(self, *things: object) -> None:
+        """Objects that may be very many: those of a large request are freed in a thread after the answer."""
+        self.kept.extend(things)
 
     def encode(self, response: Message) -> None:
         """Encode what `respond` will be called with; in a thread."""

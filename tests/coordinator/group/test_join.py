@@ -331,7 +331,8 @@ def test_a_client_whose_next_request_is_handled_while_it_is_answered(h: Harness)
             protocol_type="consumer",
             protocols=[JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=b"")],
         )
-        h.coordinator.join_group(request, 3, "client", "/127.0.0.1", reply)
+        answer = h.coordinator.join_group(request, 3, "client", "/127.0.0.1")
+        answer.add_callback(lambda done, reply=reply: reply(done.result()))
     h.advance(2 * DELAY)
     assert seen == [Errors.NONE]
     assert patient.response.generation_id == 1
@@ -340,7 +341,7 @@ def test_a_client_whose_next_request_is_handled_while_it_is_answered(h: Harness)
 
 
 def test_a_reply_that_fails_does_not_keep_others_from_theirs(h: Harness) -> None:
-    def broken(response: object) -> None:
+    def broken(answer: object) -> None:
         raise OSError("no more")
 
     request = JoinGroupRequest(
@@ -350,7 +351,7 @@ def test_a_reply_that_fails_does_not_keep_others_from_theirs(h: Harness) -> None
         protocol_type="consumer",
         protocols=[JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=subscription("t"))],
     )
-    h.coordinator.join_group(request, 3, "client", "/127.0.0.1", broken)
+    h.coordinator.join_group(request, 3, "client", "/127.0.0.1").add_callback(broken)
     other = h.join()
     h.advance(2 * DELAY)
     assert other.error is Errors.NONE
