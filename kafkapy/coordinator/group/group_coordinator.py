@@ -341,7 +341,7 @@ class GroupCoordinator:
         return errors
 
     def _remove_if_there(self, group: ClassicGroup, partitions: Sequence[TopicPartition]) -> None:
-        """Whoever has the id of a group that is gone keeps its offsets."""
+        """Nothing is removed if the group is gone, even if there is a new one of its id."""
         if partitions and self.groups.get(group.group_id) is group:
             self._remove_offsets(group, partitions)
 

@@ -25,7 +25,7 @@ _NO_NODE = Node(-1, "", -1, None)
 
 @dataclass(eq=False)
 class FindCoordinatorHandler:
-    """Knows whom to ask."""
+    """Finds the leader of the partition that keeps a key."""
 
     _coordinator: GroupCoordinator
     _transactions: TransactionCoordinator
@@ -76,7 +76,7 @@ class FindCoordinatorHandler:
         return Errors.INVALID_REQUEST, _NO_NODE
 
     def _leader(self, listener_name: str, topic: str, partition: int) -> tuple[Errors, Node]:
-        """The leader of the partition that keeps the key; the first who asks has the topic created."""
+        """The leader of the partition that keeps the key; the first request has the topic created."""
         cache = self._cache
         if not cache.contains_topic(topic):
             self._auto_topics.create_internal_topic(topic)

@@ -1,4 +1,4 @@
-"""The offsets of consumer groups: who is allowed to ask, whether the partitions exist, and then the coordinator's answer."""
+"""The offsets of consumer groups: authorization, whether the partitions exist, and then the coordinator's answer."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ AT_ONCE = BATCH_IN_THREAD_BYTES
 
 @dataclass(eq=False)
 class GroupOffsetsHandler:
-    """Checks what is asked for, and passes requests on to the group coordinator, or to ZooKeeper (version 0)."""
+    """Authorizes requests and passes them on to the group coordinator, or to ZooKeeper (version 0)."""
 
     _coordinator: GroupCoordinator
     _cache: MetadataCache
@@ -130,8 +130,11 @@ class GroupOffsetsHandler:
         response = await fetch_offsets(group_id, partitions, require_stable)
         if response.error_code == Errors.NONE.code:
             for topic in denied:
-                await self._clock.checkpoint()
-                response.topics.append(_unauthorized_offsets(topic.name, topic.partition_indexes))
+                refused = OffsetFetchResponse.OffsetFetchResponseTopics(name=topic.name)
+                response.topics.append(refused)
+                for chunk in chunks(topic.partition_indexes):
+                    await self._clock.checkpoint()
+                    refused.partitions += [_unauthorized_offset(index) for index in chunk]
         return response
 
     async def _visible(self, context: RequestContext, topics: Sequence[N]) -> tuple[list[N], list[N]]:
@@ -207,15 +210,9 @@ class _Results(Generic[T]):
                 self.add(name, index, error)
 
 
-def _unauthorized_offsets(topic: str, indexes: list[int]) -> OffsetFetchResponse.OffsetFetchResponseTopics:
-    return OffsetFetchResponse.OffsetFetchResponseTopics(
-        name=topic,
-        partitions=[
-            OffsetFetchResponse.OffsetFetchResponsePartitions(
-                partition_index=index,
-                committed_offset=INVALID_OFFSET,
-                error_code=Errors.TOPIC_AUTHORIZATION_FAILED.code,
-            )
-            for index in indexes
-        ],
+def _unauthorized_offset(index: int) -> OffsetFetchResponse.OffsetFetchResponsePartitions:
+    return OffsetFetchResponse.OffsetFetchResponsePartitions(
+        partition_index=index,
+        committed_offset=INVALID_OFFSET,
+        error_code=Errors.TOPIC_AUTHORIZATION_FAILED.code,
     )

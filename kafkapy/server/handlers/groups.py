@@ -1,4 +1,4 @@
-"""Consumer groups: who is allowed to ask, whether the topics exist, and then the group coordinator's answer."""
+"""Consumer groups: authorization, and then the group coordinator's answer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from kafkapy.server.handlers.metadata import ACL_OPERATIONS, GROUP_OPERATIONS
 
 @dataclass(eq=False)
 class GroupsHandler:
-    """Checks who asks, and passes requests on to the group coordinator."""
+    """Authorizes requests and passes them on to the group coordinator."""
 
     _coordinator: GroupCoordinator
     _authorizer: Authorizer
@@ -106,7 +106,7 @@ class GroupsHandler:
         )
 
     async def handle_list_groups(self, request: Request) -> ListGroupsResponse:
-        """All groups for those who may describe the cluster, else those that the sender may describe."""
+        """All groups if the sender may describe the cluster, else those that it may describe."""
         response = await self._coordinator.list_groups(request.body)
         authorize = self._authorizer.authorize
         if not authorize(request.context, "DESCRIBE", "CLUSTER", CLUSTER_NAME):
@@ -161,7 +161,7 @@ def require_group(authorizer: Authorizer, request: Request, operation: str, grou
 
 
 def is_static_membership_unsupported(config: KafkaConfig, group_instance_id: str | None) -> bool:
-    """While brokers are about that would lose the instance id, the member would become a dynamic one there."""
+    """While there are brokers that would lose the instance id, the member would become a dynamic one there."""
     return group_instance_id is not None and not metadata_version.is_static_membership_supported(
         config.inter_broker_protocol_version
     )

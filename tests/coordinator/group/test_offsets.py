@@ -7,6 +7,8 @@ from kafkapy.coordinator.group.config import GroupConfig, OffsetConfig
 from kafkapy.coordinator.group.records import OffsetKey, group_key, offset_key, read_key, read_offset_value
 from kafkapy.coordinator.runtime.effects import Write
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
+from kafkapy.record.batches import batches
 from kafkapy.runtime.clock import MockClock
 from kafkapy.runtime.completion import spawn
 from tests.coordinator.group.group_harness import GROUP, SESSION, GivingWay, Harness, commit_errors, subscription
@@ -108,6 +110,30 @@ def test_what_is_in_the_log(h: Harness) -> None:
     assert value is not None
     assert value[:2] == b"\0\3"
     assert read_offset_value(value) == (5, -1, "m", now, -1)
+
+
+def test_a_commit_is_one_batch_without_a_producer(h: Harness) -> None:
+    h.commit({T0: 5, T1: 6})
+    [batch] = batches(bytes(h.log.logs[h.log_of()]))
+    assert (batch.producer_id, batch.producer_epoch, batch.is_transactional) == (-1, -1, False)
+    assert batch.base_sequence == 0
+    assert len(list(batch.records())) == 2
+
+
+def test_a_transactional_commit_has_its_producer(h: Harness) -> None:
+    partition = TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=5)
+    topic = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic(name="t", partitions=[partition])
+    request = TxnOffsetCommitRequest(
+        group_id=GROUP, producer_id=9, producer_epoch=2, generation_id=-1, member_id="", topics=[topic]
+    )
+    commit = h.coordinator.new_transactional_commit(request)
+    assert h.coordinator.commit_offsets(GROUP, commit).result() == {T0: Errors.NONE}
+    [batch] = batches(bytes(h.log.logs[h.log_of()]))
+    assert (batch.producer_id, batch.producer_epoch, batch.is_transactional) == (9, 2, True)
+    assert batch.base_sequence == 0
+    assert fetch(h, T0, stable=True) == [(-1, Errors.UNSTABLE_OFFSET_COMMIT)]
+    h.coordinator.on_transaction_completed(9, [h.log_of().partition], commit=True)
+    assert fetch(h, T0, stable=True) == [(5, Errors.NONE)]
 
 
 def test_null_metadata_is_empty(h: Harness) -> None:
