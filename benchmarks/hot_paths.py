@@ -32,6 +32,7 @@ from kafkapy.log.log_config import LogConfig
 from kafkapy.log.manager.log_manager import LogManager
 from kafkapy.network.channel import KafkaChannel
 from kafkapy.network.connection_quotas import ConnectionLimits
+from kafkapy.network.large_requests import LargeRequests
 from kafkapy.network.request import Request, RequestContext
 from kafkapy.network.send_queue import SendQueue
 from kafkapy.network.socket_server import SocketServer
@@ -120,7 +121,12 @@ def broker(directory: str, stats: RequestStatsByApi | None = None, partitions: i
     )
     sockets = build_sockets(config, outside, ConnectionLimits())
     sockets.request_stats = stats
-    return Broker(sockets, KafkaApis(handlers.by_api(), clock.in_thread).handle, core.replica_manager, topic_id)
+    return Broker(
+        sockets,
+        KafkaApis(handlers.by_api(), clock, LargeRequests(clock.in_thread)).handle,
+        core.replica_manager,
+        topic_id,
+    )
 
 
 class BusyClock(SystemTime):
@@ -133,7 +139,7 @@ class BusyClock(SystemTime):
         self.schedule_once, self.schedule = unmoved.schedule_once, unmoved.schedule
         self.schedule_in_thread, self.in_thread = unmoved.schedule_in_thread, unmoved.in_thread
         self.from_thread, self.turn, self.turn_is_over = unmoved.from_thread, unmoved.turn, unmoved.turn_is_over
-        self.checkpoint = unmoved.checkpoint
+        self.checkpoint, self.slice_begins = unmoved.checkpoint, unmoved.slice_begins
 
 
 async def _no_ids() -> tuple[int, int]:

@@ -13,6 +13,7 @@ from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 
 from kafkapy.common.metrics_requests import RequestStats, RequestStatsByApi
+from kafkapy.network.large_requests import PRODUCE_DECODED_AT_ONCE, is_large
 from kafkapy.network.memory_pool import MemoryPool
 from kafkapy.network.request import ERRORS_NOTED_BY_HANDLER, AnswerChannel, Request, RequestContext
 from kafkapy.network.send_queue import Part
@@ -23,20 +24,17 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.framing import read_request_header
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.response_errors import error_codes
-from kafkapy.protocol.wire import NOT_READ, SchemaError, unsigned_varint
+from kafkapy.protocol.wire import SchemaError
 from kafkapy.runtime import large_memory
 from kafkapy.runtime.stall_meter import StallMeter
 
 log = logging.getLogger("kafkapy.network.SocketServer")
 
 _SIZE: Final = Struct(">i")
-_INT16: Final = Struct(">h")
-_API_KEY: Final = _INT16
-_ACKS_AND_TIMEOUT: Final = 6
-_FIRST_WITH_TRANSACTIONS: Final = 3
+_API_KEY: Final = Struct(">h")
 _PRODUCE: Final = int(ApiKey.PRODUCE)
 
-SHARED_BUFFER_SIZE: Final = (1 << 20) + (1 << 14)
+SHARED_BUFFER_SIZE: Final = PRODUCE_DECODED_AT_ONCE
 """All connections read into one buffer of this size: the request is handled before the next read, so it may be shared. Records as
 many as a producer's `max.request.size` allows have room, and what a request has besides."""
 
@@ -48,15 +46,6 @@ KEPT_PRIVATE_BUFFER: Final = 1 << 18
 MAX_AWAITING: Final = 5
 """Produce requests of one connection that may wait for their replicas at the same time: what an idempotent producer has in
 flight, and as many of its batches as a log knows again when they are retried."""
-
-DECODED_AT_ONCE: Final = 1 << 16
-"""Bytes of a frame that is decoded on the reactor; so is a larger Produce, if it is its records that make it large."""
-
-PRODUCE_DECODED_AT_ONCE: Final = SHARED_BUFFER_SIZE
-"""The same of a Produce with very many partitions. A larger one lies in memory of its own, which nobody writes to again."""
-
-_VERY_MANY: Final = 1000
-"""Topics of a Produce, or partitions of its first one."""
 
 LEAST_SECONDS: Final = 0.0001
 """How long a connection goes on with requests that are at hand, whether the turn is over or not: what arrived together is
@@ -312,7 +301,7 @@ class KafkaChannel(AnswerChannel):
             codec = self._codecs.find(key, version)
             request = Request(self, self.context, codec, correlation_id, None)
             request.size = len(frame)
-            if request.size > DECODED_AT_ONCE and (key != _PRODUCE or _names_very_many(frame, position, version)):
+            if is_large(frame, key, version, position):
                 return self._decode_in_thread(request, client_id, frame, position)
             request.body = codec.decode(frame, position)
         except SchemaError as error:
@@ -404,7 +393,7 @@ class KafkaChannel(AnswerChannel):
                 counts = stats[request.api_key]
                 for code, times in encoded[1].items():
                     counts.error(code, times)
-            elif request.api_key not in ERRORS_NOTED_BY_HANDLER:
+            elif request.failed or request.api_key not in ERRORS_NOTED_BY_HANDLER:
                 self._count_errors(request.api_key, error_codes(response))
             if throttle_ms:
                 stats[request.api_key].throttle.record(throttle_ms)
@@ -523,14 +512,6 @@ class KafkaChannel(AnswerChannel):
         if self._server.request_stats is not None:
             self._stats = self._server.request_stats.followers
 
-    def note_errors(self, api_key: ApiKey, response: Message) -> None:
-        """Of Produce and Fetch, the handler says when there are errors to be counted; others are always looked through."""
-        self.note_error_codes(api_key, error_codes(response))
-
-    def note_error_codes(self, api_key: ApiKey, codes: Iterable[int]) -> None:
-        if self._stats is not None and api_key in ERRORS_NOTED_BY_HANDLER:
-            self._count_errors(api_key, codes)
-
     def _count_errors(self, api_key: ApiKey, codes: Iterable[int]) -> None:
         assert self._stats is not None
         stats = self._stats[api_key]
@@ -601,32 +582,6 @@ def _give_spare(buffer: memoryview) -> None:
     memory = buffer.obj
     if isinstance(memory, bytearray) and len(memory) > KEPT_PRIVATE_BUFFER:
         _spares.give(memory)
-
-
-def _names_very_many(produce: memoryview, position: int, version: int) -> bool:
-    """Does it take long to decode? Judged by how it begins. What cannot be read is for the decoder to say."""
-    if len(produce) <= PRODUCE_DECODED_AT_ONCE:
-        return False
-    flexible = ApiKey.PRODUCE.flexible(version)
-    try:
-        if version >= _FIRST_WITH_TRANSACTIONS:
-            length, position = _read_length(produce, position, flexible, _INT16)
-            position += max(0, length)
-        topics, position = _read_length(produce, position + _ACKS_AND_TIMEOUT, flexible, _SIZE)
-        if not 0 < topics <= _VERY_MANY:
-            return topics > 0
-        length, position = _read_length(produce, position, flexible, _INT16)
-        return _read_length(produce, position + max(0, length), flexible, _SIZE)[0] > _VERY_MANY
-    except NOT_READ:
-        return False
-
-
-def _read_length(buffer: memoryview, position: int, flexible: bool, fixed: Struct) -> tuple[int, int]:
-    """A length or count, and the position behind it."""
-    if flexible:
-        length, position = unsigned_varint(buffer, position)
-        return length - 1, position
-    return fixed.unpack_from(buffer, position)[0], position + fixed.size
 
 
 def _starts_with_produce(received: memoryview) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from kafkapy.common import uuid
@@ -83,12 +83,6 @@ class AnswerChannel:
     def hurry_awaiting(self) -> None:
         raise NotImplementedError
 
-    def note_errors(self, api_key: ApiKey, response: Message) -> None:
-        raise NotImplementedError
-
-    def note_error_codes(self, api_key: ApiKey, codes: Iterable[int]) -> None:
-        raise NotImplementedError
-
     def is_of_follower(self) -> None:
         raise NotImplementedError
 
@@ -111,6 +105,7 @@ class Request:
     """
 
     __slots__ = (
+        "afterwards",
         "answer",
         "api_key",
         "api_version",
@@ -120,6 +115,7 @@ class Request:
         "context",
         "correlation_id",
         "encoded",
+        "failed",
         "hurry",
         "kept",
         "rest",
@@ -153,11 +149,17 @@ class Request:
         self.encoded: tuple[list[Any], dict[int, int]] | None = None
         """The response in pieces, and how often each error code is in it, of one that was too large to be encoded in passing."""
 
+        self.failed = False
+        """Of a Produce or Fetch: there are errors in the answer, which are to be counted. Those of other APIs are always."""
+
+        self.afterwards: Callable[[], object] | None = None
+        """Called when the answer is on its way."""
+
+        self.kept: tuple[object, ...] = ()
+        """What was made for it; it is freed in a thread if that takes long."""
+
         self.rest: object = None
         """A `Rest` of the collector, while there is very much in the request."""
-
-        self.kept: list[object] = []
-        """What handlers gave to `keep`."""
 
         self.hurry: Callable[[], object] | None = None
         """Answers a Produce that waits for its replicas with what there is."""
@@ -169,12 +171,12 @@ class Request:
         self.channel.send_response(self, response, throttle_ms)
 
     def keep(self, *things: object) -> None:
-        """Objects that may be very many: those of a large request are freed in a thread after the answer."""
-        self.kept.extend(things)
+        """The handler has made lists of very many objects, for example one for each partition: free them afterwards."""
+        self.kept += things
 
     def encode(self, response: Message) -> None:
         """Encode what `respond` will be called with; in a thread."""
-        codes = () if self.api_key in ERRORS_NOTED_BY_HANDLER else error_codes(response)
+        codes = error_codes(response) if self.failed or self.api_key not in ERRORS_NOTED_BY_HANDLER else ()
         self.encoded = self.codec.encode_in_turns(self.correlation_id, response), Counter(codes)
 
     def answer_in_version(self, version: int) -> None:
@@ -197,14 +199,6 @@ class Request:
         request: were it to send newer ones there in between, the new leader might not know these again.
         """
         self.channel.hurry_awaiting()
-
-    def note_errors(self, response: Message) -> None:
-        """The handler of a Produce or Fetch answers with errors: count them. Those of other APIs are counted anyway."""
-        self.channel.note_errors(self.api_key, response)
-
-    def note_error_codes(self, codes: Iterable[int]) -> None:
-        """The same of a response with so many that they are counted a part at a time."""
-        self.channel.note_error_codes(self.api_key, codes)
 
     def is_of_follower(self) -> None:
         """Another broker sends it, to follow partitions."""

@@ -22,23 +22,18 @@ from kafkapy.common.metrics_requests import RequestStatsByApi
 from kafkapy.common.rate import Rate
 from kafkapy.network.channel import KafkaChannel
 from kafkapy.network.connection_quotas import ConnectionLimits, ConnectionQuotas
+from kafkapy.network.large_requests import LargeRequests
 from kafkapy.network.memory_pool import MemoryPool
 from kafkapy.network.request import Request, RequestContext
 from kafkapy.network.transport import PlaintextPort
 from kafkapy.protocol.api_codecs import ApiCodecs
 from kafkapy.protocol.api_keys import ApiKey
-from kafkapy.protocol.many import names_many
 from kafkapy.protocol.wire import SchemaError
 from kafkapy.runtime.clock import InThread
 from kafkapy.runtime.completion import spawn
-from kafkapy.runtime.garbage import Rest
 from kafkapy.runtime.stall_meter import StallMeter
 
 log = logging.getLogger("kafkapy.network.SocketServer")
-
-RESTED_FOR = 1 << 19
-"""Bytes of a request that may name so much that the collector rests until it is answered."""
-MANY_NAMES = 20_000
 
 IDLE_SCAN_SECONDS = 1.0
 
@@ -122,7 +117,7 @@ class SocketServer:
         `memory_pool`: what requests may hold while they arrive."""
         self.reactor = reactor
         self.cold_reads = cold_reads
-        self._decoding = decoding
+        self._large_requests = LargeRequests(decoding)
         self.memory_pool = memory_pool
         self.max_request_size = max_request_size
         self.quotas = ConnectionQuotas(limits, inter_broker_listener, lambda: int(self.now() * 1000), make_rate)
@@ -282,12 +277,8 @@ class SocketServer:
         spawn(self._decode(channel, request, frame, position))
 
     async def _decode(self, channel: KafkaChannel, request: Request, frame: memoryview | bytes, position: int) -> None:
-        if request.size > RESTED_FOR:
-            request.rest = Rest()
         try:
-            request.body = await self._decoding(request.codec.decode_in_turns, frame, position)
-            if request.rest is not None and not names_many(request.body, MANY_NAMES):
-                request.rest = None
+            await self._large_requests.decode(request, frame, position)
         except SchemaError as error:
             channel.close(f"malformed request: {error}")
         except Exception:

@@ -38,20 +38,25 @@ def names_many(message: Message, many: int) -> bool:
     return _count(message, _lists_of(type(message)), many, True) > many
 
 
-def let_go(messages: list[Message]) -> None:
-    """Frees what is in them a part at a time, so that other threads have their turn; in a thread. 300,000 structs took 30 ms.
+def free(things: list[Any]) -> None:
+    """Free messages, and lists of other objects, a part at a time, so that other threads run in between; in a thread.
 
-    Nobody looks at the messages any more. What else somebody refers to stays: a part of an answer may be of other answers, too.
+    300,000 structs at once took 30 ms. Nothing may read the messages and lists any more, and they are emptied. What else refers
+    to their items keeps those: a part of an answer may be of other answers, too.
     """
     held: list[Any] = []
-    while messages:
-        message = messages.pop()
-        lists = _lists_of(type(message))
-        _hold(message, lists, held)
-        for name, _ in lists.inner:
-            setattr(message, name, [])
-        for name in lists.plain:
-            setattr(message, name, [])
+    while things:
+        thing = things.pop()
+        if isinstance(thing, Message):
+            lists = _lists_of(type(thing))
+            _hold(thing, lists, held)
+            for name, _ in lists.inner:
+                setattr(thing, name, [])
+            for name in lists.plain:
+                setattr(thing, name, [])
+        elif isinstance(thing, list):
+            held.extend(thing)
+            thing.clear()
     held.reverse()  # those with lists go before what is in the lists, so that none has to free many
     while held:
         del held[-_FREED_AT_ONCE:]

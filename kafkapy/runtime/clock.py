@@ -21,6 +21,9 @@ TURN_SECONDS = 0.0002
 """How long the loop may be away from its sockets before work that has more to do gives way, if others wait; all such work
 together."""
 
+LEAST_SLICE_SECONDS = 0.0001
+"""How long a request goes on at first, in whatever state the turn is."""
+
 _PORTION = 50
 
 
@@ -45,6 +48,10 @@ class Clock(Time, Scheduler, Protocol):
 
         `late_seconds`: for work that is dear to divide, how much longer than others it may go on.
         """
+        ...
+
+    def slice_begins(self) -> None:
+        """A request begins: it is not asked to wait at once, even if others have used up the present turn."""
         ...
 
     def checkpoint(self) -> Awaitable[None]:
@@ -77,7 +84,7 @@ def chunks(items: Iterable[T]) -> Iterator[Sequence[T]]:
         >>> [len(chunk) for chunk in chunks(range(120))]
         [50, 50, 20]
     """
-    return portions(items) if isinstance(items, Sequence) else some_of(items)
+    return portions(items) if isinstance(items, list | range) else some_of(items)
 
 
 def portions(items: Sequence[T]) -> Iterator[Sequence[T]]:
@@ -183,6 +190,9 @@ class MockClock:
 
     def turn_is_over(self, late_seconds: float = 0.0) -> bool:
         return self.monotonic_ms() >= self._turn_ends_ms + late_seconds * 1000
+
+    def slice_begins(self) -> None:
+        """Only `advance` ends a turn."""
 
     async def checkpoint(self) -> None:
         if self.turn_is_over():

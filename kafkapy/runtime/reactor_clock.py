@@ -12,7 +12,7 @@ from twisted.python.threadable import isInIOThread
 from twisted.python.threadpool import ThreadPool
 
 from kafkapy.common.time import SystemTime
-from kafkapy.runtime.clock import P, R
+from kafkapy.runtime.clock import LEAST_SLICE_SECONDS, P, R
 from kafkapy.runtime.completion import Completion
 from kafkapy.runtime.stall_meter import StallMeter, name_of
 
@@ -180,6 +180,7 @@ class ReactorClock(SystemTime):
     def __init__(self, reactor: Any) -> None:
         self.reactor = reactor
         self.is_stopped = False
+        self._least_slice_ends = 0.0
         self._meter: StallMeter = getattr(reactor, "meter", None) or StallMeter()
         self._goes_on: Callable[[float], bool] = getattr(reactor, "goes_on", lambda _: False)
 
@@ -190,10 +191,13 @@ class ReactorClock(SystemTime):
 
     def turn_is_over(self, late_seconds: float = 0.0) -> bool:
         now, meter = time.monotonic(), self._meter
-        if now < meter.turn_ends + late_seconds or self._goes_on(late_seconds):
+        if now < meter.turn_ends + late_seconds or now < self._least_slice_ends or self._goes_on(late_seconds):
             return False
         meter.lost(now)
         return now >= meter.turn_ends + late_seconds
+
+    def slice_begins(self) -> None:
+        self._least_slice_ends = time.monotonic() + LEAST_SLICE_SECONDS
 
     def checkpoint(self) -> Completion[None]:
         return self.turn() if self.turn_is_over() else _GO_ON

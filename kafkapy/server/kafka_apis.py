@@ -3,94 +3,87 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import Any, cast
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
 
-from kafkapy.network.channel import DECODED_AT_ONCE
+from kafkapy.network.large_requests import LargeRequests
 from kafkapy.network.request import Request
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.error_responses import error_response
 from kafkapy.protocol.errors import Errors, KafkaError
-from kafkapy.protocol.many import has_many_structs, let_go
 from kafkapy.protocol.message import Message
-from kafkapy.runtime.clock import InThread
+from kafkapy.runtime.clock import Clock
 from kafkapy.runtime.completion import Completion, run, spawn
 
 log = logging.getLogger("kafkapy.server.KafkaApis")
 
-Answer = Message | Awaitable[Message | None] | None
+Answer = Message | Coroutine[Any, Any, Message | None] | None
+"""None: the protocol has no answer (Produce with acks=0)."""
+
 Handler = Callable[[Request], Answer]
 
 
-MANY = 2_000
-"""Structs of a response that take so long to encode that others would notice."""
-
-
 class KafkaApis:
-    """Calls the handler of a request and sees to it that the request is answered, whatever happens."""
+    """Calls the handler of a request and sends its answer, whatever happens.
 
-    def __init__(self, handlers: Mapping[ApiKey, Handler], in_thread: InThread) -> None:
-        """`in_thread` encodes answers that have much in them."""
+    Quotas, audit and request metrics belong here: no handler sends.
+    """
+
+    def __init__(self, handlers: Mapping[ApiKey, Handler], clock: Clock, large_requests: LargeRequests) -> None:
         self._handlers = handlers
-        self._in_thread = in_thread
+        self._clock = clock
+        self._large_requests = large_requests
 
     def handle(self, request: Request) -> None:
+        self._clock.slice_begins()
         try:
             answer = self._handlers[request.api_key](request)
+            if answer is None or isinstance(answer, Message):
+                self._respond(request, answer)
+                return
+            outcome = run(answer)
         except Exception as error:
             self._failed(request, error)
             return
-        if isinstance(answer, Message):
-            self._respond(request, answer)
-        elif answer is not None:
-            self._run(request, answer)
+        if isinstance(outcome, Completion):
+            spawn(self._finish(request, outcome))
+        else:
+            self._respond(request, outcome)
 
-    def _run(self, request: Request, handler: Awaitable[Message | None]) -> None:
-        """Answer at once if the handler has nothing to wait for."""
-        try:
-            answer = (
-                handler if isinstance(handler, Completion) else run(cast(Coroutine[Any, Any, Message | None], handler))
-            )
-        except Exception as error:
-            self._failed(request, error)
-            return
-        if isinstance(answer, Completion):
-            spawn(self._finish(request, answer))
-        elif answer is not None:
-            self._respond(request, answer)
-
-    async def _finish(self, request: Request, answer: Awaitable[Message | None]) -> None:
+    async def _finish(self, request: Request, answer: Completion[Message | None]) -> None:
         try:
             response = await answer
         except Exception as error:
             self._failed(request, error)
-            return
-        if response is not None:
+        else:
             self._respond(request, response)
 
-    def _respond(self, request: Request, response: Message) -> None:
-        if request.api_key is not ApiKey.PRODUCE and has_many_structs(response, MANY):
-            spawn(self._respond_in_thread(request, response))
+    def _respond(self, request: Request, response: Message | None) -> None:
+        if response is None:
+            if request.api_key is ApiKey.PRODUCE:
+                request.no_response()
+            self._sent(request)
+        elif self._large_requests.has_large_answer(request, response):
+            spawn(self._respond_with_much(request, response))
         else:
             self._send(request, response)
-            if request.size > DECODED_AT_ONCE and request.api_key is not ApiKey.PRODUCE:
-                self._let_go(request, [])
+            self._sent(request)
+            self._large_requests.answered(request, None)
 
-    async def _respond_in_thread(self, request: Request, response: Message) -> None:
+    async def _respond_with_much(self, request: Request, response: Message) -> None:
         try:
-            await self._in_thread(request.encode, response)
+            await self._large_requests.encode(request, response)
         except Exception as error:
             self._failed(request, error)
         else:
             self._send(request, response)
-            self._let_go(request, [response])
+            self._sent(request)
+            self._large_requests.answered(request, response)
 
-    def _let_go(self, request: Request, messages: list[Message]) -> None:
-        """It is answered, so nobody needs what was asked any more."""
-        body, request.body = request.body, None
-        messages.append(body)
-        rest, request.rest = request.rest, None
-        spawn(_finished(self._in_thread(let_go, messages), rest))
+    def _sent(self, request: Request) -> None:
+        afterwards, request.afterwards = request.afterwards, None
+        if afterwards is not None:
+            afterwards()
 
     def _send(self, request: Request, response: Message) -> None:
         try:
@@ -110,14 +103,9 @@ class KafkaApis:
         try:
             response = error_response(request.body, request.api_version, code, message)
             if response is not None:
-                request.note_errors(response)
+                request.failed = True
                 request.respond(response)
                 return
         except Exception:
             log.exception("Could not answer %r with an error", request)
         request.close_connection(f"{request.api_key.name} failed: {code.name}")
-
-
-async def _finished(work: Awaitable[None], rest: object) -> None:
-    """The collector rests until then."""
-    await work

@@ -21,6 +21,7 @@ from kafkapy.common.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_T
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.kafka_controller import KafkaController
 from kafkapy.controller.producer_ids import new_producer_ids_block
+from kafkapy.network.large_requests import LargeRequests
 from kafkapy.network.socket_server import SocketServer, bind_address
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.message import Message
@@ -266,7 +267,7 @@ class KafkaServer:
             yield self._metrics(self._metrics_config, outside, core, cluster_id, controller, sockets)
 
         def open_doors() -> None:
-            apis = KafkaApis(handlers.by_api(), outside.records)
+            apis = KafkaApis(handlers.by_api(), outside.clock, LargeRequests(outside.records))
             first_metadata = FirstMetadata(apis.handle, core.metadata_cache, bool(core.log_manager.all_logs()))
             sockets.start_accepting(self._hooks.handler(first_metadata.handle))
             self._are_doors_open = True

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from twisted.internet.task import Clock
 
 from kafkapy.network.channel import (
-    DECODED_AT_ONCE,
     FEW,
     FEW_SECONDS,
     KEPT_PRIVATE_BUFFER,
@@ -27,6 +26,7 @@ from kafkapy.network.channel import (
     KafkaChannel,
 )
 from kafkapy.network.connection_quotas import ConnectionLimits
+from kafkapy.network.large_requests import DECODED_AT_ONCE
 from kafkapy.network.memory_pool import MemoryPool
 from kafkapy.network.request import Request, RequestContext
 from kafkapy.network.send_queue import SendQueue

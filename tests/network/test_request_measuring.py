@@ -93,7 +93,7 @@ def test_errors_of_fetches_count_when_the_handler_says_so(loop: Loopback) -> Non
         FetchResponse.PartitionData(partition_index=i, error_code=code) for i, code in enumerate((0, 6, 6, 3))
     ]
     response = FetchResponse(responses=[FetchResponse.FetchableTopicResponse(topic="t", partitions=partitions)])
-    loop.requests[0].note_errors(response)
+    loop.requests[0].failed = True
     loop.requests[0].respond(response)
     client.response()
     assert stats_of(loop, ApiKey.FETCH).errors == {6: 2, 3: 1}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafkapy.protocol import many
-from kafkapy.protocol.many import has_many_structs, let_go, names_many
+from kafkapy.protocol.many import free, has_many_structs, names_many
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.describe_groups import DescribeGroupsRequest
 from kafkapy.protocol.messages.heartbeat import HeartbeatResponse
@@ -59,7 +59,7 @@ def test_what_nobody_refers_to_any_more_is_freed_a_part_at_a_time() -> None:
     kept = topics[1]
     messages: list[Message] = [ListOffsetsResponse(topics=topics), HeartbeatResponse()]
     del topics
-    let_go(messages)
+    free(messages)
     assert messages == []
     # Whose turn it is to go has parts that are held until it is theirs.
     assert gone == [("a", 1), ("c", 1), ("a0", 0), ("a1", 0), ("c0", 0), ("c1", 0)]
@@ -77,7 +77,7 @@ def test_long_lists_of_other_values_are_freed_a_part_at_a_time(monkeypatch: pyte
     monkeypatch.setattr(many, "hand_over", lambda: left.append(sum(name() is not None for name in watched)))
     messages: list[Message] = [DescribeGroupsRequest(groups=names)]
     del names
-    let_go(messages)
+    free(messages)
     assert left == [1500, 500, 0]
 
 

@@ -23,6 +23,7 @@ from kafkapy.log.log_types import TakesLong
 from kafkapy.log.manager.log_manager import LogManager
 from kafkapy.network.channel import KafkaChannel
 from kafkapy.network.connection_quotas import ConnectionLimits
+from kafkapy.network.large_requests import LargeRequests
 from kafkapy.network.request import RequestContext
 from kafkapy.network.send_queue import Part, SendQueue
 from kafkapy.network.socket_server import SocketServer
@@ -272,7 +273,7 @@ class BrokerCore:
         self.handlers.metadata.create_topics = self._create_topics
         self.by_api = self.handlers.by_api()
         self.sockets = build_sockets(self.config, outside, ConnectionLimits())
-        self._apis = KafkaApis(self.by_api, outside.records)
+        self._apis = KafkaApis(self.by_api, outside.clock, LargeRequests(outside.records))
         self.controller = self.connect("controller")
         self.brokers = [BROKER_ID, *others]
         self.update_metadata()

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kafkapy.network.large_requests import LargeRequests
 from kafkapy.network.request import Request
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -141,7 +142,7 @@ def test_an_answer_with_much_in_it_is_encoded_in_a_thread(core: BrokerCore, clie
         sent.append((function, args))
         return Completion()
 
-    core._apis._in_thread = in_thread
+    core._apis._large_requests = LargeRequests(in_thread)
     many = DescribeGroupsResponse(groups=[DescribeGroupsResponse.DescribedGroup(group_id=str(g)) for g in range(2001)])
     core.by_api[ApiKey.DESCRIBE_GROUPS] = lambda request: many
     client.send(DescribeGroupsRequest(groups=[]), 5)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 from kafkapy.clients.metadata import Node
@@ -11,14 +11,12 @@ from kafkapy.common.metrics_topics import StatsByTopic
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.log.log_types import FetchIsolation
-from kafkapy.network.channel import DECODED_AT_ONCE
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
-from kafkapy.protocol.response_errors import error_codes
 from kafkapy.record.file_records import FileRecords
-from kafkapy.runtime.clock import Clock, InThread, Steps, forgotten, portions, some_of, work_off
-from kafkapy.runtime.completion import spawn
+from kafkapy.runtime.clock import Clock, InThread, chunks
+from kafkapy.runtime.completion import Completion
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.fetch.current_leader import current_leader
@@ -34,7 +32,7 @@ from kafkapy.server.fetch.fetch_session import (
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.server.replication.delayed_fetch import DelayedFetch
 from kafkapy.server.replication.fetch_params import FetchParams, FetchPartition, FetchResult, is_enough
-from kafkapy.server.replication.large_fetch import fetch_in_turns
+from kafkapy.server.replication.log_reads import LogReads
 from kafkapy.server.replication.replica_manager import ColdRead, ReplicaManager
 
 log = logging.getLogger("kafkapy.server.KafkaApis")
@@ -54,8 +52,6 @@ _FIRST_WITH_MAGIC_2: Final = 4
 _FIRST_WITH_SOFT_LIMITS: Final = 3
 _FIRST_WITH_MAGIC_1: Final = 2
 _NONE: Final = Errors.NONE
-_MANY: Final = 500
-"""Partitions of a fetch that are read and answered over several turns. In a follower's session those with news are, in one."""
 _ERRORS_OF_LEADERSHIP: Final = (Errors.NOT_LEADER_OR_FOLLOWER, Errors.FENCED_LEADER_EPOCH)
 
 
@@ -77,110 +73,69 @@ class FetchHandler:
         self._fetch_sessions = fetch_sessions
         self._config = config
         self._replica_manager = replica_manager
+        self._reads = LogReads(replica_manager, clock)
         self._metadata_cache = metadata_cache
         self._authorizer = authorizer
         self._clock = clock
 
-    def handle(self, request: Request) -> FetchResponse | Awaitable[FetchResponse | None] | None:
+    async def handle(self, request: Request) -> FetchResponse:
         """Find the session, read, and answer when there is enough (or the time is up)."""
         body: FetchRequest = request.body
-        uses_topic_ids = request.api_version >= _FIRST_WITH_TOPIC_IDS
-        if request.size > DECODED_AT_ONCE:
-            return self._handle_large(request, uses_topic_ids)
-        wanted: list[FetchPartition] = []
-        for topic in body.topics:
-            self._add_wanted(wanted, topic, topic.partitions, uses_topic_ids)
-        return self._handle(request, wanted, uses_topic_ids)
-
-    async def _handle_large(self, request: Request, uses_topic_ids: bool) -> FetchResponse | None:
-        wanted = await work_off(self._clock, self._wanted_in_steps(request.body, uses_topic_ids))
-        answer = self._handle(request, wanted, uses_topic_ids)
-        return answer if answer is None or isinstance(answer, FetchResponse) else await answer
-
-    def _handle(
-        self, request: Request, wanted: list[FetchPartition], uses_topic_ids: bool
-    ) -> FetchResponse | Awaitable[FetchResponse | None] | None:
-        body: FetchRequest = request.body
         version = request.api_version
+        uses_topic_ids = version >= _FIRST_WITH_TOPIC_IDS
         replica_id = body.replica_id if version < 15 else _replica_id(body)
         is_follower = replica_id >= 0
         if is_follower:
             request.is_of_follower()
+        wanted = await self._wanted(body, uses_topic_ids)
+        forgotten = _forgotten(body, uses_topic_ids)
         context = self._fetch_sessions.context(
-            body.session_id,
-            body.session_epoch,
-            is_follower,
-            uses_topic_ids,
-            wanted,
-            _forgotten(body, uses_topic_ids),
-            replica_id,
+            body.session_id, body.session_epoch, is_follower, uses_topic_ids, wanted, forgotten, replica_id
         )
         if isinstance(context, SessionErrorContext):
             return FetchResponse(error_code=context.error.code, session_id=0)
+        params = self._params(request, replica_id)
+        if isinstance(context, IncrementalFetchContext) and isinstance(context.session, FollowerFetchSession):
+            return await _FollowerFetch(self, self._replica_manager, request, context, context.session, params).answer()
+        errors = await self._refusals(request, context.fetches, is_follower)
+        readable = [fetch for fetch, error in zip(context.fetches, errors, strict=True) if error is None]
+        found = await self._reads.fetch(params, readable)
+        if request.cancelled:
+            return FetchResponse()
+        if is_follower:
+            self.record_throttled(readable, found)
+        remaining = iter(found)
+        results = [next(remaining) if error is None else _refused(error) for error in errors]
+        if version < _FIRST_WITH_MAGIC_2:
+            await self._convert_for_old_client(context, results, _newest_magic(version))
+        response = await self.response(request, context, results, context.select(results), is_follower)
+        request.keep(wanted, readable, found, results, context.fetches)
+        return response
+
+    def _params(self, request: Request, replica_id: int) -> FetchParams:
+        body: FetchRequest = request.body
+        is_follower = replica_id >= 0
         max_bytes = min(body.max_bytes, self._config.fetch_max_bytes)
-        params = FetchParams(
+        return FetchParams(
             replica_id,
             body.max_wait_ms,
             min(body.min_bytes, max_bytes),
             max_bytes,
             _isolation(is_follower, body.isolation_level),
-            version < _FIRST_WITH_SOFT_LIMITS,
-            is_follower or version < _FIRST_WITH_FOLLOWER_FETCH,
+            request.api_version < _FIRST_WITH_SOFT_LIMITS,
+            is_follower or request.api_version < _FIRST_WITH_FOLLOWER_FETCH,
             -1 if body.replica_state is None else body.replica_state.replica_epoch,
             body.rack_id,
             request.context.listener_name,
         )
-        if isinstance(context, IncrementalFetchContext) and isinstance(context.session, FollowerFetchSession):
-            _FollowerFetch(self, self._replica_manager, request, context, context.session, params).begin()
-            return None
-        if len(context.fetches) > _MANY:
-            return self._fetch_many(request, context, params, is_follower)
-        errors = [self.refusal(request, fetch, is_follower) for fetch in context.fetches]
-        readable = [fetch for fetch, error in zip(context.fetches, errors, strict=True) if error is None]
 
-        def done(results: list[FetchResult]) -> None:
-            if request.cancelled:
-                return
-            if is_follower:
-                self.record_throttled(readable, results)
-            remaining = iter(results)
-            all_results = [next(remaining) if error is None else _refused(error) for error in errors]
-            if version < _FIRST_WITH_MAGIC_2:
-                spawn(self._respond_to_old_client(request, context, all_results, is_follower))
-            else:
-                request.respond(self.response(request, context, all_results, is_follower))
-
-        self._replica_manager.fetch_messages(params, readable, done)
-        return None
-
-    async def _fetch_many(
-        self, request: Request, context: FetchContext, params: FetchParams, is_follower: bool
-    ) -> FetchResponse | None:
-        """A fetch of so many partitions that others would wait for it: each part of the work takes turns."""
-        errors = await work_off(self._clock, self._refusals(request, context.fetches, is_follower))
-        readable = [fetch for fetch, error in zip(context.fetches, errors, strict=True) if error is None]
-        found = await fetch_in_turns(self._replica_manager, self._clock, params, readable)
-        if request.cancelled:
-            return None
-        if is_follower:
-            self.record_throttled(readable, found)
-        results = await work_off(self._clock, _all_results(errors, found))
-        if request.api_version < _FIRST_WITH_MAGIC_2:
-            await self._respond_to_old_client(request, context, results, is_follower)
-            return None
-        response = await work_off(self._clock, self._response_in_steps(request, context, results, is_follower))
-        del found, readable, errors
-        for done in (results, context.fetches):
-            spawn(work_off(self._clock, forgotten(done)))
-        return response
-
-    def _refusals(
+    async def _refusals(
         self, request: Request, fetches: list[FetchPartition], is_follower: bool
-    ) -> Steps[list[Errors | None]]:
+    ) -> list[Errors | None]:
         errors: list[Errors | None] = []
-        for some in portions(fetches):
-            errors += [self.refusal(request, fetch, is_follower) for fetch in some]
-            yield
+        for chunk in chunks(fetches):
+            await self._clock.checkpoint()
+            errors += [self.refusal(request, fetch, is_follower) for fetch in chunk]
         return errors
 
     def record_throttled(self, fetches: list[FetchPartition], results: list[FetchResult]) -> None:
@@ -191,40 +146,27 @@ class FetchHandler:
             if size:
                 quota.record(size)
 
-    def _wanted_in_steps(self, body: FetchRequest, uses_topic_ids: bool) -> Steps[list[FetchPartition]]:
+    async def _wanted(self, body: FetchRequest, uses_topic_ids: bool) -> list[FetchPartition]:
         wanted: list[FetchPartition] = []
-        for topic in body.topics:
-            for some in portions(topic.partitions):
-                self._add_wanted(wanted, topic, some, uses_topic_ids)
-                yield
-        return wanted
-
-    def _add_wanted(
-        self,
-        wanted: list[FetchPartition],
-        topic: FetchRequest.FetchTopic,
-        partitions: Sequence[FetchRequest.FetchPartition],
-        uses_topic_ids: bool,
-    ) -> None:
         name_of = self._replica_manager.name_of
-        if uses_topic_ids:
-            topic_id = topic.topic_id
-            name = self._metadata_cache.topic_name(topic_id) or ""
-        else:
-            topic_id = ZERO_UUID
-            name = topic.topic
-        for p in partitions:
-            wanted.append(
-                FetchPartition(
-                    name_of(name, p.partition),
-                    topic_id,
-                    p.fetch_offset,
-                    p.log_start_offset,
-                    p.partition_max_bytes,
-                    p.current_leader_epoch,
-                    p.last_fetched_epoch,
-                )
-            )
+        for topic in body.topics:
+            topic_id = topic.topic_id if uses_topic_ids else ZERO_UUID
+            name = (self._metadata_cache.topic_name(topic_id) or "") if uses_topic_ids else topic.topic
+            for chunk in chunks(topic.partitions):
+                await self._clock.checkpoint()
+                for p in chunk:
+                    wanted.append(
+                        FetchPartition(
+                            name_of(name, p.partition),
+                            topic_id,
+                            p.fetch_offset,
+                            p.log_start_offset,
+                            p.partition_max_bytes,
+                            p.current_leader_epoch,
+                            p.last_fetched_epoch,
+                        )
+                    )
+        return wanted
 
     def refusal(self, request: Request, fetch: FetchPartition, is_follower: bool) -> Errors | None:
         topic, partition = fetch.topic_partition
@@ -263,47 +205,31 @@ class FetchHandler:
             return Errors.UNSUPPORTED_VERSION
         return None
 
-    def response(
+    async def response(
         self,
         request: Request,
         context: FetchContext,
         results: list[FetchResult],
+        told: list[int],
         is_follower: bool,
     ) -> FetchResponse:
-        failed = self._note(request, context.fetches, results, is_follower)
-        told = context.select(results)
+        """`told`: which of the results are answered, as the context has selected them when they were read."""
+        fetches, failed = context.fetches, False
         topics: list[FetchResponse.FetchableTopicResponse] = []
-        _add_answers(topics, context.fetches, results, told)
+        for chunk in chunks(range(len(results))):
+            part = slice(chunk[0], chunk[-1] + 1) if chunk else slice(0)
+            failed |= self._note(request, fetches[part], results[part], is_follower)
+            await self._clock.checkpoint()
+        for told_chunk in chunks(told):
+            _add_answers(topics, fetches, results, told_chunk)
+            await self._clock.checkpoint()
         response: FetchResponse = _fetch_response(0, 0, context.session_id, topics)
         if failed:
-            request.note_errors(response)
+            request.failed = True
             if request.api_version >= _FIRST_WITH_CURRENT_LEADER:
-                self._add_current_leaders(request, response, _with_answers(context.fetches, results, told, response))
-        return response
-
-    def _response_in_steps(
-        self, request: Request, context: FetchContext, results: list[FetchResult], is_follower: bool
-    ) -> Steps[FetchResponse]:
-        """The same for a fetch of very many partitions."""
-        failed = False
-        for some in portions(range(len(results))):
-            part = slice(some[0], some[-1] + 1)
-            failed |= self._note(request, context.fetches[part], results[part], is_follower)
-            yield
-        told = context.select(results)
-        topics: list[FetchResponse.FetchableTopicResponse] = []
-        for some in portions(told):
-            _add_answers(topics, context.fetches, results, some)
-            yield
-        response: FetchResponse = _fetch_response(0, 0, context.session_id, topics)
-        if failed:
-            for codes in some_of(error_codes(response)):
-                request.note_error_codes(codes)
-                yield
-            if request.api_version >= _FIRST_WITH_CURRENT_LEADER:
-                for answered in some_of(_with_answers(context.fetches, results, told, response)):
+                for answered in chunks(_with_answers(fetches, results, told, response)):
                     self._add_current_leaders(request, response, answered)
-                    yield
+                    await self._clock.checkpoint()
         return response
 
     def _note(
@@ -339,11 +265,8 @@ class FetchHandler:
         ]
         response.node_endpoints.sort(key=lambda endpoint: endpoint.node_id)
 
-    async def _respond_to_old_client(
-        self, request: Request, context: FetchContext, results: list[FetchResult], is_follower: bool
-    ) -> None:
-        """Of clients from before 0.11, who know older message formats only: they get the records in these."""
-        magic = _newest_magic(request.api_version)
+    async def _convert_for_old_client(self, context: FetchContext, results: list[FetchResult], magic: int) -> None:
+        """Clients from before 0.11 know older message formats only: they get the records in these."""
         for fetch, result in zip(context.fetches, results, strict=True):
             try:
                 await self._down_convert(fetch, result, magic)
@@ -352,8 +275,6 @@ class FetchHandler:
             except Exception:
                 log.exception("Cannot convert records of %s", fetch.topic_partition)
                 result.error, result.high_watermark, result.records = Errors.UNKNOWN_SERVER_ERROR, -1, None
-        if not request.cancelled:
-            request.respond(self.response(request, context, results, is_follower))
 
     async def _down_convert(self, fetch: FetchPartition, result: FetchResult, magic: int) -> None:
         """The config says which format the log has, as in Kafka: older records in it are rewritten for nothing, newer ones go out
@@ -386,45 +307,47 @@ class _FollowerFetch:
         self._context = context
         self._session = session
         self._params = params
-        self._waiting: DelayedFetch | None = None
 
-    def begin(self) -> None:
-        cold: list[ColdRead] = []
+    async def answer(self) -> FetchResponse:
+        params, replica_manager = self._params, self._replica_manager
         progressed: list[TopicPartition] = []
+        cold: list[ColdRead] = []
         results = self._read(progressed, cold)
         if cold:
-            self._replica_manager.look_up(cold, self._begin_again)
-            self._replica_manager.role_changed(*progressed)
-        else:
-            self._answer_or_wait(results, progressed)
-
-    def _begin_again(self) -> None:
-        if not self._request.cancelled:
-            self._context.fetches = list(self._session.active.values())
-            progressed: list[TopicPartition] = []
-            self._answer_or_wait(self._read(progressed), progressed)
-
-    def _answer_or_wait(self, results: list[FetchResult], progressed: list[TopicPartition]) -> None:
-        params, session, replica_manager = self._params, self._session, self._replica_manager
-        fetches = self._context.fetches
-        if params.max_wait_ms <= 0 or is_enough(params, results):
-            self._respond(results)
-        else:
-            session.settle(fetches, results)
-            waiting = [(f, r.start) for f, r in zip(fetches, results, strict=True) if r.start is not None]
-            self._waiting = session.waiting = operation = DelayedFetch(params, waiting, replica_manager, self._waited)
-            replica_manager.fetch_purgatory.try_complete_else_watch(
-                operation, [fetch.topic_partition for fetch in session.active.values()]
-            )
+            await replica_manager.look_up(cold)
+            self._look_again()
+            results = self._read(progressed)
+        if params.max_wait_ms > 0 and not is_enough(params, results):
+            await self._wait(results, progressed)
+            if self._request.cancelled:
+                return FetchResponse()
+            self._look_again()
+            results, progressed = self._read(), []
+        self._handler.record_throttled(self._context.fetches, results)
+        # Nothing may happen between these: what is told is what the follower knows when its partitions become quiet.
+        told = self._context.select(results)
+        self._session.settle(self._context.fetches, results)
         replica_manager.role_changed(*progressed)
+        return await self._handler.response(self._request, self._context, results, told, is_follower=True)
 
-    def _waited(self) -> None:
-        if self._session.waiting is self._waiting:
-            self._session.waiting = None
-        self._waiting = None  # it refers to this: the two would live until the garbage collector comes
-        if not self._request.cancelled:
-            self._context.fetches = list(self._session.active.values())
-            self._respond(self._read())
+    async def _wait(self, results: list[FetchResult], progressed: list[TopicPartition]) -> None:
+        """Until there is enough, or the time is up."""
+        session, replica_manager, fetches = self._session, self._replica_manager, self._context.fetches
+        session.settle(fetches, results)
+        waiting = [(f, r.start) for f, r in zip(fetches, results, strict=True) if r.start is not None]
+        woken: Completion[None] = Completion()
+        operation = DelayedFetch(self._params, waiting, replica_manager, lambda: woken.set_result(None))
+        session.waiting = operation
+        replica_manager.fetch_purgatory.try_complete_else_watch(
+            operation, [fetch.topic_partition for fetch in session.active.values()]
+        )
+        replica_manager.role_changed(*progressed)
+        await woken
+        if session.waiting is operation:
+            session.waiting = None
+
+    def _look_again(self) -> None:
+        self._context.fetches = list(self._session.active.values())
 
     def _read(
         self, progressed: list[TopicPartition] | None = None, cold: list[ColdRead] | None = None
@@ -433,12 +356,6 @@ class _FollowerFetch:
         readable = [fetch for fetch, error in zip(self._context.fetches, errors, strict=True) if error is None]
         remaining = iter(self._replica_manager.read_from_log(self._params, readable, progressed, cold))
         return [next(remaining) if error is None else _refused(error) for error in errors]
-
-    def _respond(self, results: list[FetchResult]) -> None:
-        self._handler.record_throttled(self._context.fetches, results)
-        response = self._handler.response(self._request, self._context, results, is_follower=True)
-        self._session.settle(self._context.fetches, results)
-        self._request.respond(response)
 
 
 def _replica_id(body: FetchRequest) -> int:
@@ -457,16 +374,6 @@ def _isolation(is_follower: bool, isolation_level: int) -> FetchIsolation:
     if is_follower:
         return FetchIsolation.LOG_END
     return FetchIsolation.TXN_COMMITTED if isolation_level == 1 else FetchIsolation.HIGH_WATERMARK
-
-
-def _all_results(errors: list[Errors | None], found: list[FetchResult]) -> Steps[list[FetchResult]]:
-    """Where there was no error, what was found."""
-    results: list[FetchResult] = []
-    remaining = iter(found)
-    for some in portions(errors):
-        results += [next(remaining) if error is None else _refused(error) for error in some]
-        yield
-    return results
 
 
 def _with_answers(

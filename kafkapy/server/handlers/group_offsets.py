@@ -68,7 +68,7 @@ class GroupOffsetsHandler:
         accepted: list[TopicToCommit] = await self._sort_out(request, body.topics, results)
         if accepted:
             errors = await self._commit(request, body, accepted)
-            request.keep(errors)
+            request.keep(list(errors))
             await results.add_all(errors, self._clock)
         return OffsetCommitResponse(topics=results.topics)
 
@@ -83,7 +83,7 @@ class GroupOffsetsHandler:
             commit = await self._in_thread(new_commit, body, topics)
         else:
             commit = new_commit(body, topics)
-        request.keep(commit)
+        request.keep(list(commit.offsets.values()))
         return await self._coordinator.commit_offsets(body.group_id, commit)
 
     async def handle_offset_fetch(self, request: Request) -> OffsetFetchResponse:
@@ -156,7 +156,7 @@ class GroupOffsetsHandler:
         accepted = await self._sort_out(request, body.topics, results)
         named = (TopicPartition(topic, p.partition_index) for topic, partitions in accepted for p in partitions)
         errors = await self._coordinator.delete_offsets(body.group_id, named)
-        request.keep(errors)
+        request.keep(list(errors))
         await results.add_all(errors, self._clock)
         return OffsetDeleteResponse(topics=results.topics)
 

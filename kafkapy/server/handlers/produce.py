@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from functools import partial
 from struct import Struct
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from kafkapy.clients.metadata import Node
 from kafkapy.common.limits import MAX_INT
@@ -15,16 +15,13 @@ from kafkapy.common.topic_names import INTERNAL_TOPICS
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log_types import LogAppendInfo, TakesLong
 from kafkapy.log.validation_result import InvalidProduceRequest, RecordValidationError
-from kafkapy.network.channel import PRODUCE_DECODED_AT_ONCE
+from kafkapy.network.large_requests import PRODUCE_DECODED_AT_ONCE
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
-from kafkapy.protocol.many import has_many_structs, let_go
-from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
-from kafkapy.protocol.response_errors import error_codes
 from kafkapy.record.batches import batches
 from kafkapy.record.record_batch import LOG_OVERHEAD, MIN_RECORD_SIZE, RECORD_BATCH_OVERHEAD, TRANSACTIONAL_MASK
-from kafkapy.runtime.clock import Clock, Steps, portions, some_of, work_off
+from kafkapy.runtime.clock import Clock, chunks
 from kafkapy.runtime.completion import Completion, spawn
 from kafkapy.server.authorizer import Authorizer
 from kafkapy.server.coordinators.txn_verifier import TxnVerifier
@@ -37,6 +34,9 @@ from kafkapy.server.replication.replica_manager import ReplicaManager
 log = logging.getLogger("kafkapy.server.KafkaApis")
 
 PartitionResponse = ProduceResponse.PartitionProduceResponse
+Answer: TypeAlias = ProduceResponse | Coroutine[Any, Any, ProduceResponse | None] | None
+"""At once, or later; None with acks=0."""
+
 _produce_response: Final = ProduceResponse.maker
 _topic_response: Final = ProduceResponse.TopicProduceResponse.maker
 _partition_response: Final = PartitionResponse.maker
@@ -69,8 +69,6 @@ _LATE_SECONDS: Final = 0.0015
 """So much longer than a turn a request goes on: most have been appended then, and to divide one costs something, too."""
 _LARGE: Final = 1 << 20
 """Bytes of a request whose memory is let go of in a thread."""
-_MANY: Final = 2000
-"""Partitions of an answer that is made in turns."""
 _ERRORS_OF_THE_PARTITION: Final = frozenset(
     (
         Errors.UNKNOWN_TOPIC_OR_PARTITION,
@@ -165,13 +163,13 @@ class ProduceHandler:
         self._large_appends = large_appends
         self._clock = clock
 
-    def handle(self, request: Request) -> Awaitable[None] | None:
+    def handle(self, request: Request) -> Answer:
         """Append each partition's records; answer now, or with acks=all when they are committed. What takes long comes later."""
         if _has_transactional_records(request.body):
             return self._handle_transactional(request)
-        return self._append(request, _NOBODY)
+        return self._append(Produce(request, _NOBODY))
 
-    def _handle_transactional(self, request: Request) -> Awaitable[None] | None:
+    def _handle_transactional(self, request: Request) -> Answer:
         """The batches say that they are transactional, so the sender must be allowed to (CVE-2018-17196). The coordinator is
         asked about partitions where the transaction has not begun yet (KIP-890)."""
         body: ProduceRequest = request.body
@@ -182,7 +180,7 @@ class ProduceHandler:
             raise KafkaError(Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         refused = self._verify_here(transactional_id, body, request.api_version)
         if refused is not None:
-            return self._append(request, refused)
+            return self._append(Produce(request, refused))
         verified = spawn(self._verify(transactional_id, body, request.api_version))
         request.hold()
         for topic in body.topic_data:
@@ -190,12 +188,10 @@ class ProduceHandler:
                 data.records = _kept(data.records)
         return self._append_verified(request, verified)
 
-    async def _append_verified(self, request: Request, verified: Completion[dict[TopicPartition, KafkaError]]) -> None:
-        appended = self._append(request, await verified)
-        if appended is None:
-            request.written()
-        else:
-            await appended
+    async def _append_verified(
+        self, request: Request, verified: Completion[dict[TopicPartition, KafkaError]]
+    ) -> ProduceResponse | None:
+        return await self._append_rest(Produce(request, await verified))
 
     def _verify_here(
         self, transactional_id: str, body: ProduceRequest, version: int
@@ -220,16 +216,13 @@ class ProduceHandler:
             refused.update((name, _refusal_to_begin(error, version)) for name, error in errors.items())
         return refused
 
-    def _append(self, request: Request, unverified: Mapping[TopicPartition, KafkaError]) -> Awaitable[None] | None:
-        produce = Produce(request, unverified)
+    def _append(self, produce: Produce) -> Answer:
         if self._append_turn(produce) and not produce.large:
-            self._answer(produce)
-            return None
-        if not request.unwritten:
-            request.hold()
-        if request.size <= PRODUCE_DECODED_AT_ONCE:
+            return self._answer(produce)
+        produce.request.hold()
+        if produce.request.size <= PRODUCE_DECODED_AT_ONCE:
             _keep_rest(produce)
-        return self._go_on(produce)
+        return self._append_rest(produce)
 
     def _append_turn(self, produce: Produce) -> bool:
         """Append to the partitions from where it was left off; False: others should have their turn before the rest."""
@@ -273,14 +266,15 @@ class ProduceHandler:
         produce.next_topic = len(topics)
         return True
 
-    async def _go_on(self, produce: Produce) -> None:
-        """In other turns, and in other threads what takes long there. Until then the connection's next request waits."""
-        request = produce.request
-        all_begun = produce.next_topic == len(request.body.topic_data)
-        while not all_begun:
+    async def _append_rest(self, produce: Produce) -> ProduceResponse | None:
+        """What takes longer than a time slice, and in threads what takes long there. Until then the connection's next request
+        waits."""
+        request, body = produce.request, produce.request.body
+        self._tell_written(produce)
+        await self._clock.checkpoint()
+        while not self._append_turn(produce):
             self._tell_written(produce)
             await self._clock.turn()
-            all_begun = self._append_turn(produce)
         for large in produce.large:
             self._tell_written(produce)
             try:
@@ -290,50 +284,24 @@ class ProduceHandler:
             else:
                 large.answers[large.position] = self._success(produce, large.partition, info)
         if request.size > _LARGE or produce.large:
-            await work_off(self._clock, self._let_go(produce))
-        body: ProduceRequest = request.body
+            await self._release_records(produce)
         request.written()
-        self._tell_written(produce)
-        if produce.acks != 0 and not produce.pending and not produce.unsynced and has_many_structs(body, _MANY):
-            await self._answer_in_turns(produce, [body])
-        else:
-            self._answer(produce)
+        request.keep(body)
+        answer = self._answer(produce)
+        return answer if answer is None or isinstance(answer, ProduceResponse) else await answer
 
-    def _let_go(self, produce: Produce) -> Steps[None]:
-        """Of the records' memory, which may be much, in a thread."""
+    async def _release_records(self, produce: Produce) -> None:
+        """Their memory may be much: it goes in a thread."""
         records = [large.records for large in produce.large]
         for large in produce.large:
             large.records = _NO_RECORDS
         for topic in produce.request.body.topic_data:
-            for some in portions(topic.partition_data):
-                for data in some:
+            for chunk in chunks(topic.partition_data):
+                await self._clock.checkpoint()
+                for data in chunk:
                     records.append(data.records)
                     data.records = _NO_RECORDS
-                yield
         self._large_appends.let_go(records)
-
-    async def _answer_in_turns(self, produce: Produce, asked: list[Message]) -> None:
-        """There are very many partitions in the answer. What was `asked` is freed with it, in a thread."""
-        request, in_thread = produce.request, self._large_appends.in_thread
-        response: ProduceResponse = _produce_response(produce.topics)
-        produce.topics = []
-        if produce.failed:
-            await work_off(self._clock, self._note_failures(request, response))
-        await in_thread(request.encode, response)
-        request.respond(response)
-        asked.append(response)
-        del response
-        await in_thread(let_go, asked)
-
-    def _note_failures(self, request: Request, response: ProduceResponse) -> Steps[None]:
-        for codes in some_of(error_codes(response)):
-            request.note_error_codes(codes)
-            yield
-        if request.api_version >= _FIRST_WITH_CURRENT_LEADER:
-            for topic in response.responses:
-                for answers in portions(topic.partition_responses):
-                    self._add_current_leaders(request, response, topic.name, answers)
-                    yield
 
     def _tell_written(self, produce: Produce) -> None:
         written, produce.written = produce.written, []
@@ -354,18 +322,20 @@ class ProduceHandler:
             produce.unsynced.append((partition, info.last_offset + 1, answer))
         return answer
 
-    def _answer(self, produce: Produce) -> None:
+    def _answer(self, produce: Produce) -> Answer:
         """Everything is appended, or has failed."""
-        request = produce.request
         if produce.pending:
-            self._answer_when_committed(produce)
-        elif produce.unsynced:
-            self._answer_when_synced(produce)
-        elif produce.acks == 0:
-            _finish_without_answer(request, produce.failed)
-        else:
-            request.respond(self._response(request, produce.topics, produce.failed))
-        self._tell_written(produce)
+            return self._answer_when_committed(produce)
+        if produce.unsynced:
+            return self._answer_when_synced(produce)
+        if produce.written:
+            produce.request.afterwards = partial(self._tell_written, produce)
+        if produce.acks != 0:
+            return self._response(produce)
+        if produce.failed:
+            # The client hears nothing, so an error shows as a closed connection and makes it refresh its metadata.
+            produce.request.close_connection("produce request with acks=0 failed")
+        return None
 
     def _refusal(self, request: Request, topic: str, acks: int) -> Errors | None:
         """Why nothing may be written to the topic, for all its partitions."""
@@ -425,15 +395,14 @@ class ProduceHandler:
             ]
         return answer
 
-    def _response(
-        self, request: Request, topics: list[ProduceResponse.TopicProduceResponse], failed: bool
-    ) -> ProduceResponse:
-        response: ProduceResponse = _produce_response(topics)
-        if failed:
-            request.note_errors(response)
-        if failed and request.api_version >= _FIRST_WITH_CURRENT_LEADER:
-            for topic in topics:
-                self._add_current_leaders(request, response, topic.name, topic.partition_responses)
+    def _response(self, produce: Produce) -> ProduceResponse:
+        response: ProduceResponse = _produce_response(produce.topics)
+        if produce.failed:
+            request = produce.request
+            request.failed = True
+            if request.api_version >= _FIRST_WITH_CURRENT_LEADER:
+                for topic in produce.topics:
+                    self._add_current_leaders(request, response, topic.name, topic.partition_responses)
         return response
 
     def _add_current_leaders(
@@ -461,34 +430,36 @@ class ProduceHandler:
         ]
         response.node_endpoints.sort(key=lambda endpoint: endpoint.node_id)
 
-    def _answer_when_committed(self, produce: Produce) -> None:
+    async def _answer_when_committed(self, produce: Produce) -> ProduceResponse:
         request = produce.request
-
-        def committed() -> None:
-            request.hurry = None  # it refers to this: the two would live until the garbage collector comes
-            for append, answer in produce.pending:
-                answer.error_code = append.error.code
-            request.respond(self._response(request, produce.topics, True))
-
+        committed: Completion[None] = Completion()
         appends = [append for append, _ in produce.pending]
-        waiting = self._replica_manager.wait_for_commit(appends, produce.timeout_ms, committed, request.leader_moved)
+        waiting = self._replica_manager.wait_for_commit(
+            appends, produce.timeout_ms, lambda: committed.set_result(None), request.leader_moved
+        )
         if not waiting.completed:
             request.hurry = waiting.hurry
+        self._tell_written(produce)
+        await committed
+        request.hurry = None
+        for append, answer in produce.pending:
+            answer.error_code = append.error.code
+            produce.failed |= append.error is not Errors.NONE
+        return self._response(produce)
 
-    def _answer_when_synced(self, produce: Produce) -> None:
-        left = len(produce.unsynced)
-
-        def synced(answer: PartitionResponse, error: Errors) -> None:
-            nonlocal left
-            left -= 1
+    async def _answer_when_synced(self, produce: Produce) -> ProduceResponse:
+        outcomes: list[Completion[Errors]] = []
+        for partition, offset, _ in produce.unsynced:
+            synced: Completion[Errors] = Completion()
+            self._replica_manager.when_synced(partition, offset, synced.set_result)
+            outcomes.append(synced)
+        self._tell_written(produce)
+        for (_, _, answer), outcome in zip(produce.unsynced, outcomes, strict=True):
+            error = await outcome
             if error is not Errors.NONE:
                 answer.error_code = error.code
                 produce.failed = True
-            if not left:
-                produce.request.respond(self._response(produce.request, produce.topics, produce.failed))
-
-        for partition, offset, answer in produce.unsynced:
-            self._replica_manager.when_synced(partition, offset, partial(synced, answer))
+        return self._response(produce)
 
 
 def _kept(records: memoryview) -> memoryview:
@@ -554,11 +525,3 @@ def _has_transactional_records(body: ProduceRequest) -> bool:
             elif attributes & TRANSACTIONAL_MASK:
                 return True
     return False
-
-
-def _finish_without_answer(request: Request, failed: bool) -> None:
-    """acks=0: the client hears nothing, so an error shows as a closed connection and makes it refresh its metadata."""
-    if failed:
-        request.close_connection("produce request with acks=0 failed")
-    else:
-        request.no_response()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from kafkapy.cluster.in_sync_replicas import AlterPartitionOutcome
@@ -19,13 +19,11 @@ from kafkapy.log.log_types import AppendOrigin, FetchDataInfo, FetchIsolation, L
 from kafkapy.log.manager.log_manager import LogManager
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.runtime.clock import InThread
-from kafkapy.runtime.completion import spawn
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.server.purgatory.deadlines import Deadlines
 from kafkapy.server.purgatory.purgatory import DelayedOperationPurgatory
-from kafkapy.server.replication.delayed_fetch import DelayedFetch
 from kafkapy.server.replication.delayed_produce import DelayedProduce, PendingAppend
-from kafkapy.server.replication.fetch_params import NO_RECORDS, FetchParams, FetchPartition, FetchResult, is_enough
+from kafkapy.server.replication.fetch_params import NO_RECORDS, FetchParams, FetchPartition, FetchResult
 from kafkapy.server.replication.hosted_partitions import HostedPartitions
 from kafkapy.server.replication.quiet_partitions import QuietPartitions
 from kafkapy.server.replication.replica_selector import ReplicaSelector, ReplicaView
@@ -383,39 +381,9 @@ class ReplicaManager(HostedPartitions):
         result.diverging_epoch = found
         return result
 
-    def fetch_messages(
-        self,
-        params: FetchParams,
-        fetches: list[FetchPartition],
-        done: Callable[[list[FetchResult]], None],
-        may_read_disk: bool = False,
-    ) -> None:
-        """Read; answer at once if there is enough, an error or nothing to wait for, else when more has come or time is up."""
-        progressed: list[TopicPartition] = []
-        cold: list[ColdRead] | None = None if may_read_disk else []
-        results = self.read_from_log(params, fetches, progressed, cold)
-        if cold:
-            self.look_up(cold, lambda: self.fetch_messages(params, fetches, done, True))
-        elif params.max_wait_ms <= 0 or not results or is_enough(params, results):
-            done(results)
-        else:
-            waiting = [
-                (fetch, result.start)
-                for fetch, result in zip(fetches, results, strict=True)
-                if result.start is not None
-            ]
-            operation = DelayedFetch(params, waiting, self, lambda: done(self.read_from_log(params, fetches)))
-            self.fetch_purgatory.try_complete_else_watch(operation, [fetch.topic_partition for fetch in fetches])
-        self.role_changed(*progressed)
-
-    def look_up(self, cold: list[ColdRead], then: Callable[[], None]) -> None:
-        """Have threads read what `read_from_log` could not, and then call `then`: what it reads again is in memory, or else waits
-        for a page."""
-        spawn(self._look_up(cold, then))
-
-    async def _look_up(self, cold: list[ColdRead], then: Callable[[], None]) -> None:
-        await self._cold_reads(_read_all, cold)
-        then()
+    def look_up(self, cold: list[ColdRead]) -> Awaitable[None]:
+        """Have threads read what `read_from_log` could not: what it reads again then is in memory, or else waits for a page."""
+        return self._cold_reads(_read_all, cold)
 
 
 def _read_log(

@@ -12,6 +12,7 @@ from twisted.internet.task import Clock
 from kafkapy.coordinator.transaction.config import TransactionConfig
 from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
 from kafkapy.network.connection_quotas import ConnectionLimits
+from kafkapy.network.large_requests import LargeRequests
 from kafkapy.network.request import RequestContext
 from kafkapy.network.send_queue import Part
 from kafkapy.network.socket_server import SocketServer
@@ -117,7 +118,9 @@ class Broker:
         handlers = Handlers(**(no_others | of_groups))
         in_thread = MockClock().in_thread
         self.sockets = SocketServer(Clock(), GROUP_APIS, 1 << 24, ConnectionLimits(), in_thread, in_thread)
-        self.apis = KafkaApis({api: HANDLERS[api](handlers) for api in GROUP_APIS}, self.clock.in_thread)
+        self.apis = KafkaApis(
+            {api: HANDLERS[api](handlers) for api in GROUP_APIS}, self.clock, LargeRequests(self.clock.in_thread)
+        )
         self.update({"t": [0, 0]})
 
     def update(self, topics: dict[str, list[int]]) -> None:
