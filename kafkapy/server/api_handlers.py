@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from kafkapy.protocol.api_keys import ApiKey
-from kafkapy.server.handlers import api_versions, controller_apis, groups, security
+from kafkapy.server.handlers import api_versions, controller_apis, security
 from kafkapy.server.handlers.configs import ConfigsHandler
 from kafkapy.server.handlers.control import ControlHandler
 from kafkapy.server.handlers.controller_apis import ControllerApisHandler
@@ -112,7 +112,7 @@ HANDLERS: dict[ApiKey, Callable[[Handlers], Handler]] = {
     ApiKey.DESCRIBE_CLUSTER: lambda h: h.metadata.handle_describe_cluster,
     ApiKey.DESCRIBE_PRODUCERS: lambda h: h.records.handle_describe_producers,
     ApiKey.ALLOCATE_PRODUCER_IDS: lambda h: h.controller.handle_allocate_producer_ids,
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: lambda _: groups.handle_consumer_group_heartbeat,
-    ApiKey.CONSUMER_GROUP_DESCRIBE: lambda _: groups.handle_consumer_group_describe,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: lambda h: h.groups.handle_consumer_group_heartbeat,
+    ApiKey.CONSUMER_GROUP_DESCRIBE: lambda h: h.groups.handle_consumer_group_describe,
 }
 """Which handler serves which API; what is not here is not served."""

@@ -258,7 +258,7 @@ def _group_coordinator(
             inter_broker_protocol_version=config.inter_broker_protocol_version,
         ),
     )
-    return GroupCoordinator(group_config, coordinator_log, clock, clock)
+    return GroupCoordinator(group_config, coordinator_log, clock)
 
 
 def _transactions(

@@ -10,7 +10,7 @@ the longer events, as functions of the group.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from kafkapy.common.timestamps import NO_TIMESTAMP
@@ -26,17 +26,15 @@ from kafkapy.coordinator.group.group_events import (
     SYNC_TIMER,
     Commit,
     Join,
-    LargeCommit,
     NewAssignment,
     ReplacedMember,
     Tombstones,
 )
 from kafkapy.coordinator.group.group_state import COMPLETING_REBALANCE, DEAD, EMPTY, PREPARING_REBALANCE, STABLE
 from kafkapy.coordinator.group.members import HEARTBEAT_TIMER, ClassicGroupMember
-from kafkapy.coordinator.group.records import group_key, offset_key, offset_records
+from kafkapy.coordinator.group.records import group_key, offset_key
 from kafkapy.coordinator.group.responses import join_error, sync_error
 from kafkapy.coordinator.runtime.effects import Recipient, Write
-from kafkapy.coordinator.runtime.owned_topic import Record
 from kafkapy.protocol.errors import NONE, Errors
 from kafkapy.protocol.messages.leave_group import LeaveGroupRequest
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest
@@ -197,22 +195,13 @@ class ClassicGroup(GroupData):
         error = self._may_commit(commit)
         if error is not NONE:
             self.effects.append(commit.answer(error))
-            return self.take_effects()
-        offsets = commit.stored()
-        if offsets:
-            records: Sequence[Record] | bytes
-            if isinstance(commit, LargeCommit):
-                if commit.is_refused:
-                    self.effects.append(commit.answer(Errors.INVALID_COMMIT_OFFSET_SIZE, commit.too_large))
-                    return self.take_effects()
-                records = commit.batch
-            else:
-                records = offset_records(self.group_id, offsets, self.config.offsets.offset_value_version)
-            self.offsets.prepare(offsets, commit.producer_id)
-            # Kafka gives commits the sequence 0 although they have no producer id; so the bytes are the same.
-            self.effects.append(Write(records, commit, 0, commit.producer_id, commit.producer_epoch))
-        else:
+        elif commit.is_refused:
+            self.effects.append(commit.answer(Errors.INVALID_COMMIT_OFFSET_SIZE, commit.too_large))
+        elif not commit.batch:
             self.effects.append(commit.answer(NONE, commit.too_large))
+        else:
+            self.offsets.prepare(commit.stored(), commit.producer_id)
+            self.effects.append(Write(commit.batch, commit))
         return self.take_effects()
 
     def _may_commit(self, commit: Commit) -> Errors:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.members import Protocols
 from kafkapy.coordinator.group.offsets import Offsets
-from kafkapy.coordinator.group.responses import commit_response
 from kafkapy.coordinator.runtime.effects import Recipient, Reply
 from kafkapy.protocol.errors import Errors
 from kafkapy.record.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+from kafkapy.runtime.completion import Completion
 
 NO_MEMBER_ID = ""
+
+PartitionErrors = dict[TopicPartition, Errors]
 
 JOIN_TIMER = "rebalance"
 """The group's, exactly while it is PreparingRebalance: the join phase ends with it at the latest."""
@@ -55,11 +56,16 @@ class Commit:
     group_instance_id: str | None
     generation_id: int
     offsets: Offsets
-    too_large: Collection[TopicPartition]
-    """Those of `offsets` whose metadata are too large to be stored."""
-    to: Recipient
     producer_id: int = NO_PRODUCER_ID
     producer_epoch: int = NO_PRODUCER_EPOCH
+    too_large: Collection[TopicPartition] = ()
+    """Those of `offsets` whose metadata are too large to be stored."""
+    batch: bytes = b""
+    """The records of those that are stored; empty if there are none."""
+    is_refused: bool = False
+    """The batch is too large for the log."""
+    errors: Completion[PartitionErrors] = field(default_factory=Completion)
+    """Done when the offsets are in the log, or refused."""
 
     @property
     def is_transactional(self) -> bool:
@@ -73,28 +79,9 @@ class Commit:
 
     def answer(self, error: Errors, too_large: Collection[TopicPartition] = ()) -> Reply:
         """One error for all, but for those whose metadata were refused."""
-        return Reply(self.to, commit_response(self.offsets, error, too_large))
-
-
-class CommitOutcome(NamedTuple):
-    """What a response to a commit of very many is made of."""
-
-    error: Errors
-    too_large: Collection[TopicPartition]
-
-
-@dataclass(slots=True)
-class LargeCommit(Commit):
-    """One of so many offsets that others would have to wait: the batch is made beforehand, and the response later."""
-
-    batch: bytes = b""
-    """Empty: there is nothing to be stored."""
-    is_refused: bool = False
-    """The log would not take the batch."""
-
-    def answer(self, error: Errors, too_large: Collection[TopicPartition] = ()) -> Reply:
-        """With a `CommitOutcome`."""
-        return Reply(self.to, CommitOutcome(error, too_large))
+        errors: PartitionErrors = dict.fromkeys(self.offsets, error)
+        errors.update(dict.fromkeys(too_large, Errors.OFFSET_METADATA_TOO_LARGE))
+        return Reply(self.errors.set_result, errors)
 
 
 # ---------------------------------------------------------------------------------------------------- writes

@@ -58,7 +58,7 @@ class GroupOffsets:
         return bool(self.committed or self._pending or self._transactional)
 
     def copy(self) -> GroupOffsets:
-        """As they are now, for somebody who looks at many of them for a while."""
+        """As they are now: what comes later does not show in it."""
         copy = GroupOffsets()
         copy.committed = self.committed.copy()
         copy._pending = self._pending.copy()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from dataclasses import dataclass
 
 from kafkapy.clients.metadata import Node
@@ -12,7 +11,7 @@ from kafkapy.coordinator.transaction.transaction_coordinator import TransactionC
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from kafkapy.runtime.clock import Clock, Steps, in_steps
+from kafkapy.runtime.clock import Clock
 from kafkapy.server.admin.auto_topic_creation import AutoTopicCreationManager
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.metadata.metadata_cache import MetadataCache
@@ -26,7 +25,7 @@ _NO_NODE = Node(-1, "", -1, None)
 
 @dataclass(eq=False)
 class FindCoordinatorHandler:
-    """Knows whom to ask."""
+    """Finds the leader of the partition that keeps a key."""
 
     _coordinator: GroupCoordinator
     _transactions: TransactionCoordinator
@@ -35,7 +34,7 @@ class FindCoordinatorHandler:
     _authorizer: Authorizer
     _clock: Clock
 
-    def handle_find_coordinator(self, request: Request) -> FindCoordinatorResponse | Awaitable[FindCoordinatorResponse]:
+    async def handle_find_coordinator(self, request: Request) -> FindCoordinatorResponse:
         """The broker that coordinates a group or a transactional id; from v4 on of several at once."""
         body: FindCoordinatorRequest = request.body
         if request.api_version < 4:
@@ -47,11 +46,9 @@ class FindCoordinatorHandler:
                 host=node.host,
                 port=node.port,
             )
-        return in_steps(self._clock, self._find_coordinators(request, body))
-
-    def _find_coordinators(self, request: Request, body: FindCoordinatorRequest) -> Steps[FindCoordinatorResponse]:
         response = FindCoordinatorResponse()
         for key in body.coordinator_keys:
+            await self._clock.checkpoint()
             error, node = self._find_coordinator(request, body.key_type, key)
             coordinator = FindCoordinatorResponse.Coordinator(
                 key=key, error_code=error.code, node_id=node.id, host=node.host, port=node.port
@@ -59,7 +56,6 @@ class FindCoordinatorHandler:
             if error is Errors.INVALID_REQUEST and body.key_type not in (GROUP_TYPE, SHARE_TYPE):
                 coordinator.error_message = error.message
             response.coordinators.append(coordinator)
-            yield
         return response
 
     def _find_coordinator(self, request: Request, key_type: int, key: str) -> tuple[Errors, Node]:
@@ -80,7 +76,7 @@ class FindCoordinatorHandler:
         return Errors.INVALID_REQUEST, _NO_NODE
 
     def _leader(self, listener_name: str, topic: str, partition: int) -> tuple[Errors, Node]:
-        """The leader of the partition that keeps the key; the first who asks has the topic created."""
+        """The leader of the partition that keeps the key; the first request has the topic created."""
         cache = self._cache
         if not cache.contains_topic(topic):
             self._auto_topics.create_internal_topic(topic)

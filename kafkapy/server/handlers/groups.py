@@ -1,8 +1,7 @@
-"""Consumer groups: who is allowed to ask, whether the topics exist, and then the group coordinator's answer."""
+"""Consumer groups: authorization, and then the group coordinator's answer."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from dataclasses import dataclass
 
 from kafkapy.common import metadata_version
@@ -20,9 +19,9 @@ from kafkapy.protocol.messages.describe_groups import DescribeGroupsRequest, Des
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkapy.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from kafkapy.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
-from kafkapy.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
-from kafkapy.protocol.messages.sync_group import SyncGroupRequest
-from kafkapy.runtime.clock import Clock, Steps, in_steps, portions, some_of
+from kafkapy.protocol.messages.list_groups import ListGroupsResponse
+from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from kafkapy.runtime.clock import Clock, chunks
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.handlers.metadata import ACL_OPERATIONS, GROUP_OPERATIONS
@@ -30,7 +29,7 @@ from kafkapy.server.handlers.metadata import ACL_OPERATIONS, GROUP_OPERATIONS
 
 @dataclass(eq=False)
 class GroupsHandler:
-    """Checks who asks, and passes requests on to the group coordinator."""
+    """Authorizes requests and passes them on to the group coordinator."""
 
     _coordinator: GroupCoordinator
     _authorizer: Authorizer
@@ -39,25 +38,21 @@ class GroupsHandler:
 
     # ------------------------------------------------------------------------------------------------ membership
 
-    def handle_join_group(self, request: Request) -> None:
+    async def handle_join_group(self, request: Request) -> JoinGroupResponse:
         """Answered when the rebalance is through."""
         body: JoinGroupRequest = request.body
-        version = request.api_version
-
-        def reply(response: JoinGroupResponse) -> None:
-            # The protocol's name may be null from v7 on, and is never empty then.
-            response.protocol_name = response.protocol_name or ("" if version < 7 else None)
-            request.respond(response)
-
-        context = request.context
+        version, context = request.api_version, request.context
         if is_static_membership_unsupported(self._config, body.group_instance_id):
-            reply(join_error("", Errors.UNSUPPORTED_VERSION))
-        elif self._authorizer.authorize(context, "READ", "GROUP", body.group_id):
-            self._coordinator.join_group(body, version, context.client_id, context.client_host, reply)
+            response = join_error("", Errors.UNSUPPORTED_VERSION)
+        elif not self._authorizer.authorize(context, "READ", "GROUP", body.group_id):
+            response = join_error("", Errors.GROUP_AUTHORIZATION_FAILED)
         else:
-            reply(join_error("", Errors.GROUP_AUTHORIZATION_FAILED))
+            response = await self._coordinator.join_group(body, version, context.client_id, context.client_host)
+        # The protocol's name may be null from v7 on, and is never empty then.
+        response.protocol_name = response.protocol_name or ("" if version < 7 else None)
+        return response
 
-    def handle_sync_group(self, request: Request) -> None:
+    async def handle_sync_group(self, request: Request) -> SyncGroupResponse:
         """Answered when the leader has sent the assignment."""
         body: SyncGroupRequest = request.body
         if is_static_membership_unsupported(self._config, body.group_instance_id):
@@ -65,30 +60,28 @@ class GroupsHandler:
         if request.api_version >= 5 and (body.protocol_type is None or body.protocol_name is None):
             raise KafkaError(Errors.INCONSISTENT_GROUP_PROTOCOL)
         require_group(self._authorizer, request, "READ", body.group_id)
-        self._coordinator.sync_group(body, request.respond)
+        return await self._coordinator.sync_group(body)
 
-    def handle_heartbeat(self, request: Request) -> HeartbeatResponse:
+    async def handle_heartbeat(self, request: Request) -> HeartbeatResponse:
         body: HeartbeatRequest = request.body
         if is_static_membership_unsupported(self._config, body.group_instance_id):
             raise KafkaError(Errors.UNSUPPORTED_VERSION)
         require_group(self._authorizer, request, "READ", body.group_id)
         return self._coordinator.heartbeat(body)
 
-    def handle_leave_group(self, request: Request) -> LeaveGroupResponse:
+    async def handle_leave_group(self, request: Request) -> LeaveGroupResponse:
         body: LeaveGroupRequest = request.body
         require_group(self._authorizer, request, "READ", body.group_id)
         return self._coordinator.leave_group(body, request.api_version)
 
     # ------------------------------------------------------------------------------------------------ administration
 
-    def handle_describe_groups(self, request: Request) -> DescribeGroupsResponse | Awaitable[DescribeGroupsResponse]:
-        return in_steps(self._clock, self._describe_groups(request, request.body))
-
-    def _describe_groups(self, request: Request, body: DescribeGroupsRequest) -> Steps[DescribeGroupsResponse]:
+    async def handle_describe_groups(self, request: Request) -> DescribeGroupsResponse:
+        body: DescribeGroupsRequest = request.body
         response = DescribeGroupsResponse()
         described = []
         for group_id in body.groups:
-            yield
+            await self._clock.checkpoint()
             if not self._authorizer.authorize(request.context, "DESCRIBE", "GROUP", group_id):
                 response.groups.append(
                     DescribeGroupsResponse.DescribedGroup(
@@ -112,40 +105,47 @@ class GroupsHandler:
             and self._authorizer.authorize(request.context, operation, "GROUP", group_id)
         )
 
-    def handle_list_groups(self, request: Request) -> ListGroupsResponse | Awaitable[ListGroupsResponse]:
-        """All groups for those who may describe the cluster, else those that the sender may describe."""
-        return in_steps(self._clock, self._list_groups(request, request.body))
-
-    def _list_groups(self, request: Request, body: ListGroupsRequest) -> Steps[ListGroupsResponse]:
-        response = yield from self._coordinator.list_groups(body)
+    async def handle_list_groups(self, request: Request) -> ListGroupsResponse:
+        """All groups if the sender may describe the cluster, else those that it may describe."""
+        response = await self._coordinator.list_groups(request.body)
         authorize = self._authorizer.authorize
         if not authorize(request.context, "DESCRIBE", "CLUSTER", CLUSTER_NAME):
             listed, response.groups = response.groups, []
-            for some in portions(listed):
-                response.groups += [g for g in some if authorize(request.context, "DESCRIBE", "GROUP", g.group_id)]
-                yield
+            request.keep(listed)
+            for group in listed:
+                await self._clock.checkpoint()
+                if authorize(request.context, "DESCRIBE", "GROUP", group.group_id):
+                    response.groups.append(group)
         return response
 
-    def handle_delete_groups(self, request: Request) -> DeleteGroupsResponse | Awaitable[DeleteGroupsResponse]:
-        return in_steps(self._clock, self._delete_groups(request, request.body))
-
-    def _delete_groups(self, request: Request, body: DeleteGroupsRequest) -> Steps[DeleteGroupsResponse]:
+    async def handle_delete_groups(self, request: Request) -> DeleteGroupsResponse:
+        body: DeleteGroupsRequest = request.body
         authorize = self._authorizer.authorize
         allowed: list[str] = []
-        denied: list[str] = []
-        names: dict[str, None] = {}
-        for some in portions(body.groups_names):
-            names.update(dict.fromkeys(some))
-            yield
-        for some in some_of(names):
-            for name in some:
-                (allowed if authorize(request.context, "DELETE", "GROUP", name) else denied).append(name)
-            yield
-        results = yield from self._coordinator.delete_groups(allowed)
-        for some in portions(denied):
-            results += [_refused(name) for name in some]
-            yield
-        return DeleteGroupsResponse(results=results)
+        denied: list[DeleteGroupsResponse.DeletableGroupResult] = []
+        for name in dict.fromkeys(body.groups_names):
+            await self._clock.checkpoint()
+            if authorize(request.context, "DELETE", "GROUP", name):
+                allowed.append(name)
+            else:
+                denied.append(_refused(name))
+        results = await self._coordinator.delete_groups(allowed)
+        return DeleteGroupsResponse(results=results + denied)
+
+    # ------------------------------------------------------------------------------------------------ KIP-848
+
+    async def handle_consumer_group_heartbeat(self, request: Request) -> ConsumerGroupHeartbeatResponse:
+        """Advertised, but only KRaft brokers have the new group protocol."""
+        return ConsumerGroupHeartbeatResponse(error_code=Errors.UNSUPPORTED_VERSION.code)
+
+    async def handle_consumer_group_describe(self, request: Request) -> ConsumerGroupDescribeResponse:
+        body: ConsumerGroupDescribeRequest = request.body
+        response = ConsumerGroupDescribeResponse()
+        code, described = Errors.UNSUPPORTED_VERSION.code, ConsumerGroupDescribeResponse.DescribedGroup
+        for chunk in chunks(body.group_ids):
+            await self._clock.checkpoint()
+            response.groups += [described(group_id=group_id, error_code=code) for group_id in chunk]
+        return response
 
 
 def _refused(group_id: str) -> DeleteGroupsResponse.DeletableGroupResult:
@@ -161,25 +161,7 @@ def require_group(authorizer: Authorizer, request: Request, operation: str, grou
 
 
 def is_static_membership_unsupported(config: KafkaConfig, group_instance_id: str | None) -> bool:
-    """While brokers are about that would lose the instance id, the member would become a dynamic one there."""
+    """While there are brokers that would lose the instance id, the member would become a dynamic one there."""
     return group_instance_id is not None and not metadata_version.is_static_membership_supported(
         config.inter_broker_protocol_version
-    )
-
-
-# ---------------------------------------------------------------------------------------------------- KIP-848
-
-
-def handle_consumer_group_heartbeat(request: Request) -> ConsumerGroupHeartbeatResponse:
-    """Advertised, but only KRaft brokers have the new group protocol."""
-    return ConsumerGroupHeartbeatResponse(error_code=Errors.UNSUPPORTED_VERSION.code)
-
-
-def handle_consumer_group_describe(request: Request) -> ConsumerGroupDescribeResponse:
-    body: ConsumerGroupDescribeRequest = request.body
-    return ConsumerGroupDescribeResponse(
-        groups=[
-            ConsumerGroupDescribeResponse.DescribedGroup(group_id=group_id, error_code=Errors.UNSUPPORTED_VERSION.code)
-            for group_id in body.group_ids
-        ]
     )

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.coordinator.group.group_coordinator import TopicToCommit
+from kafkapy.coordinator.group.group_events import PartitionErrors
 from kafkapy.coordinator.group.responses import INVALID_OFFSET
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
-from kafkapy.runtime.clock import InThread
+from kafkapy.runtime.clock import Clock, InThread
 from kafkapy.server.authorizer import Authorizer
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.zk.errors import ZooKeeperError
@@ -16,21 +20,21 @@ from kafkapy.zk.kafka_zk_client import KafkaZkClient
 
 
 def write_offsets(
-    zk_client: KafkaZkClient, body: OffsetCommitRequest, max_metadata_size: int
-) -> dict[str, dict[int, Errors]]:
-    """Store all offsets of the request, which blocks; the outcome by topic and partition. Metadata is not stored."""
+    zk_client: KafkaZkClient, group_id: str, topics: Iterable[TopicToCommit], max_metadata_size: int
+) -> PartitionErrors:
+    """Store all offsets, which blocks. Metadata is not stored."""
 
-    def write(topic: str, partition: OffsetCommitRequest.OffsetCommitRequestPartition) -> Errors:
+    def write(name: TopicPartition, partition: OffsetCommitRequest.OffsetCommitRequestPartition) -> Errors:
         if len(partition.committed_metadata or "") > max_metadata_size:
             return Errors.OFFSET_METADATA_TOO_LARGE
-        name = TopicPartition(topic, partition.partition_index)
         try:
-            zk_client.set_or_create_consumer_offset(body.group_id, name, partition.committed_offset)
+            zk_client.set_or_create_consumer_offset(group_id, name, partition.committed_offset)
         except ZooKeeperError:
             return Errors.UNKNOWN_SERVER_ERROR
         return Errors.NONE
 
-    return {topic.name: {p.partition_index: write(topic.name, p) for p in topic.partitions} for topic in body.topics}
+    named = ((TopicPartition(topic, p.partition_index), p) for topic, partitions in topics for p in partitions)
+    return {name: write(name, partition) for name, partition in named}
 
 
 def _read_offset(zk_client: KafkaZkClient, group_id: str, partition: TopicPartition) -> tuple[int, Errors]:
@@ -42,7 +46,12 @@ def _read_offset(zk_client: KafkaZkClient, group_id: str, partition: TopicPartit
 
 
 async def fetch_from_zookeeper(
-    zk_client: KafkaZkClient, cache: MetadataCache, authorizer: Authorizer, in_thread: InThread, request: Request
+    zk_client: KafkaZkClient,
+    cache: MetadataCache,
+    authorizer: Authorizer,
+    in_thread: InThread,
+    clock: Clock,
+    request: Request,
 ) -> OffsetFetchResponse:
     """The offsets of the partitions asked for; UNKNOWN_TOPIC_OR_PARTITION where there is none."""
     body: OffsetFetchRequest = request.body
@@ -51,6 +60,7 @@ async def fetch_from_zookeeper(
         authorized = authorizer.authorize(request.context, "DESCRIBE", "TOPIC", topic.name)
         answer = OffsetFetchResponse.OffsetFetchResponseTopic(name=topic.name)
         for index in topic.partition_indexes:
+            await clock.checkpoint()
             offset, error = INVALID_OFFSET, Errors.UNKNOWN_TOPIC_OR_PARTITION
             if not authorized:
                 error = Errors.TOPIC_AUTHORIZATION_FAILED

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from kafkapy.common.scheduler import MockScheduler
-from kafkapy.common.time import MockTime
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.config import GroupConfig
 from kafkapy.coordinator.group.group import ClassicGroup
@@ -20,7 +18,8 @@ from kafkapy.protocol.messages.offset_fetch import OffsetFetchResponse
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from kafkapy.record.batches import batches
 from kafkapy.record.record_batch import RecordBatch
-from kafkapy.runtime.clock import at_once
+from kafkapy.runtime.clock import MockClock
+from kafkapy.runtime.completion import Completion, spawn
 
 GROUP = "group"
 CLIENT = "client"
@@ -103,6 +102,12 @@ class Reply:
     def __init__(self) -> None:
         self.response: Any = None
 
+    @classmethod
+    def of(cls, answer: Completion[Any]) -> Reply:
+        reply = cls()
+        answer.add_callback(lambda done: reply(done.result()))
+        return reply
+
     def __call__(self, response: Any) -> None:
         assert self.response is None, f"answered twice: {self.response}, {response}"
         assert response is not None
@@ -118,19 +123,45 @@ class Reply:
         return Errors.for_code(self.response.error_code)
 
 
+class GivingWay(MockClock):
+    """Each checkpoint waits until the test calls `step`, or `advance`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waiting: list[Completion[None]] = []
+
+    async def checkpoint(self) -> None:
+        self.turns += 1
+        waiting: Completion[None] = Completion()
+        self.waiting.append(waiting)
+        await waiting
+
+    def step(self) -> None:
+        """Work that waits goes on to its next checkpoint."""
+        waiting, self.waiting = self.waiting, []
+        for one in waiting:
+            one.set_result(None)
+
+    def advance(self, ms: int) -> None:
+        super().advance(ms)
+        while self.waiting:
+            self.step()
+
+
 class Harness:
-    def __init__(self, log: FakeLog | None = None, config: GroupConfig | None = None) -> None:
-        self.time = MockTime()
-        self.scheduler = MockScheduler(self.time)
+    def __init__(
+        self, log: FakeLog | None = None, config: GroupConfig | None = None, clock: MockClock | None = None
+    ) -> None:
+        self.clock = clock or MockClock()
         self.log = log or FakeLog()
-        self.coordinator = GroupCoordinator(config or GroupConfig(), self.log, self.scheduler, self.time)
+        self.coordinator = GroupCoordinator(config or GroupConfig(), self.log, self.clock)
         self.coordinator.startup()
         for partition in range(50):
             self.coordinator.on_election(partition, 1)
         self.advance(0)
 
     def advance(self, ms: int) -> None:
-        self.scheduler.advance(ms)
+        self.clock.advance(ms)
 
     def group(self, group_id: str = GROUP) -> ClassicGroup:
         return self.coordinator.groups[group_id]
@@ -161,7 +192,6 @@ class Harness:
         rebalance: int = REBALANCE,
     ) -> Reply:
         """Version 3 takes a new member in at once."""
-        reply = Reply()
         request = JoinGroupRequest(
             group_id=group_id,
             session_timeout_ms=session,
@@ -171,8 +201,7 @@ class Harness:
             protocol_type=protocol_type,
             protocols=[JoinGroupRequest.JoinGroupRequestProtocol(name=n, metadata=m) for n, m in protocols],
         )
-        self.coordinator.join_group(request, version, CLIENT, HOST, reply)
-        return reply
+        return Reply.of(self.coordinator.join_group(request, version, CLIENT, HOST))
 
     def sync(
         self,
@@ -185,7 +214,6 @@ class Harness:
         protocol_type: str | None = None,
         protocol_name: str | None = None,
     ) -> Reply:
-        reply = Reply()
         request = SyncGroupRequest(
             group_id=group_id,
             generation_id=generation,
@@ -198,8 +226,7 @@ class Harness:
                 for name, value in (assignment or {}).items()
             ],
         )
-        self.coordinator.sync_group(request, reply)
-        return reply
+        return Reply.of(self.coordinator.sync_group(request))
 
     def heartbeat(
         self, member_id: str, generation: int = 1, *, group_id: str = GROUP, instance: str | None = None
@@ -254,9 +281,12 @@ class Harness:
             retention_time_ms=retention,
             topics=[OffsetCommitRequest.OffsetCommitRequestTopic(name=n, partitions=p) for n, p in topics.items()],
         )
-        reply = Reply()
-        self.coordinator.commit_offsets(request, reply)
-        return reply
+        return self.send_commit(request)
+
+    def send_commit(self, request: OffsetCommitRequest) -> Reply:
+        topics = [(topic.name, topic.partitions) for topic in request.topics]
+        commit = self.coordinator.new_commit(request, topics)
+        return Reply.of(self.coordinator.commit_offsets(request.group_id, commit))
 
     def commit(
         self, offsets: dict[tuple[str, int], int], member_id: str = "", generation: int = -1, **more: Any
@@ -268,7 +298,7 @@ class Harness:
     def fetch_offsets(
         self, group_id: str = GROUP, partitions: list[TopicPartition] | None = None, require_stable: bool = False
     ) -> OffsetFetchResponse.OffsetFetchResponseGroup:
-        return at_once(self.coordinator.fetch_offsets(group_id, partitions, require_stable))
+        return spawn(self.coordinator.fetch_offsets(group_id, partitions, require_stable)).result()
 
     def offsets(self, group_id: str = GROUP) -> dict[tuple[str, int], int]:
         """All that can be fetched."""
@@ -305,7 +335,7 @@ class Harness:
 
 def commit_errors(reply: Reply) -> list[Errors]:
     assert reply.done, "not answered yet"
-    return [Errors.for_code(p.error_code) for topic in reply.response.topics for p in topic.partitions]
+    return list(reply.response.values())
 
 
 NOT_LEADER = KafkaError(Errors.NOT_LEADER_OR_FOLLOWER)

@@ -6,7 +6,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.records import group_key, offset_key
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.list_groups import ListGroupsRequest
-from kafkapy.runtime.clock import at_once
+from kafkapy.runtime.completion import spawn
 from tests.coordinator.group.group_harness import DELAY, GROUP, HOST, Harness, subscription
 
 
@@ -16,9 +16,8 @@ def h() -> Harness:
 
 
 def listed(h: Harness, *states: str, types: tuple[str, ...] = ()) -> dict[str, tuple[str, str]]:
-    response = at_once(
-        h.coordinator.list_groups(ListGroupsRequest(states_filter=list(states), types_filter=list(types)))
-    )
+    request = ListGroupsRequest(states_filter=list(states), types_filter=list(types))
+    response = spawn(h.coordinator.list_groups(request)).result()
     assert response.error_code == 0
     assert {group.group_type for group in response.groups} <= {"classic"}
     return {group.group_id: (group.group_state, group.protocol_type) for group in response.groups}
@@ -71,7 +70,7 @@ def test_describe_a_group_that_is_not_there(h: Harness) -> None:
 
 
 def delete(h: Harness, *groups: str) -> dict[str, Errors]:
-    results = at_once(h.coordinator.delete_groups(groups))
+    results = spawn(h.coordinator.delete_groups(groups)).result()
     return {result.group_id: Errors.for_code(result.error_code) for result in results}
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -7,7 +8,8 @@ import pytest
 from kafkapy.coordinator.group.config import GroupConfig
 from kafkapy.coordinator.group.joining import NEW_MEMBER_JOIN_TIMEOUT_MS
 from kafkapy.protocol.errors import Errors
-from kafkapy.protocol.messages.join_group import JoinGroupRequest
+from kafkapy.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from kafkapy.runtime.completion import Completion
 from tests.coordinator.group.group_harness import DELAY, REBALANCE, SESSION, Harness, Reply, subscription
 
 
@@ -322,6 +324,9 @@ def test_a_client_whose_next_request_is_handled_while_it_is_answered(h: Harness)
             super().__call__(response)
             seen.append(h.leave(self.response.member_id)[0])
 
+    def read(reply: Reply, answer: Completion[JoinGroupResponse]) -> None:
+        reply(answer.result())
+
     eager, patient = Eager(), Reply()
     for reply in (eager, patient):
         request = JoinGroupRequest(
@@ -331,7 +336,7 @@ def test_a_client_whose_next_request_is_handled_while_it_is_answered(h: Harness)
             protocol_type="consumer",
             protocols=[JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=b"")],
         )
-        h.coordinator.join_group(request, 3, "client", "/127.0.0.1", reply)
+        h.coordinator.join_group(request, 3, "client", "/127.0.0.1").add_callback(partial(read, reply))
     h.advance(2 * DELAY)
     assert seen == [Errors.NONE]
     assert patient.response.generation_id == 1
@@ -340,7 +345,7 @@ def test_a_client_whose_next_request_is_handled_while_it_is_answered(h: Harness)
 
 
 def test_a_reply_that_fails_does_not_keep_others_from_theirs(h: Harness) -> None:
-    def broken(response: object) -> None:
+    def broken(answer: object) -> None:
         raise OSError("no more")
 
     request = JoinGroupRequest(
@@ -350,7 +355,7 @@ def test_a_reply_that_fails_does_not_keep_others_from_theirs(h: Harness) -> None
         protocol_type="consumer",
         protocols=[JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=subscription("t"))],
     )
-    h.coordinator.join_group(request, 3, "client", "/127.0.0.1", broken)
+    h.coordinator.join_group(request, 3, "client", "/127.0.0.1").add_callback(broken)
     other = h.join()
     h.advance(2 * DELAY)
     assert other.error is Errors.NONE

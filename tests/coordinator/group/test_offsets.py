@@ -6,10 +6,12 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.config import GroupConfig, OffsetConfig
 from kafkapy.coordinator.group.records import OffsetKey, group_key, offset_key, read_key, read_offset_value
 from kafkapy.coordinator.runtime.effects import Write
-from kafkapy.protocol.errors import Errors
-from kafkapy.protocol.messages.offset_delete import OffsetDeleteRequest
-from kafkapy.runtime.clock import at_once
-from tests.coordinator.group.group_harness import GROUP, SESSION, Harness, Reply, commit_errors, subscription
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
+from kafkapy.record.batches import batches
+from kafkapy.runtime.clock import MockClock
+from kafkapy.runtime.completion import spawn
+from tests.coordinator.group.group_harness import GROUP, SESSION, GivingWay, Harness, commit_errors, subscription
 
 T0, T1, U0 = ("t", 0), ("t", 1), ("u", 0)
 DAY = 24 * 3600 * 1000
@@ -101,13 +103,37 @@ def test_commits_during_a_rebalance(h: Harness) -> None:
 
 
 def test_what_is_in_the_log(h: Harness) -> None:
-    now = h.time.milliseconds()
+    now = h.clock.milliseconds()
     h.commit({T0: 5})
     [(key, value)] = h.log.records(h.log_of())
     assert key == offset_key(GROUP, TopicPartition(*T0))
     assert value is not None
     assert value[:2] == b"\0\3"
     assert read_offset_value(value) == (5, -1, "m", now, -1)
+
+
+def test_a_commit_is_one_batch_without_a_producer(h: Harness) -> None:
+    h.commit({T0: 5, T1: 6})
+    [batch] = batches(bytes(h.log.logs[h.log_of()]))
+    assert (batch.producer_id, batch.producer_epoch, batch.is_transactional) == (-1, -1, False)
+    assert batch.base_sequence == 0
+    assert len(list(batch.records())) == 2
+
+
+def test_a_transactional_commit_has_its_producer(h: Harness) -> None:
+    partition = TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=5)
+    topic = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic(name="t", partitions=[partition])
+    request = TxnOffsetCommitRequest(
+        group_id=GROUP, producer_id=9, producer_epoch=2, generation_id=-1, member_id="", topics=[topic]
+    )
+    commit = h.coordinator.new_transactional_commit(request)
+    assert h.coordinator.commit_offsets(GROUP, commit).result() == {T0: Errors.NONE}
+    [batch] = batches(bytes(h.log.logs[h.log_of()]))
+    assert (batch.producer_id, batch.producer_epoch, batch.is_transactional) == (9, 2, True)
+    assert batch.base_sequence == 0
+    assert fetch(h, T0, stable=True) == [(-1, Errors.UNSTABLE_OFFSET_COMMIT)]
+    h.coordinator.on_transaction_completed(9, [h.log_of().partition], commit=True)
+    assert fetch(h, T0, stable=True) == [(5, Errors.NONE)]
 
 
 def test_null_metadata_is_empty(h: Harness) -> None:
@@ -117,7 +143,7 @@ def test_null_metadata_is_empty(h: Harness) -> None:
 
 
 def test_retention_and_timestamp_of_old_clients(h: Harness) -> None:
-    now = h.time.milliseconds()
+    now = h.clock.milliseconds()
     h.commit({T0: 5}, retention=1000)
     h.commit({T1: 6}, timestamp=now - 7)
     (_, first), (_, second) = h.log.records(h.log_of())
@@ -143,7 +169,6 @@ def test_metadata_is_checked_partition_by_partition() -> None:
 
     h = Harness(config=GroupConfig(offsets=OffsetConfig(max_metadata_size=4)))
     partition = OffsetCommitRequest.OffsetCommitRequestPartition
-    reply = Reply()
     request = OffsetCommitRequest(
         group_id=GROUP,
         generation_id_or_member_epoch=-1,
@@ -157,8 +182,7 @@ def test_metadata_is_checked_partition_by_partition() -> None:
             )
         ],
     )
-    h.coordinator.commit_offsets(request, reply)
-    assert commit_errors(reply) == [Errors.OFFSET_METADATA_TOO_LARGE, Errors.NONE]
+    assert commit_errors(h.send_commit(request)) == [Errors.OFFSET_METADATA_TOO_LARGE, Errors.NONE]
     assert h.offsets() == {T1: 2}
 
 
@@ -245,7 +269,7 @@ def test_leader_epoch_is_kept(h: Harness) -> None:
             )
         ],
     )
-    h.coordinator.commit_offsets(request, Reply())
+    h.send_commit(request)
     [topic] = h.fetch_offsets(require_stable=True).topics
     [partition] = topic.partitions
     assert (partition.committed_offset, partition.committed_leader_epoch, partition.metadata) == (9, 4, "x")
@@ -255,22 +279,12 @@ def test_leader_epoch_is_kept(h: Harness) -> None:
 
 
 def delete(h: Harness, *partitions: tuple[str, int], group_id: str = GROUP) -> Errors | dict[tuple[str, int], Errors]:
-    topics: dict[str, list[OffsetDeleteRequest.OffsetDeleteRequestPartition]] = {}
-    for topic, index in partitions:
-        topics.setdefault(topic, []).append(OffsetDeleteRequest.OffsetDeleteRequestPartition(partition_index=index))
-    request = OffsetDeleteRequest(
-        group_id=group_id,
-        topics=[OffsetDeleteRequest.OffsetDeleteRequestTopic(name=n, partitions=p) for n, p in topics.items()],
-    )
-    response = at_once(h.coordinator.delete_offsets(request))
-    if response.error_code:
-        assert response.topics == []
-        return Errors.for_code(response.error_code)
-    return {
-        (topic.name, p.partition_index): Errors.for_code(p.error_code)
-        for topic in response.topics
-        for p in topic.partitions
-    }
+    named = [TopicPartition(topic, index) for topic, index in partitions]
+    try:
+        errors = spawn(h.coordinator.delete_offsets(group_id, named)).result()
+    except KafkaError as error:
+        return error.error
+    return {(topic, index): error for (topic, index), error in errors.items()}
 
 
 def test_delete_offsets_of_an_empty_group(h: Harness) -> None:
@@ -365,7 +379,7 @@ def test_a_group_without_members_expires_from_when_it_became_empty(h: Harness) -
 def test_a_stable_group_loses_only_what_it_is_not_subscribed_to(h: Harness) -> None:
     [leader] = h.stable_group()
     h.commit({T0: 1, U0: 2}, leader, 1)
-    now = h.time.milliseconds()
+    now = h.clock.milliseconds()
     assert expired(h, now + RETENTION - 1) == []
     assert expired(h, now + RETENTION) == [TopicPartition(*U0)]
     assert h.offsets() == {T0: 1}
@@ -374,7 +388,7 @@ def test_a_stable_group_loses_only_what_it_is_not_subscribed_to(h: Harness) -> N
 def test_nothing_expires_while_a_group_rebalances_or_cannot_be_read(h: Harness) -> None:
     [leader] = h.stable_group()
     h.commit({U0: 2}, leader, 1)
-    far = h.time.milliseconds() + 10 * RETENTION
+    far = h.clock.milliseconds() + 10 * RETENTION
     h.join(version=3)
     assert h.state() == "PreparingRebalance"
     assert expired(h, far) == []
@@ -391,7 +405,7 @@ def test_groups_of_other_types_keep_their_offsets_while_they_live(h: Harness) ->
     member = join.response.member_id
     h.sync(member)
     h.commit({T0: 1}, member, 1)
-    assert expired(h, h.time.milliseconds() + 10 * RETENTION) == []
+    assert expired(h, h.clock.milliseconds() + 10 * RETENTION) == []
 
 
 def test_an_explicit_time_to_expire_counts_instead_of_the_retention(h: Harness) -> None:
@@ -407,14 +421,29 @@ def test_pending_offsets_do_not_expire(h: Harness) -> None:
     h.commit({T0: 1})
     h.log.hold = True
     h.start_commit({T0: 2})
-    assert expired(h, h.time.milliseconds() + 10 * RETENTION) == []
+    assert expired(h, h.clock.milliseconds() + 10 * RETENTION) == []
 
 
-def test_expiry_takes_many_groups_in_turns(h: Harness) -> None:
+def test_others_have_their_turn_while_groups_expire() -> None:
+    clock = GivingWay()
+    h = Harness(clock=clock)
     for n in range(450):
         h.commit({T0: n}, group_id=f"g{n}")
+    before = clock.turns
     h.advance(RETENTION + CHECK)
     assert h.coordinator.groups == {}
+    assert clock.turns - before >= 450
+
+
+def test_nothing_expires_after_a_shutdown() -> None:
+    clock = GivingWay()
+    h = Harness(clock=clock)
+    h.commit({T0: 1})
+    MockClock.advance(clock, RETENTION + CHECK)
+    h.coordinator.shutdown()
+    clock.step()
+    assert clock.waiting == []
+    assert h.group().offsets
 
 
 def test_a_topic_that_is_deleted_takes_its_offsets_along(h: Harness) -> None:
@@ -435,27 +464,32 @@ def test_a_topic_that_is_deleted_leaves_groups_alone_that_have_nothing_to_do_wit
     assert h.state() == "Empty"
 
 
-def test_offsets_of_a_large_deleted_topic_go_in_turns_and_spare_the_commits_to_its_successor(
-    h: Harness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("kafkapy.coordinator.group.group_coordinator.OFFSETS_PER_TURN", 1)
+def test_offsets_of_a_deleted_topic_go_a_chunk_at_a_time_and_spare_the_commits_to_its_successor() -> None:
+    clock = GivingWay()
+    h = Harness(clock=clock)
     [leader] = h.stable_group()
-    h.commit({T0: 1, T1: 1, U0: 1}, leader, 1)
-    h.coordinator.handle_deleted_partitions([TopicPartition(*T0), TopicPartition(*T1)])
-    assert h.offsets() == {T1: 1, U0: 1}
-    h.time.advance(5)
-    h.commit({T1: 7}, leader, 1)
+    partitions = [("t", p) for p in range(60)]
+    h.commit(dict.fromkeys([*partitions, U0], 1), leader, 1)
+    h.coordinator.handle_deleted_partitions([TopicPartition(*p) for p in partitions])
+    clock.step()  # the group
+    clock.step()  # the first chunk
+    assert h.offsets() == dict.fromkeys([*partitions[50:], U0], 1)
+    MockClock.advance(clock, 5)
+    h.commit({("t", 55): 7}, leader, 1)
     h.advance(0)
-    assert h.offsets() == {T1: 7, U0: 1}
+    assert h.offsets() == {("t", 55): 7, U0: 1}
 
 
-def test_many_groups_are_looked_through_in_turns(h: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafkapy.coordinator.group.group_coordinator.GROUPS_LOOKED_THROUGH_PER_TURN", 1)
+def test_groups_are_looked_through_one_by_one() -> None:
+    clock = GivingWay()
+    h = Harness(clock=clock)
     for group in ("a", "b", "c"):
         h.commit({T0: 1, U0: 1}, group_id=group)
     h.coordinator.handle_deleted_partitions([TopicPartition(*T0)])
+    clock.step()
+    clock.step()
     assert [h.offsets(group) for group in ("a", "b")] == [{U0: 1}, {T0: 1, U0: 1}]
-    h.time.advance(5)
+    MockClock.advance(clock, 5)
     h.commit({T0: 7}, group_id="b")
     h.advance(0)
     assert [h.offsets(group) for group in ("a", "b", "c")] == [{U0: 1}, {T0: 7, U0: 1}, {U0: 1}]

@@ -209,10 +209,10 @@ def test_heartbeats_keep_a_member(h: Harness) -> None:
 
 def test_a_heartbeat_costs_no_timer(h: Harness) -> None:
     [leader] = h.stable_group()
-    timers = len(h.scheduler._queue)
+    timers = len(h.clock._tasks._queue)
     for _ in range(100):
         h.heartbeat(leader)
-    assert len(h.scheduler._queue) == timers
+    assert len(h.clock._tasks._queue) == timers
 
 
 def test_heartbeats_while_completing_are_fine_and_count(h: Harness) -> None:

@@ -94,12 +94,12 @@ class FakeZooKeeper:
 
 class Broker:
     def __init__(self) -> None:
-        self.h = Harness()
+        self.clock = HeldThreads()
+        self.h = Harness(clock=self.clock)
         self.authorizer = FakeAuthorizer()
         self.zk = FakeZooKeeper()
         self.created: list[str] = []
         self.config = SimpleNamespace(offset_metadata_max_bytes=4096, inter_broker_protocol_version="3.9-IV0")
-        self.clock = HeldThreads()
         self.cache = MetadataCache(0, MockClock())
         topics: Any = SimpleNamespace(create_internal_topic=self.created.append)
         config, zk_client, authorizer = (cast(Any, part) for part in (self.config, self.zk, self.authorizer))
