@@ -136,6 +136,7 @@ class TopicsHandler:
         return refusal
 
     async def _timed_out(self, topics: Iterable[CreatableTopic | CreatePartitionsTopic]) -> list[TopicChange]:
+        """All of them: ZooKeeper is away for longer than the client waits."""
         changes: list[TopicChange] = []
         for chunk in chunks(topics):
             await self._clock.checkpoint()
