@@ -24,7 +24,6 @@ from kafkapy.controller.election import ElectionStrategy
 from kafkapy.controller.partition_state_machine import StateChangeFailedError
 from kafkapy.controller.states import PartitionAndReplica, PartitionState, ReplicaState
 from kafkapy.protocol.errors import Errors, KafkaError
-from kafkapy.runtime.clock import taken
 from kafkapy.zk.errors import ControllerMovedError
 from kafkapy.zk.handlers import ZNodeChangeHandler
 from kafkapy.zk.zk_data import ReassignPartitionsZNode
@@ -137,7 +136,8 @@ class PartitionReassignments:
         """They are taken out of `reassignments`."""
         context = self._core.context
         results: dict[TopicPartition, KafkaError | None] = {}
-        for partition, assignment in taken(reassignments):
+        for partition in list(reassignments):
+            assignment = reassignments.pop(partition)
             if partition.topic in context.topics_to_be_deleted or not context.replica_assignment(partition).replicas:
                 results[partition] = KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
                 continue

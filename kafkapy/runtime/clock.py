@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import ParamSpec, Protocol, TypeVar
 
 from kafkapy.common.scheduler import MockScheduler, ScheduledTask, Scheduler
 from kafkapy.common.time import MockTime, Time
@@ -12,10 +12,6 @@ from kafkapy.common.time import MockTime, Time
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
-K = TypeVar("K")
-
-Steps = Generator[None, None, R]
-"""Work that yields wherever others might have their turn; it returns its result."""
 
 TURN_SECONDS = 0.0002
 """How long the loop may be away from its sockets before work that has more to do gives way, if others wait; all such work
@@ -24,7 +20,8 @@ together."""
 LEAST_SLICE_SECONDS = 0.0001
 """How long a request goes on at first, in whatever state the turn is."""
 
-_PORTION = 50
+_CHUNK = 50
+"""About 20 to 100 µs of most handlers' work."""
 
 
 class InThread(Protocol):
@@ -84,82 +81,16 @@ def chunks(items: Iterable[T]) -> Iterator[Sequence[T]]:
         >>> [len(chunk) for chunk in chunks(range(120))]
         [50, 50, 20]
     """
-    return portions(items) if isinstance(items, list | range) else some_of(items)
+    if not isinstance(items, list | tuple | range):
+        return _cut(iter(items))
+    if len(items) <= _CHUNK:
+        return iter((items,) if items else ())
+    return (items[start : start + _CHUNK] for start in range(0, len(items), _CHUNK))
 
 
-def portions(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Few at a time, so that work may yield after each."""
-    if len(items) <= _PORTION:
-        return iter((items,))
-    return (items[start : start + _PORTION] for start in range(0, len(items), _PORTION))
-
-
-def some_of(items: Iterable[T]) -> Iterator[list[T]]:
-    """As `portions`, of what cannot be cut: a list of all of it would be made, and freed, in one go."""
-    iterator = iter(items)
-    while some := list(islice(iterator, _PORTION)):
-        yield some
-
-
-def forgotten(items: list[Any]) -> Steps[None]:
-    """Empties a list of very many objects that nobody else needs: to free them in one go takes long."""
-    while items:
-        del items[-_PORTION:]
-        yield
-
-
-def taken(items: dict[K, T]) -> Iterator[tuple[K, T]]:
-    """The items in their order; those that had their turn are gone: what is freed together holds up all threads."""
-    keys = list(reversed(items))
-    while keys:
-        key = keys.pop()
-        yield key, items.pop(key)
-
-
-async def in_turns(clock: Clock, items: Iterable[T]) -> AsyncIterator[T]:
-    """The items, for a coroutine of the reactor thread: when its turn is over it lets others have theirs."""
-    for item in items:
-        if clock.turn_is_over():
-            await clock.turn()
-        yield item
-
-
-def in_steps(clock: Clock, work: Steps[R]) -> R | Awaitable[R]:
-    """What the work returns: at once if it is done in one turn, else later, with turns for others in between."""
-    try:
-        _one_turn(clock, work)
-    except StopIteration as done:
-        result: R = done.value
-        return result
-    return work_off(clock, work)
-
-
-def at_once(work: Steps[R]) -> R:
-    """As `in_steps`, of what is known to be little."""
-    try:
-        while True:
-            next(work)
-    except StopIteration as done:
-        result: R = done.value
-        return result
-
-
-async def work_off(clock: Clock, work: Steps[R]) -> R:
-    """As `in_steps`, for a coroutine."""
-    while True:
-        try:
-            _one_turn(clock, work)
-        except StopIteration as done:
-            result: R = done.value
-            return result
-        await clock.turn()
-
-
-def _one_turn(clock: Clock, work: Steps[R]) -> None:
-    """StopIteration when the work is done."""
-    next(work)
-    while not clock.turn_is_over():
-        next(work)
+def _cut(items: Iterator[T]) -> Iterator[list[T]]:
+    while chunk := list(islice(items, _CHUNK)):
+        yield chunk
 
 
 class MockClock:

@@ -14,6 +14,7 @@ from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.message import Message
 from kafkapy.runtime.clock import Clock
 from kafkapy.runtime.completion import Completion, run, spawn
+from kafkapy.server.api_error import CloseConnection
 
 log = logging.getLogger("kafkapy.server.KafkaApis")
 
@@ -60,8 +61,7 @@ class KafkaApis:
 
     def _respond(self, request: Request, response: Message | None) -> None:
         if response is None:
-            if request.api_key is ApiKey.PRODUCE:
-                request.no_response()
+            request.no_response()
             self._sent(request)
         elif self._large_requests.has_large_answer(request, response):
             spawn(self._respond_with_much(request, response))
@@ -93,6 +93,9 @@ class KafkaApis:
 
     def _failed(self, request: Request, error: Exception) -> None:
         """Answer with the error in the API's own shape; where it has none, or that fails as well, hang up."""
+        if isinstance(error, CloseConnection):
+            request.close_connection(str(error))
+            return
         if isinstance(error, KafkaError):
             code, message = error.error, error.message
         else:

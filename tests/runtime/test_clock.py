@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from kafkapy.runtime.clock import MockClock, forgotten, some_of, taken
+from kafkapy.runtime.clock import MockClock, chunks
 
 
 def test_time_passes_and_what_is_due_runs_on_the_way() -> None:
@@ -26,21 +26,9 @@ def test_what_is_for_a_thread_runs_at_once() -> None:
     assert seen == [1]
 
 
-def test_some_of_what_cannot_be_cut() -> None:
+def test_chunks_have_all_items_in_order() -> None:
     for count in (0, 1, 50, 51, 149):
-        found = list(some_of(dict.fromkeys(range(count))))
-        assert [n for some in found for n in some] == list(range(count))
-        assert all(0 < len(some) <= 50 for some in found)
-
-
-def test_a_list_is_emptied_a_part_at_a_time() -> None:
-    items = list(range(120))
-    left = []
-    for _ in forgotten(items):
-        left.append(len(items))
-    assert left == [70, 20, 0]
-
-
-def test_what_was_taken_is_gone() -> None:
-    items = {"b": 1, "a": 2, "c": 3}
-    assert [(*item, len(items)) for item in taken(items)] == [("b", 1, 2), ("a", 2, 1), ("c", 3, 0)]
+        for items in (list(range(count)), tuple(range(count)), range(count), dict.fromkeys(range(count))):
+            found = list(chunks(items))
+            assert [n for chunk in found for n in chunk] == list(range(count))
+            assert all(0 < len(chunk) <= 50 for chunk in found)

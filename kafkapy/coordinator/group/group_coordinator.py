@@ -22,7 +22,7 @@ from kafkapy.coordinator.group.group_state import DEAD, EMPTY, STABLE
 from kafkapy.coordinator.group.offsets import GroupOffset, GroupOffsets
 from kafkapy.coordinator.group.records import offset_records
 from kafkapy.coordinator.group.replayed_groups import ReplayedGroups
-from kafkapy.coordinator.group.responses import commit_response, fetched_offset, join_error, sync_error
+from kafkapy.coordinator.group.responses import fetched_offset, join_error, sync_error
 from kafkapy.coordinator.runtime.effects import Performer
 from kafkapy.coordinator.runtime.owned_topic import InternalTopic, OwnedTopic
 from kafkapy.coordinator.runtime.partition_log import PartitionLog
@@ -33,7 +33,7 @@ from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatRespo
 from kafkapy.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from kafkapy.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
 from kafkapy.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
-from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchResponse
 from kafkapy.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from kafkapy.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
@@ -275,13 +275,6 @@ class GroupCoordinator:
         group = self._get_or_create(group_id)
         self._perform(group, group.commit(commit))
         return commit.errors
-
-    def commit_transactional_offsets(
-        self, request: TxnOffsetCommitRequest, reply: Callable[[OffsetCommitResponse], None]
-    ) -> None:
-        """`commit_offsets` of the request, told to `reply`."""
-        stored = self.commit_offsets(request.group_id, self.new_transactional_commit(request))
-        stored.add_callback(lambda done: reply(commit_response(done.result())))
 
     async def fetch_offsets(
         self, group_id: str, partitions: Iterable[TopicPartition] | None, require_stable: bool

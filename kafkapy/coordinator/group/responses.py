@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.offsets import GroupOffsets
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.join_group import JoinGroupResponse
-from kafkapy.protocol.messages.offset_commit import OffsetCommitResponse
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchResponse
 from kafkapy.protocol.messages.sync_group import SyncGroupResponse
 
@@ -38,13 +35,3 @@ def fetched_offset(
         fetched.committed_leader_epoch = offset.leader_epoch
         fetched.metadata = offset.metadata
     return fetched
-
-
-def commit_response(errors: Mapping[TopicPartition, Errors]) -> OffsetCommitResponse:
-    topics: dict[str, OffsetCommitResponse.OffsetCommitResponseTopic] = {}
-    for name, error in errors.items():
-        topic = topics.setdefault(name.topic, OffsetCommitResponse.OffsetCommitResponseTopic(name=name.topic))
-        topic.partitions.append(
-            OffsetCommitResponse.OffsetCommitResponsePartition(partition_index=name.partition, error_code=error.code)
-        )
-    return OffsetCommitResponse(topics=list(topics.values()))

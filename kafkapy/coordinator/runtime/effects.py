@@ -138,10 +138,7 @@ class Performer:
 
     def reply(self, to: Recipient, response: Any) -> None:
         """An answer that no machine has to give, in its turn."""
-        self.answer(Reply(to, response))
-
-    def answer(self, reply: Reply) -> None:
-        self._replies.append(reply)
+        self._replies.append(Reply(to, response))
         self.perform_all(())
 
     def perform_all(self, effects: Iterable[tuple[Machine, Iterable[Effect]]]) -> None:

@@ -217,7 +217,7 @@ class FetchHandler:
         fetches, failed = context.fetches, False
         topics: list[FetchResponse.FetchableTopicResponse] = []
         for chunk in chunks(range(len(results))):
-            part = slice(chunk[0], chunk[-1] + 1) if chunk else slice(0)
+            part = slice(chunk[0], chunk[-1] + 1)
             failed |= self._note(request, fetches[part], results[part], is_follower)
             await self._clock.checkpoint()
         for told_chunk in chunks(told):

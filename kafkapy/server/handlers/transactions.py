@@ -26,7 +26,6 @@ from kafkapy.protocol.messages.describe_transactions import (
 )
 from kafkapy.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from kafkapy.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
-from kafkapy.protocol.messages.offset_commit import OffsetCommitResponse
 from kafkapy.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from kafkapy.record.record_batch import NO_SEQUENCE
@@ -323,18 +322,9 @@ class TransactionsHandler:
     async def _commit_offsets(
         self, request: Request, body: TxnOffsetCommitRequest
     ) -> Iterator[tuple[TopicPartition, Errors]]:
-        done: Completion[OffsetCommitResponse] = Completion()
-        self._groups.commit_transactional_offsets(body, done.set_result)
-        response = await done
-        request.keep(response)
-        return (
-            (
-                TopicPartition(topic.name, partition.partition_index),
-                _loading_known_to(request.api_version, Errors.for_code(partition.error_code)),
-            )
-            for topic in response.topics
-            for partition in topic.partitions
-        )
+        commit = self._groups.new_transactional_commit(body)
+        errors = await self._groups.commit_offsets(body.group_id, commit)
+        return ((name, _loading_known_to(request.api_version, error)) for name, error in errors.items())
 
     # ------------------------------------------------------------------------------------------------ administration
 

@@ -1,13 +1,10 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from kafkapy.common.scheduler import MockScheduler
 from kafkapy.common.time import MockTime
 from kafkapy.coordinator.runtime.timers import Timers
-from kafkapy.coordinator.runtime.turns import in_turns
 
 
 class Clock:
@@ -62,18 +59,3 @@ def test_a_cancelled_timer_does_not_fire(clock: Clock) -> None:
     clock.timers.cancel("a")
     clock.scheduler.advance(100)
     assert (clock.fired, clock.tasks) == ([], 0)
-
-
-def test_long_work_gives_way_at_each_yield() -> None:
-    scheduler = MockScheduler(MockTime())
-    done: list[int] = []
-
-    def work() -> Iterator[None]:
-        for part in range(3):
-            done.append(part)
-            yield
-
-    in_turns(scheduler, "work", work())
-    assert (done, len(scheduler._queue)) == ([0], 1)
-    scheduler.advance(0)
-    assert (done, len(scheduler._queue)) == ([0, 1, 2], 0)
