@@ -45,13 +45,27 @@ def on_thread(work: Work) -> Any:
         driver.stop()
 
 
-def on_asyncio(work: Work) -> Any:
+def on_asyncio(work: Work, loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None) -> Any:
     from kafkapy.aio.base import ask
 
     async def main() -> Any:
         return await ask(work(AsyncioDriver()))
 
-    return asyncio.run(main())
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        return runner.run(main())
+
+
+class NoReaders(asyncio.SelectorEventLoop):
+    """As Windows' default loop."""
+
+    def add_reader(self, *_: Any) -> None:
+        raise NotImplementedError
+
+    add_writer = remove_reader = remove_writer = add_reader  # type: ignore[assignment]
+
+
+def on_asyncio_without_readers(work: Work) -> Any:
+    return on_asyncio(work, NoReaders)
 
 
 def on_twisted(work: Work) -> Any:
@@ -78,7 +92,16 @@ def on_caller(work: Work) -> Any:
         driver.close()
 
 
-@pytest.fixture(params=[on_thread, on_asyncio, on_twisted, on_caller], ids=["thread", "asyncio", "twisted", "caller"])
+LOOPS = {
+    "thread": on_thread,
+    "asyncio": on_asyncio,
+    "asyncio without readers": on_asyncio_without_readers,
+    "twisted": on_twisted,
+    "caller": on_caller,
+}
+
+
+@pytest.fixture(params=LOOPS.values(), ids=LOOPS)
 def run_on(request: pytest.FixtureRequest) -> Any:
     return request.param
 
