@@ -101,7 +101,7 @@ LOOPS = {
 }
 
 
-@pytest.fixture(params=LOOPS.values(), ids=LOOPS)
+@pytest.fixture(params=list(LOOPS.values()), ids=list(LOOPS))
 def run_on(request: pytest.FixtureRequest) -> Any:
     return request.param
 
