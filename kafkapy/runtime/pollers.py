@@ -7,6 +7,8 @@ import selectors
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
+from kafkapy.common import capabilities
+
 Ready = list[tuple[int, int]]
 """Descriptors and their events."""
 
@@ -133,7 +135,8 @@ class OneSelector(Pollers):
 
     def _poll(self, timeout: float, at_most: int) -> Ready:
         """More than `at_most` if there are more: the system would show the same ones the next time."""
-        ready, shown = self._ready, []
+        ready = self._ready
+        shown: Ready = []
         for key, event in self._selector.select(None if timeout < 0 else timeout):
             fd = key.fd
             if fd in self.waiting:
@@ -146,7 +149,8 @@ class OneSelector(Pollers):
 
     def _poll_waiting(self, timeout: float, at_most: int) -> Ready:
         """Those that were noted, each once; `timeout` is 0."""
-        ready, shown = self._ready, []
+        ready = self._ready
+        shown: Ready = []
         while ready and len(shown) < at_most:
             fd = next(iter(ready))
             event = ready.pop(fd) & self._masks.get(fd, 0)
@@ -181,4 +185,4 @@ class OneSelector(Pollers):
 
 
 def best_pollers() -> Pollers:
-    return TwoEpolls() if hasattr(select, "epoll") else OneSelector()
+    return TwoEpolls() if capabilities.EPOLL else OneSelector()

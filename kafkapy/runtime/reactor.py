@@ -73,8 +73,13 @@ class BrokerReactor(PosixReactorBase, _PollLikeMixin):
         """Is it the turn of connections that wait, or of those who gave way?"""
         super().__init__()
 
-    def doPoll(self, timeout: float | None) -> None:
-        self._take_turn(-1 if timeout is None else timeout)
+    @property
+    def poller_name(self) -> str:
+        """For the log."""
+        return self._pollers.name
+
+    def doIteration(self, delay: float | None) -> None:
+        self._take_turn(-1 if delay is None else delay)
 
     def _take_turn(self, timeout: float) -> None:
         turns = self._turns
@@ -95,8 +100,6 @@ class BrokerReactor(PosixReactorBase, _PollLikeMixin):
     def _serve_in_context(self, selectable: Any, fd: int, event: int) -> None:
         callWithLogger(selectable, self._doReadOrWrite, selectable, fd, event)
 
-    doIteration = doPoll
-
     def mainLoop(self) -> None:
         self.doIteration = self._serve  # type: ignore[method-assign]
         self._run_queue.open()
@@ -106,9 +109,9 @@ class BrokerReactor(PosixReactorBase, _PollLikeMixin):
         finally:
             self._run_queue.close()
 
-    def _serve(self, timeout: float | None) -> None:
+    def _serve(self, delay: float | None) -> None:
         """Serve events until something else is to be done."""
-        self.doPoll(timeout)
+        self._take_turn(-1 if delay is None else delay)
         while self.running and not (self.threadCallQueue or self._newTimedCalls or self._justStopped):
             seconds = -1.0
             if self._pendingTimedCalls:
