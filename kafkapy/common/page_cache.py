@@ -11,6 +11,7 @@ import errno
 import os
 import resource
 import threading
+from resource import getrusage
 from time import monotonic
 from typing import Final
 
@@ -94,7 +95,7 @@ def _look_at_all(fd: int, position: int, size: int) -> None:
 
 def blocks_read() -> int:
     """By this thread, from disks, so far."""
-    return resource.getrusage(_USAGE_OF).ru_inblock
+    return getrusage(_USAGE_OF).ru_inblock
 
 
 def took_long(blocks_read_before: int) -> None:
