@@ -111,14 +111,18 @@ def test_windows_has_clients() -> None:
         ["-m", "kafkapy.tools.dev"],
         ["-m", "kafkapy.tools.kafka_server_start", "server.properties"],
         ["-m", "kafkapy.tools.cluster_local", "start"],
+        ["-m", "kafkapy.tools.zookeeper_server_start", "zookeeper.properties"],
+        ["-m", "kafkapy.tools.kafka_server_stop"],
+        ["-m", "kafkapy.tools.dump_log", "--files", "00000000000000000000.log"],
         ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "kafkapy.testing.plugin", "test_of_a_user.py"],
     ],
-    ids=["kafkapy-dev", "kafka-server-start", "kafka-cluster-local", "the pytest plugin"],
+    ids=lambda command: " ".join(command[1:3]),
 )
 def test_windows_has_no_brokers_and_is_told_what_serves_instead(
     command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "test_of_a_user.py").write_text(TEST_OF_A_USER)
+    (tmp_path / "zookeeper.properties").write_text("dataDir=data\n")
     monkeypatch.chdir(tmp_path)
     done = python("windows", *command)
     said = done.stdout + done.stderr
