@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
-from typing import TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
 
 from kafkapy.clients.driver import TimerHandle
 from kafkapy.clients.socket_transport import Loop
 from kafkapy.common.time import SystemTime, Time
+
+if TYPE_CHECKING:
+    from kafkapy.clients.watching_thread import WatchingThread
 
 T = TypeVar("T")
 
@@ -17,7 +21,7 @@ T = TypeVar("T")
 class AsyncioDriver(Loop):
     """Runs a client on the loop that is running when it is made (or `loop`), on the thread of that loop.
 
-    The loop must be able to watch sockets (`add_reader`), as all but Windows' proactor loop are.
+    A loop that can't watch sockets, as Windows' default loop (it has no `add_reader`), is helped by a thread.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop | None = None, time: Time | None = None) -> None:
@@ -36,24 +40,46 @@ class AsyncioDriver(Loop):
         self.loop.call_soon(f)
 
     def call_soon_threadsafe(self, f: Callable[[], object]) -> None:
+        self._post(f)
+
+    def _post(self, f: Callable[[], object]) -> bool:
         try:
             self.loop.call_soon_threadsafe(f)
         except RuntimeError:
-            pass  # the loop is closed: whoever waits there is gone
+            return False  # the loop is closed: nothing waits there any more
+        return True
 
     def call_now_or_soon(self, f: Callable[[], object]) -> None:
         self.loop.call_soon(f)
 
+    @cached_property
+    def _helper(self) -> WatchingThread:
+        from kafkapy.clients.watching_thread import WatchingThread
+
+        return WatchingThread(self._post)
+
     def add_reader(self, sock: socket.socket, f: Callable[[], None]) -> None:
-        self.loop.add_reader(sock, f)
+        try:
+            self.loop.add_reader(sock, f)
+        except NotImplementedError:
+            self._helper.add_reader(sock, f)
 
     def remove_reader(self, sock: socket.socket) -> None:
         if not self.loop.is_closed():
-            self.loop.remove_reader(sock)
+            try:
+                self.loop.remove_reader(sock)
+            except NotImplementedError:
+                self._helper.remove_reader(sock)
 
     def add_writer(self, sock: socket.socket, f: Callable[[], None]) -> None:
-        self.loop.add_writer(sock, f)
+        try:
+            self.loop.add_writer(sock, f)
+        except NotImplementedError:
+            self._helper.add_writer(sock, f)
 
     def remove_writer(self, sock: socket.socket) -> None:
         if not self.loop.is_closed():
-            self.loop.remove_writer(sock)
+            try:
+                self.loop.remove_writer(sock)
+            except NotImplementedError:
+                self._helper.remove_writer(sock)

@@ -8,6 +8,7 @@ import logging
 import os
 import selectors
 import socket
+import sys
 import threading
 import time as _time
 from collections import deque
@@ -16,9 +17,11 @@ from types import TracebackType
 
 _log = logging.getLogger("kafkapy.clients")
 _READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
-_MAX_SELECT_SECONDS = 60.0
+_MAX_SELECT_SECONDS = 0.5 if sys.platform == "win32" else 60.0
+"""On Windows a signal (Ctrl-C) does not end the sleep in `select`, so its handler runs only after that."""
+
 _ONE = (1).to_bytes(8, "little")
-"""What an eventfd counts up by; to a pipe it is any eight bytes."""
+"""What an eventfd counts up by; to a socket it is any eight bytes."""
 
 _CHANGES_WHILE_ASLEEP = ("EpollSelector", "KqueueSelector", "DevpollSelector")
 """Selectors that mind what is registered while they sleep."""
@@ -96,6 +99,8 @@ class SelectorLoop:
     one thread is in `turn`; it sleeps there without the baton, so that others can run something meanwhile. Other threads
     append to `_ready` (a deque: atomic) and wake the sleeper. `_wake_at` is when the sleeper wakes by itself, and never
     later than the first timer.
+    No selector is entered by two threads at once, which poll's does not allow: `_selector` belongs to the thread in
+    `turn`, `_glances` to the holder of `baton`. Both watch the same sockets; only `_selector` has the waker.
     """
 
     def __init__(self, now: Callable[[], float] | None = None) -> None:
@@ -103,6 +108,7 @@ class SelectorLoop:
         self.now = now or _time.monotonic
         self.baton = Baton()
         self._selector = selectors.DefaultSelector()
+        self._glances = selectors.DefaultSelector()
         self._sees_changes = type(self._selector).__name__ in _CHANGES_WHILE_ASLEEP
         self._ready: deque[Callable[[], object]] = deque()
         self._timers: list[tuple[float, int, LoopTimer]] = []
@@ -133,7 +139,12 @@ class SelectorLoop:
         else:
             due = self._wake_at if deadline is None else min(deadline, self._wake_at)
             timeout = max(0.0, due - self.now())
-        events = self._selector.select(timeout)
+        try:
+            events = self._selector.select(timeout)
+        except OSError:
+            if self._sees_changes:
+                raise
+            events = []  # a socket was closed during the call, which Windows takes for an error
         self._may_sleep = False
         return events
 
@@ -170,8 +181,8 @@ class SelectorLoop:
     def glance(self) -> None:
         """Do what has come up, without sleep; the caller has the baton. Else a thread that calls and calls, and never
         waits, would keep whoever is in `turn` from it."""
-        events = self._selector.select(0)
-        self._serve([event for event in events if event[0].data is not self._waker])  # that is for who sleeps
+        if self.watches_any:  # Windows' select refuses to look at nothing
+            self._serve(self._glances.select(0))
         self._run_ready()
         self._run_timers()
 
@@ -248,6 +259,10 @@ class SelectorLoop:
     def remove_writer(self, sock: socket.socket) -> None:
         self._watch(sock, _WRITE, None)
 
+    @property
+    def watches_any(self) -> bool:
+        return bool(self._glances.get_map())
+
     def _watch(self, sock: socket.socket, event: int, f: Callable[[], None] | None) -> None:
         if self._closed:  # and so is the socket
             return
@@ -258,13 +273,14 @@ class SelectorLoop:
         else:
             watch.writer = f
         events = (_READ if watch.reader else 0) | (_WRITE if watch.writer else 0)
-        if key is None:
-            if events:
-                self._selector.register(sock, events, watch)
-        elif not events:
-            self._selector.unregister(sock)
-        elif events != key.events:
-            self._selector.modify(sock, events, watch)
+        for selector in (self._selector, self._glances):
+            if key is None:
+                if events:
+                    selector.register(sock, events, watch)
+            elif not events:
+                selector.unregister(sock)
+            elif events != key.events:
+                selector.modify(sock, events, watch)
         if not self._sees_changes:
             self.wake()
 
@@ -278,6 +294,7 @@ class SelectorLoop:
             if isinstance(key.fileobj, socket.socket):
                 key.fileobj.close()
         self._selector.close()
+        self._glances.close()
         self._waker.close()
 
     def forget(self) -> None:
@@ -287,30 +304,40 @@ class SelectorLoop:
 
 
 class _Waker:
-    """Ends the selector's sleep from another thread: an eventfd where there are such, else a pipe."""
+    """Ends the selector's sleep from another thread: an eventfd where there are such, else a pair of sockets."""
 
     def __init__(self) -> None:
+        self._sockets: tuple[socket.socket, ...] = ()
+        self.reader = -1
         if hasattr(os, "eventfd"):
-            self.reader = self._writer = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        else:
-            self.reader, self._writer = os.pipe()
-            os.set_blocking(self.reader, False)
-            os.set_blocking(self._writer, False)
+            self.reader = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+            return
+        self._sockets = socket.socketpair()
+        for each in self._sockets:
+            each.setblocking(False)
+        self.reader = self._sockets[0].fileno()
 
     def wake(self) -> None:
         try:
-            os.write(self._writer, _ONE)
+            if self._sockets:
+                self._sockets[1].send(_ONE)
+            else:
+                os.write(self.reader, _ONE)
         except OSError:
             pass  # full: it is awake anyway; closed: nothing runs any more
 
     def drain(self) -> None:
         try:
-            os.read(self.reader, 4096)
+            if self._sockets:
+                self._sockets[0].recv(4096)
+            else:
+                os.read(self.reader, 8)
         except BlockingIOError:
             pass
 
     def close(self) -> None:
-        fds = {self.reader, self._writer}
-        self.reader = self._writer = -1  # first: the numbers may belong to others soon
-        for fd in fds:
+        for each in self._sockets:
+            each.close()
+        fd, self.reader = self.reader, -1  # first: the number may belong to others soon
+        if not self._sockets:
             os.close(fd)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -22,18 +23,30 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+
+def _text_of(code: int) -> str:
+    """An error of a socket in the system's words."""
+    if sys.platform == "win32":  # those of the C library do not cover sockets
+        import ctypes
+
+        return ctypes.FormatError(code).rstrip(" .\r\n")
+    return os.strerror(code)
+
+
 READS_PER_TURN = 8
 """System calls on one socket before the loop looks at others."""
 
 PEER_CLOSED = "the peer closed it"
 NOT_TLS = "the peer does not answer in TLS"
 CLOSED_IN_TLS_HANDSHAKE = "the peer closed it in the TLS handshake"
-RESET = os.strerror(errno.ECONNRESET)
-
+RESET = _text_of(errno.ECONNRESET)
 _IN_PROGRESS = {0, errno.EINPROGRESS, errno.EWOULDBLOCK}
 _BUFFERS_PER_CALL = 512
 _TLS_CHUNK = 1 << 18
 _SCRATCH_BYTES = 1 << 18
+
+_GATHERS = hasattr(socket.socket, "sendmsg")
+"""Does the kernel take several buffers in one call? On Windows Python has no such call."""
 
 SocketAddress = tuple[int, Any]
 """Address family and what `socket.connect` wants."""
@@ -144,7 +157,7 @@ class SocketTransport:
                 self._timer = self._loop.call_later(self._options.connect_timeout_ms, self._took_too_long)
                 return
             sock.close()
-            reason = os.strerror(code)
+            reason = _text_of(code)
         if not self._closed:
             self._fail(reason)
 
@@ -173,7 +186,7 @@ class SocketTransport:
         code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if code:
             self._drop_attempt()
-            self._try_next(os.strerror(code))
+            self._try_next(_text_of(code))
         elif self._options.tls is not None:
             self._begin_tls(sock, self._options.tls)
         else:
@@ -330,7 +343,7 @@ class SocketTransport:
                 if tls:
                     offered = min(len(head), _TLS_CHUNK)
                     count = sock.send(head[:offered])
-                elif len(self._queue) == 1:
+                elif len(self._queue) == 1 or not _GATHERS:
                     offered = len(head)
                     count = sock.send(head)
                 else:

@@ -306,5 +306,6 @@ def _stop_all() -> None:
         driver.stop(timeout_ms=1_000)
 
 
-os.register_at_fork(after_in_child=_forget_parents_drivers)
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=_forget_parents_drivers)
 atexit.register(_stop_all)

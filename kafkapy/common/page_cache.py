@@ -1,17 +1,21 @@
 """What of a file lies in memory, and how it gets there: the thread that serves everybody must not wait for a disk.
 
-`preadv2(RWF_NOWAIT)` reads what is in the page cache and nothing else. File systems without it (tmpfs, overlayfs, NFS, FUSE) are
-asked for nothing: there the end of a file counts as being in memory, where it was written last, and all before it as being not.
+`preadv2(RWF_NOWAIT)` reads what is in the page cache and nothing else. File systems without it (tmpfs, overlayfs, NFS, FUSE), and
+other systems than Linux, are asked for nothing: there the end of a file counts as being in memory, where it was written last, and
+all before it as being not.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import resource
 import threading
-from resource import RUSAGE_THREAD, getrusage
+from resource import getrusage
 from time import monotonic
 from typing import Final
+
+from kafkapy.common.capabilities import FADVISE, NOWAIT
 
 READ_AHEAD: Final = 1 << 20
 """Bytes behind a piece that is loaded which the disk is asked for, too: they are there when their turn comes."""
@@ -27,7 +31,8 @@ _DOUBT_SECONDS: Final = 1.0
 _END: Final = 1 << 24
 """Bytes at the end of a file that count as cached where the file system does not tell."""
 
-_NOWAIT: Final[int] = getattr(os, "RWF_NOWAIT", 0)
+_USAGE_OF: Final[int] = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)
+"""Only Linux counts for each thread. Elsewhere it does not matter: nothing is looked at (`NOWAIT`)."""
 _probe: Final = [bytearray(1)]
 _discarded: Final = [bytearray(1 << 18)]
 """Threads read into it side by side: nobody looks at what is there."""
@@ -59,15 +64,17 @@ def is_cached(fd: int, position: int, size: int) -> bool:
     kernel drops goes from its beginning on. That is too little where others have read here and there. So for a second after
     anything was not there, or was waited for nevertheless (`took_long`), all bytes are looked at.
     """
+    if not NOWAIT:
+        return _is_at_the_end(fd, position)
     try:
         if monotonic() < _doubt.until:
             _look_at_all(fd, position, size)
             return True
-        os.preadv(fd, _probe, position, _NOWAIT)
+        os.preadv(fd, _probe, position, NOWAIT)
         probed, end = position, position + size
         while probed < end:
             probed = min(probed + PROBE_STRIDE, end)
-            os.preadv(fd, _probe, probed - 1, _NOWAIT)
+            os.preadv(fd, _probe, probed - 1, NOWAIT)
     except BlockingIOError:
         _begin_to_doubt()
         return False
@@ -80,7 +87,7 @@ def _look_at_all(fd: int, position: int, size: int) -> None:
     """`BlockingIOError` if it is not in memory."""
     end = position + size
     while position < end:
-        count = os.preadv(fd, (memoryview(_discarded[0])[: end - position],), position, _NOWAIT)
+        count = os.preadv(fd, (memoryview(_discarded[0])[: end - position],), position, NOWAIT)
         if not count:
             return
         position += count
@@ -88,7 +95,7 @@ def _look_at_all(fd: int, position: int, size: int) -> None:
 
 def blocks_read() -> int:
     """By this thread, from disks, so far."""
-    return getrusage(RUSAGE_THREAD).ru_inblock
+    return getrusage(_USAGE_OF).ru_inblock
 
 
 def took_long(blocks_read_before: int) -> None:
@@ -103,11 +110,15 @@ def _begin_to_doubt() -> None:
 
 def read_cached(fd: int, size: int, position: int) -> bytes | bytearray:
     """As `os.pread`; `BlockingIOError` unless all of it is in memory."""
+    if not NOWAIT:
+        if not _is_at_the_end(fd, position):
+            raise BlockingIOError(errno.EAGAIN, "The system does not tell what is cached")
+        return os.pread(fd, size, position)
     buffer = bytearray(size)
     try:
-        count = os.preadv(fd, (buffer,), position, _NOWAIT)
+        count = os.preadv(fd, (buffer,), position, NOWAIT)
         while count < size:
-            more = os.preadv(fd, (memoryview(buffer)[count:],), position + count, _NOWAIT)
+            more = os.preadv(fd, (memoryview(buffer)[count:],), position + count, NOWAIT)
             if not more:  # the file ends here
                 return bytes(memoryview(buffer)[:count])
             count += more
@@ -128,7 +139,8 @@ def read(fd: int, size: int, position: int) -> bytes | bytearray:
 
 def load(fd: int, position: int, size: int) -> None:
     """Wait until these bytes were read from the disk. Whoever waits lets other threads work."""
-    os.posix_fadvise(fd, position, size + READ_AHEAD, os.POSIX_FADV_WILLNEED)
+    if FADVISE:
+        os.posix_fadvise(fd, position, size + READ_AHEAD, os.POSIX_FADV_WILLNEED)
     end = position + size
     while position < end:
         count = os.preadv(fd, _discarded, position)
@@ -140,4 +152,8 @@ def load(fd: int, position: int, size: int) -> None:
 def _counts_as_cached(fd: int, position: int, error: OSError) -> bool:
     if error.errno != errno.EOPNOTSUPP:
         raise error
+    return _is_at_the_end(fd, position)
+
+
+def _is_at_the_end(fd: int, position: int) -> bool:
     return os.fstat(fd).st_size - position <= _END

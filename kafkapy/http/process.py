@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from kafkapy.clients.software import VERSION_LINE
+from kafkapy.common.capabilities import STOP_SIGNALS
 from kafkapy.common.config_def import ConfigException
 from kafkapy.common.properties import load_file
 
@@ -119,7 +120,7 @@ def _run(server: HttpProcess, reactor: Any) -> int:
         reactor.callFromThread(_stop, reactor)
 
     def install() -> None:
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        for number in STOP_SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, stop_on)
         Deferred.fromCoroutine(start())

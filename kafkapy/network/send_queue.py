@@ -12,12 +12,14 @@ from time import monotonic
 from typing import Final
 
 from kafkapy.common import page_cache
+from kafkapy.common.capabilities import SENDFILE
 from kafkapy.record.file_records import FileRecords
 from kafkapy.record.late_records import LateRecords
 
-SENDFILE_CHUNK: Final = page_cache.PROBE_STRIDE
+SENDFILE_CHUNK: Final = page_cache.PROBE_STRIDE if SENDFILE else 1 << 17
 """Bytes handed to one `sendfile` call: large enough to be cheap, small enough that others needn't wait long if some of them have
-to come from the disk after all."""
+to come from the disk after all. Where there is no `sendfile` they are read and sent, and what the kernel does not take is read
+again."""
 
 LOADED_CHUNK: Final = 1 << 20
 """Bytes of a slice that are looked for in memory, or brought there by a thread, in one go."""
@@ -136,7 +138,7 @@ class SendQueue:
                 self.waiting = True
                 return False
             self._is_loaded(ahead, began)
-        count = os.sendfile(self._socket.fileno(), records.fileno(), position, offered)
+        count = self._send_slice(records.fileno(), position, offered)
         if not count:
             _truncated()
         self._loaded -= count
@@ -151,6 +153,12 @@ class SendQueue:
             sent = self._loaded = 0
         self._sent = sent
         return in_time and count == offered
+
+    def _send_slice(self, file: int, position: int, size: int) -> int:
+        if SENDFILE:
+            return os.sendfile(self._socket.fileno(), file, position, size)
+        data = os.pread(file, size, position)
+        return self._socket.send(data) if data else 0
 
     def _is_loaded(self, size: int, now: float) -> None:
         """Only now is it asked how many blocks the thread has read: it reads few others before all of this is sent."""

@@ -387,7 +387,8 @@ def _forget_parents_producers() -> None:
         producer._after_fork_in_child()
 
 
-os.register_at_fork(after_in_child=_forget_parents_producers)
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=_forget_parents_producers)
 
 
 def _close_at_exit(producer: KafkaProducer) -> Any:

@@ -55,7 +55,7 @@ class EventTurns:
         show_again: Callable[[Any], object],
     ) -> None:
         """`readable`, `writable`: the poller's events of a connection that can be read or written, and nothing else. `end` comes
-        with others: its client sends no more.
+        with others: its client sends no more; 0 if the system does not tell.
         `disconnect` is told of a connection, why it ends, and whether it was being read; `show_again` has the poller show a
         descriptor as before."""
         self._meter: Final = meter
@@ -79,7 +79,7 @@ class EventTurns:
             meter.turn_ended(before)
         meter.request = meter.body = None
         at_most = min(len(selectables) + 1, EVENTS_PER_TURN)
-        events: list[tuple[int, int]] = pollers.soon.poll(0.0 if self._aside else timeout, at_most)
+        events: list[tuple[int, int]] = pollers.poll(0.0 if self._aside else timeout, at_most)
         woke = monotonic()
         meter.idle_seconds += woke - before
         meter.woke = before = woke
@@ -140,7 +140,7 @@ class EventTurns:
         """When it ended."""
         meter = self._meter
         ends, lost_at_first = max(meter.turn_ends, 2 * before - meter.woke), meter.lost_seconds
-        while shown := pollers.later.poll(0, 1):
+        while shown := pollers.poll_waiting(0, 1):
             lost = meter.lost_seconds
             fd, event = shown[0]
             selectable = selectables.get(fd)

@@ -3,27 +3,85 @@
 from __future__ import annotations
 
 import select
+import selectors
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+from kafkapy.common import capabilities
+
+Ready = list[tuple[int, int]]
+"""Descriptors and their events."""
 
 
-class Pollers:
-    """Two epolls; to Twisted it is one. The kernel lists what is ready in each in the order in which it became so, and what it
-    has shown comes last the next time.
+class Pollers(ABC):
+    """To Twisted it is one poller.
 
-    Invariant: each descriptor is in one of both, in `later` if it is in `waiting`. `soon` shows `later`, too, by the
-    descriptor `fileno`, while there is anything to be shown. `_masks` has the events of each.
+    Invariant: a descriptor in `waiting` is shown by `poll_waiting`, any other by `poll`; while `poll_waiting` may have
+    something to show, `poll` shows the descriptor `fileno`, which is no connection's.
     """
 
-    def __init__(self, soon: select.epoll) -> None:
-        """`soon` may have descriptors already that never wait."""
-        self.soon = soon
-        self.later = select.epoll()
+    name: str
+    """What of the operating system it uses."""
+
+    readable: int
+    writable: int
+    end: int
+    """Comes with other events: the peer sends no more. 0 if the system does not tell."""
+    broken: int
+
+    fileno: int
+    poll: Callable[[float, int], Ready]
+    """(seconds to wait, at most so many descriptors); negative seconds: without end."""
+    poll_waiting: Callable[[float, int], Ready]
+
+    def __init__(self) -> None:
         self.waiting: set[int] = set()
         self._masks: dict[int, int] = {}
-        self.fileno = self.later.fileno()
-        soon.register(self.fileno, select.EPOLLIN)
+
+    @abstractmethod
+    def register(self, fd: int, mask: int) -> None: ...
+
+    @abstractmethod
+    def modify(self, fd: int, mask: int) -> None: ...
+
+    @abstractmethod
+    def unregister(self, fd: int) -> None: ...
+
+    @abstractmethod
+    def let_wait(self, fd: int) -> None:
+        """From now on it is served later."""
+
+    @abstractmethod
+    def prefer(self, fd: int) -> None:
+        """From now on it is served soon."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+
+class TwoEpolls(Pollers):
+    """The kernel lists what is ready in each epoll in the order in which it became so, and what it has shown comes last the next
+    time.
+
+    Invariant: each descriptor is in one of both, in `_later` if it is in `waiting`. `_soon` shows `_later`, too, while there is
+    anything to be shown. `_masks` has the events of each.
+    """
+
+    name = "two epolls"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.readable, self.writable, self.end = select.EPOLLIN, select.EPOLLOUT, select.EPOLLRDHUP
+        self.broken = select.EPOLLHUP | select.EPOLLERR
+        self._soon = select.epoll()
+        self._later = select.epoll()
+        self.poll = self._soon.poll
+        self.poll_waiting = self._later.poll
+        self.fileno = self._later.fileno()
+        self._soon.register(self.fileno, select.EPOLLIN)
 
     def _poller(self, fd: int) -> select.epoll:
-        return self.later if fd in self.waiting else self.soon
+        return self._later if fd in self.waiting else self._soon
 
     def register(self, fd: int, mask: int) -> None:
         self._poller(fd).register(fd, mask)
@@ -40,20 +98,91 @@ class Pollers:
         poller.unregister(fd)
 
     def let_wait(self, fd: int) -> None:
-        """From now on it is served later."""
         if fd in self._masks and fd not in self.waiting:
-            self.soon.unregister(fd)
+            self._soon.unregister(fd)
             self.waiting.add(fd)
-            self.later.register(fd, self._masks[fd])
+            self._later.register(fd, self._masks[fd])
 
     def prefer(self, fd: int) -> None:
-        """From now on it is served soon."""
         if fd in self.waiting:
             self.waiting.discard(fd)
             if fd in self._masks:
-                self.later.unregister(fd)
-                self.soon.register(fd, self._masks[fd])
+                self._later.unregister(fd)
+                self._soon.register(fd, self._masks[fd])
 
     def close(self) -> None:
-        self.soon.close()
-        self.later.close()
+        self._soon.close()
+        self._later.close()
+
+
+class OneSelector(Pollers):
+    """kqueue, poll or select, which can't be nested everywhere. All that is ready is looked at each time, and what waits is
+    noted in the order in which it became ready.
+
+    Invariant: `_ready` are descriptors in `waiting` that were ready when they were looked at, with their events.
+    """
+
+    readable, writable, end, broken = selectors.EVENT_READ, selectors.EVENT_WRITE, 0, 0
+    fileno = -1
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._selector = selectors.DefaultSelector()
+        self.name = type(self._selector).__name__.removesuffix("Selector").lower()
+        self._ready: dict[int, int] = {}
+        self.poll = self._poll
+        self.poll_waiting = self._poll_waiting
+
+    def _poll(self, timeout: float, at_most: int) -> Ready:
+        """More than `at_most` if there are more: the system would show the same ones the next time."""
+        ready = self._ready
+        shown: Ready = []
+        for key, event in self._selector.select(None if timeout < 0 else timeout):
+            fd = key.fd
+            if fd in self.waiting:
+                ready[fd] = ready.get(fd, 0) | event
+            else:
+                shown.append((fd, event))
+        if ready:
+            shown.append((self.fileno, self.readable))
+        return shown
+
+    def _poll_waiting(self, timeout: float, at_most: int) -> Ready:
+        """Those that were noted, each once; `timeout` is 0."""
+        ready = self._ready
+        shown: Ready = []
+        while ready and len(shown) < at_most:
+            fd = next(iter(ready))
+            event = ready.pop(fd) & self._masks.get(fd, 0)
+            if event:
+                shown.append((fd, event))
+        return shown
+
+    def register(self, fd: int, mask: int) -> None:
+        self._selector.register(fd, mask)
+        self._masks[fd] = mask
+
+    def modify(self, fd: int, mask: int) -> None:
+        self._selector.modify(fd, mask)
+        self._masks[fd] = mask
+
+    def unregister(self, fd: int) -> None:
+        self._masks.pop(fd, None)
+        self._ready.pop(fd, None)
+        self.waiting.discard(fd)
+        self._selector.unregister(fd)
+
+    def let_wait(self, fd: int) -> None:
+        if fd in self._masks:
+            self.waiting.add(fd)
+
+    def prefer(self, fd: int) -> None:
+        self.waiting.discard(fd)
+        self._ready.pop(fd, None)
+
+    def close(self) -> None:
+        self._selector.close()
+
+
+def best_pollers() -> Pollers:
+    return TwoEpolls() if capabilities.EPOLL else OneSelector()

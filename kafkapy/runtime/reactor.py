@@ -1,31 +1,29 @@
-"""The reactor of a broker: Twisted's own for epoll, with a shorter way from an event to a connection."""
+"""The reactor of a broker: one of Twisted's, with a shorter way from an event to a connection."""
 
 from __future__ import annotations
 
 import gc
-import select
 from collections import deque
 from collections.abc import Callable
 from time import monotonic
-from typing import Any, Final
+from typing import Any
 
 from twisted.internet import main
 from twisted.internet.base import DelayedCall
-from twisted.internet.epollreactor import EPollReactor
+from twisted.internet.interfaces import IReactorFDSet
+from twisted.internet.posixbase import PosixReactorBase, _PollLikeMixin
 from twisted.logger import Logger
 from twisted.python.log import callWithLogger
+from zope.interface import implementer
 
 from kafkapy.runtime.clock import TURN_SECONDS
 from kafkapy.runtime.event_turns import PROOFS, EventTurns
-from kafkapy.runtime.pollers import Pollers
+from kafkapy.runtime.pollers import Pollers, best_pollers
 from kafkapy.runtime.run_queue import RunQueue
 from kafkapy.runtime.served import Served
 from kafkapy.runtime.stall_meter import SHORT_SECONDS, StallMeter
 
 log = Logger("kafkapy.network.BrokerReactor")
-
-_END: Final = select.EPOLLRDHUP
-"""The peer sends no more."""
 
 LONGEST_SECONDS = 0.001
 """Timers are due, too, so a turn that goes on ends after so long."""
@@ -34,29 +32,38 @@ _LONGEST_WAIT_SECONDS = 1_000_000.0
 """A poller takes milliseconds in 32 bits, so the wait for a timer of later begins anew after so long."""
 
 
-class BrokerReactor(EPollReactor):
+@implementer(IReactorFDSet)
+class BrokerReactor(PosixReactorBase, _PollLikeMixin):
     """Twisted enters a logging context for every event of every descriptor, which takes as long as a tenth of a small
     produce request. A broker's connections log by themselves, so their plain reads and writes go without. And Twisted looks
     for timers and calls of other threads each time before it waits for events; here it is only asked if there are any. All
-    else is as in Twisted, but for one thing:
+    else is as in Twisted's `EPollReactor`, whatever the system polls with, but for one thing:
 
     A call without delay belongs to somebody who has more to do and gives way. Such calls wait in one queue, `_gave_way`. After
     all events of a turn were served, those in front go on, for `TURN_SECONDS` together, and at least one of them. If there are
     connections that wait for their turn, too (`EventTurns`), every second one is theirs.
+
+    Invariant: `_selectables` are those that are watched, by descriptor; `_reads` and `_writes` are the descriptors of those
+    that are watched for reading and for writing.
     """
 
-    _selectables: dict[int, Any]
     _newTimedCalls: list[Any]
     _pendingTimedCalls: list[Any]
 
-    def __init__(self) -> None:
+    def __init__(self, pollers: Pollers | None = None) -> None:
+        """`pollers` None: the best that the system has."""
+        self._pollers = pollers = pollers or best_pollers()
+        self._POLL_IN, self._POLL_OUT, self._POLL_DISCONNECTED = pollers.readable, pollers.writable, pollers.broken
+        self._selectables: dict[int, Any] = {}
+        self._reads: set[int] = set()
+        self._writes: set[int] = set()
         self._run_queue = RunQueue()
         self.meter = StallMeter(queued=self._run_queue.seconds)
         self._turns = EventTurns(
             self.meter,
-            self._POLL_IN,
-            self._POLL_OUT,
-            _END,
+            pollers.readable,
+            pollers.writable,
+            pollers.end,
             self._serve_in_context,
             self._disconnectSelectable,
             self._show_again,
@@ -65,10 +72,14 @@ class BrokerReactor(EPollReactor):
         self._others_next = False
         """Is it the turn of connections that wait, or of those who gave way?"""
         super().__init__()
-        self._poller = self._pollers = Pollers(self._poller)
 
-    def doPoll(self, timeout: float | None) -> None:
-        self._take_turn(-1 if timeout is None else timeout)
+    @property
+    def poller_name(self) -> str:
+        """For the log."""
+        return self._pollers.name
+
+    def doIteration(self, delay: float | None) -> None:
+        self._take_turn(-1 if delay is None else delay)
 
     def _take_turn(self, timeout: float) -> None:
         turns = self._turns
@@ -89,8 +100,6 @@ class BrokerReactor(EPollReactor):
     def _serve_in_context(self, selectable: Any, fd: int, event: int) -> None:
         callWithLogger(selectable, self._doReadOrWrite, selectable, fd, event)
 
-    doIteration = doPoll
-
     def mainLoop(self) -> None:
         self.doIteration = self._serve  # type: ignore[method-assign]
         self._run_queue.open()
@@ -100,9 +109,9 @@ class BrokerReactor(EPollReactor):
         finally:
             self._run_queue.close()
 
-    def _serve(self, timeout: float | None) -> None:
+    def _serve(self, delay: float | None) -> None:
         """Serve events until something else is to be done."""
-        self.doPoll(timeout)
+        self._take_turn(-1 if delay is None else delay)
         while self.running and not (self.threadCallQueue or self._newTimedCalls or self._justStopped):
             seconds = -1.0
             if self._pendingTimedCalls:
@@ -113,17 +122,55 @@ class BrokerReactor(EPollReactor):
                     seconds = _LONGEST_WAIT_SECONDS
             self._take_turn(seconds)
 
-    def _add(self, xer: Any, primary: set[int], other: set[int], selectables: Any, event: int, antievent: int) -> None:
-        if isinstance(xer, Served) and xer.quick_events < PROOFS:
-            fd = xer.fileno()
-            if fd not in primary and fd not in other:
-                self._pollers.waiting.add(fd)
-        super()._add(xer, primary, other, selectables, _with_end(event), _with_end(antievent))
+    # --- what is watched
 
-    def _remove(
-        self, xer: Any, primary: set[int], other: set[int], selectables: Any, event: int, antievent: int
-    ) -> None:
-        super()._remove(xer, primary, other, selectables, _with_end(event), _with_end(antievent))
+    def addReader(self, reader: Any) -> None:
+        self._add(reader, self._reads, self._writes, self._pollers.readable | self._pollers.end, self._pollers.writable)
+
+    def addWriter(self, writer: Any) -> None:
+        self._add(writer, self._writes, self._reads, self._pollers.writable, self._pollers.readable | self._pollers.end)
+
+    def removeReader(self, reader: Any) -> None:
+        self._remove(reader, self._reads, self._writes, self._pollers.writable)
+
+    def removeWriter(self, writer: Any) -> None:
+        self._remove(writer, self._writes, self._reads, self._pollers.readable | self._pollers.end)
+
+    def _add(self, selectable: Any, group: set[int], other: set[int], events: int, others_events: int) -> None:
+        fd = selectable.fileno()
+        if fd in group:
+            return
+        if fd in other:
+            self._pollers.modify(fd, events | others_events)
+        else:
+            if isinstance(selectable, Served) and selectable.quick_events < PROOFS:
+                self._pollers.waiting.add(fd)
+            self._pollers.register(fd, events)
+        group.add(fd)
+        self._selectables[fd] = selectable
+
+    def _remove(self, selectable: Any, group: set[int], other: set[int], others_events: int) -> None:
+        fd = selectable.fileno()
+        if fd == -1:  # it was closed
+            fd = next((fd for fd, each in self._selectables.items() if each is selectable), -1)
+        if fd not in group:
+            return
+        if fd in other:
+            self._pollers.modify(fd, others_events)
+        else:
+            del self._selectables[fd]
+            self._pollers.unregister(fd)
+        group.remove(fd)
+
+    def removeAll(self) -> list[Any]:
+        removed: list[Any] = self._removeAll(self.getReaders(), self.getWriters())
+        return removed
+
+    def getReaders(self) -> list[Any]:
+        return [self._selectables[fd] for fd in self._reads]
+
+    def getWriters(self) -> list[Any]:
+        return [self._selectables[fd] for fd in self._writes]
 
     # --- those who gave way
 
@@ -131,7 +178,7 @@ class BrokerReactor(EPollReactor):
         """A turn should have been over so long ago: is there nobody for whom it would end? Then who works may go on, for
         another one."""
         now, meter = monotonic(), self.meter
-        if now > meter.woke + LONGEST_SECONDS + late_seconds or self._gave_way or self._pollers.soon.poll(0, 1):
+        if now > meter.woke + LONGEST_SECONDS + late_seconds or self._gave_way or self._pollers.poll(0, 1):
             return False
         meter.turn_ends = now + TURN_SECONDS - late_seconds
         return True
@@ -184,11 +231,6 @@ class BrokerReactor(EPollReactor):
         finally:
             if (seconds := monotonic() - before) > SHORT_SECONDS:
                 meter.took(seconds, function)
-
-
-def _with_end(event: int) -> int:
-    """Who reads is told of the peer's end."""
-    return event | _END if event == select.EPOLLIN else event
 
 
 def _left_where_it_is(_: DelayedCall) -> None:

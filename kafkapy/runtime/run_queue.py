@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import Final
 
-_FILE: Final = "/proc/thread-self/schedstat"
-"""Of Linux: nanoseconds on a core, nanoseconds in a run queue, and how often it got a core."""
+from kafkapy.common.capabilities import RUN_QUEUE_FILE
 
 
 class RunQueue:
@@ -22,7 +20,7 @@ class RunQueue:
 
     def open(self) -> None:
         with suppress(OSError):
-            self._file = os.open(_FILE, os.O_RDONLY | os.O_CLOEXEC)
+            self._file = os.open(RUN_QUEUE_FILE, os.O_RDONLY | os.O_CLOEXEC)
 
     def seconds(self) -> float:
         """Since the thread began, with a system call; 0 if nothing is known."""

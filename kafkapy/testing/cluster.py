@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from kafkapy.common.capabilities import need_servers
 from kafkapy.testing.broker_process import BrokerProcess, properties_of
 from kafkapy.testing.contents import Contents
 from kafkapy.testing.coordination import Coordination, EmbeddedProcess, WithoutProcess
@@ -80,7 +81,9 @@ class KafkaCluster(Faults):
     # ------------------------------------------------------------------------------------------------ start and stop
 
     def start(self) -> Self:
-        """Returns when every broker serves and the topics are there. `ClusterError` with the end of a log if that fails."""
+        """Returns when every broker serves and the topics are there. `ClusterError` with the end of a log if that fails;
+        `UnsupportedSystem` where there can be no broker (Windows)."""
+        need_servers("A cluster of kafkapy.testing")
         if self.brokers:
             raise ClusterError("the cluster has been started already")
         self._owner = os.getpid()

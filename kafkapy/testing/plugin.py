@@ -58,8 +58,13 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def kafka(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
     """A cluster for all tests of the run (of the worker, under pytest-xdist). Faults are undone after each test."""
+    from kafkapy.common.capabilities import UnsupportedSystem, need_servers
     from kafkapy.testing.cluster import KafkaCluster
 
+    try:
+        need_servers("The fixture kafka")
+    except UnsupportedSystem as error:
+        pytest.fail(str(error), pytrace=False)
     config = request.config
     brokers = config.getoption("kafka_brokers") or int(config.getini("kafka_brokers"))
     topics = config.getoption("kafka_topics") or config.getini("kafka_topics")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import socket
@@ -13,6 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+from kafkapy.common.capabilities import need_servers
 from kafkapy.tools.command_line import (
     CommandLineError,
     OptionParser,
@@ -67,6 +67,7 @@ def execute(arguments: list[str]) -> int:
         return 0
     if arguments[0] not in ACTIONS:
         raise CommandLineError(f"The first word must be one of {', '.join(ACTIONS)}")
+    need_servers("A cluster of kafkapy's brokers")
     directory = Path(options.value("dir")).absolute()
     return ACTIONS[arguments[0]](directory, options)
 
@@ -289,6 +290,8 @@ def _count(things: dict[str, int], name: str) -> str:
 @contextmanager
 def _locked(directory: Path) -> Iterator[None]:
     """One command at a time."""
+    import fcntl
+
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -202,13 +202,14 @@ def run(parser: OptionParser, execute: Callable[[Options], int | None], argument
 
 def guard(body: Callable[[], int | None]) -> int:
     """Run `body` and turn what goes wrong into a sentence on stderr and an exit status."""
+    from kafkapy.common.capabilities import UnsupportedSystem
     from kafkapy.protocol.errors import KafkaError
 
     try:
         status = body() or 0
         sys.stdout.flush()
         return status
-    except (CommandLineError, ToolError) as error:
+    except (CommandLineError, ToolError, UnsupportedSystem) as error:
         return fail(str(error))
     except KafkaError as error:
         return fail(error.message)

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kafkapy.common.capabilities import UnsupportedSystem, need_servers
 from kafkapy.common.extras import MissingExtra, need
 from kafkapy.testing.cluster import KafkaCluster
 from kafkapy.testing.server_process import ClusterError
@@ -67,10 +68,11 @@ def execute(arguments: list[str]) -> int:
         print_version()
         return 0
     try:
+        need_servers("kafkapy-dev")
         need("broker", "twisted", "kazoo", by="The broker")
         with _stop_signals() as stopped:
             return serve(cluster_of(options), options.value("json"), stopped)
-    except (MissingExtra, ValueError) as error:
+    except (MissingExtra, UnsupportedSystem, ValueError) as error:
         return fail(str(error))
     except ClusterError as error:
         print(error, file=sys.stderr)

@@ -6,7 +6,6 @@ import faulthandler
 import gc
 import logging
 import os
-import resource
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kafkapy import compiled
-from kafkapy.common import logger_levels
+from kafkapy.common import capabilities, logger_levels
 from kafkapy.common.extras import MissingExtra, need
 from kafkapy.common.light_imports import postpone, without
 from kafkapy.runtime.garbage import settle
@@ -32,6 +31,9 @@ TIMER_SLACK = Path("/proc/self/timerslack_ns")
 DAEMON = "KAFKAPY_DAEMON"
 """Set for a process whose output goes to a file that nobody renames: once it has started, it logs to its own files only."""
 
+MACOS_OPEN_MAX = 10_240
+"""The most open files that macOS lets a process ask for."""
+
 CONTROL = "KAFKAPY_CONTROL"
 """Set by a test that has started the broker: `kafkapy.testing.control.wire`."""
 
@@ -45,11 +47,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     if arguments[0] in ("--version", "--help"):
         return _information(arguments[0])
-    if arguments[0] == "-daemon":
-        return _start_daemon(arguments[1:])
     try:
+        capabilities.need_servers("kafkapy's broker")
+        if arguments[0] == "-daemon":
+            return _start_daemon(arguments[1:])
         need("broker", "twisted", "kazoo", by="The broker")
-    except MissingExtra as missing:
+    except (capabilities.UnsupportedSystem, MissingExtra) as missing:
         print(missing, file=sys.stderr)
         return 1
     gc.disable()  # what is imported stays: until `settle` nothing is garbage
@@ -158,9 +161,14 @@ def _watchdog_enabled(properties: dict[str, str]) -> bool:
 
 
 def _start_watchdog() -> watchdog.Watchdog | None:
+    if not capabilities.PIDFD:
+        log.info(
+            "The watchdog is off: it needs a pidfd. If this broker is killed, its ZooKeeper session stays until it expires"
+        )
+        return None
     try:
         dog = watchdog.start()
-    except (OSError, AttributeError) as error:  # AttributeError: this system's Python knows no pidfd
+    except OSError as error:
         log.warning("The watchdog is off, it can't be started: %s", error)
         return None
     log.info("The watchdog is process %d", dog.pid)
@@ -184,8 +192,15 @@ def _start_daemon(arguments: list[str]) -> int:
 
 def _raise_open_files_limit() -> None:
     """A broker holds a descriptor for each segment in use and each connection."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    for limit in (hard, MACOS_OPEN_MAX):
+        if soft in (resource.RLIM_INFINITY, limit):
+            return
+        with suppress(OSError, ValueError):  # on macOS `hard` may be more than it takes
+            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+            return
 
 
 def _control(reactor: Any) -> Any:
@@ -238,6 +253,7 @@ def _run(config: Any, zookeeper: Any, hear: list[Callable[[Any], None]], metrics
     from kafkapy.server.kafka_server import KafkaServer
     from kafkapy.tools.stop_signals import StopSignals
 
+    log.info("%s", capabilities.summary(reactor.poller_name))
     faulthandler.enable()  # a crash in machine code leaves the stacks on stderr
     _raise_open_files_limit()
     settle()

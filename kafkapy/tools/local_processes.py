@@ -1,7 +1,7 @@
 """Processes in the background that a later command finds again, and only those.
 
-A process is known by its id and the moment it was started (clock ticks since the machine's start): ids come again, such
-pairs don't.
+A process is known by its id and the moment it was started (clock ticks since the machine's start; seconds of the clock where
+there is no /proc): ids come again, such pairs don't.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def identify(pid: int) -> ProcessIdentity | None:
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
-        return None
+        return None if _has_proc() else _identify_by_ps(pid)
     fields = stat.rpartition(")")[2].split()  # the name before may contain anything
     state, started = fields[0], fields[19]
     return None if state in "ZX" else ProcessIdentity(pid, int(started))
@@ -47,6 +47,9 @@ def identify(pid: int) -> ProcessIdentity | None:
 
 def processes_of_user() -> Iterator[tuple[int, list[str]]]:
     """(process id, its command line) of each other process of this user."""
+    if not _has_proc():
+        yield from _processes_by_ps()
+        return
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit() or int(entry.name) == os.getpid():
             continue
@@ -56,6 +59,35 @@ def processes_of_user() -> Iterator[tuple[int, list[str]]]:
             yield int(entry.name), (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
         except OSError:
             continue
+
+
+def _has_proc() -> bool:
+    try:
+        with open("/proc/self/stat"):
+            return True
+    except OSError:  # macOS
+        return False
+
+
+def _ps(*arguments: str) -> list[str]:
+    done = subprocess.run(["ps", "-ww", *arguments], capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
+    return done.stdout.splitlines()
+
+
+def _identify_by_ps(pid: int) -> ProcessIdentity | None:
+    for line in _ps("-o", "stat=", "-o", "lstart=", "-p", str(pid)):
+        state, _, started = line.strip().partition(" ")
+        if state[0] not in "ZX":
+            return ProcessIdentity(pid, int(time.mktime(time.strptime(started.strip()))))
+    return None
+
+
+def _processes_by_ps() -> Iterator[tuple[int, list[str]]]:
+    """Arguments with blanks in them come in pieces."""
+    for line in _ps("-U", str(os.getuid()), "-o", "pid=", "-o", "command="):
+        pid, *words = line.split()
+        if int(pid) != os.getpid():
+            yield int(pid), words
 
 
 def spawn(command: Sequence[str], output: Path, environment: Mapping[str, str]) -> ProcessIdentity:

@@ -45,7 +45,7 @@ class RealZooKeeper:
             "4lw.commands.whitelist": "*",
         }
         properties.write_text(dump(own))
-        prctl = ctypes.CDLL(None).prctl
+        prctl = getattr(ctypes.CDLL(None), "prctl", None)  # of Linux
         with open(self.output, "ab") as output:
             self._process = subprocess.Popen(
                 zookeeper_command(str(properties)),
@@ -53,7 +53,7 @@ class RealZooKeeper:
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
-                preexec_fn=lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGKILL),
+                preexec_fn=prctl and (lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)),
             )
         self._wait_until_serving()
 

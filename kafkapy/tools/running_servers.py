@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from kafkapy.common.capabilities import need_servers
 from kafkapy.tools.argument_parser import ArgumentParser
 from kafkapy.tools.command_line import ToolError, guard
 from kafkapy.tools.local_processes import ProcessIdentity, identify, processes_of_user
@@ -66,12 +67,13 @@ def run_stop(
     parser.add_argument("named", nargs="*", metavar="FILE|PID", help=named)
     parser.epilog = "SIGNAL in the environment names another signal than TERM."
     arguments = sys.argv[1:] if argv is None else argv
-    return guard(lambda: _stop(kind, parser.parse_args(arguments), choose))
+    return guard(lambda: _stop(parser.prog, kind, parser.parse_args(arguments), choose))
 
 
 def _stop(
-    kind: str, given: argparse.Namespace, choose: Callable[[argparse.Namespace], Iterable[RunningServer]]
+    program: str, kind: str, given: argparse.Namespace, choose: Callable[[argparse.Namespace], Iterable[RunningServer]]
 ) -> None:
+    need_servers(program)
     name = os.environ.get("SIGNAL", "TERM").upper().removeprefix("SIG")
     if f"SIG{name}" not in signal.Signals.__members__:
         raise ToolError(f"SIGNAL={name}: there is no such signal")

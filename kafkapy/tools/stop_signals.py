@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import logging
 import signal
-from typing import Any, Final
+from typing import Any
 
 from twisted.internet.error import ReactorNotRunning
 
-log = logging.getLogger("kafkapy.common.utils.LoggingSignalHandler")
+from kafkapy.common.capabilities import STOP_SIGNALS
 
-STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+log = logging.getLogger("kafkapy.common.utils.LoggingSignalHandler")
 
 
 class StopSignals:

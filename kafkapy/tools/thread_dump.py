@@ -15,16 +15,13 @@ import sys
 import threading
 import time
 from types import FrameType
-from typing import Final
 
 from kafkapy import compiled
-
-_SIGNAL: Final = {signal.SIGQUIT}
 
 
 def dump_on_sigquit() -> None:
     """From now on. To be called before other threads are started, which inherit that the signal is blocked."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNAL)
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGQUIT})
     threading.Thread(target=_serve, name="Signal Dispatcher", daemon=True).start()
 
 
@@ -64,6 +61,6 @@ def _stacks() -> dict[int, list[str]]:
 
 def _serve() -> None:
     while True:
-        signal.sigwait(_SIGNAL)
+        signal.sigwait({signal.SIGQUIT})
         with contextlib.suppress(OSError, ValueError):  # nobody reads stdout any more
             print(thread_dump(), end="", flush=True)

@@ -6,6 +6,7 @@ import gc
 import logging
 from typing import Any
 
+from kafkapy.common.capabilities import need_servers
 from kafkapy.common.extras import MissingExtra, need
 from kafkapy.common.logging_setup import LoggingConfigError, setup_logging
 from kafkapy.common.properties import load_file
@@ -18,6 +19,7 @@ log = logging.getLogger("kafkapy.zk.EmbeddedZooKeeper")
 def properties_of(file: str) -> ServerProperties:
     """`ToolError` names what is wrong in the file."""
     try:
+        need_servers("The embedded ZooKeeper")
         need("broker", "twisted", by="The embedded ZooKeeper")
         return ServerProperties.of(load_file(file))
     except SettingsError as error:

@@ -214,7 +214,9 @@ def file_system(url: str, spark: Any) -> FileSystem:
 
 
 def _sync_directory(directory: Path) -> None:
-    """A name survives a power failure only when its directory is on the disk."""
+    """A name survives a power failure only when its directory is on the disk. Windows can't be asked for that."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
     handle = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import selectors
 import signal
 import socket
 import subprocess
@@ -18,6 +19,7 @@ import pytest
 import pytest_twisted
 from twisted.internet import reactor, selectreactor, task
 
+from kafkapy.clients import socket_transport
 from kafkapy.clients.asyncio_driver import AsyncioDriver
 from kafkapy.clients.caller_driver import CallerDriver
 from kafkapy.clients.config import ClientConfig
@@ -45,13 +47,27 @@ def on_thread(work: Work) -> Any:
         driver.stop()
 
 
-def on_asyncio(work: Work) -> Any:
+def on_asyncio(work: Work, loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None) -> Any:
     from kafkapy.aio.base import ask
 
     async def main() -> Any:
         return await ask(work(AsyncioDriver()))
 
-    return asyncio.run(main())
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        return runner.run(main())
+
+
+class NoReaders(asyncio.SelectorEventLoop):
+    """As Windows' default loop."""
+
+    def add_reader(self, *_: Any) -> None:  # type: ignore[override]
+        raise NotImplementedError
+
+    add_writer = remove_reader = remove_writer = add_reader  # type: ignore[assignment]
+
+
+def on_asyncio_without_readers(work: Work) -> Any:
+    return on_asyncio(work, NoReaders)
 
 
 def on_twisted(work: Work) -> Any:
@@ -78,7 +94,16 @@ def on_caller(work: Work) -> Any:
         driver.close()
 
 
-@pytest.fixture(params=[on_thread, on_asyncio, on_twisted, on_caller], ids=["thread", "asyncio", "twisted", "caller"])
+LOOPS = {
+    "thread": on_thread,
+    "asyncio": on_asyncio,
+    "asyncio without readers": on_asyncio_without_readers,
+    "twisted": on_twisted,
+    "caller": on_caller,
+}
+
+
+@pytest.fixture(params=list(LOOPS.values()), ids=list(LOOPS))
 def run_on(request: pytest.FixtureRequest) -> Any:
     return request.param
 
@@ -139,6 +164,13 @@ def test_large_requests_go_out_as_the_kernel_takes_them(run_on: Any, broker: Fak
         return codes == list(range(200))
 
     assert run_on(work)
+
+
+def test_large_requests_where_the_kernel_takes_one_buffer_at_a_time(
+    run_on: Any, broker: FakeBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket_transport, "_GATHERS", False)
+    test_large_requests_go_out_as_the_kernel_takes_them(run_on, broker)
 
 
 def test_refused_and_cut(run_on: Any, broker: FakeBroker) -> None:
@@ -411,6 +443,54 @@ def test_an_interrupt_waits_for_the_work_at_hand(driver: ThreadDriver) -> None:
     assert done == [1]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert driver.call(lambda: 2) == 2
+
+
+class Selector(selectors.SelectSelector):
+    """One that no two threads may enter at once, as poll's."""
+
+    entered: threading.Lock
+    crowded = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.entered = threading.Lock()
+
+    def select(self, timeout: float | None = None) -> Any:
+        if not self.entered.acquire(blocking=False):
+            Selector.crowded = True
+            raise RuntimeError("concurrent poll() invocation")
+        try:
+            return super().select(timeout)
+        finally:
+            self.entered.release()
+
+
+def test_no_selector_is_entered_by_two_threads_at_once(monkeypatch: pytest.MonkeyPatch, broker: FakeBroker) -> None:
+    monkeypatch.setattr(selectors, "DefaultSelector", Selector)
+
+    async def work(driver: Any) -> None:
+        client = client_of(driver, broker)
+        await client.bootstrap()
+        for i in range(20):
+            await client.send(0, HeartbeatRequest(generation_id=i))
+        client.close()
+
+    def call_and_call(driver: ThreadDriver) -> None:
+        for _ in range(500):
+            driver.call(lambda: None)  # while another thread sleeps in the selector
+        driver.call(work, driver, timeout_ms=HANG_SECONDS * 1000)
+
+    driver = ThreadDriver()
+    driver.start()
+    try:
+        threads = [threading.Thread(target=call_and_call, args=(driver,)) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        driver.stop()
+    assert not Selector.crowded
 
 
 def test_a_program_with_handlers_of_its_own_leaves_the_work_to_the_other_thread(driver: ThreadDriver) -> None:

@@ -23,6 +23,7 @@ from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatRespo
 from kafkapy.record.file_records import FileRecords
 from kafkapy.record.late_records import LateRecords
 from kafkapy.runtime.clock import InThread, MockClock
+from kafkapy.runtime.pollers import Pollers
 from kafkapy.runtime.reactor import BrokerReactor
 from tests.waiting import HANG_SECONDS
 
@@ -37,8 +38,9 @@ class Loopback:
         send_buffer: int = -1,
         make_rate: Callable[[], Rate] = Rate,
         cold_reads: InThread | None = None,
+        pollers: Pollers | None = None,
     ) -> None:
-        self.reactor = BrokerReactor()
+        self.reactor = BrokerReactor(pollers)
         self.server = SocketServer(
             self.reactor,
             [ApiKey.HEARTBEAT, ApiKey.FETCH],

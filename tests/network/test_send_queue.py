@@ -95,6 +95,7 @@ def test_everything_arrives_in_order(
         queue_and_reader() as (queue, reader),
         patch.object(page_cache, "is_cached", sometimes_cached),
         patch.object(page_cache, "read_cached", sometimes_read),
+        patch.object(send_queue, "SENDFILE", data.draw(st.booleans())),
     ):
         path = Path(directory, "log")
         path.write_bytes(CONTENT)
@@ -120,7 +121,11 @@ def test_everything_arrives_in_order(
 
 
 @pytest.mark.parametrize("size", [100, 50_000])
-def test_a_truncated_file_breaks_the_connection(tmp_path: Path, size: int) -> None:
+@pytest.mark.parametrize("sendfile", [True, False])
+def test_a_truncated_file_breaks_the_connection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, sendfile: bool
+) -> None:
+    monkeypatch.setattr(send_queue, "SENDFILE", sendfile)
     path = tmp_path / "log"
     path.write_bytes(b"x" * 10)
     with queue_and_reader() as (queue, reader), open(path, "rb") as file, pytest.raises(OSError, match="truncated"):

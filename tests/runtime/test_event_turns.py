@@ -11,7 +11,7 @@ import pytest
 from kafkapy.network.request import Request
 from kafkapy.runtime.clock import TURN_SECONDS
 from kafkapy.runtime.event_turns import DEAR_SECONDS, PROOFS
-from kafkapy.runtime.pollers import Pollers
+from kafkapy.runtime.pollers import OneSelector, Pollers, TwoEpolls
 from tests.network.loopback import Loopback, LoopbackClient
 from tests.waiting import HANG_SECONDS
 
@@ -98,12 +98,12 @@ class Served:
         return client
 
 
-@pytest.fixture
-def served(make_loopback: MakeLoopback, monkeypatch: pytest.MonkeyPatch) -> Served:
+@pytest.fixture(params=[TwoEpolls, OneSelector])
+def served(request: pytest.FixtureRequest, make_loopback: MakeLoopback, monkeypatch: pytest.MonkeyPatch) -> Served:
     clock = Clock()
     for module in ("event_turns", "reactor", "stall_meter"):
         monkeypatch.setattr(f"kafkapy.runtime.{module}.monotonic", clock)
-    return Served(make_loopback(), clock)
+    return Served(make_loopback(pollers=request.param()), clock)
 
 
 def test_newcomers_wait_for_one_that_was_quick(served: Served) -> None:
@@ -216,9 +216,9 @@ def test_one_that_waits_hears_of_its_end(served: Served) -> None:
 # -- the pollers
 
 
-@pytest.fixture
-def pollers() -> Iterator[Pollers]:
-    made = Pollers(select.epoll())
+@pytest.fixture(params=[TwoEpolls, OneSelector])
+def pollers(request: pytest.FixtureRequest) -> Iterator[Pollers]:
+    made = request.param()
     yield made
     made.close()
 
@@ -235,24 +235,35 @@ def readable() -> Iterator[socket.socket]:
 def test_what_waits_shows_by_one_descriptor(pollers: Pollers, readable: socket.socket) -> None:
     fd = readable.fileno()
     pollers.waiting.add(fd)
-    pollers.register(fd, select.EPOLLIN)
-    assert pollers.soon.poll(0) == [(pollers.fileno, select.EPOLLIN)]
-    assert pollers.later.poll(0) == [(fd, select.EPOLLIN)]
+    pollers.register(fd, pollers.readable)
+    assert pollers.poll(0, 10) == [(pollers.fileno, pollers.readable)]
+    assert pollers.poll_waiting(0, 10) == [(fd, pollers.readable)]
     pollers.unregister(fd)
     assert not pollers.waiting
-    assert pollers.soon.poll(0) == []
+    assert pollers.poll(0, 10) == []
+
+
+def test_what_waits_is_shown_until_it_was_read(pollers: Pollers, readable: socket.socket) -> None:
+    pollers.waiting.add(readable.fileno())
+    pollers.register(readable.fileno(), pollers.readable)
+    for _ in range(2):
+        assert pollers.poll(0, 10)
+        assert pollers.poll_waiting(0, 10)
+    readable.recv(1)
+    assert pollers.poll(0, 10) == []
 
 
 def test_a_descriptor_moves_with_its_events(pollers: Pollers, readable: socket.socket) -> None:
     fd = readable.fileno()
-    pollers.register(fd, select.EPOLLIN)
-    pollers.modify(fd, select.EPOLLIN | select.EPOLLOUT)
-    both = [(fd, select.EPOLLIN | select.EPOLLOUT)]
+    pollers.register(fd, pollers.readable)
+    pollers.modify(fd, pollers.readable | pollers.writable)
+    both = [(fd, pollers.readable | pollers.writable)]
     pollers.let_wait(fd)
-    assert pollers.later.poll(0) == both
+    assert pollers.poll(0, 10) == [(pollers.fileno, pollers.readable)]
+    assert pollers.poll_waiting(0, 10) == both
     pollers.prefer(fd)
-    assert pollers.soon.poll(0) == both
-    assert pollers.later.poll(0) == []
+    assert pollers.poll(0, 10) == both
+    assert pollers.poll_waiting(0, 10) == []
 
 
 def test_one_that_is_not_polled_does_not_move(pollers: Pollers, readable: socket.socket) -> None:
@@ -260,5 +271,17 @@ def test_one_that_is_not_polled_does_not_move(pollers: Pollers, readable: socket
     pollers.let_wait(readable.fileno())
     assert not pollers.waiting
     pollers.prefer(readable.fileno())
-    pollers.register(readable.fileno(), select.EPOLLIN)
-    assert pollers.soon.poll(0) == [(readable.fileno(), select.EPOLLIN)]
+    pollers.register(readable.fileno(), pollers.readable)
+    assert pollers.poll(0, 10) == [(readable.fileno(), pollers.readable)]
+
+
+def test_what_was_ready_and_is_watched_no_more_is_not_shown(pollers: Pollers, readable: socket.socket) -> None:
+    pollers.waiting.add(readable.fileno())
+    pollers.register(readable.fileno(), pollers.readable)
+    assert pollers.poll(0, 10)
+    pollers.unregister(readable.fileno())
+    pollers.waiting.add(readable.fileno())
+    pollers.register(readable.fileno(), pollers.writable)
+    readable.send(b"x" * 10)
+    assert pollers.poll(0, 10)
+    assert pollers.poll_waiting(0, 10) == [(readable.fileno(), pollers.writable)]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from kafkapy.runtime.pollers import OneSelector, TwoEpolls
 from kafkapy.runtime.reactor import BrokerReactor
 from tests.waiting import HANG_SECONDS
 
@@ -49,9 +50,9 @@ class Restless:
         self._far.close()
 
 
-@pytest.fixture
-def reactor() -> Iterator[CountingReactor]:
-    made = CountingReactor()
+@pytest.fixture(params=[TwoEpolls, OneSelector])
+def reactor(request: pytest.FixtureRequest) -> Iterator[CountingReactor]:
+    made = CountingReactor(request.param())
     yield made
     for reader in made.removeAll():
         reader.connectionLost(None)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from kafkapy.common import capabilities
 from kafkapy.runtime import run_queue
 from kafkapy.runtime.run_queue import RunQueue
 from tests.waiting import wait_until
@@ -39,7 +40,7 @@ def spin(seconds: float) -> None:
         pass
 
 
-@pytest.mark.skipif(not os.path.exists(run_queue._FILE), reason="this kernel does not count")
+@pytest.mark.skipif(not capabilities.RUN_QUEUE_TIMES, reason="this kernel does not count")
 def test_sharing_a_core_counts(queue: RunQueue, on_one_core: None) -> None:
     other = subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"])
     began, before, worked = time.monotonic(), queue.seconds(), time.thread_time()
@@ -74,7 +75,7 @@ def test_it_is_of_the_thread_that_opened_it(queue: RunQueue) -> None:
 
 
 def test_a_kernel_that_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_queue, "_FILE", "/nonexistent")
+    monkeypatch.setattr(run_queue, "RUN_QUEUE_FILE", "/nonexistent")
     queue = RunQueue()
     queue.open()
     assert queue.seconds() == 0.0

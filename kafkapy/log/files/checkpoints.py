@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, TypeVar
 
 from kafkapy.common import uuid
+from kafkapy.common.capabilities import sync as make_durable
 from kafkapy.common.limits import MAX_INT, MAX_LONG
 from kafkapy.common.properties import load_file
 from kafkapy.common.topic_partition import TopicPartition
@@ -73,7 +74,7 @@ def write_atomically(path: str, content: bytes, sync: bool = True) -> None:
         while view:
             view = view[os.write(fd, view) :]
         if sync:
-            os.fsync(fd)
+            make_durable(fd)
     finally:
         os.close(fd)
     os.replace(temporary, path)

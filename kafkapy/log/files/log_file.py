@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import os
 
+from kafkapy.common.capabilities import FADVISE
+
 
 class LogFile(io.FileIO):
     """The kernel reads nothing ahead by itself: looking whether a page is in memory would make it ask the disk for megabytes.
@@ -15,7 +17,8 @@ class LogFile(io.FileIO):
 
     def __init__(self, path: str, mode: str) -> None:
         super().__init__(path, mode)
-        os.posix_fadvise(self.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
+        if FADVISE:
+            os.posix_fadvise(self.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
 
     def __del__(self) -> None:
         self.close()

@@ -8,6 +8,7 @@ import re
 import uuid
 from contextlib import suppress
 
+from kafkapy.common.capabilities import sync
 from kafkapy.common.limits import MAX_INT, MAX_LONG
 from kafkapy.common.topic_partition import TopicPartition
 
@@ -113,13 +114,15 @@ def fsync_file(path: str, flags: int = os.O_RDONLY) -> None:
     except FileNotFoundError:
         return
     try:
-        os.fsync(fd)
+        sync(fd)
     finally:
         os.close(fd)
 
 
 def sync_file_system(directory: str) -> None:
-    """Make durable all that was written to the directory's file system, in one go where fsyncs would be thousands. `OSError`."""
+    """Make durable all that was written to the directory's file system, in one go where fsyncs would be thousands. `OSError`.
+    Only where there is `SYNCFS`.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:

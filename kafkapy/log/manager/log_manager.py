@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
+from kafkapy.common.capabilities import SYNCFS
 from kafkapy.common.scheduler import Scheduler
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
@@ -296,7 +297,7 @@ class LogManager:
 
     def _close_dir(self, log_dir: LogDir) -> None:
         logs = {log.directory: log for log in self._logs_in(log_dir.path)}
-        at_once = len(logs) > LOGS_SYNCED_ALONE
+        at_once = SYNCFS and len(logs) > LOGS_SYNCED_ALONE
         failed: list[str] = []
 
         def close(name: str) -> None:

@@ -6,6 +6,7 @@ import os
 import struct
 from collections.abc import Iterable, Iterator
 
+from kafkapy.common.capabilities import sync as make_durable
 from kafkapy.common.crc32c import crc32c
 from kafkapy.log.files.checkpoints import MalformedFileError
 from kafkapy.log.files.log_files import read_small_file
@@ -94,7 +95,7 @@ def write_snapshot(path: str, producers: Iterable[ProducerStateEntry], sync: boo
             while view:
                 view = view[os.write(fd, view) :]
         if sync:
-            os.fsync(fd)
+            make_durable(fd)
     finally:
         os.close(fd)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from kafkapy.common.capabilities import reserve
 from kafkapy.log.files.log_file import LogFile
 from kafkapy.log.files.log_files import (
     INDEX_FILE_SUFFIX,
@@ -95,7 +96,7 @@ class SegmentFiles:
         in_the_way = [path for path in self.paths() if delete_if_exists(path)]
         self._file = LogFile(self.log_path, "w+")
         if self.config.preallocate:
-            os.posix_fallocate(self._file.fileno(), 0, self.config.init_file_size)
+            reserve(self._file.fileno(), self.config.init_file_size)
         self._create_indexes()
         return in_the_way
 

@@ -72,7 +72,10 @@ def _turns(sources: Sources) -> Iterator[Sample]:
 
 def _open_fds(sources: Sources) -> float:
     # Linux 6.2 and later tell the number at once; else they are counted.
-    return os.stat(_FDS).st_size or len(os.listdir(_FDS))
+    try:
+        return os.stat(_FDS).st_size or len(os.listdir(_FDS))
+    except FileNotFoundError:  # macOS
+        return len(os.listdir("/dev/fd"))
 
 
 def _disk(name: bytes) -> Callable[[Sources], float | Iterator[Sample]]:
@@ -86,9 +89,12 @@ def _disk(name: bytes) -> Callable[[Sources], float | Iterator[Sample]]:
     return read
 
 
-def _resident_bytes(sources: Sources) -> float:
-    with open("/proc/self/statm", "rb") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+def _resident_bytes(sources: Sources) -> float | Iterator[Sample]:
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except FileNotFoundError:  # macOS tells no process its size at present
+        return iter(())
 
 
 REQUEST_METRICS: tuple[Metric, ...] = (

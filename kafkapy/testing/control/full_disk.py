@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,7 +23,7 @@ class FullDisk:
 
     def fill(self) -> None:
         if not self._real:
-            self._real = {name: getattr(os, name) for name in _CALLS}
+            self._real = {name: getattr(os, name) for name in _CALLS if hasattr(os, name)}
             for name, call in self._real.items():
                 setattr(os, name, self._refusing(call))
 
@@ -32,9 +34,15 @@ class FullDisk:
 
     def _refusing(self, call: Callable[..., Any]) -> Callable[..., Any]:
         def refuse(fd: int, *arguments: Any) -> Any:
-            path = os.readlink(f"/proc/self/fd/{fd}")
+            path = _path_of(fd)
             if path.startswith(self._directories):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
             return call(fd, *arguments)
 
         return refuse
+
+
+def _path_of(fd: int) -> str:
+    if sys.platform == "darwin":
+        return fcntl.fcntl(fd, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0").decode()
+    return os.readlink(f"/proc/self/fd/{fd}")

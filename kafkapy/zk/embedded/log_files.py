@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from kafkapy.common.capabilities import sync, sync_data
 from kafkapy.zk.embedded.jute import MalformedError
 from kafkapy.zk.embedded.transactions import Txn, TxnHeader, decode_entry
 
@@ -114,12 +115,12 @@ class TransactionLog:
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
             _write_all(self._file, _FILE_HEADER + entries)
             if self._force_sync:
-                os.fsync(self._file)
+                sync(self._file)
                 sync_directory(self._directory)
             return
         _write_all(self._file, entries)
         if self._force_sync:
-            os.fdatasync(self._file)
+            sync_data(self._file)
 
     def roll(self) -> None:
         if self._file is not None:
@@ -138,7 +139,7 @@ def _write_all(file: int, data: bytes) -> None:
 def sync_directory(directory: Path) -> None:
     file = os.open(directory, os.O_RDONLY)
     try:
-        os.fsync(file)
+        sync(file)
     finally:
         os.close(file)
 

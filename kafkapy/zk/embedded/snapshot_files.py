@@ -20,6 +20,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from kafkapy.common.capabilities import sync
 from kafkapy.zk.embedded.acls import OPEN_ACL, Acls, decode_acls, encode_acls
 from kafkapy.zk.embedded.data_tree import DataTree
 from kafkapy.zk.embedded.jute import LONG, Decoder, MalformedError, buffer, string
@@ -53,7 +54,7 @@ def write_snapshot(directory: Path, copy: TreeCopy) -> Path:
             file.write(piece)
         file.write(LONG.pack(checksum) + _END)
         file.flush()
-        os.fsync(file.fileno())
+        sync(file.fileno())
     return path
 
 
