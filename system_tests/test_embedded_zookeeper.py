@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import random
-import signal
 import struct
+import threading
 import time
 from collections.abc import Iterator
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 import pytest
@@ -48,36 +50,40 @@ def test_answers_are_alike(two_servers: tuple[ZooKeeperServer, ZooKeeperServer],
     assert fight(("127.0.0.1", embedded.port), ("127.0.0.1", real.port), seed, rounds=rounds) >= rounds
 
 
+def _serve(data_dir: Path, port: int) -> None:
+    from twisted.internet.epollreactor import EPollReactor
+
+    from kafkapy.zk.embedded.server import EmbeddedZooKeeper
+    from kafkapy.zk.embedded.settings import Settings
+
+    reactor = EPollReactor()  # type: ignore[no-untyped-call]
+    EmbeddedZooKeeper(data_dir, port=port, reactor=reactor, settings=Settings(snap_count=150)).start()
+    reactor.run(installSignalHandlers=False)
+
+
 class ForkedServer:
-    """The embedded ZooKeeper in a fork of this process: it is there after milliseconds, so it can be killed hundreds of times."""
+    """The embedded ZooKeeper in a fork: it is there after milliseconds, so it can be killed hundreds of times.
+
+    It is forked from a process of one thread: in a fork of this one, a lock that another thread held stays locked for ever.
+    """
 
     def __init__(self, data_dir: Path) -> None:
         self._data_dir = data_dir
         (self.port,) = free_ports(1)
-        self._pid = 0
+        self._forks = multiprocessing.get_context("forkserver")
+        self._forks.set_forkserver_preload(["kafkapy.zk.embedded.server"])
+        self._process: ForkServerProcess | None = None
 
     def start(self) -> None:
-        self._pid = os.fork()
-        if self._pid == 0:
-            try:
-                self._serve()
-            finally:
-                os._exit(1)
-
-    def _serve(self) -> None:
-        from twisted.internet.epollreactor import EPollReactor
-
-        from kafkapy.zk.embedded.server import EmbeddedZooKeeper
-        from kafkapy.zk.embedded.settings import Settings
-
-        reactor = EPollReactor()  # type: ignore[no-untyped-call]
-        settings = Settings(snap_count=150)
-        EmbeddedZooKeeper(self._data_dir, port=self.port, reactor=reactor, settings=settings).start()
-        reactor.run(installSignalHandlers=False)
+        self._process = self._forks.Process(target=_serve, args=(self._data_dir, self.port), daemon=True)
+        self._process.start()
 
     def kill(self) -> None:
-        os.kill(self._pid, signal.SIGKILL)
-        os.waitpid(self._pid, 0)
+        """`kill -9`, if it runs."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+            self._process = None
 
     def client(self, session_id: int = 0, password: bytes = bytes(16)) -> RawClient:
         deadline = time.monotonic() + PATIENCE * 20
@@ -157,15 +163,10 @@ def test_kill_9_at_random_moments_loses_nothing_acknowledged(tmp_path: Path, sho
     client.ask(codes.CREATE, create("/mine", flags=1))
     for number in range(kills):
         before = set(promises.nodes)
-        killer = os.fork()
-        if killer == 0:
-            time.sleep(random_moment.random() * 0.04)
-            os.kill(server._pid, signal.SIGKILL)
-            os._exit(0)
-        random_moment.random()
+        killer = threading.Timer(random_moment.random() * 0.04, server.kill)
+        killer.start()
         write_until_it_dies(client, promises, number)
-        os.waitpid(killer, 0)
-        os.waitpid(server._pid, 0)
+        killer.join()
         server.start()
         client = server.client(*session)
         assert client.session_id == session[0], "the session did not survive"
