@@ -40,7 +40,6 @@ T = TypeVar("T", bound=_TopicOfResponse)
 
 BATCH_IN_THREAD_BYTES = 1 << 14
 """An OffsetCommit of more bytes, some thousand partitions, has its batch made in a thread."""
-"""The same of `transactions.py`."""
 
 
 @dataclass(eq=False)
