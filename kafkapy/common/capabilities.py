@@ -64,7 +64,7 @@ def summary(poller: str) -> str:
     }
     there = [poller, *(name for name, is_there in offered.items() if is_there), *["F_FULLFSYNC"] * bool(FULL_SYNC)]
     missing = [name for name, is_there in offered.items() if not is_there]
-    return f"Of the system it uses {', '.join(there)}" + (f"; there is no {', no '.join(missing)}" if missing else "")
+    return f"Of the system it uses {', '.join(there)}" + (f"; it lacks {', '.join(missing)}" if missing else "")
 
 
 # --- durable files
