@@ -63,6 +63,7 @@ HOT_MODULES = (
     "kafkapy.log.index.time_index",
     "kafkapy.log.index.transaction_index",
     "kafkapy.network.channel",
+    "kafkapy.runtime.chunks",
     "kafkapy.runtime.event_turns",
     "kafkapy.network.large_requests",
     "kafkapy.network.request",

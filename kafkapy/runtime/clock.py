@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Awaitable, Callable
 from typing import ParamSpec, Protocol, TypeVar
 
 from kafkapy.common.scheduler import MockScheduler, ScheduledTask, Scheduler
@@ -19,9 +18,6 @@ together."""
 
 LEAST_SLICE_SECONDS = 0.0001
 """How long a request goes on at first, in whatever state the turn is."""
-
-_CHUNK = 50
-"""About 20 to 100 µs of most handlers' work."""
 
 
 class InThread(Protocol):
@@ -72,25 +68,6 @@ class Clock(Time, Scheduler, Protocol):
     def from_thread(self, function: Callable[P, object], /, *args: P.args, **kwargs: P.kwargs) -> None:
         """Call it on the reactor thread; from any thread."""
         ...
-
-
-def chunks(items: Iterable[T]) -> Iterator[Sequence[T]]:
-    """A few items at a time: a chunk is as much as may be done between two checkpoints.
-
-    Example:
-        >>> [len(chunk) for chunk in chunks(range(120))]
-        [50, 50, 20]
-    """
-    if not isinstance(items, list | tuple | range):
-        return _cut(iter(items))
-    if len(items) <= _CHUNK:
-        return iter((items,) if items else ())
-    return (items[start : start + _CHUNK] for start in range(0, len(items), _CHUNK))
-
-
-def _cut(items: Iterator[T]) -> Iterator[list[T]]:
-    while chunk := list(islice(items, _CHUNK)):
-        yield chunk
 
 
 class MockClock:

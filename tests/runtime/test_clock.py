@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from kafkapy.runtime.clock import MockClock, chunks
+from kafkapy.runtime.chunks import chunks
+from kafkapy.runtime.clock import MockClock
 
 
 def test_time_passes_and_what_is_due_runs_on_the_way() -> None:

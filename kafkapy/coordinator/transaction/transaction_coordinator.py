@@ -26,7 +26,8 @@ from kafkapy.protocol.errors import NONE, Errors, KafkaError
 from kafkapy.protocol.messages.describe_transactions import DescribeTransactionsResponse
 from kafkapy.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from kafkapy.record.compression import CompressionType
-from kafkapy.runtime.clock import Clock, chunks
+from kafkapy.runtime.chunks import chunks
+from kafkapy.runtime.clock import Clock
 from kafkapy.runtime.completion import Completion, spawn
 
 log = logging.getLogger("kafkapy.coordinator.transaction.TransactionCoordinator")

@@ -21,7 +21,7 @@ from kafkapy.log.log_config import check_topic_configs
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.create_partitions import CreatePartitionsRequest
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest
-from kafkapy.runtime.clock import chunks
+from kafkapy.runtime.chunks import chunks
 from kafkapy.server.admin.replica_placement import assign_replicas_to_brokers
 from kafkapy.server.api_error import NO_ERROR, ApiError
 from kafkapy.server.config.kafka_config import KafkaConfig

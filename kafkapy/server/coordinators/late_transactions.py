@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from kafkapy.cluster.partition import Partition
 from kafkapy.common.scheduler import ScheduledTask
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.runtime.clock import Clock, chunks
+from kafkapy.runtime.chunks import chunks
+from kafkapy.runtime.clock import Clock
 from kafkapy.runtime.completion import spawn
 from kafkapy.server.replication.replica_manager import ReplicaManager
 

@@ -12,7 +12,8 @@ from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.protocol.errors import NONE, Errors
 from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from kafkapy.record.control_records import ControlRecordType, EndTransactionMarker, build_end_transaction_marker
-from kafkapy.runtime.clock import Clock, chunks
+from kafkapy.runtime.chunks import chunks
+from kafkapy.runtime.clock import Clock
 from kafkapy.runtime.completion import Completion, run
 from kafkapy.server.coordinators.coordinator_log import CoordinatorLog
 from kafkapy.server.replication.replica_manager import ReplicaManager

@@ -21,7 +21,8 @@ from kafkapy.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResponse,
 )
 from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsResponse
-from kafkapy.runtime.clock import Clock, InThread, chunks
+from kafkapy.runtime.chunks import chunks
+from kafkapy.runtime.clock import Clock, InThread
 from kafkapy.server.admin import client_quotas, scram_credentials
 from kafkapy.server.admin.client_quotas import Filter, QuotaOp
 from kafkapy.server.admin.controller import Controller

@@ -16,7 +16,8 @@ from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
 from kafkapy.protocol.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
-from kafkapy.runtime.clock import Clock, InThread, chunks
+from kafkapy.runtime.chunks import chunks
+from kafkapy.runtime.clock import Clock, InThread
 from kafkapy.runtime.completion import FairLock, gather
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config.kafka_config import KafkaConfig
@@ -159,7 +160,7 @@ class ControlHandler:
 
 def _chunks(orders: Iterator[T]) -> Iterator[Sequence[T]]:
     """At least one, perhaps empty: a request without orders, too, says which controller epoch it is."""
-    some = chunks(orders)
+    some = iter(chunks(orders))
     yield next(some, ())
     yield from some
 

@@ -15,7 +15,8 @@ from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.record.file_records import FileRecords
-from kafkapy.runtime.clock import Clock, InThread, chunks
+from kafkapy.runtime.chunks import chunks
+from kafkapy.runtime.clock import Clock, InThread
 from kafkapy.runtime.completion import Completion
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config.kafka_config import KafkaConfig

@@ -15,7 +15,8 @@ from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from kafkapy.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from kafkapy.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
-from kafkapy.runtime.clock import Clock, InThread, chunks
+from kafkapy.runtime.chunks import chunks
+from kafkapy.runtime.clock import Clock, InThread
 from kafkapy.server.authorizer import Authorizer
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.handlers.groups import is_static_membership_unsupported, require_group

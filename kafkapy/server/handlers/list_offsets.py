@@ -19,7 +19,8 @@ from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from kafkapy.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
-from kafkapy.runtime.clock import Clock, InThread, chunks
+from kafkapy.runtime.chunks import chunks
+from kafkapy.runtime.clock import Clock, InThread
 from kafkapy.runtime.hand_over import hand_over
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.replication.replica_manager import ReplicaManager

@@ -17,7 +17,8 @@ from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.alter_replica_log_dirs import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
 from kafkapy.protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
-from kafkapy.runtime.clock import Clock, InThread, chunks
+from kafkapy.runtime.chunks import chunks
+from kafkapy.runtime.clock import Clock, InThread
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.replication.replica_alter_log_dirs import ReplicaAlterLogDirsManager

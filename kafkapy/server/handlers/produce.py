@@ -21,7 +21,8 @@ from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
 from kafkapy.record.batches import batches
 from kafkapy.record.record_batch import LOG_OVERHEAD, MIN_RECORD_SIZE, RECORD_BATCH_OVERHEAD, TRANSACTIONAL_MASK
-from kafkapy.runtime.clock import Clock, chunks
+from kafkapy.runtime.chunks import chunks
+from kafkapy.runtime.clock import Clock
 from kafkapy.runtime.completion import Completion, spawn
 from kafkapy.server.authorizer import Authorizer
 from kafkapy.server.coordinators.txn_verifier import TxnVerifier

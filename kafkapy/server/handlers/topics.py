@@ -16,7 +16,8 @@ from kafkapy.protocol.messages.create_partitions import CreatePartitionsRequest,
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from kafkapy.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from kafkapy.protocol.messages.describe_configs import DescribeConfigsRequest
-from kafkapy.runtime.clock import Clock, InThread, R, chunks
+from kafkapy.runtime.chunks import chunks
+from kafkapy.runtime.clock import Clock, InThread, R
 from kafkapy.server.admin.controller import Controller
 from kafkapy.server.admin.zk_admin_manager import CreatableTopic, CreatePartitionsTopic, TopicChange, ZkAdminManager
 from kafkapy.server.api_error import ApiError

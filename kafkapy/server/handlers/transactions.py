@@ -29,7 +29,8 @@ from kafkapy.protocol.messages.list_transactions import ListTransactionsRequest,
 from kafkapy.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from kafkapy.record.record_batch import NO_SEQUENCE
-from kafkapy.runtime.clock import Clock, chunks
+from kafkapy.runtime.chunks import chunks
+from kafkapy.runtime.clock import Clock
 from kafkapy.runtime.completion import Completion, spawn
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.coordinators.txn_markers import TxnMarkerWriter

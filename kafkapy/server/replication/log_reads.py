@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.runtime.clock import Clock, chunks
+from kafkapy.runtime.chunks import chunks
+from kafkapy.runtime.clock import Clock
 from kafkapy.runtime.completion import Completion
 from kafkapy.server.replication.delayed_fetch import DelayedFetch
 from kafkapy.server.replication.fetch_params import FetchParams, FetchPartition, FetchResult, is_enough
