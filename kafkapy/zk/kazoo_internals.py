@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kazoo.client import KazooClient
+from kazoo.exceptions import ConnectionDropped
 from kazoo.protocol import serialization as wire
 from kazoo.protocol.connection import ConnectionHandler
 
@@ -76,6 +77,24 @@ class _Connection(ConnectionHandler):  # type: ignore[misc]  # kazoo has no type
         answer = super()._invoke(patience, request)
         self._patience = _FIRST_HANDSHAKE_SECONDS
         return answer
+
+    def _socket_error_handling(self) -> _DropsConnection:
+        return _DropsConnection()
+
+
+class _DropsConnection:
+    """Makes of a socket's error what kazoo makes of it.
+
+    kazoo's own is a generator under `contextlib.contextmanager`, whose frame holds the traceback that the frame is in: a
+    reference cycle with all that was to be sent, for each connection that breaks while a request is written.
+    """
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, traceback: object) -> None:
+        if isinstance(error, OSError):
+            raise ConnectionDropped(f"socket connection error: {error.strerror or error}")
 
 
 class SetWatches:
