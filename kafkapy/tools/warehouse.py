@@ -160,13 +160,13 @@ def _run(warehouse: Any, chosen: argparse.Namespace) -> None:
     def on_batch(batch: Any) -> None:
         log.info("Batch %d: %s", batch.number, batch.rows)
 
-    with serve(warehouse, progress) as url:
-        if url is not None:
-            log.info("Metrics and a page: %s", url)
-        try:
+    try:
+        with serve(warehouse, progress) as url:
+            if url is not None:
+                log.info("Metrics and a page: %s", url)
             run(warehouse, stopped, chosen.once, on_batch, progress=progress)
-        except (RecordsLostError, ConfigError, LedgerError) as error:
-            raise ToolError(str(error)) from None
+    except (RecordsLostError, ConfigError, LedgerError) as error:
+        raise ToolError(str(error)) from None
 
 
 def _status(warehouse: Any, chosen: argparse.Namespace) -> None:

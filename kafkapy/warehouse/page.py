@@ -11,8 +11,10 @@ from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from kafkapy.common.bind_errors import cause_and_remedy
 from kafkapy.common.prometheus_text import CONTENT_TYPE
 from kafkapy.warehouse.audit import kept_report
+from kafkapy.warehouse.config import ConfigError
 from kafkapy.warehouse.metrics import RunProgress, prometheus
 from kafkapy.warehouse.snapshot import State
 from kafkapy.warehouse.warehouse import Warehouse
@@ -31,7 +33,7 @@ _HOURS = 72
 
 @contextmanager
 def serve(warehouse: Warehouse, progress: RunProgress) -> Iterator[str | None]:
-    """The page's URL; None if the configuration has no port for it. Raises OSError if the port is taken."""
+    """The page's URL; None if the configuration has no port for it. Raises ConfigError if it cannot be served there."""
     config = warehouse.config
     if not config.http_port:
         yield None
@@ -58,7 +60,11 @@ def serve(warehouse: Warehouse, progress: RunProgress) -> Iterator[str | None]:
         def log_message(self, format: str, *args: Any) -> None:
             pass
 
-    server = ThreadingHTTPServer((config.http_host, config.http_port), Handler)
+    try:
+        server = ThreadingHTTPServer((config.http_host, config.http_port), Handler)
+    except OSError as problem:
+        address = f"{config.http_host}:{config.http_port}"
+        raise ConfigError(f"No page at {address}: {cause_and_remedy(problem, 'http_port')}") from None
     thread = threading.Thread(target=server.serve_forever, name="warehouse-page", daemon=True)
     thread.start()
     try:

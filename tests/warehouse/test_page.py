@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import socket
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 pytest.importorskip("pyspark")
@@ -10,9 +14,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from kafkapy.common.time import MockTime
 from kafkapy.warehouse.audit import AuditedHour, AuditReport
+from kafkapy.warehouse.config import ConfigError
 from kafkapy.warehouse.lag import LagReport, WaitingRecords
 from kafkapy.warehouse.metrics import CommittedBatch, RunProgress, prometheus, status_text
-from kafkapy.warehouse.page import page
+from kafkapy.warehouse.page import page, serve
 from kafkapy.warehouse.snapshot import Batch, BatchPart, HourGeneration, Loss, Rollup, State, TableDefinition
 
 HOUR, NEXT = "2026-11-24-00", "2026-11-24-01"
@@ -102,3 +107,12 @@ def test_a_page_without_anything() -> None:
     text = page(State(), RunProgress(), None)
     assert "No audit has been run yet" in text
     assert "has not looked at the topics yet" in text
+
+
+def test_a_port_that_is_taken_is_named(progress: RunProgress) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        warehouse: Any = SimpleNamespace(config=SimpleNamespace(http_host="127.0.0.1", http_port=port))
+        said = f"No page at 127.0.0.1:{port}: .*choose another port in http_port"
+        with pytest.raises(ConfigError, match=said), serve(warehouse, progress):
+            pass
