@@ -50,8 +50,6 @@ class Clock(Time, Scheduler, Protocol):
     def checkpoint(self) -> Awaitable[None]:
         """Work that may take long awaits it in its loop: other requests have their turn here, if the time slice is over.
 
-        It costs about a tenth of a microsecond while the slice lasts.
-
         Example:
             for chunk in chunks(partitions):
                 await clock.checkpoint()

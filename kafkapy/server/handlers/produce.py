@@ -287,7 +287,8 @@ class ProduceHandler:
         if request.size > _LARGE or produce.large:
             await self._release_records(produce)
         request.written()
-        request.keep(body)
+        if not produce.pending and not produce.unsynced:
+            request.keep(body)  # else its records would stay in memory for as long as the answer waits
         answer = self._answer(produce)
         return answer if answer is None or isinstance(answer, ProduceResponse) else await answer
 
