@@ -6,7 +6,6 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable
 from struct import Struct
-from time import monotonic
 from typing import Any, Final, Protocol
 
 from twisted.internet.protocol import connectionDone
@@ -26,7 +25,7 @@ from kafkapy.protocol.message import Message
 from kafkapy.protocol.response_errors import error_codes
 from kafkapy.protocol.wire import SchemaError
 from kafkapy.runtime import large_memory
-from kafkapy.runtime.stall_meter import StallMeter
+from kafkapy.runtime.time_slice import TimeSlice
 
 log = logging.getLogger("kafkapy.network.SocketServer")
 
@@ -47,14 +46,6 @@ MAX_AWAITING: Final = 5
 """Produce requests of one connection that may wait for their replicas at the same time: what an idempotent producer has in
 flight, and as many of its batches as a log knows again when they are retried."""
 
-LEAST_SECONDS: Final = 0.0001
-"""How long a connection goes on with requests that are at hand, whether the turn is over or not: what arrived together is
-answered together, as far as that keeps nobody waiting."""
-
-FEW: Final = MAX_AWAITING
-FEW_SECONDS: Final = 0.0004
-"""And so long with a few: what a producer has in flight. Together they are not dear."""
-
 SMALL_ANSWER: Final = 4096
 """Bytes of an answer that may wait until the requests that arrived with its own are answered, too."""
 
@@ -71,7 +62,7 @@ class ChannelOwner(Protocol):
     codecs: ApiCodecs
     memory_pool: MemoryPool | None
     request_stats: RequestStatsByApi | None
-    meter: StallMeter
+    time_slice: TimeSlice
 
     @property
     def now(self) -> Callable[[], float]:
@@ -139,7 +130,8 @@ class KafkaChannel(AnswerChannel):
         self.closed = False
         self.last_active = server.now()
         self._queued_before = 0
-        self._meter = server.meter
+        self._slice = server.time_slice
+        self._meter = self._slice.meter
         self._stats = None if server.request_stats is None else server.request_stats.clients
         """By API key; None: nothing is measured."""
         self._in_flight: tuple[RequestStats, float, float] | None = None
@@ -209,22 +201,15 @@ class KafkaChannel(AnswerChannel):
     def _handle_frames(self, buffer: memoryview, end: int) -> None:
         """Handle the whole frames in `buffer[:end]`, keep the rest."""
         position = handled = 0
-        turn_ends = few_end = 0.0
+        began = 0.0
         while end - position >= 4 and not self.muted:
             if position:
-                now = monotonic()
+                if not handled:
+                    began = self._slice.burst_begins()
                 handled += 1
-                if not turn_ends:
-                    turn_ends = max(self._meter.turn_ends, now + LEAST_SECONDS)
-                    few_end = max(turn_ends, now + FEW_SECONDS)
-                ends = few_end if handled < FEW else turn_ends
-                if now >= ends:
-                    lost = self._meter.lost(now)
-                    if now >= ends + lost:
-                        self._wait(0)  # others have their turn
-                        break
-                    turn_ends += lost
-                    few_end += lost
+                if self._slice.burst_is_over(began, handled):
+                    self._wait(0)  # other connections have their turn
+                    break
             (size,) = _SIZE.unpack_from(buffer, position)
             if size < 0 or size > self._max_request_size:
                 self.close(

@@ -31,7 +31,7 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.wire import SchemaError
 from kafkapy.runtime.clock import InThread
 from kafkapy.runtime.completion import spawn
-from kafkapy.runtime.stall_meter import StallMeter
+from kafkapy.runtime.time_slice import TimeSlice
 
 log = logging.getLogger("kafkapy.network.SocketServer")
 
@@ -137,7 +137,7 @@ class SocketServer:
         self._idle_scan: Any = None
         self.request_stats: RequestStatsByApi | None = None
         """Set before the first connection, where requests are to be measured."""
-        self.meter: StallMeter = getattr(reactor, "meter", None) or StallMeter()
+        self.time_slice: TimeSlice = getattr(reactor, "time_slice", None) or TimeSlice()
 
     now: Callable[[], float] = staticmethod(time.monotonic)
 
@@ -364,7 +364,7 @@ class _ChannelFactory(protocol.ServerFactory):
         return self._server.room(self._endpoint.listener_name)
 
     def turn_is_over(self) -> bool:
-        return monotonic() >= self._server.meter.turn_ends
+        return monotonic() >= self._server.time_slice.ends
 
     def buildProtocol(self, addr: Any) -> Any:
         return self._server.accept(self._endpoint, addr)

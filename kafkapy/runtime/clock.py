@@ -12,13 +12,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 
-TURN_SECONDS = 0.0002
-"""How long the loop may be away from its sockets before work that has more to do gives way, if others wait; all such work
-together."""
-
-LEAST_SLICE_SECONDS = 0.0001
-"""How long a request goes on at first, in whatever state the turn is."""
-
 
 class InThread(Protocol):
     """Runs what blocks in a pool of threads; its result or exception comes back to the thread that asked."""
@@ -27,7 +20,7 @@ class InThread(Protocol):
 
 
 class Clock(Time, Scheduler, Protocol):
-    """Whoever needs only a part of it asks for a `Time`, a `Scheduler` or an `InThread`.
+    """What needs only a part of it takes a `Time`, a `Scheduler` or an `InThread`.
 
     `in_thread`: the background pool. What a `Scheduler` has to do ends with the broker's work; `later` goes on until the end.
     """
@@ -37,18 +30,18 @@ class Clock(Time, Scheduler, Protocol):
         ...
 
     def turn_is_over(self, late_seconds: float = 0.0) -> bool:
-        """Should who has more to do let others have their turn? It is asked after each little piece of the work.
+        """Should work that has more to do give way? For code that cannot await a `checkpoint`; asked after each small part.
 
-        `late_seconds`: for work that is dear to divide, how much longer than others it may go on.
+        `late_seconds`: for work that is expensive to divide, how much longer than other work it may go on.
         """
         ...
 
     def slice_begins(self) -> None:
-        """A request begins: it is not asked to wait at once, even if others have used up the present turn."""
+        """A request begins: it may go on for a moment, even if others have used up the present time slice."""
         ...
 
     def checkpoint(self) -> Awaitable[None]:
-        """Work that may take long awaits it in its loop: other requests have their turn here, if the time slice is over.
+        """To be awaited in the loop of work that may take long: other work has its turn here if the time slice is over.
 
         Example:
             for chunk in chunks(partitions):
@@ -58,7 +51,7 @@ class Clock(Time, Scheduler, Protocol):
         ...
 
     def turn(self) -> Awaitable[None]:
-        """Done when all requests that were there have been looked at, and everybody who gave way before has had a turn."""
+        """Done when all requests that were there have been looked at, and all work that gave way before has had a turn."""
         ...
 
     def in_thread(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Awaitable[R]: ...
@@ -79,7 +72,7 @@ class MockClock:
         self.schedule_once, self.schedule = self._tasks.schedule_once, self._tasks.schedule
         self.schedule_in_thread = self._tasks.schedule_in_thread
         self.turns = 0
-        """How often somebody gave way."""
+        """How often work gave way."""
         self._turn_ends_ms = self.monotonic_ms() + 1
 
     @property
@@ -98,7 +91,7 @@ class MockClock:
         return self.monotonic_ms() >= self._turn_ends_ms + late_seconds * 1000
 
     def slice_begins(self) -> None:
-        """Only `advance` ends a turn."""
+        """Only `advance` ends a slice."""
 
     async def checkpoint(self) -> None:
         if self.turn_is_over():

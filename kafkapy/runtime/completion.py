@@ -25,7 +25,7 @@ class Completion(Generic[T]):
     Invariant: callbacks are kept while `done` is False and each is called exactly once, in the order of adding.
     """
 
-    __slots__ = ("__weakref__", "_callbacks", "_error", "_value", "done")
+    __slots__ = ("_callbacks", "_error", "_value", "done")
 
     def __init__(self) -> None:
         self.done = False

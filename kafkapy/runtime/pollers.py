@@ -1,4 +1,4 @@
-"""Which descriptors have something for the broker to do: those that are served soon, and those that wait for their turn."""
+"""Which descriptors have something for the broker to do, on each of the two levels of `FeedbackQueue`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Ready = list[tuple[int, int]]
 class Pollers(ABC):
     """To Twisted it is one poller.
 
-    Invariant: a descriptor in `waiting` is shown by `poll_waiting`, any other by `poll`; while `poll_waiting` may have
+    Invariant: a descriptor in `second` is shown by `poll_second`, any other by `poll`; while `poll_second` may have
     something to show, `poll` shows the descriptor `fileno`, which is no connection's.
     """
 
@@ -32,10 +32,10 @@ class Pollers(ABC):
     fileno: int
     poll: Callable[[float, int], Ready]
     """(seconds to wait, at most so many descriptors); negative seconds: without end."""
-    poll_waiting: Callable[[float, int], Ready]
+    poll_second: Callable[[float, int], Ready]
 
     def __init__(self) -> None:
-        self.waiting: set[int] = set()
+        self.second: set[int] = set()
         self._masks: dict[int, int] = {}
 
     @abstractmethod
@@ -48,12 +48,12 @@ class Pollers(ABC):
     def unregister(self, fd: int) -> None: ...
 
     @abstractmethod
-    def let_wait(self, fd: int) -> None:
-        """From now on it is served later."""
+    def demote(self, fd: int) -> None:
+        """From now on it is on the second level."""
 
     @abstractmethod
-    def prefer(self, fd: int) -> None:
-        """From now on it is served soon."""
+    def promote(self, fd: int) -> None:
+        """From now on it is on the first level."""
 
     @abstractmethod
     def close(self) -> None: ...
@@ -63,7 +63,7 @@ class TwoEpolls(Pollers):
     """The kernel lists what is ready in each epoll in the order in which it became so, and what it has shown comes last the next
     time.
 
-    Invariant: each descriptor is in one of both, in `_later` if it is in `waiting`. `_soon` shows `_later`, too, while there is
+    Invariant: each descriptor is in one of both, in `_second` if it is in `second`. `_first` shows `_second`, too, while there is
     anything to be shown. `_masks` has the events of each.
     """
 
@@ -73,15 +73,15 @@ class TwoEpolls(Pollers):
         super().__init__()
         self.readable, self.writable, self.end = select.EPOLLIN, select.EPOLLOUT, select.EPOLLRDHUP
         self.broken = select.EPOLLHUP | select.EPOLLERR
-        self._soon = select.epoll()
-        self._later = select.epoll()
-        self.poll = self._soon.poll
-        self.poll_waiting = self._later.poll
-        self.fileno = self._later.fileno()
-        self._soon.register(self.fileno, select.EPOLLIN)
+        self._first = select.epoll()
+        self._second = select.epoll()
+        self.poll = self._first.poll
+        self.poll_second = self._second.poll
+        self.fileno = self._second.fileno()
+        self._first.register(self.fileno, select.EPOLLIN)
 
     def _poller(self, fd: int) -> select.epoll:
-        return self._later if fd in self.waiting else self._soon
+        return self._second if fd in self.second else self._first
 
     def register(self, fd: int, mask: int) -> None:
         self._poller(fd).register(fd, mask)
@@ -94,32 +94,32 @@ class TwoEpolls(Pollers):
     def unregister(self, fd: int) -> None:
         self._masks.pop(fd, None)
         poller = self._poller(fd)
-        self.waiting.discard(fd)
+        self.second.discard(fd)
         poller.unregister(fd)
 
-    def let_wait(self, fd: int) -> None:
-        if fd in self._masks and fd not in self.waiting:
-            self._soon.unregister(fd)
-            self.waiting.add(fd)
-            self._later.register(fd, self._masks[fd])
+    def demote(self, fd: int) -> None:
+        if fd in self._masks and fd not in self.second:
+            self._first.unregister(fd)
+            self.second.add(fd)
+            self._second.register(fd, self._masks[fd])
 
-    def prefer(self, fd: int) -> None:
-        if fd in self.waiting:
-            self.waiting.discard(fd)
+    def promote(self, fd: int) -> None:
+        if fd in self.second:
+            self.second.discard(fd)
             if fd in self._masks:
-                self._later.unregister(fd)
-                self._soon.register(fd, self._masks[fd])
+                self._second.unregister(fd)
+                self._first.register(fd, self._masks[fd])
 
     def close(self) -> None:
-        self._soon.close()
-        self._later.close()
+        self._first.close()
+        self._second.close()
 
 
 class OneSelector(Pollers):
     """kqueue, poll or select, which can't be nested everywhere. All that is ready is looked at each time, and what waits is
     noted in the order in which it became ready.
 
-    Invariant: `_ready` are descriptors in `waiting` that were ready when they were looked at, with their events.
+    Invariant: `_ready` are descriptors in `second` that were ready when they were looked at, with their events.
     """
 
     readable, writable, end, broken = selectors.EVENT_READ, selectors.EVENT_WRITE, 0, 0
@@ -131,7 +131,7 @@ class OneSelector(Pollers):
         self.name = type(self._selector).__name__.removesuffix("Selector").lower()
         self._ready: dict[int, int] = {}
         self.poll = self._poll
-        self.poll_waiting = self._poll_waiting
+        self.poll_second = self._poll_second
 
     def _poll(self, timeout: float, at_most: int) -> Ready:
         """More than `at_most` if there are more: the system would show the same ones the next time."""
@@ -139,7 +139,7 @@ class OneSelector(Pollers):
         shown: Ready = []
         for key, event in self._selector.select(None if timeout < 0 else timeout):
             fd = key.fd
-            if fd in self.waiting:
+            if fd in self.second:
                 ready[fd] = ready.get(fd, 0) | event
             else:
                 shown.append((fd, event))
@@ -147,7 +147,7 @@ class OneSelector(Pollers):
             shown.append((self.fileno, self.readable))
         return shown
 
-    def _poll_waiting(self, timeout: float, at_most: int) -> Ready:
+    def _poll_second(self, timeout: float, at_most: int) -> Ready:
         """Those that were noted, each once; `timeout` is 0."""
         ready = self._ready
         shown: Ready = []
@@ -169,15 +169,15 @@ class OneSelector(Pollers):
     def unregister(self, fd: int) -> None:
         self._masks.pop(fd, None)
         self._ready.pop(fd, None)
-        self.waiting.discard(fd)
+        self.second.discard(fd)
         self._selector.unregister(fd)
 
-    def let_wait(self, fd: int) -> None:
+    def demote(self, fd: int) -> None:
         if fd in self._masks:
-            self.waiting.add(fd)
+            self.second.add(fd)
 
-    def prefer(self, fd: int) -> None:
-        self.waiting.discard(fd)
+    def promote(self, fd: int) -> None:
+        self.second.discard(fd)
         self._ready.pop(fd, None)
 
     def close(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-from collections import deque
 from collections.abc import Callable
 from time import monotonic
 from typing import Any
@@ -16,17 +15,14 @@ from twisted.logger import Logger
 from twisted.python.log import callWithLogger
 from zope.interface import implementer
 
-from kafkapy.runtime.clock import TURN_SECONDS
-from kafkapy.runtime.event_turns import PROOFS, EventTurns
+from kafkapy.runtime.feedback_queue import IN_A_ROW, FeedbackQueue
 from kafkapy.runtime.pollers import Pollers, best_pollers
 from kafkapy.runtime.run_queue import RunQueue
 from kafkapy.runtime.served import Served
 from kafkapy.runtime.stall_meter import SHORT_SECONDS, StallMeter
+from kafkapy.runtime.time_slice import TimeSlice
 
 log = Logger("kafkapy.network.BrokerReactor")
-
-LONGEST_SECONDS = 0.001
-"""Timers are due, too, so a turn that goes on ends after so long."""
 
 _LONGEST_WAIT_SECONDS = 1_000_000.0
 """A poller takes milliseconds in 32 bits, so the wait for a timer of later begins anew after so long."""
@@ -37,11 +33,8 @@ class BrokerReactor(PosixReactorBase, _PollLikeMixin):
     """Twisted enters a logging context for every event of every descriptor, which takes as long as a tenth of a small
     produce request. A broker's connections log by themselves, so their plain reads and writes go without. And Twisted looks
     for timers and calls of other threads each time before it waits for events; here it is only asked if there are any. All
-    else is as in Twisted's `EPollReactor`, whatever the system polls with, but for one thing:
-
-    A call without delay belongs to somebody who has more to do and gives way. Such calls wait in one queue, `_gave_way`. After
-    all events of a turn were served, those in front go on, for `TURN_SECONDS` together, and at least one of them. If there are
-    connections that wait for their turn, too (`EventTurns`), every second one is theirs.
+    else is as in Twisted's `EPollReactor`, whatever the system polls with, but for one thing: a call without delay is the rest
+    of a request that gave way at a checkpoint, and waits in `FeedbackQueue.suspended`.
 
     Invariant: `_selectables` are those that are watched, by descriptor; `_reads` and `_writes` are the descriptors of those
     that are watched for reading and for writing.
@@ -50,27 +43,26 @@ class BrokerReactor(PosixReactorBase, _PollLikeMixin):
     _newTimedCalls: list[Any]
     _pendingTimedCalls: list[Any]
 
-    def __init__(self, pollers: Pollers | None = None) -> None:
-        """`pollers` None: the best that the system has."""
+    def __init__(self, pollers: Pollers | None = None, now: Callable[[], float] = monotonic) -> None:
+        """`pollers` None: the best that the system has. `now`: a clock that never goes back, seconds."""
         self._pollers = pollers = pollers or best_pollers()
         self._POLL_IN, self._POLL_OUT, self._POLL_DISCONNECTED = pollers.readable, pollers.writable, pollers.broken
         self._selectables: dict[int, Any] = {}
         self._reads: set[int] = set()
         self._writes: set[int] = set()
         self._run_queue = RunQueue()
-        self.meter = StallMeter(queued=self._run_queue.seconds)
-        self._turns = EventTurns(
-            self.meter,
-            pollers.readable,
-            pollers.writable,
-            pollers.end,
+        self._now = now
+        self.meter = StallMeter(now, queued=self._run_queue.seconds)
+        self.time_slice = TimeSlice(self.meter, now, self._others_wait)
+        self._queue = FeedbackQueue(
+            self.time_slice,
+            pollers,
+            self._selectables,
             self._serve_in_context,
             self._disconnectSelectable,
             self._show_again,
+            self._resume,
         )
-        self._gave_way: deque[DelayedCall] = deque()
-        self._others_next = False
-        """Is it the turn of connections that wait, or of those who gave way?"""
         super().__init__()
 
     @property
@@ -79,18 +71,7 @@ class BrokerReactor(PosixReactorBase, _PollLikeMixin):
         return self._pollers.name
 
     def doIteration(self, delay: float | None) -> None:
-        self._take_turn(-1 if delay is None else delay)
-
-    def _take_turn(self, timeout: float) -> None:
-        turns = self._turns
-        if not self._gave_way:
-            turns.take(self._pollers, self._selectables, timeout, True)
-            return
-        self._others_next = not self._others_next
-        turns.take(self._pollers, self._selectables, 0, self._others_next)
-        if not turns.others_were_served:
-            self._go_on()
-            turns.ended = monotonic()
+        self._queue.take_turn(-1 if delay is None else delay)
 
     def _show_again(self, selectable: Any) -> None:
         if selectable.fileno() in self._reads:
@@ -111,7 +92,7 @@ class BrokerReactor(PosixReactorBase, _PollLikeMixin):
 
     def _serve(self, delay: float | None) -> None:
         """Serve events until something else is to be done."""
-        self._take_turn(-1 if delay is None else delay)
+        self._queue.take_turn(-1 if delay is None else delay)
         while self.running and not (self.threadCallQueue or self._newTimedCalls or self._justStopped):
             seconds = -1.0
             if self._pendingTimedCalls:
@@ -120,7 +101,7 @@ class BrokerReactor(PosixReactorBase, _PollLikeMixin):
                     return  # a timer is due
                 if seconds > _LONGEST_WAIT_SECONDS:
                     seconds = _LONGEST_WAIT_SECONDS
-            self._take_turn(seconds)
+            self._queue.take_turn(seconds)
 
     # --- what is watched
 
@@ -143,8 +124,8 @@ class BrokerReactor(PosixReactorBase, _PollLikeMixin):
         if fd in other:
             self._pollers.modify(fd, events | others_events)
         else:
-            if isinstance(selectable, Served) and selectable.quick_events < PROOFS:
-                self._pollers.waiting.add(fd)
+            if isinstance(selectable, Served) and selectable.quick_events < IN_A_ROW:
+                self._pollers.second.add(fd)
             self._pollers.register(fd, events)
         group.add(fd)
         self._selectables[fd] = selectable
@@ -172,64 +153,54 @@ class BrokerReactor(PosixReactorBase, _PollLikeMixin):
     def getWriters(self) -> list[Any]:
         return [self._selectables[fd] for fd in self._writes]
 
-    # --- those who gave way
+    # --- requests that gave way
 
-    def goes_on(self, late_seconds: float = 0.0) -> bool:
-        """A turn should have been over so long ago: is there nobody for whom it would end? Then who works may go on, for
-        another one."""
-        now, meter = monotonic(), self.meter
-        if now > meter.woke + LONGEST_SECONDS + late_seconds or self._gave_way or self._pollers.poll(0, 1):
+    def _others_wait(self) -> bool:
+        return self._queue.has_work()
+
+    def _resume(self, call: DelayedCall) -> bool:
+        """Call one that gave way. False if it was cancelled or put off."""
+        if not call.active():
             return False
-        meter.turn_ends = now + TURN_SECONDS - late_seconds
+        if call.delayed_time > 0:  # it was reset to a later time
+            call.activate_delay()
+            call.canceller = self._cancelCallLater
+            self._newTimedCalls.append(call)
+            return False
+        call.called = 1
+        try:
+            call.func(*call.args, **call.kw)
+        except BaseException:
+            log.failure("A call without delay failed")
         return True
 
-    def _go_on(self) -> None:
-        calls, meter = self._gave_way, self.meter
-        meter.turn_ends = monotonic() + TURN_SECONDS
-        while calls:
-            call = calls.popleft()
-            if not call.active():
-                continue
-            if call.delayed_time > 0:  # it was reset to a later time
-                call.activate_delay()
-                call.canceller = self._cancelCallLater
-                self._newTimedCalls.append(call)
-                continue
-            call.called = 1
-            try:
-                call.func(*call.args, **call.kw)
-            except BaseException:
-                log.failure("A call without delay failed")
-            if monotonic() >= meter.turn_ends:
-                return
-
     def getDelayedCalls(self) -> list[Any]:
-        return [*super().getDelayedCalls(), *(call for call in self._gave_way if call.active())]
+        return [*super().getDelayedCalls(), *(call for call in self._queue.suspended if call.active())]
 
     # --- timers and calls of other threads
 
     def runUntilCurrent(self) -> None:
         super().runUntilCurrent()
-        self._turns.ended = monotonic()
+        self._queue.ended = self._now()
 
     def callLater(self, delay: float, function: Callable[..., object], *args: object, **kwargs: object) -> Any:  # type: ignore[override]
         call = super().callLater(delay, self._call, function, *args, **kwargs)
         if delay == 0:
             self._newTimedCalls.pop()
             call.canceller = _left_where_it_is
-            self._gave_way.append(call)
+            self._queue.suspended.append(call)
         return call
 
     def callFromThread(self, function: Callable[..., object], *args: object, **kwargs: object) -> None:  # type: ignore[override]
         super().callFromThread(self._call, function, *args, **kwargs)
 
     def _call(self, function: Callable[..., object], *args: object, **kwargs: object) -> None:
-        meter, before = self.meter, monotonic()
+        meter, before = self.meter, self._now()
         meter.request = meter.body = None
         try:
             function(*args, **kwargs)
         finally:
-            if (seconds := monotonic() - before) > SHORT_SECONDS:
+            if (seconds := self._now() - before) > SHORT_SECONDS:
                 meter.took(seconds, function)
 
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from twisted.python.threadable import isInIOThread
 from twisted.python.threadpool import ThreadPool
 
 from kafkapy.common.time import SystemTime
-from kafkapy.runtime.clock import LEAST_SLICE_SECONDS, P, R
+from kafkapy.runtime.clock import P, R
 from kafkapy.runtime.completion import Completion
-from kafkapy.runtime.stall_meter import StallMeter, name_of
+from kafkapy.runtime.stall_meter import name_of
+from kafkapy.runtime.time_slice import Checkpoints, TimeSlice
 
 log = logging.getLogger("kafkapy.server.KafkaScheduler")
 
@@ -170,46 +170,22 @@ class _TaskInThread(_Task):
         self._again()
 
 
-class _GoOn:
-    """A checkpoint while the slice lasts: a `Completion` that is done would take three times as long."""
-
-    __slots__ = ()
-
-    def __await__(self) -> Generator[Any, Any, None]:
-        return _NOTHING
-
-
-_NOTHING: Final = cast("Generator[Any, Any, None]", iter(()))
-_GO_ON: Final = _GoOn()
-
-
 class ReactorClock(SystemTime):
     """Invariant: after `shutdown` no scheduled task starts any more; those that run in the pool are let finish."""
 
     def __init__(self, reactor: Any) -> None:
         self.reactor = reactor
         self.is_stopped = False
-        self._least_slice_ends = 0.0
-        self._meter: StallMeter = getattr(reactor, "meter", None) or StallMeter()
-        self._goes_on: Callable[[float], bool] = getattr(reactor, "goes_on", lambda _: False)
+        time_slice: TimeSlice = getattr(reactor, "time_slice", None) or TimeSlice()
+        # Bound methods of machine code, where there is any: what hot paths call again and again.
+        self.turn_is_over = time_slice.is_over
+        self.slice_begins = time_slice.request_begins
+        self.checkpoint = Checkpoints(time_slice, self.turn).checkpoint
 
     def later(self, delay_ms: float, function: Callable[[], object]) -> _Task:
         call = _Call(self, name_of(function), function)
         call.start(delay_ms)
         return call
-
-    def turn_is_over(self, late_seconds: float = 0.0) -> bool:
-        now, meter = time.monotonic(), self._meter
-        if now < meter.turn_ends + late_seconds or now < self._least_slice_ends or self._goes_on(late_seconds):
-            return False
-        meter.lost(now)
-        return now >= meter.turn_ends + late_seconds
-
-    def slice_begins(self) -> None:
-        self._least_slice_ends = time.monotonic() + LEAST_SLICE_SECONDS
-
-    def checkpoint(self) -> Awaitable[None]:
-        return self.turn() if self.turn_is_over() else _GO_ON
 
     def turn(self) -> Completion[None]:
         completion: Completion[None] = Completion()

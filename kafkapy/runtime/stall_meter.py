@@ -7,7 +7,6 @@ timer, a call of another thread.
 from __future__ import annotations
 
 import logging
-import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -81,8 +80,6 @@ class StallMeter:
         self._queued = queued
         self._began = self.woke = now()
         """`woke`: when the present turn began."""
-        self.turn_ends = math.inf
-        """When whoever has more to do should give way (`TURN_SECONDS`)."""
         self.turns = 0
         self.idle_seconds = 0.0
         """How long the reactor has waited for something to do."""
@@ -115,21 +112,17 @@ class StallMeter:
         self._remember(self.woke, cpu, self._queued())
 
     def lost(self, now: float) -> float:
-        """For how many seconds, since it was asked last, did others have the cores while there was something to do? The present
-        turn ends so much later: who gave way then would have done nothing, and giving way costs something, too.
+        """For how many seconds, since this was asked last, did other threads have the cores while there was something to do?
 
-        Where many threads want the cores, most of what seems to take long does not. To find out takes two system calls, so only
-        who would be judged by the clock asks. The kernel says how long a thread was in the run queue, but not when. What it
+        Where many threads want the cores, most of what seems to take long does not. To find out takes two system calls, so it is
+        asked only where the clock says "too long". The kernel says how long a thread was in the run queue, but not when. What it
         waited there before the turn began is part of the wait for events; all else shows as time that has passed without CPU.
         """
         cpu, queued = self._cpu(), self._queued()
         passed = now - self._asked - (self.idle_seconds - self._idle_then)
-        lost = min(queued - self._queued_then, passed - (cpu - self._cpu_then), now - self.woke)
+        lost = max(0.0, min(queued - self._queued_then, passed - (cpu - self._cpu_then), now - self.woke))
         self._remember(now, cpu, queued)
-        if lost <= 0:
-            return 0.0
         self.lost_seconds += lost
-        self.turn_ends += lost
         return lost
 
     def _remember(self, now: float, cpu: float, queued: float) -> None:

@@ -458,6 +458,6 @@ def build_metrics(
         requests=request_stats(),
         end_offsets=end_offsets(config, reactor, outside.clock, core.replica_manager),
         is_stopping=is_stopping,
-        meter=sockets.meter,
+        meter=sockets.time_slice.meter,
     )
     return BrokerMetrics(metrics_config, sources, reactor, outside.clock, site)

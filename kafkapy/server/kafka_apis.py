@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
 from typing import Any
 
 from kafkapy.network.large_requests import LargeRequests
@@ -47,13 +48,13 @@ class KafkaApis:
             self._failed(request, error)
             return
         if isinstance(outcome, Completion):
-            spawn(self._finish(request, outcome))
+            outcome.add_callback(partial(self._finish, request))
         else:
             self._respond(request, outcome)
 
-    async def _finish(self, request: Request, answer: Completion[Message | None]) -> None:
+    def _finish(self, request: Request, answer: Completion[Message | None]) -> None:
         try:
-            response = await answer
+            response = answer.result()
         except Exception as error:
             self._failed(request, error)
         else:

@@ -39,8 +39,10 @@ class Loopback:
         make_rate: Callable[[], Rate] = Rate,
         cold_reads: InThread | None = None,
         pollers: Pollers | None = None,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.reactor = BrokerReactor(pollers)
+        """`now`: the reactor's time."""
+        self.reactor = BrokerReactor(pollers, now)
         self.server = SocketServer(
             self.reactor,
             [ApiKey.HEARTBEAT, ApiKey.FETCH],

@@ -17,8 +17,6 @@ from hypothesis import strategies as st
 from twisted.internet.task import Clock
 
 from kafkapy.network.channel import (
-    FEW,
-    FEW_SECONDS,
     KEPT_PRIVATE_BUFFER,
     MAX_AWAITING,
     SHARED_BUFFER_SIZE,
@@ -38,6 +36,7 @@ from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatRespo
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
 from kafkapy.runtime.clock import InThread, MockClock
 from kafkapy.runtime.completion import Completion
+from kafkapy.runtime.time_slice import BURST, BURST_SECONDS, TimeSlice
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -77,13 +76,18 @@ class Broker:
     """Collects requests; answers at once unless `later`, or those in `slow` later and those in `silent` never."""
 
     def __init__(
-        self, later: bool = False, memory_pool: MemoryPool | None = None, in_thread: InThread | None = None
+        self,
+        later: bool = False,
+        memory_pool: MemoryPool | None = None,
+        in_thread: InThread | None = None,
+        time_slice: TimeSlice | None = None,
     ) -> None:
         self.later = later
         self.slow: set[int] = set()
         self.silent: set[int] = set()
         self.topic = ""
         self.clock = Clock()
+        self.clock.time_slice = time_slice  # type: ignore[attr-defined]  # as the broker's reactor has one
         server = SocketServer(
             self.clock,
             [ApiKey.HEARTBEAT, ApiKey.PRODUCE, ApiKey.API_VERSIONS],
@@ -93,7 +97,7 @@ class Broker:
             in_thread or MockClock().in_thread,
             memory_pool=memory_pool,
         )
-        self.meter = server.meter
+        self.slice = server.time_slice
         self.requests: list[Request] = []
         self.channel = KafkaChannel(server, RequestContext("c", "/127.0.0.1", "PLAINTEXT"), self.handle)
         self.transport = FakeTransport()
@@ -418,10 +422,10 @@ def test_the_next_request_waits_until_the_response_is_sent() -> None:
     assert broker.answered() == [0, 1]
 
 
-def test_a_connection_with_many_requests_gives_others_a_turn() -> None:
-    """When its turn is over."""
+def test_a_connection_with_many_requests_gives_way() -> None:
+    """When the slice is over."""
     broker = Broker()
-    broker.meter.turn_ends = 0
+    broker.slice.ends = 0
     broker.channel.dataReceived(b"".join(heartbeat(i) for i in range(2000)))
     assert 0 < len(broker.requests) < 2000
     broker.clock.advance(0)
@@ -429,12 +433,10 @@ def test_a_connection_with_many_requests_gives_others_a_turn() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "handled_at_once"), [(FEW_SECONDS / FEW, FEW), (0.7 * FEW_SECONDS, 3), (2 * FEW_SECONDS, 2)]
+    ("seconds", "handled_at_once"), [(BURST_SECONDS / BURST, BURST), (0.7 * BURST_SECONDS, 3), (2 * BURST_SECONDS, 2)]
 )
-def test_a_few_that_arrived_together_are_answered_together(
-    monkeypatch: pytest.MonkeyPatch, seconds: float, handled_at_once: int
-) -> None:
-    """When the turn is over already; as many as a producer has in flight, if they don't take long."""
+def test_a_few_that_arrived_together_are_answered_together(seconds: float, handled_at_once: int) -> None:
+    """When the slice is over already; as many as a producer has in flight, if they don't take long."""
     now = 1000.0
 
     class Slow(Broker):
@@ -443,9 +445,8 @@ def test_a_few_that_arrived_together_are_answered_together(
             now += seconds
             super().handle(request)
 
-    monkeypatch.setattr("kafkapy.network.channel.monotonic", lambda: now)
-    broker = Slow()
-    broker.meter.turn_ends = 0
+    broker = Slow(time_slice=TimeSlice(now=lambda: now))
+    broker.slice.ends = 0
     broker.channel.dataReceived(b"".join(heartbeat(i) for i in range(20)))
     assert handled(broker) == list(range(handled_at_once))
     for _ in range(20):
@@ -453,11 +454,11 @@ def test_a_few_that_arrived_together_are_answered_together(
     assert broker.answered() == list(range(20))
 
 
-def test_a_turn_in_which_others_had_the_core_is_not_over() -> None:
+def test_a_slice_in_which_others_had_the_core_is_not_over() -> None:
     broker = Broker()
-    broker.meter.turn_ends = 0
-    broker.meter._queued = monotonic
-    broker.meter._cpu = float
+    broker.slice.ends = 0
+    broker.slice.meter._queued = monotonic
+    broker.slice.meter._cpu = float
     broker.channel.dataReceived(b"".join(heartbeat(i) for i in range(2000)))
     assert broker.answered() == list(range(2000))
 

@@ -59,9 +59,9 @@ class Made:
 
 
 @pytest.fixture
-def made(make_loopback: Callable[..., Loopback], monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
-    monkeypatch.setattr("kafkapy.runtime.reactor.TURN_SECONDS", 0)  # each piece takes longer
+def made(make_loopback: Callable[..., Loopback]) -> Iterator[Made]:
     made = Made(make_loopback())
+    made.loop.reactor.time_slice.seconds = 0  # each piece takes longer
     yield made
     for client in made.clients:
         client.close()

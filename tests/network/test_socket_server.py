@@ -619,12 +619,10 @@ def test_a_client_that_goes_is_forgotten(make_loopback: MakeLoopback) -> None:
     assert not loop.server.quotas._by_ip
 
 
-def test_those_that_end_at_once_keep_nobody_waiting(
-    make_loopback: MakeLoopback, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """When a turn should be over, they are set aside; what was sent before is handled, and each is closed in the end."""
-    monkeypatch.setattr("kafkapy.runtime.event_turns.TURN_SECONDS", -1)
+def test_connections_that_end_at_once_hold_up_no_other(make_loopback: MakeLoopback) -> None:
+    """When the slice is over, they are set aside; what was sent before is handled, and each is closed in the end."""
     loop = make_loopback()
+    loop.reactor.time_slice.seconds = -1
     port = loop.listen()
     clients = [loop.connect(port) for _ in range(20)]
     other = loop.connect(port)

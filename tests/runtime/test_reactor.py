@@ -111,17 +111,15 @@ def test_a_timer_that_an_event_has_set(reactor: CountingReactor, restless: Restl
     assert restless.reads <= 51
 
 
-def test_who_gives_way_comes_after_all_that_was_there(reactor: CountingReactor, restless: Restless) -> None:
+def test_a_request_that_gives_way_comes_after_all_that_was_there(reactor: CountingReactor, restless: Restless) -> None:
     restless.at[50] = lambda: reactor.callLater(0, reactor.stop)
     run(reactor)
     assert restless.reads == 51
 
 
-def test_those_who_gave_way_share_a_turn(
-    reactor: CountingReactor, restless: Restless, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_requests_that_gave_way_share_a_slice(reactor: CountingReactor, restless: Restless) -> None:
     """In their order. When it is over, sockets are looked at first."""
-    monkeypatch.setattr("kafkapy.runtime.reactor.TURN_SECONDS", 0)
+    reactor.time_slice.seconds = 0
     seen: list[tuple[str, int]] = []
 
     def work(name: str, times: int) -> None:
@@ -140,7 +138,7 @@ def test_those_who_gave_way_share_a_turn(
     assert seen[:5] == [("a", 10), ("b", 10), ("a", 11), ("b", 12), ("a", 13)]
 
 
-def test_who_gave_way_may_be_cancelled_or_put_off(reactor: CountingReactor, restless: Restless) -> None:
+def test_a_request_that_gave_way_may_be_cancelled_or_put_off(reactor: CountingReactor, restless: Restless) -> None:
     called: list[str] = []
 
     def both() -> None:
@@ -154,7 +152,7 @@ def test_who_gave_way_may_be_cancelled_or_put_off(reactor: CountingReactor, rest
     assert called == ["now", "put off"]
 
 
-def test_a_failure_of_one_who_gave_way_is_logged(reactor: CountingReactor, restless: Restless) -> None:
+def test_a_failure_of_a_request_that_gave_way_is_logged(reactor: CountingReactor, restless: Restless) -> None:
     def fail() -> None:
         raise ValueError("of a test")
 
@@ -193,43 +191,50 @@ def test_a_turn_by_hand_ends(reactor: CountingReactor, restless: Restless) -> No
     assert 1 <= restless.reads <= 2
 
 
-def go_on_within(reactor: CountingReactor, *more: Callable[[], object]) -> tuple[bool, float]:
-    """Does one whose turn is over go on? And how much later its turn ends then. `more` have given way after it."""
+def goes_on(reactor: CountingReactor, *more: Callable[[], object]) -> tuple[bool, float]:
+    """Does work go on whose slice is over? And how much later it ends then. `more` have given way after it."""
     seen: list[tuple[bool, float]] = []
 
     def work() -> None:
-        reactor.meter.turn_ends = before = reactor.meter.woke
-        seen.append((reactor.goes_on(), reactor.meter.turn_ends - before))
+        time_slice = reactor.time_slice
+        time_slice.ends = before = reactor.meter.woke
+        seen.append((not time_slice.is_over(), time_slice.ends - before))
 
     reactor.callLater(0, work)
     for function in more:
         reactor.callLater(0, function)
+    reactor.meter._queued = lambda: 0.0
     reactor.iterate(0)
     return seen[0]
 
 
-def test_while_nobody_waits_a_turn_goes_on(reactor: CountingReactor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafkapy.runtime.reactor.LONGEST_SECONDS", HANG_SECONDS)
-    goes_on, seconds = go_on_within(reactor)
-    assert goes_on
+def test_while_nothing_else_waits_a_slice_is_renewed(reactor: CountingReactor) -> None:
+    reactor.time_slice.longest_seconds = HANG_SECONDS
+    renewed, seconds = goes_on(reactor)
+    assert renewed
     assert seconds > 0
 
 
-def test_a_turn_that_goes_on_ends_in_time_for_timers(reactor: CountingReactor, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafkapy.runtime.reactor.LONGEST_SECONDS", 0)
-    assert go_on_within(reactor) == (False, 0)
+def test_a_slice_that_is_renewed_ends_in_time_for_timers(reactor: CountingReactor) -> None:
+    reactor.time_slice.longest_seconds = 0
+    assert goes_on(reactor) == (False, 0)
 
 
-def test_a_turn_ends_if_there_is_something_to_be_read(reactor: CountingReactor, restless: Restless) -> None:
-    assert go_on_within(reactor) == (False, 0)
+def test_a_slice_ends_if_there_is_something_to_be_read(reactor: CountingReactor, restless: Restless) -> None:
+    reactor.time_slice.longest_seconds = HANG_SECONDS
+    assert goes_on(reactor) == (False, 0)
 
 
-def test_a_turn_ends_if_somebody_else_gave_way(reactor: CountingReactor) -> None:
-    assert go_on_within(reactor, int) == (False, 0)
+def test_a_slice_ends_if_other_work_gave_way(reactor: CountingReactor) -> None:
+    reactor.time_slice.longest_seconds = HANG_SECONDS
+    assert goes_on(reactor, int) == (False, 0)
 
 
-def test_a_turn_ends_if_a_thread_calls(reactor: CountingReactor) -> None:
+def test_a_slice_ends_if_a_thread_calls(reactor: CountingReactor) -> None:
+    reactor.time_slice.longest_seconds = HANG_SECONDS
     reactor.callLater(0, int)
     reactor.iterate(0)
     reactor.callFromThread(int)
-    assert not reactor.goes_on()
+    reactor.time_slice.ends = reactor.meter.woke
+    reactor.meter._queued = lambda: 0.0
+    assert reactor.time_slice.is_over()

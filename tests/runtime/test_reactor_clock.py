@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import logging
-import time
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +14,6 @@ from twisted.internet.task import Clock
 from kafkapy.common.scheduler import ScheduledTask
 from kafkapy.runtime import reactor_clock
 from kafkapy.runtime.reactor_clock import ReactorClock
-from kafkapy.runtime.stall_meter import StallMeter
 
 
 class FakeReactor(Clock):
@@ -153,30 +151,6 @@ def test_what_a_thread_returns_or_raises_comes_back_to_the_reactor(
     reactor.run_from_threads()
     assert three.result() == 3
     assert isinstance(failed.exception(), ValueError)
-
-
-def test_a_turn_is_over_unless_it_may_go_on(reactor: FakeReactor) -> None:
-    meter = StallMeter()
-    meter.turn_ends = 0.0
-    reactor.meter, reactor.goes_on = meter, lambda late: True  # type: ignore[attr-defined]
-    assert not ReactorClock(reactor).turn_is_over()
-    reactor.goes_on = lambda late: False  # type: ignore[attr-defined]
-    assert ReactorClock(reactor).turn_is_over()
-
-
-def test_a_turn_in_which_others_had_the_core_is_not_over(reactor: FakeReactor) -> None:
-    queued = [0.0]
-    meter = StallMeter(cpu=lambda: 0.0, queued=lambda: queued[0])
-    meter.start()
-    meter.turn_ends = time.monotonic()
-    reactor.meter = meter  # type: ignore[attr-defined]
-    clock = ReactorClock(reactor)
-    queued[0] = 60.0
-    time.sleep(0.001)
-    assert not clock.turn_is_over()
-    assert meter.lost_seconds > 0
-    while not clock.turn_is_over():  # the kernel says nothing new
-        pass
 
 
 class Work:

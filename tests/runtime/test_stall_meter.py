@@ -61,7 +61,6 @@ class Times:
         self.queued += queued
         self.meter.idle_seconds += seconds
         self.meter.woke = self.now
-        self.meter.turn_ends = self.now + 1.0
 
     def lost(self) -> float:
         return self.meter.lost(self.now)
@@ -161,11 +160,9 @@ class TestLost:
         return times
 
     def test_time_without_a_core_is_given_back_once(self, times: Times) -> None:
-        ends = times.meter.turn_ends
         times.work(0.5)
         times.wait_for_a_core(0.25)
         assert times.lost() == pytest.approx(0.25)
-        assert times.meter.turn_ends == pytest.approx(ends + 0.25)
         times.work(0.5)
         assert times.lost() == pytest.approx(0)
         times.wait_for_a_core(0.125)
@@ -173,10 +170,8 @@ class TestLost:
         assert times.meter.lost_seconds == pytest.approx(0.375)
 
     def test_work_is_none(self, times: Times) -> None:
-        ends = times.meter.turn_ends
         times.work(3)
         assert times.lost() == pytest.approx(0)
-        assert times.meter.turn_ends == pytest.approx(ends)
 
     def test_waiting_for_a_disk_is_none(self, times: Times) -> None:
         """Nobody else had the core, so the others could not have been served sooner."""
@@ -277,10 +272,10 @@ class TestReactor:
         client.heartbeat()
         client.response()
         loop.turns(1)
-        kinds = dict(loop.server.meter.by_kind())
+        kinds = dict(loop.server.time_slice.meter.by_kind())
         assert sum(kinds["Heartbeat"].counts) == 1
         assert kinds["Heartbeat"].seconds >= 0.03
-        assert loop.server.meter.request is None
+        assert loop.server.time_slice.meter.request is None
         loop.close()
 
     def test_an_answer_given_later_has_its_requests_name(self) -> None:
@@ -297,7 +292,7 @@ class TestReactor:
         loop.reactor.callFromThread(answer)
         client.response()
         loop.turns(2)
-        assert dict(loop.server.meter.by_kind())["Heartbeat"].seconds >= 0.03
+        assert dict(loop.server.time_slice.meter.by_kind())["Heartbeat"].seconds >= 0.03
         loop.close()
 
     def test_waiting_is_no_work(self) -> None:

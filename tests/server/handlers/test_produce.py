@@ -270,7 +270,7 @@ def test_an_answered_request_leaves_nothing_to_the_garbage_collector(make_core: 
         if followers:
             core.leader_and_isr(TOPIC, [0], topic_id, 0, 1, [0], [0, 1])
         assert error(client.response()) is Errors.NONE
-        core.sockets.meter.request = None  # as when a turn of the reactor ends
+        core.sockets.time_slice.meter.request = None  # as when a turn of the reactor ends
         left = [kept for kept in gc.get_objects() if isinstance(kept, Request) and kept.api_key is ApiKey.PRODUCE]
         assert left == []
     finally:

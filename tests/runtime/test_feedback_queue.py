@@ -1,4 +1,4 @@
-"""Connections that have been quick are served before those that have not, and nobody starves."""
+"""Connections that were quick are served before those that were not, and neither level starves."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from kafkapy.network.request import Request
-from kafkapy.runtime.clock import TURN_SECONDS
-from kafkapy.runtime.event_turns import DEAR_SECONDS, PROOFS
+from kafkapy.runtime.feedback_queue import IN_A_ROW, SLOW_SECONDS
 from kafkapy.runtime.pollers import OneSelector, Pollers, TwoEpolls
+from kafkapy.runtime.time_slice import SLICE_SECONDS
 from tests.network.loopback import Loopback, LoopbackClient
 from tests.waiting import HANG_SECONDS
 
 MakeLoopback = Callable[..., Loopback]
-LONG_SECONDS = 4 * DEAR_SECONDS
+LONG_SECONDS = 4 * SLOW_SECONDS
 
 
 class Clock:
@@ -30,7 +30,7 @@ class Clock:
 
 
 class Served:
-    """A server that notes whom it has served, by client, and takes long for those in `dear`."""
+    """A server that notes which clients it has served, by client, and takes long for those in `slow`."""
 
     def __init__(self, loop: Loopback, clock: Clock) -> None:
         self.loop = loop
@@ -39,9 +39,9 @@ class Served:
         meter._cpu = meter._queued = lambda: 0.0
         self.port = loop.listen()
         self.order: list[str] = []
-        self.dear: set[str] = set()
+        self.slow: set[str] = set()
         self.waited = 0.0
-        """For how long those in `dear` had no core."""
+        """For how long those in `slow` had no core."""
         self._names: dict[str, str] = {}
         loop.handle = self._handle  # type: ignore[method-assign]
         loop.server._handler = self._handle
@@ -56,19 +56,19 @@ class Served:
     def _handle(self, request: Request) -> None:
         name = self._names[request.context.connection_id.split(":")[-1].split("-")[0]]
         self.order.append(name)
-        if name in self.dear:
+        if name in self.slow:
             self.clock.now += LONG_SECONDS
             self.waited += LONG_SECONDS
         self.loop.answer(request)
 
     def others_have_the_core(self) -> None:
-        """While it takes long for somebody, from now on."""
+        """While it takes long for a slow client, from now on."""
         meter = self.loop.reactor.meter
         meter._queued = lambda: self.waited
         meter.read_cpu()
 
     def waits(self, client: LoopbackClient) -> bool:
-        return self._fileno(client) in self.loop.reactor._pollers.waiting
+        return self._fileno(client) in self.loop.reactor._pollers.second
 
     def until_arrived(self, client: LoopbackClient) -> None:
         """What it has sent; a busy kernel may take more turns than the reactor does meanwhile."""
@@ -92,21 +92,19 @@ class Served:
     def trusted(self, name: str) -> LoopbackClient:
         """One that has proved to be quick."""
         client = self.connect(name)
-        for _ in range(PROOFS):
+        for _ in range(IN_A_ROW):
             self.ask(client)
         assert not self.waits(client)
         return client
 
 
 @pytest.fixture(params=[TwoEpolls, OneSelector])
-def served(request: pytest.FixtureRequest, make_loopback: MakeLoopback, monkeypatch: pytest.MonkeyPatch) -> Served:
+def served(request: pytest.FixtureRequest, make_loopback: MakeLoopback) -> Served:
     clock = Clock()
-    for module in ("event_turns", "reactor", "stall_meter"):
-        monkeypatch.setattr(f"kafkapy.runtime.{module}.monotonic", clock)
-    return Served(make_loopback(pollers=request.param()), clock)
+    return Served(make_loopback(pollers=request.param(), now=clock), clock)
 
 
-def test_newcomers_wait_for_one_that_was_quick(served: Served) -> None:
+def test_new_connections_wait_for_one_that_was_quick(served: Served) -> None:
     quick = served.trusted("quick")
     newcomers = [served.connect(f"new {n}") for n in range(10)]
     served.order.clear()
@@ -116,69 +114,69 @@ def test_newcomers_wait_for_one_that_was_quick(served: Served) -> None:
     assert served.order == ["quick", *(f"new {n}" for n in range(10))]
 
 
-def test_a_few_quick_requests_are_proof(served: Served) -> None:
+def test_a_few_quick_requests_promote(served: Served) -> None:
     client = served.connect("a")
-    for _ in range(PROOFS - 1):
+    for _ in range(IN_A_ROW - 1):
         served.ask(client)
     assert served.waits(client)
     served.trusted("b")
 
 
-def test_dear_requests_make_a_connection_wait(served: Served) -> None:
-    """One by itself is an accident. It comes back when it has been quick again."""
+def test_slow_requests_demote(served: Served) -> None:
+    """One by itself does not. It is promoted when it has been quick again."""
     client = served.trusted("a")
-    served.dear.add("a")
-    for _ in range(PROOFS - 1):
+    served.slow.add("a")
+    for _ in range(IN_A_ROW - 1):
         served.ask(client)
     assert not served.waits(client)
     served.ask(client)
     assert served.waits(client)
-    served.dear.clear()
-    for _ in range(PROOFS - 1):
+    served.slow.clear()
+    for _ in range(IN_A_ROW - 1):
         served.ask(client)
     assert served.waits(client)
     served.ask(client)
     assert not served.waits(client)
 
 
-def test_it_is_not_dear_to_have_no_core(served: Served) -> None:
+def test_time_without_a_core_does_not_demote(served: Served) -> None:
     client = served.trusted("a")
-    served.dear.add("a")
+    served.slow.add("a")
     served.others_have_the_core()
-    for _ in range(3 * PROOFS):
+    for _ in range(3 * IN_A_ROW):
         served.ask(client)
         assert not served.waits(client)
 
 
-def test_who_had_no_core_has_proved_to_be_quick(served: Served) -> None:
+def test_time_without_a_core_does_not_hinder_promotion(served: Served) -> None:
     client = served.connect("a")
-    served.dear.add("a")
+    served.slow.add("a")
     served.others_have_the_core()
-    for _ in range(PROOFS - 1):
+    for _ in range(IN_A_ROW - 1):
         served.ask(client)
     assert served.waits(client)
     served.ask(client)
     assert not served.waits(client)
 
 
-def test_a_quick_request_comes_before_the_next_dear_one(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_quick_request_comes_before_the_next_slow_one(served: Served) -> None:
     """When those that wait have had their turn, the others are looked at again."""
-    monkeypatch.setattr("kafkapy.runtime.event_turns.TURN_SECONDS", 0)
+    served.loop.reactor.time_slice.seconds = 0
     quick = served.trusted("quick")
-    dear = [served.connect(f"dear {n}") for n in range(5)]
-    served.dear.update(f"dear {n}" for n in range(5))
+    slow = [served.connect(f"slow {n}") for n in range(5)]
+    served.slow.update(f"slow {n}" for n in range(5))
     served.order.clear()
-    for client in dear:
+    for client in slow:
         client.heartbeat()
     served.loop.until(lambda: len(served.order) == 2)
     quick.heartbeat()
     served.loop.until(lambda: len(served.order) == 6)
-    assert served.order == ["dear 0", "dear 1", "quick", "dear 2", "dear 3", "dear 4"]
+    assert served.order == ["slow 0", "slow 1", "quick", "slow 2", "slow 3", "slow 4"]
 
 
-def test_who_waits_does_not_starve(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beside connections that have a request in every turn, and work that gives way in every turn, each other turn is theirs."""
-    monkeypatch.setattr("kafkapy.runtime.event_turns.TURN_SECONDS", 0)
+def test_the_second_level_does_not_starve(served: Served) -> None:
+    """Beside connections that have a request in every turn, and work that gives way in every turn."""
+    served.loop.reactor.time_slice.seconds = 0
     quick = served.trusted("quick")
     waiting = [served.connect(f"new {n}") for n in range(3)]
     reactor = served.loop.reactor
@@ -186,7 +184,7 @@ def test_who_waits_does_not_starve(served: Served, monkeypatch: pytest.MonkeyPat
 
     def more() -> None:
         gave_way.append(True)
-        served.clock.now += TURN_SECONDS
+        served.clock.now += SLICE_SECONDS
         reactor.callLater(0, more)
 
     more()
@@ -210,7 +208,7 @@ def test_one_that_waits_hears_of_its_end(served: Served) -> None:
     assert served.waits(client)
     client.socket.close()
     served.loop.until(lambda: not served.loop.server.connection_count)
-    assert len(served.loop.reactor._pollers.waiting) == 0
+    assert len(served.loop.reactor._pollers.second) == 0
 
 
 # -- the pollers
@@ -234,21 +232,21 @@ def readable() -> Iterator[socket.socket]:
 
 def test_what_waits_shows_by_one_descriptor(pollers: Pollers, readable: socket.socket) -> None:
     fd = readable.fileno()
-    pollers.waiting.add(fd)
+    pollers.second.add(fd)
     pollers.register(fd, pollers.readable)
     assert pollers.poll(0, 10) == [(pollers.fileno, pollers.readable)]
-    assert pollers.poll_waiting(0, 10) == [(fd, pollers.readable)]
+    assert pollers.poll_second(0, 10) == [(fd, pollers.readable)]
     pollers.unregister(fd)
-    assert not pollers.waiting
+    assert not pollers.second
     assert pollers.poll(0, 10) == []
 
 
 def test_what_waits_is_shown_until_it_was_read(pollers: Pollers, readable: socket.socket) -> None:
-    pollers.waiting.add(readable.fileno())
+    pollers.second.add(readable.fileno())
     pollers.register(readable.fileno(), pollers.readable)
     for _ in range(2):
         assert pollers.poll(0, 10)
-        assert pollers.poll_waiting(0, 10)
+        assert pollers.poll_second(0, 10)
     readable.recv(1)
     assert pollers.poll(0, 10) == []
 
@@ -258,30 +256,30 @@ def test_a_descriptor_moves_with_its_events(pollers: Pollers, readable: socket.s
     pollers.register(fd, pollers.readable)
     pollers.modify(fd, pollers.readable | pollers.writable)
     both = [(fd, pollers.readable | pollers.writable)]
-    pollers.let_wait(fd)
+    pollers.demote(fd)
     assert pollers.poll(0, 10) == [(pollers.fileno, pollers.readable)]
-    assert pollers.poll_waiting(0, 10) == both
-    pollers.prefer(fd)
+    assert pollers.poll_second(0, 10) == both
+    pollers.promote(fd)
     assert pollers.poll(0, 10) == both
-    assert pollers.poll_waiting(0, 10) == []
+    assert pollers.poll_second(0, 10) == []
 
 
 def test_one_that_is_not_polled_does_not_move(pollers: Pollers, readable: socket.socket) -> None:
     """A connection may have been paused since."""
-    pollers.let_wait(readable.fileno())
-    assert not pollers.waiting
-    pollers.prefer(readable.fileno())
+    pollers.demote(readable.fileno())
+    assert not pollers.second
+    pollers.promote(readable.fileno())
     pollers.register(readable.fileno(), pollers.readable)
     assert pollers.poll(0, 10) == [(readable.fileno(), pollers.readable)]
 
 
 def test_what_was_ready_and_is_watched_no_more_is_not_shown(pollers: Pollers, readable: socket.socket) -> None:
-    pollers.waiting.add(readable.fileno())
+    pollers.second.add(readable.fileno())
     pollers.register(readable.fileno(), pollers.readable)
     assert pollers.poll(0, 10)
     pollers.unregister(readable.fileno())
-    pollers.waiting.add(readable.fileno())
+    pollers.second.add(readable.fileno())
     pollers.register(readable.fileno(), pollers.writable)
     readable.send(b"x" * 10)
     assert pollers.poll(0, 10)
-    assert pollers.poll_waiting(0, 10) == [(readable.fileno(), pollers.writable)]
+    assert pollers.poll_second(0, 10) == [(readable.fileno(), pollers.writable)]
