@@ -73,6 +73,10 @@ class ChannelOwner(Protocol):
         """In a thread; then the channel hears that the request is `decoded`."""
         ...
 
+    def release(self, produce: Any) -> None:
+        """Free a Produce and the large memory that its records lie in; in a thread."""
+        ...
+
     def channel_opened(self, channel: KafkaChannel) -> None: ...
 
     def channel_closed(self, channel: KafkaChannel) -> None: ...
@@ -342,14 +346,19 @@ class KafkaChannel(AnswerChannel):
     def has_peer(self) -> bool:
         return not self.closed and self.transport.has_peer()
 
-    def hold(self, request: Request) -> None:
+    def hold(self, request: Request, later: Iterable[Any]) -> None:
         request.unwritten = True
+        if self._frame_size <= SHARED_BUFFER_SIZE:
+            for data in later:
+                data.records = _kept(data.records)
         if self._server.memory_pool is not None:
             self._server.memory_pool.hold(self._frame_size)
 
-    def written(self) -> None:
+    def written(self, body: Any) -> None:
         if self._server.memory_pool is not None:
             self._server.memory_pool.give(self._frame_size)
+        if self._frame_size > SHARED_BUFFER_SIZE:
+            self._server.release(body)
 
     # ------------------------------------------------------------------------------------------------ answering
 
@@ -546,6 +555,12 @@ class KafkaChannel(AnswerChannel):
             self._let_go()
             log.info("Closing the connection of %s: %s", self.context.connection_id, reason)
             self.transport.close()
+
+
+def _kept(records: memoryview | None) -> memoryview | None:
+    """The same in memory that is not read into again."""
+    is_read_into = isinstance(records, memoryview) and isinstance(records.obj, bytearray)
+    return memoryview(bytes(records)) if records is not None and is_read_into else records
 
 
 def _room(wanted: int, frame: int) -> int:

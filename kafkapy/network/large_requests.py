@@ -15,9 +15,12 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.many import free, has_many_structs, names_many
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.wire import NOT_READ, unsigned_varint
+from kafkapy.runtime import large_memory
+from kafkapy.runtime.chunks import chunks
 from kafkapy.runtime.clock import InThread
 from kafkapy.runtime.completion import spawn
 from kafkapy.runtime.garbage import Rest
+from kafkapy.runtime.hand_over import hand_over
 
 log = logging.getLogger("kafkapy.network.SocketServer")
 
@@ -92,6 +95,26 @@ class LargeRequests:
         rest, request.rest = request.rest, None
         request.body, request.kept = None, ()
         spawn(_finished(self._in_thread(free, things), rest))
+
+    def release(self, produce: Any) -> None:
+        """Free a Produce that was appended, and the memory that its records lie in."""
+        spawn(_finished(self._in_thread(_release, produce), None))
+
+
+def _release(produce: Any) -> None:
+    large_memory.release(_memory_of(produce))
+    free([produce])
+
+
+def _memory_of(produce: Any) -> list[memoryview]:
+    """All records of a large Produce lie in one piece of memory."""
+    for topic in produce.topic_data:
+        for chunk in chunks(topic.partition_data):
+            hand_over()
+            for data in chunk:
+                if data.records:
+                    return [data.records]
+    return []
 
 
 async def _finished(work: Awaitable[None], rest: object) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 from kafkapy.common import uuid
@@ -90,10 +90,10 @@ class AnswerChannel:
         """Is the client still there? What it sent before it went may come to be handled later."""
         raise NotImplementedError
 
-    def hold(self, request: Request) -> None:
+    def hold(self, request: Request, later: Iterable[Any]) -> None:
         raise NotImplementedError
 
-    def written(self) -> None:
+    def written(self, body: Any) -> None:
         raise NotImplementedError
 
 
@@ -204,14 +204,17 @@ class Request:
         """Another broker sends it, to follow partitions."""
         self.channel.is_of_follower()
 
-    def hold(self) -> None:
-        """A Produce is not done when its handler returns: nothing may follow it before its records are in the log."""
-        self.channel.hold(self)
+    def hold(self, later: Iterable[Any]) -> None:
+        """A Produce is not done when its handler returns: nothing may follow it before its records are in the log.
+
+        `later`: its partitions that are still to be appended. Their `records` stay as they are while other requests are read.
+        """
+        self.channel.hold(self, later)
 
     def written(self) -> None:
-        """The records of one that was held are in the log, or never will be: their memory may go."""
-        self.body = None
-        self.channel.written()
+        """The records of one that was held are in the log, or never will be: their memory goes."""
+        body, self.body = self.body, None
+        self.channel.written(body)
 
     @property
     def cancelled(self) -> bool:

@@ -286,6 +286,9 @@ class SocketServer:
             channel.close("a request could not be decoded")
         channel.decoded(request)
 
+    def release(self, produce: Any) -> None:
+        self._large_requests.release(produce)
+
     def channel_opened(self, channel: KafkaChannel) -> None:
         self._channels.add(channel)
         self.quotas.opened(channel.context.listener_name, channel.peer)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 from kafkapy.clients.metadata import Node
 from kafkapy.common.leader_and_isr import NO_EPOCH, NO_LEADER
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.protocol.messages.fetch import FetchResponse
+from kafkapy.protocol.messages.produce import ProduceResponse
 from kafkapy.server.replication.hosted_partitions import HostedPartitions
 
 
@@ -31,3 +34,26 @@ def current_leader(replicas: HostedPartitions, name: TopicPartition, listener_na
         return None
     node = replicas.metadata_cache.alive_broker(leader, listener_name)
     return Leader(leader, epoch, set() if node is None else {node})
+
+
+def add_current_leaders(
+    replicas: HostedPartitions,
+    listener_name: str,
+    response: FetchResponse | ProduceResponse,
+    refused: Iterable[tuple[TopicPartition, Any]],
+) -> None:
+    """Tell who leads the partitions that were `refused`, each with its part of the response, and where these brokers are."""
+    nodes: set[Node] = set()
+    for name, answer in refused:
+        leader = current_leader(replicas, name, listener_name)
+        if leader is not None:
+            answer.current_leader = response.LeaderIdAndEpoch(leader_id=leader.id, leader_epoch=leader.epoch)
+            nodes |= leader.nodes
+    known = {endpoint.node_id for endpoint in response.node_endpoints}
+    endpoints: list[Any] = response.node_endpoints
+    endpoints += [
+        response.NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+        for node in nodes
+        if node.id not in known
+    ]
+    endpoints.sort(key=lambda endpoint: endpoint.node_id)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import Final
 
-from kafkapy.clients.metadata import Node
 from kafkapy.common.metrics_topics import StatsByTopic
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
@@ -20,7 +19,7 @@ from kafkapy.runtime.clock import Clock, InThread
 from kafkapy.runtime.completion import Completion
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config.kafka_config import KafkaConfig
-from kafkapy.server.fetch.current_leader import current_leader
+from kafkapy.server.fetch.current_leader import add_current_leaders
 from kafkapy.server.fetch.down_conversion import DownConvertedRecords, InTurn
 from kafkapy.server.fetch.fetch_session import (
     FetchContext,
@@ -39,7 +38,6 @@ from kafkapy.server.replication.replica_manager import ColdRead, ReplicaManager
 log = logging.getLogger("kafkapy.server.KafkaApis")
 
 AbortedTransaction = FetchResponse.AbortedTransaction
-_Answered: TypeAlias = tuple[FetchPartition, FetchResult, FetchResponse.PartitionData]
 _fetch_response: Final = FetchResponse.maker
 _topic_response: Final = FetchResponse.FetchableTopicResponse.maker
 _partition_data: Final = FetchResponse.PartitionData.maker
@@ -228,8 +226,8 @@ class FetchHandler:
         if failed:
             request.failed = True
             if request.api_version >= _FIRST_WITH_CURRENT_LEADER:
-                for answered in chunks(_with_answers(fetches, results, told, response)):
-                    self._add_current_leaders(request, response, answered)
+                for refused in chunks(_refused_by_leadership(fetches, results, told, response)):
+                    add_current_leaders(self._replica_manager, request.context.listener_name, response, refused)
                     await self._clock.checkpoint()
         return response
 
@@ -247,24 +245,6 @@ class FetchHandler:
             if result.error is not _NONE:
                 failed = True
         return failed
-
-    def _add_current_leaders(self, request: Request, response: FetchResponse, answered: Iterable[_Answered]) -> None:
-        nodes: set[Node] = set()
-        for fetch, result, answer in answered:
-            if result.error in _ERRORS_OF_LEADERSHIP:
-                leader = current_leader(self._replica_manager, fetch.topic_partition, request.context.listener_name)
-                if leader is not None:
-                    answer.current_leader = FetchResponse.LeaderIdAndEpoch(
-                        leader_id=leader.id, leader_epoch=leader.epoch
-                    )
-                    nodes |= leader.nodes
-        known = {node.node_id for node in response.node_endpoints}
-        response.node_endpoints += [
-            FetchResponse.NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
-            for node in sorted(nodes)
-            if node.id not in known
-        ]
-        response.node_endpoints.sort(key=lambda endpoint: endpoint.node_id)
 
     async def _convert_for_old_client(self, context: FetchContext, results: list[FetchResult], magic: int) -> None:
         """Clients from before 0.11 know older message formats only: they get the records in these."""
@@ -377,12 +357,13 @@ def _isolation(is_follower: bool, isolation_level: int) -> FetchIsolation:
     return FetchIsolation.TXN_COMMITTED if isolation_level == 1 else FetchIsolation.HIGH_WATERMARK
 
 
-def _with_answers(
+def _refused_by_leadership(
     fetches: list[FetchPartition], results: list[FetchResult], told: list[int], response: FetchResponse
-) -> Iterator[_Answered]:
+) -> Iterator[tuple[TopicPartition, FetchResponse.PartitionData]]:
     answers = (answer for topic in response.responses for answer in topic.partitions)
     for index, answer in zip(told, answers, strict=True):
-        yield fetches[index], results[index], answer
+        if results[index].error in _ERRORS_OF_LEADERSHIP:
+            yield fetches[index].topic_partition, answer
 
 
 def _refused(error: Errors) -> FetchResult:

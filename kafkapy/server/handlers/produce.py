@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping
 from functools import partial
 from struct import Struct
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
-from kafkapy.clients.metadata import Node
 from kafkapy.common.limits import MAX_INT
 from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.common.topic_names import INTERNAL_TOPICS
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log_types import LogAppendInfo, TakesLong
 from kafkapy.log.validation_result import InvalidProduceRequest, RecordValidationError
-from kafkapy.network.large_requests import PRODUCE_DECODED_AT_ONCE
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
 from kafkapy.record.batches import batches
 from kafkapy.record.record_batch import LOG_OVERHEAD, MIN_RECORD_SIZE, RECORD_BATCH_OVERHEAD, TRANSACTIONAL_MASK
-from kafkapy.runtime.chunks import chunks
 from kafkapy.runtime.clock import Clock
 from kafkapy.runtime.completion import Completion, spawn
 from kafkapy.server.authorizer import Authorizer
 from kafkapy.server.coordinators.txn_verifier import TxnVerifier
-from kafkapy.server.fetch.current_leader import current_leader
+from kafkapy.server.fetch.current_leader import add_current_leaders
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.server.replication.delayed_produce import PendingAppend
 from kafkapy.server.replication.log_threads import LargeAppends
@@ -62,14 +59,11 @@ _TRY_AGAIN: Final = frozenset(
         Errors.CONCURRENT_TRANSACTIONS,
     )
 )
-AT_ONCE: Final = 16
-"""Partitions of a request that are appended to before it is asked whether others should have their turn."""
-_BETWEEN_LOOKS: Final = 4
-"""And between one look and the next."""
+LEAST_PARTITIONS: Final = 16
+"""Partitions that are appended to in any case before a request gives way: as many as most requests name, 0.3 ms."""
 _LATE_SECONDS: Final = 0.0015
-"""So much longer than a turn a request goes on: most have been appended then, and to divide one costs something, too."""
-_LARGE: Final = 1 << 20
-"""Bytes of a request whose memory is let go of in a thread."""
+"""So much longer than a time slice a request goes on: a Produce to 100 partitions is over then, and to divide it has its
+connection wait for a turn."""
 _ERRORS_OF_THE_PARTITION: Final = frozenset(
     (
         Errors.UNKNOWN_TOPIC_OR_PARTITION,
@@ -127,22 +121,13 @@ class Produce:
         self.next_partition = 0
 
 
-class LargeAppend:
-    """Records of a partition that are still to be appended, in a thread, and the place of the answer.
+class LargeAppend(NamedTuple):
+    """A partition whose records are still to be appended, in a thread, and the place of the answer."""
 
-    Invariant: `records` lie in memory that nobody else writes to, as long as they are here.
-    """
-
-    __slots__ = ("answers", "partition", "position", "records")
-
-    def __init__(
-        self, partition: TopicPartition, records: memoryview, answers: list[ProduceResponse.PartitionProduceResponse]
-    ) -> None:
-        self.partition = partition
-        self.records = _kept(records)
-        self.answers = answers
-        self.position = len(answers)
-        answers.append(PartitionResponse(index=partition.partition))
+    partition: TopicPartition
+    data: ProduceRequest.PartitionProduceData
+    answers: list[ProduceResponse.PartitionProduceResponse]
+    position: int
 
 
 class ProduceHandler:
@@ -183,10 +168,7 @@ class ProduceHandler:
         if refused is not None:
             return self._append(Produce(request, refused))
         verified = spawn(self._verify(transactional_id, body, request.api_version))
-        request.hold()
-        for topic in body.topic_data:
-            for data in topic.partition_data:
-                data.records = _kept(data.records)
+        request.hold(data for topic in body.topic_data for data in topic.partition_data)
         return self._append_verified(request, verified)
 
     async def _append_verified(
@@ -220,9 +202,7 @@ class ProduceHandler:
     def _append(self, produce: Produce) -> Answer:
         if self._append_turn(produce) and not produce.large:
             return self._answer(produce)
-        produce.request.hold()
-        if produce.request.size <= PRODUCE_DECODED_AT_ONCE:
-            _keep_rest(produce)
+        produce.request.hold(_not_appended(produce))
         return self._append_rest(produce)
 
     def _append_turn(self, produce: Produce) -> bool:
@@ -230,7 +210,7 @@ class ProduceHandler:
         request, acks, unverified = produce.request, produce.acks, produce.unverified
         topics = request.body.topic_data
         replica_manager = self._replica_manager
-        left = AT_ONCE
+        left = LEAST_PARTITIONS
         for number in range(produce.next_topic, len(topics)):
             topic = topics[number].name
             partitions = topics[number].partition_data
@@ -239,12 +219,10 @@ class ProduceHandler:
             answers: list[ProduceResponse.PartitionProduceResponse] = produce.topics[number].partition_responses
             refusal = self._refusal(request, topic, acks)
             for index in range(produce.next_partition, len(partitions)):
-                if not left:
-                    if self._clock.turn_is_over(_LATE_SECONDS):
-                        produce.next_topic, produce.next_partition = number, index
-                        return False
-                    left = _BETWEEN_LOOKS
                 left -= 1
+                if left < 0 and self._clock.turn_is_over(_LATE_SECONDS):
+                    produce.next_topic, produce.next_partition = number, index
+                    return False
                 data = partitions[index]
                 partition = replica_manager.name_of(topic, data.index)
                 if refusal is not None:
@@ -258,7 +236,8 @@ class ProduceHandler:
                             partition, data.records, acks, api_version=produce.version
                         )
                     except TakesLong:
-                        produce.large.append(LargeAppend(partition, data.records, answers))
+                        produce.large.append(LargeAppend(partition, data, answers, len(answers)))
+                        answers.append(PartitionResponse(index=data.index))
                     except Exception as error:
                         answers.append(self._failure(produce, partition, error))
                     else:
@@ -270,7 +249,7 @@ class ProduceHandler:
     async def _append_rest(self, produce: Produce) -> ProduceResponse | None:
         """What takes longer than a time slice, and in threads what takes long there. Until then the connection's next request
         waits."""
-        request, body = produce.request, produce.request.body
+        request = produce.request
         self._tell_written(produce)
         await self._clock.checkpoint()
         while not self._append_turn(produce):
@@ -278,32 +257,16 @@ class ProduceHandler:
             await self._clock.turn()
         for large in produce.large:
             self._tell_written(produce)
+            records, large.data.records = large.data.records, _NO_RECORDS
             try:
-                info = await self._large_appends.append(large.partition, large.records, produce.acks, produce.version)
+                info = await self._large_appends.append(large.partition, records, produce.acks, produce.version)
             except Exception as error:
                 large.answers[large.position] = self._failure(produce, large.partition, error)
             else:
                 large.answers[large.position] = self._success(produce, large.partition, info)
-        if request.size > _LARGE or produce.large:
-            await self._release_records(produce)
         request.written()
-        if not produce.pending and not produce.unsynced:
-            request.keep(body)  # else its records would stay in memory for as long as the answer waits
         answer = self._answer(produce)
         return answer if answer is None or isinstance(answer, ProduceResponse) else await answer
-
-    async def _release_records(self, produce: Produce) -> None:
-        """Their memory may be much: it goes in a thread."""
-        records = [large.records for large in produce.large]
-        for large in produce.large:
-            large.records = _NO_RECORDS
-        for topic in produce.request.body.topic_data:
-            for chunk in chunks(topic.partition_data):
-                await self._clock.checkpoint()
-                for data in chunk:
-                    records.append(data.records)
-                    data.records = _NO_RECORDS
-        self._large_appends.let_go(records)
 
     def _tell_written(self, produce: Produce) -> None:
         written, produce.written = produce.written, []
@@ -403,34 +366,18 @@ class ProduceHandler:
             request = produce.request
             request.failed = True
             if request.api_version >= _FIRST_WITH_CURRENT_LEADER:
-                for topic in produce.topics:
-                    self._add_current_leaders(request, response, topic.name, topic.partition_responses)
+                add_current_leaders(
+                    self._replica_manager,
+                    request.context.listener_name,
+                    response,
+                    (
+                        (TopicPartition(topic.name, answer.index), answer)
+                        for topic in produce.topics
+                        for answer in topic.partition_responses
+                        if answer.error_code == Errors.NOT_LEADER_OR_FOLLOWER.code
+                    ),
+                )
         return response
-
-    def _add_current_leaders(
-        self,
-        request: Request,
-        response: ProduceResponse,
-        topic: str,
-        answers: Sequence[ProduceResponse.PartitionProduceResponse],
-    ) -> None:
-        nodes: set[Node] = set()
-        for answer in answers:
-            if answer.error_code == Errors.NOT_LEADER_OR_FOLLOWER.code:
-                partition = TopicPartition(topic, answer.index)
-                leader = current_leader(self._replica_manager, partition, request.context.listener_name)
-                if leader is not None:
-                    answer.current_leader = ProduceResponse.LeaderIdAndEpoch(
-                        leader_id=leader.id, leader_epoch=leader.epoch
-                    )
-                    nodes |= leader.nodes
-        known = {node.node_id for node in response.node_endpoints}
-        response.node_endpoints += [
-            ProduceResponse.NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
-            for node in sorted(nodes)
-            if node.id not in known
-        ]
-        response.node_endpoints.sort(key=lambda endpoint: endpoint.node_id)
 
     async def _answer_when_committed(self, produce: Produce) -> ProduceResponse:
         request = produce.request
@@ -464,19 +411,14 @@ class ProduceHandler:
         return self._response(produce)
 
 
-def _kept(records: memoryview) -> memoryview:
-    """The same in memory that nobody else writes to: a small buffer is used again. (Null may have been sent.)"""
-    is_used_again = isinstance(records, memoryview) and isinstance(records.obj, bytearray)
-    return memoryview(bytearray(records)) if is_used_again else records
-
-
-def _keep_rest(produce: Produce) -> None:
-    """What is still to be appended must outlast this turn."""
+def _not_appended(produce: Produce) -> Iterator[ProduceRequest.PartitionProduceData]:
+    """What is for a thread, and what is left after this time slice."""
+    for large in produce.large:
+        yield large.data
     topics = produce.request.body.topic_data
     first = produce.next_partition
     for number in range(produce.next_topic, len(topics)):
-        for data in topics[number].partition_data[first:]:
-            data.records = _kept(data.records)
+        yield from topics[number].partition_data[first:]
         first = 0
 
 

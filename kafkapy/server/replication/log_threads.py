@@ -64,12 +64,8 @@ class LargeAppends:
         partition.appended_in_thread(partition_log, info)
         replicas.count_append(name, len(records), info)
         if remade:
-            self.let_go(remade)
+            _start(self.in_thread(large_memory.release, remade))
         return info
-
-    def let_go(self, records: list[memoryview]) -> None:
-        """Nobody else refers to them."""
-        _start(self.in_thread(large_memory.release, records))
 
 
 def _validate_and_append(

@@ -16,7 +16,7 @@ from kafkapy.record.batches import batches
 from kafkapy.record.compression import CompressionType
 from kafkapy.record.record_batch import RecordBatch
 from kafkapy.runtime.completion import Completion
-from kafkapy.server.handlers.produce import AT_ONCE
+from kafkapy.server.handlers.produce import LEAST_PARTITIONS
 from kafkapy.server.metrics.sources import request_stats
 from tests.server.broker_core import BROKER_ID, TOPIC, BrokerCore, Client, MakeCore, batch, topic_id_of
 from tests.server.handlers.test_produce import answer, answers, error, produce
@@ -247,7 +247,7 @@ def test_a_request_of_very_many_partitions_takes_several_turns(
     make_core: MakeCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     core = make_core()
-    many = AT_ONCE * 3
+    many = LEAST_PARTITIONS * 3
     core.create_topic(partitions=many)
     client, other = core.connect(), core.connect()
     turn: Completion[None] = Completion()
@@ -265,7 +265,7 @@ def test_a_request_goes_on_for_a_little_longer_than_a_turn(
     make_core: MakeCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     core = make_core()
-    many = AT_ONCE * 2
+    many = LEAST_PARTITIONS * 2
     core.create_topic(partitions=many)
     monkeypatch.setattr(core.time, "turn_is_over", lambda late_seconds=0.0: not late_seconds)
     client = core.connect()
