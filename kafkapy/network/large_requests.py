@@ -6,7 +6,6 @@ This module alone decides by size; handlers read as if all requests were small.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable
 from struct import Struct
 from typing import Any, Final
 
@@ -18,7 +17,7 @@ from kafkapy.protocol.wire import NOT_READ, unsigned_varint
 from kafkapy.runtime import large_memory
 from kafkapy.runtime.chunks import chunks
 from kafkapy.runtime.clock import InThread
-from kafkapy.runtime.completion import spawn
+from kafkapy.runtime.completion import Completion, spawn, when_done
 from kafkapy.runtime.garbage import Rest
 from kafkapy.runtime.hand_over import hand_over
 
@@ -94,11 +93,20 @@ class LargeRequests:
             things.append(response)
         rest, request.rest = request.rest, None
         request.body, request.kept = None, ()
-        spawn(_finished(self._in_thread(free, things), rest))
+        spawn(self._free(things, rest, request.unfinished))
 
     def release(self, produce: Any) -> None:
         """Free a Produce that was appended, and the memory that its records lie in."""
-        spawn(_finished(self._in_thread(_release, produce), None))
+        spawn(self._release(produce))
+
+    async def _free(self, things: list[Any], _rest: object, unfinished: Completion[Any] | None) -> None:
+        """The collector rests until then."""
+        if unfinished is not None:
+            await when_done(unfinished)
+        await self._in_thread(free, things)
+
+    async def _release(self, produce: Any) -> None:
+        await self._in_thread(_release, produce)
 
 
 def _release(produce: Any) -> None:
@@ -115,11 +123,6 @@ def _memory_of(produce: Any) -> list[memoryview]:
                 if data.records:
                     return [data.records]
     return []
-
-
-async def _finished(work: Awaitable[None], rest: object) -> None:
-    """The collector rests until then."""
-    await work
 
 
 def _names_very_many(produce: memoryview, position: int, version: int) -> bool:

@@ -11,6 +11,7 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.framing import ApiCodec
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.response_errors import error_codes
+from kafkapy.runtime.completion import Completion
 
 ERRORS_NOTED_BY_HANDLER: Final = (ApiKey.PRODUCE, ApiKey.FETCH)
 """On the hot paths the handler knows whether there was an error at all."""
@@ -121,6 +122,7 @@ class Request:
         "rest",
         "size",
         "times",
+        "unfinished",
         "unwritten",
     )
 
@@ -160,6 +162,9 @@ class Request:
 
         self.rest: object = None
         """A `Rest` of the collector, while there is very much in the request."""
+
+        self.unfinished: Completion[Any] | None = None
+        """Work in a thread that may go on when the client was told that its time is up."""
 
         self.hurry: Callable[[], object] | None = None
         """Answers a Produce that waits for its replicas with what there is."""

@@ -6,6 +6,7 @@ from collections.abc import Awaitable
 from functools import partial
 from typing import TypeVar
 
+from kafkapy.network.request import Request
 from kafkapy.runtime.clock import Clock
 from kafkapy.runtime.completion import Completion, first_of, spawn
 
@@ -15,12 +16,14 @@ LEAST_PATIENCE_MS = 1_000
 """A client that does not wait still hears what is wrong with the request, as far as ZooKeeper answers in that time."""
 
 
-async def in_time(clock: Clock, timeout_ms: int, work: Awaitable[R], held: object = None) -> R | None:
+async def in_time(clock: Clock, timeout_ms: int, work: Awaitable[R], request: Request | None = None) -> R | None:
     """The result of the work; None if it takes longer than that. It goes on then, and its result is dropped.
 
-    `held`: what must stay alive until the work is done.
+    `request`: what the work is for, if it reads the request: that is not freed before the work is done.
     """
-    pending = spawn(_result_of(work, held))
+    pending = spawn(_result_of(work))
+    if request is not None:
+        request.unfinished = pending
     time_over: Completion[None] = Completion()
     timer = clock.later(timeout_ms, partial(time_over.set_result, None))
     try:
@@ -30,5 +33,5 @@ async def in_time(clock: Clock, timeout_ms: int, work: Awaitable[R], held: objec
     return pending.result() if pending.done else None
 
 
-async def _result_of(work: Awaitable[R], _held: object) -> R:
+async def _result_of(work: Awaitable[R]) -> R:
     return await work

@@ -171,6 +171,24 @@ def test_large_requests_and_answers_are_forgotten_in_a_thread(core: BrokerCore, 
     assert answered[1].body is not None
 
 
+def test_a_large_request_is_not_forgotten_while_a_thread_works_on_it(core: BrokerCore, client: Client) -> None:
+    working: Completion[None] = Completion()
+    describe = core.by_api[ApiKey.DESCRIBE_GROUPS]
+
+    def handler(request: Request) -> Any:
+        request.unfinished = working
+        bodies.append(request.body)
+        return describe(request)
+
+    bodies: list[DescribeGroupsRequest] = []
+    core.by_api[ApiKey.DESCRIBE_GROUPS] = handler
+    client.send(DescribeGroupsRequest(groups=[f"group {n}" for n in range(10_000)]), 0)
+    assert len(client.response().groups) == 10_000
+    assert len(bodies[0].groups) == 10_000
+    working.set_result(None)
+    assert bodies[0].groups == []
+
+
 def test_the_collector_rests_while_there_is_very_much_in_a_request(core: BrokerCore, client: Client) -> None:
     worked: list[bool] = []
     describe = core.by_api[ApiKey.LIST_OFFSETS]

@@ -63,8 +63,7 @@ class TopicsHandler:
         patience_ms = max(timeout_ms, LEAST_PATIENCE_MS)
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         pending = self._in_thread(self._admin_manager.patiently, patience_ms, work)
-        # The thread may work on the request for longer than the client waits: so long the collector is paused.
-        result = await in_time(self._clock, patience_ms, pending, held=request.rest)
+        result = await in_time(self._clock, patience_ms, pending, request)
         left_ms = max(1, deadline_ms - self._clock.monotonic_ms())
         return result, left_ms if timeout_ms > 0 else timeout_ms
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +18,6 @@ from kafkapy.protocol.messages.delete_topics import DeleteTopicsRequest
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafkapy.runtime.clock import MockClock
 from kafkapy.runtime.completion import Completion, spawn
-from kafkapy.runtime.garbage import Rest
 from kafkapy.server.admin.auto_topic_creation import AutoTopicCreationManager
 from kafkapy.server.admin.zk_admin_manager import CreatableTopic, CreatePartitionsTopic, TopicChange
 from kafkapy.server.api_error import ApiError
@@ -122,9 +120,8 @@ class Harness:
             )
         )
 
-    def call(self, body: Any, version: int = 5, rest: object = None) -> Completion[Any]:
-        request: Any = SimpleNamespace(body=body, api_version=version, context=None, rest=rest)
-        del rest
+    def call(self, body: Any, version: int = 5) -> Completion[Any]:
+        self.request = request = SimpleNamespace(body=body, api_version=version, context=None)
         handlers: dict[type, Callable[..., Coroutine[Any, Any, Any]]] = {
             CreateTopicsRequest: self.handler.handle_create_topics,
             DeleteTopicsRequest: self.handler.handle_delete_topics,
@@ -420,21 +417,19 @@ def test_nobody_waits_longer_for_zookeeper_than_asked(timeout_ms: int, answered_
     ] * 3
 
 
-def test_the_collector_rests_as_long_as_the_thread_works() -> None:
+def test_a_request_is_unfinished_as_long_as_the_thread_works() -> None:
     """The client has been told that its time is up, but the topics are still there."""
     harness = Harness()
     held = HeldThreads()
     held.holds = True
     harness.handler._in_thread = held.in_thread
     grow = CreatePartitionsRequest(topics=[CreatePartitionsTopic(name="t", count=2)], timeout_ms=1000)
-    rests = [Rest()]
-    resting = weakref.ref(rests[0])
-    answer = harness.call(grow, rest=rests.pop())
+    answer = harness.call(grow)
     harness.clock.advance(1000)
     assert answer.done
-    assert resting() is not None
+    assert not harness.request.unfinished.done
     held.work()
-    assert resting() is None
+    assert harness.request.unfinished.done
 
 
 def test_the_answer_for_many_topics_lets_others_have_their_turn() -> None:
