@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Sets up .venv if need be, then checks the code (ruff, mypy, layers), runs the tests and a short selection of the system tests.
-# The hot paths are tested both ways: as plain Python, and as machine code if they could be compiled.
+# The hot paths are tested both ways: as plain Python, and as machine code if they could be compiled. Packages that have no
+# hot module are the same code either way, so their tests run once.
 # A step that fails hides none of those after it: the last lines name all that failed, and the exit status is not 0.
-#   bin/run-tests.sh               everything; reports which lines the tests without a server reach
-#   bin/run-tests.sh --fast        the checks, and the tests that start no server: an answer in a minute
+#   bin/run-tests.sh               everything
+#   bin/run-tests.sh --fast        the checks, and the tests that start no server: an answer in minutes
+#   bin/run-tests.sh --coverage    only which lines of kafkapy the tests without a server reach
 #   bin/run-tests.sh ARGUMENT...   only pytest with these
 set -uo pipefail
-case "${1:-}" in -h|--help) sed -n '2,7s/^# \{0,1\}//p' "$0"; exit;; esac
+case "${1:-}" in -h|--help) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit;; esac
 cd "$(dirname "$(readlink -f "$0")")/.." || exit
 bin=.venv/bin
 failed=
@@ -19,11 +21,6 @@ step() {  # NAME COMMAND...
     [ $result -eq 0 ] || failed+="FAILED: $name (status $result)"$'\n' status=$result
 }
 
-lines_reached() {
-    "$bin/coverage" combine --quiet || return
-    echo "Lines of kafkapy that tests without a server reach: $("$bin/coverage" report --format=total) % (.venv/bin/coverage report lists the rest)"
-}
-
 finish() {
     if [ -n "$failed" ]; then printf '%s' "$failed" >&2; else echo "All steps passed."; fi
     exit $status
@@ -34,7 +31,13 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 trap 'kill $(jobs -p) 2>/dev/null' EXIT
 
-if [ $# -gt 0 ] && [ "$1" != --fast ]; then
+if [ "${1:-}" = --coverage ]; then
+    KAFKAPY_COMPILED=0 bin/setup.sh compile zookeeper quickstart test >&2 || exit
+    "$bin/coverage" erase
+    step "tests without a server" env KAFKAPY_COMPILED=0 "$bin/coverage" run -m pytest -n 2 -m "not integration"
+    "$bin/coverage" combine --quiet && "$bin/coverage" report
+    finish
+elif [ $# -gt 0 ] && [ "$1" != --fast ]; then
     bin/setup.sh compile zookeeper quickstart test >&2 || exit
     exec "$bin/python" -m pytest "$@"
 fi
@@ -51,9 +54,9 @@ fi
 "$bin/python" -m kafkapy.tools.compile & compilation=$!
 step mypy "$bin/mypy"
 step lint-imports "$bin/lint-imports"
-"$bin/coverage" erase
-step "tests without a server, as plain Python" env KAFKAPY_COMPILED=0 "$bin/coverage" run -m pytest -n 2 -m "not integration"
-step coverage lines_reached
+hot=$("$bin/python" -c 'from kafkapy.compiled import HOT_MODULES; print(*sorted({"tests/" + m.split(".")[1] for m in HOT_MODULES}))')
+# shellcheck disable=SC2086  # several directories
+step "the hot paths as plain Python" env KAFKAPY_COMPILED=0 "$bin/python" -m pytest -n 2 -m "not integration" tests/coordinator $hot
 wait $compilation || true  # it says why; then the tests run as plain Python
 step "all tests" "$bin/python" -m pytest -n 2 --dist loadfile
 step "system tests" bin/run-system-tests.sh --short
