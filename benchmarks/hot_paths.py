@@ -45,7 +45,7 @@ from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafkapy.record.compression import CompressionType
 from kafkapy.record.records_builder import MemoryRecordsBuilder
 from kafkapy.runtime.clock import MockClock
-from kafkapy.runtime.completion import Completion
+from kafkapy.runtime.time_slice import Checkpoints, TimeSlice
 from kafkapy.server.admin.controller import Controller
 from kafkapy.server.build import Core, Outside, build_core, build_handlers, build_sockets
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
@@ -139,9 +139,10 @@ class BusyClock(SystemTime):
         self.later = lambda delay_ms, function: never
         self.schedule_once, self.schedule = unmoved.schedule_once, unmoved.schedule
         self.schedule_in_thread, self.in_thread = unmoved.schedule_in_thread, unmoved.in_thread
-        self.from_thread, self.turn, self.turn_is_over = unmoved.from_thread, unmoved.turn, unmoved.turn_is_over
-        done = Completion[None].of(None)
-        self.checkpoint, self.slice_begins = (lambda: done), unmoved.slice_begins
+        self.from_thread, self.turn = unmoved.from_thread, unmoved.turn
+        endless = TimeSlice()
+        self.turn_is_over, self.slice_begins = endless.is_over, endless.request_begins
+        self.checkpoint = Checkpoints(endless, self.turn).checkpoint
 
 
 async def _no_ids() -> tuple[int, int]:

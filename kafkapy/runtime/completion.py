@@ -101,15 +101,33 @@ class Completion(Generic[T]):
                 _log.exception("A callback failed")
 
 
+async def _run(coroutine: Coroutine[Any, Any, T], returned: list[T]) -> None:
+    """Put what the coroutine returns into the list.
+
+    A coroutine returns by an exception, which takes 1.4 µs to catch in machine code. Of one that returns nothing, `next` tells
+    the end without an exception.
+    """
+    returned.append(await coroutine)
+
+
+def _step(steps: Any) -> Completion[Any] | None:
+    """Go on until the coroutine waits for something that is not done, which is returned; None if it has ended."""
+    while True:
+        awaited: Completion[Any] | None = next(steps, None)
+        if awaited is None or not awaited.done:
+            return awaited
+
+
 class Task(Completion[T]):
-    """A running coroutine. Its failure is logged if nobody ever looks at it."""
+    """A running coroutine. Its failure is logged if it is never looked at."""
 
-    __slots__ = ("_awaited", "_coroutine", "_looked_at", "_running")
+    __slots__ = ("_awaited", "_looked_at", "_returned", "_running", "_steps")
 
-    def __init__(self, coroutine: Coroutine[Completion[Any], None, T], awaited: Completion[Any] | None = None) -> None:
-        """`awaited`: what the coroutine waits for, if it has begun."""
+    def __init__(self, steps: Any, returned: list[T], awaited: Completion[Any] | None = None) -> None:
+        """`steps`: of `_run`. `awaited`: what it waits for, if it has begun."""
         super().__init__()
-        self._coroutine = coroutine
+        self._steps = steps
+        self._returned = returned
         self._awaited = awaited
         self._running = False
         self._looked_at = False
@@ -143,15 +161,7 @@ class Task(Completion[T]):
         """Run until the coroutine waits for something that is not done, or ends."""
         self._running = True
         try:
-            while True:
-                if error is None:
-                    awaited = self._coroutine.send(None)
-                else:
-                    awaited, error = self._coroutine.throw(error), None
-                if not awaited.done:
-                    break
-        except StopIteration as stop:
-            value = stop.value
+            awaited = _step(self._steps) if error is None else self._throw(error)
         except (KeyboardInterrupt, SystemExit) as stop:
             self._running = False
             self.set_exception(stop)
@@ -161,13 +171,19 @@ class Task(Completion[T]):
             # What was cancelled is not looked at; the frames of its traceback would keep each other, and all that is in them.
             self.set_exception(failure.with_traceback(None) if isinstance(failure, CancelledError) else failure)
             return
+        self._running = False
+        if awaited is None:
+            self.set_result(self._returned.pop())
         else:
-            self._running = False
             self._awaited = awaited
             awaited.add_callback(self._resume)
-            return
-        self._running = False
-        self.set_result(value)  # out here: what fails on account of it has nothing to do with `StopIteration`
+
+    def _throw(self, error: BaseException) -> Completion[Any] | None:
+        try:
+            awaited: Completion[Any] = self._steps.throw(error)
+        except StopIteration:
+            return None
+        return _step(self._steps) if awaited.done else awaited
 
     def _resume(self, completion: Completion[Any]) -> None:
         if completion is self._awaited:  # else it was cancelled meanwhile
@@ -210,7 +226,8 @@ class FairLock:
 
 def spawn(coroutine: Coroutine[Any, Any, T]) -> Completion[T]:
     """Start a coroutine that awaits `Completion`s only; it runs at once, until the first that is not done."""
-    return Task(coroutine)
+    returned: list[T] = []
+    return Task(_run(coroutine, returned).__await__(), returned)
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T | Completion[T]:
@@ -218,14 +235,10 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T | Completion[T]:
 
     Returns its value, then; else the completion of that. Raises what it has raised before it had to wait.
     """
-    try:
-        awaited: Completion[Any] = coroutine.send(None)
-        while awaited.done:
-            awaited = coroutine.send(None)
-    except StopIteration as stop:
-        value: T = stop.value
-        return value
-    return Task(coroutine, awaited)
+    returned: list[T] = []
+    steps = _run(coroutine, returned).__await__()
+    awaited = _step(steps)
+    return returned.pop() if awaited is None else Task(steps, returned, awaited)
 
 
 async def when_done(completion: Completion[Any]) -> None:

@@ -54,7 +54,7 @@ class LogReads:
         woken: Completion[None] = Completion()
         operation = DelayedFetch(params, [], self._replicas, lambda: woken.set_result(None))
         purgatory = self._replicas.fetch_purgatory
-        for chunk in chunks(zip(fetches, results, strict=True)):
+        for chunk in chunks(list(zip(fetches, results, strict=True))):
             await self._clock.checkpoint()
             for fetch, result in chunk:
                 if operation.completed:
