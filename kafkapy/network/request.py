@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from kafkapy.common import uuid
 from kafkapy.protocol.api_keys import ApiKey
@@ -12,22 +12,10 @@ from kafkapy.protocol.framing import ApiCodec
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.response_errors import error_codes
 from kafkapy.runtime.completion import Completion
+from kafkapy.security.principal import ANONYMOUS, KafkaPrincipal
 
 ERRORS_NOTED_BY_HANDLER: Final = (ApiKey.PRODUCE, ApiKey.FETCH)
 """On the hot paths the handler knows whether there was an error at all."""
-
-
-class KafkaPrincipal(NamedTuple):
-    """Who a connection has proved to be (Kafka's `KafkaPrincipal`)."""
-
-    principal_type: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.principal_type}:{self.name}"
-
-
-ANONYMOUS: Final = KafkaPrincipal("User", "ANONYMOUS")
 
 
 class RequestContext:

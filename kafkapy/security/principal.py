@@ -1,0 +1,42 @@
+"""Principals (Kafka's `KafkaPrincipal`)."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+USER_TYPE: Final = "User"
+
+
+class KafkaPrincipal(NamedTuple):
+    """The identity that a connection has proved.
+
+    Example:
+        >>> str(KafkaPrincipal("User", "alice"))
+        'User:alice'
+    """
+
+    principal_type: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.principal_type}:{self.name}"
+
+
+ANONYMOUS: Final = KafkaPrincipal(USER_TYPE, "ANONYMOUS")
+"""Of a connection without authentication."""
+
+
+def parse_principal(text: str) -> KafkaPrincipal:
+    """Read `Type:name`, as options and znodes have it.
+
+    Raises:
+        ValueError: There is no colon, or nothing before or after it.
+
+    Example:
+        >>> parse_principal("User:CN=broker,O=x:y").name
+        'CN=broker,O=x:y'
+    """
+    principal_type, colon, name = text.partition(":")
+    if not (colon and principal_type and name):
+        raise ValueError(f"expected a string in format principalType:principalName but got {text!r}")
+    return KafkaPrincipal(principal_type, name)
