@@ -11,7 +11,7 @@ class HeldTurns(MockClock):
 
     def __init__(self) -> None:
         super().__init__()
-        self.held: list[Completion[None]] = []
+        self.waiting: list[Completion[None]] = []
 
     def turn_is_over(self, late_seconds: float = 0.0) -> bool:
         return True
@@ -19,11 +19,11 @@ class HeldTurns(MockClock):
     async def turn(self) -> None:
         self.turns += 1
         turn: Completion[None] = Completion()
-        self.held.append(turn)
+        self.waiting.append(turn)
         await turn
 
     def go_on(self) -> None:
         """To the next checkpoint."""
-        held, self.held = self.held, []
-        for turn in held:
+        waiting, self.waiting = self.waiting, []
+        for turn in waiting:
             turn.set_result(None)

@@ -139,7 +139,7 @@ class Harness:
     def advance(self, ms: int) -> None:
         """What waits at checkpoints goes on to its end."""
         self.clock.advance(ms)
-        while isinstance(self.clock, HeldTurns) and self.clock.held:
+        while isinstance(self.clock, HeldTurns) and self.clock.waiting:
             self.clock.go_on()
 
     def group(self, group_id: str = GROUP) -> ClassicGroup:
