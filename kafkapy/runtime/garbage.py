@@ -1,4 +1,4 @@
-"""When Python's collector of cyclic garbage works, and when it is paused."""
+"""When Python's collector of cyclic garbage works, and when it is paused. Other modules leave `gc` to this one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import gc
 import logging
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 YOUNG_THRESHOLD: Final = 10_000
@@ -56,17 +57,46 @@ class Rest:
                 gc.enable()
 
 
-def settle() -> None:
+@contextmanager
+def paused() -> Iterator[None]:
+    """No collection begins in the block; then the collector is as it was before."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def pause() -> None:
+    """No collection begins before `resume` or `settle`."""
+    gc.disable()
+
+
+def resume() -> None:
+    gc.enable()
+
+
+def freeze() -> None:
+    """No later collection visits what is alive now."""
+    gc.freeze()
+
+
+def settle(middle_before_full: int = NEVER) -> None:
     """Take what start-up has made out of the collector's way, and let collections begin later.
 
     What a request leaves is freed by its reference counts, and so are partitions, groups, sessions and connections: tests
     count that none of them leaves a cycle. Full collections are left to `FullCollections`: one that visits a million
     committed offsets takes 400 ms. From Python 3.14 on a full collection is done in increments, and is left to Python.
+
+    Args:
+        middle_before_full: Collections of the middle generation before Python begins a full one by itself.
     """
-    gc.freeze()
-    gc.enable()
+    freeze()
+    resume()
     if sys.version_info < (3, 14):
-        gc.set_threshold(YOUNG_THRESHOLD, MIDDLE_THRESHOLD, NEVER)
+        gc.set_threshold(YOUNG_THRESHOLD, MIDDLE_THRESHOLD, middle_before_full)
     else:
         gc.set_threshold(YOUNG_THRESHOLD)
 

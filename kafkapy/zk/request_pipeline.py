@@ -60,7 +60,7 @@ class RequestPipeline:
         remaining_ms = None if deadline is None else max(0, int((deadline - time.monotonic()) * 1000))
         self._client.wait_until_connected(remaining_ms)
 
-    def many(self, requests: Sequence[Request]) -> list[Response]:
+    def answers_to(self, requests: Sequence[Request]) -> list[Response]:
         """The answers in order. Whatever was under way when the connection went is sent again once there is one.
 
         Raises only `SessionExpiredError`, `ZooKeeperClientClosedError` and, within `patience`, `ZooKeeperClientTimeoutError`.
@@ -73,26 +73,26 @@ class RequestPipeline:
                 responses[index] = response
         return responses
 
-    def one(self, request: Request) -> Response:
+    def answer_to(self, request: Request) -> Response:
         """The answer to one request, its error inside."""
-        return self.many([request])[0]
+        return self.answers_to([request])[0]
 
     def data_of(self, paths: Sequence[str]) -> list[Response]:
         """`GetData` of each path. Those without a handler that wants a watch share requests, where the server knows how."""
         alone = {path for path in paths if self._client.has_znode_change_handler(path)}
         shared = [path for path in paths if path not in alone]
         if not self._multi_read_works or len(shared) < MIN_PATHS_OF_MULTI_READ:
-            return self.many([GetData(path) for path in paths])
+            return self.answers_to([GetData(path) for path in paths])
         answers: dict[str, Response] = {}
         slices = [shared[i : i + MAX_OPS_OF_MULTI] for i in range(0, len(shared), MAX_OPS_OF_MULTI)]
-        for slice_, response in zip(slices, self.many([MultiRead(tuple(s)) for s in slices]), strict=True):
+        for slice_, response in zip(slices, self.answers_to([MultiRead(tuple(s)) for s in slices]), strict=True):
             if isinstance(response.error, UnimplementedError):
                 self._multi_read_works = False
                 return self.data_of(paths)
             results = [response] * len(slice_) if response.error else response.results
             answers.update(zip(slice_, results, strict=True))
         watched = [path for path in paths if path in alone]
-        answers.update(zip(watched, self.many([GetData(path) for path in watched]), strict=True))
+        answers.update(zip(watched, self.answers_to([GetData(path) for path in watched]), strict=True))
         return [answers[path] for path in paths]
 
     def fenced(self, ops: Sequence[Write], epoch_zk_version: int) -> list[Response]:
@@ -101,7 +101,7 @@ class RequestPipeline:
         Raises `ControllerMovedError` if the version is another. MATCH_ANY_VERSION: plain writes.
         """
         if epoch_zk_version == MATCH_ANY_VERSION:
-            return self.many(ops)
+            return self.answers_to(ops)
         moved = f"Controller epoch check failed: /controller_epoch is not at version {epoch_zk_version} any more"
         return self.guarded(ops, Check(ControllerEpochZNode.path, epoch_zk_version), moved)
 
@@ -124,7 +124,7 @@ class RequestPipeline:
         return answers
 
     def _multis(self, chunks: Sequence[Sequence[Write]], check: Check, moved: str) -> list[Response]:
-        responses = self.many([Multi((check, *chunk)) for chunk in chunks])
+        responses = self.answers_to([Multi((check, *chunk)) for chunk in chunks])
         for response in responses:
             if response.results and isinstance(response.results[0].error, BadVersionError | NoNodeError):
                 raise ControllerMovedError(moved)
@@ -132,11 +132,11 @@ class RequestPipeline:
 
     def create_recursive(self, path: str, data: bytes | None = None, exist_ok: bool = False) -> None:
         """Create a persistent node and the parents it lacks; `NodeExistsError` unless `exist_ok`."""
-        response = self.one(Create(path, data))
+        response = self.answer_to(Create(path, data))
         if isinstance(response.error, NoNodeError):
             parent = path.rpartition("/")[0]
             self.create_recursive(parent, exist_ok=True)
-            response = self.one(Create(path, data))
+            response = self.answer_to(Create(path, data))
         if not (exist_ok and isinstance(response.error, NodeExistsError)):
             response.raise_for_error()
 
@@ -145,7 +145,7 @@ class RequestPipeline:
         paths = [path]
         level = [path]
         while level:
-            answers = self.many([GetChildren(p, watch=False) for p in level])
+            answers = self.answers_to([GetChildren(p, watch=False) for p in level])
             level = [f"{p}/{child}" for p, r in zip(level, answers, strict=True) for child in sorted(r.children)]
             paths += level
         responses = self.fenced([Delete(p) for p in reversed(paths)], epoch_zk_version)
