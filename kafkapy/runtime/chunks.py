@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 T = TypeVar("T")
 
 CHUNK: Final = 50
-"""Items of a chunk: about 20 to 100 µs of most handlers' work."""
+"""Items of a chunk: of most handlers 20 to 100 µs of work, half a time slice at most (`TURN_SECONDS`)."""
 
 _SEQUENCES: Any = (list, tuple, range)
 """Not in the call itself: mypyc takes what is one of the three for a list or a tuple."""

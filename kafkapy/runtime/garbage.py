@@ -15,13 +15,13 @@ YOUNG_THRESHOLD: Final = 10_000
 names 1,000 partitions began some ten collections while it was answered, a third of its time."""
 
 MIDDLE_THRESHOLD: Final = 3
-"""Young collections before one of the middle generation."""
+"""Young collections before one of the middle generation (Python: 10): fewer objects are visited by each."""
 
 NEVER: Final = 1 << 30
 """Middle collections before Python begins a full one by itself."""
 
 CHECK_INTERVAL_MS: Final = 600_000
-"""How often `FullCollections.check` is due."""
+"""How often `FullCollections.check` is due: a full collection of a million committed offsets takes 400 ms, 0.07 % of that."""
 
 MIN_GROWTH_BLOCKS: Final = 250_000
 """Growth that no full collection is worth: some 20 MB."""
@@ -29,6 +29,7 @@ MIN_GROWTH_BLOCKS: Final = 250_000
 log = logging.getLogger("kafkapy.server.GarbageCollector")
 
 LONGEST_REST_SECONDS = 60.0
+"""Bounds what a stream of large requests can keep the collector from."""
 
 _resting: set[int] = set()
 _began = 0.0

@@ -32,9 +32,12 @@ from kafkapy.zk.zookeeper_client import ZooKeeperClient
 
 MATCH_ANY_VERSION = -1
 MAX_OPS_OF_MULTI = 50
+"""A multi is one transaction: the server logs it as a whole, and where one write fails all its writes are tried again one by
+one."""
 MAX_BYTES_OF_MULTI = 256 * 1024
 """ZooKeeper takes 1 MB (jute.maxbuffer)."""
 MIN_PATHS_OF_MULTI_READ = 4
+"""Fewer paths are asked for one by one: their requests are on the way together, too."""
 
 
 class RequestPipeline:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from kafkapy.zk.kafka_zk_client import KafkaZkClient
 
 TICK_MS = 1000
+"""Values of a second are taken in at once: `Histogram` keeps 16 to 32 of each (`KEPT_SAMPLES`)."""
 
 
 def request_stats() -> RequestStatsByApi:

@@ -12,7 +12,9 @@ from kafkapy.runtime.clock import Clock
 log = logging.getLogger("kafkapy.server.Timer")
 
 _TICK_MS = 5
+"""Within so many ms deadlines share one timer; nothing expires early, and late by that at most."""
 _LONG_DELAY_MS, _LONG_TICK_MS = 1000, 100
+"""From the first on within the second: a tenth of the delay at most."""
 
 
 class Expirable(Protocol):

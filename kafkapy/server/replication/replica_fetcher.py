@@ -36,6 +36,7 @@ from kafkapy.server.replication.replica_truncation import truncation_point
 log = logging.getLogger("kafkapy.server.ReplicaFetcher")
 
 FIRST_BACKOFF_MS = 50
+"""Each further failure doubles it, up to `replica.fetch.backoff.ms` (1 s by default)."""
 
 _NOT_YET = frozenset(
     (

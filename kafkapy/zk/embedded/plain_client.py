@@ -16,7 +16,9 @@ _CONNECT_ANSWER = struct.Struct("!iiq")
 _HEADER = struct.Struct("!ii")
 _REPLY = struct.Struct("!iqi")
 _TIMEOUT_MS = 30_000
+"""Of the session; a server takes 20 ticks at most, 40 s by default."""
 _SECONDS = 30.0
+"""For one answer: as long as the session lasts."""
 _MOST = 64 << 20
 """Bytes of an answer; a node has 1 MB at most unless jute.maxbuffer was raised."""
 _AUTH_XID = -4
