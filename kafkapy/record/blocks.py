@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.runtime.hand_over import hand_over
 
 Buffer = bytes | bytearray | memoryview
 
-PIECE = 1 << 18
+PIECE: Final = 1 << 18
 """Bytes that a thread decompresses, checks or compresses between two hand-overs. The loads with large compressed batches in
 docs/benchmarks.md were measured with it."""
 
