@@ -1,7 +1,7 @@
 """What a machine wants done, and the one place that does it.
 
-A machine is told of events by calls of its methods; each changes the machine and returns effects. It calls nobody, so
-whoever reads a machine and its effects has read all that can happen.
+A machine is told of events by calls of its methods; each changes the machine and returns effects. It calls
+nothing else, so a machine and its effects are all that can happen.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class Performer:
         self.perform_all(())
 
     def perform_all(self, effects: Iterable[tuple[Machine, Iterable[Effect]]]) -> None:
-        """The effects of several machines; nobody is answered before the last of them is done."""
+        """The effects of several machines; no answer is sent before the last of them is done."""
         outermost = not self._busy
         self._busy = True
         try:

@@ -122,7 +122,7 @@ class DelayedOperationPurgatory:
             try:
                 completed = operation.try_complete_after(key)
             except Exception:
-                # Whoever caused the event and whoever else waits for it must not suffer from it.
+                # What caused the event and other operations that wait for it go on.
                 log.exception("Error while completing %r", operation)
                 completed = operation.completed
             if completed:

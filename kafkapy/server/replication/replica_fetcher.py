@@ -158,8 +158,8 @@ class ReplicaFetcher:
     """All partitions that one fetcher follows on one leader. Times in ms of the monotonic clock.
 
     Invariants: `_changed` holds the FETCHING partitions of which the leader has to be told (anew), `_forgotten` those it must not
-    send any more; whoever is in another phase, delayed or held by the quota is in neither of the leader's session and `_changed`.
-    An answer is taken for a partition only if its offset and leader epoch are still those that were asked.
+    send any more; a partition that is in another phase, delayed or held by the quota is in neither of the leader's session and
+    `_changed`. An answer is taken for a partition only if its offset and leader epoch are still those that were asked.
     """
 
     def __init__(self, config: FetcherConfig, replicas: Replicas, quota: FollowerQuota, clock: Clock) -> None:
