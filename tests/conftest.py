@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.guardian import watch_over_run
+from tests.logging_state import LoggingState
 from tests.zookeeper_server import server_for_tests
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
@@ -22,6 +23,26 @@ settings.load_profile("kafkapy")
 
 def pytest_configure(config: pytest.Config) -> None:
     watch_over_run(config)
+
+
+@pytest.fixture(autouse=True)
+def _levels_left_alone() -> Iterator[None]:
+    """A test that leaves another level lets others fail that look for what is logged, or assert that nothing is."""
+    before = LoggingState()
+    yield
+    if changed := before.changed_levels():
+        before.restore()
+        pytest.fail(
+            f"The test leaves loggers with other levels ({changed}): the fixture `logging_restored` prevents that"
+        )
+
+
+@pytest.fixture
+def logging_restored() -> Iterator[None]:
+    """For tests that run what sets up logging for its process."""
+    before = LoggingState()
+    yield
+    before.restore()
 
 
 @pytest.fixture(scope="session")

@@ -18,18 +18,22 @@ from typing import Final
 from kafkapy.common.capabilities import FADVISE, NOWAIT
 
 READ_AHEAD: Final = 1 << 20
-"""Bytes behind a piece that is loaded which the disk is asked for, too: they are there when their turn comes."""
+"""Bytes behind a piece that is loaded which the disk is asked for, too: the piece that `SendQueue` asks for next
+(`LOADED_CHUNK`)."""
 
 PROBE_STRIDE: Final = 1 << 19
 """Between bytes that are probed there may be a hole in the page cache: so much is the most that a thread has to wait for."""
 
 LONG_SECONDS: Final = 0.002
-"""No `sendfile` of so much takes as long, unless it waits."""
+"""A `sendfile` of a chunk that takes longer has waited: at 0.29 s/GB half a megabyte takes 0.15 ms (docs/benchmarks.md)."""
 
-_DOUBT_SECONDS: Final = 1.0
+DOUBT_SECONDS: Final = 1.0
+"""How long every byte is looked at after a miss, and how long what a thread has loaded counts as loaded. Samples alone let a
+load of cold reads hold others up for 194 ms; with this it was 1.6 ms (docs/benchmarks.md, the footnote on cold reads)."""
 
 _END: Final = 1 << 24
-"""Bytes at the end of a file that count as cached where the file system does not tell."""
+"""Bytes at the end of a file that count as cached where the file system does not tell: they were written last, and consumers
+that keep up read them."""
 
 _USAGE_OF: Final[int] = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)
 """Only Linux counts for each thread. Elsewhere it does not matter: nothing is looked at (`NOWAIT`)."""
@@ -105,7 +109,7 @@ def took_long(blocks_read_before: int) -> None:
 
 
 def _begin_to_doubt() -> None:
-    _doubt.until = monotonic() + _DOUBT_SECONDS
+    _doubt.until = monotonic() + DOUBT_SECONDS
 
 
 def read_cached(fd: int, size: int, position: int) -> bytes | bytearray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 from collections.abc import Callable, Iterable
 from itertools import repeat
@@ -12,6 +11,7 @@ from kafkapy.errors import RecordDeserializationError
 from kafkapy.record.columns import RecordColumns
 from kafkapy.record.pieces import Header
 from kafkapy.record.record_batch import Record, RecordBatch
+from kafkapy.runtime import garbage
 from kafkapy.serializer import K_co, LookUpFirst, V_co, for_client
 
 DeserializationPolicy = Literal["raise", "skip"] | Callable[[RecordDeserializationError], object]
@@ -72,14 +72,11 @@ class RecordFactory:
 
     def make(self, topic: str, partition: int, columns: RecordColumns, first: int, last: int) -> list[ConsumerRecord]:
         """Records `first` to `last` (exclusive) of `columns`. Raises `DeserializerFailure`."""
-        if last - first < _MANY or not gc.isenabled():
+        if last - first < _MANY:
             return self._make(topic, partition, columns, first, last)
         # That many new objects, all of them alive, would set off the garbage collector dozens of times, for nothing.
-        gc.disable()
-        try:
+        with garbage.paused():
             return self._make(topic, partition, columns, first, last)
-        finally:
-            gc.enable()
 
     def make_few(self, topic: str, partition: int, batch: RecordBatch, few: list[Record]) -> list[ConsumerRecord]:
         """The same of records of one batch that have no headers."""

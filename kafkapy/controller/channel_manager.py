@@ -17,6 +17,7 @@ from kafkapy.protocol.wire import SchemaError
 log = logging.getLogger("kafkapy.controller")
 
 RETRY_BACKOFF_SECONDS = 0.1
+"""Kafka's (`RequestSendThread`)."""
 
 
 class BrokerClient(Protocol):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from kafkapy.common.time import Time
 
 CLOSE_TIMEOUT_SECONDS = 5
+"""Of a stop: an event that is under way may wait for a ZooKeeper that does not answer."""
 
 
 def _nothing() -> None:

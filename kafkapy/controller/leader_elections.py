@@ -20,6 +20,7 @@ from kafkapy.zk.zk_data import PreferredReplicaElectionZNode
 log = logging.getLogger("kafkapy.controller")
 
 FIRST_BALANCE_DELAY_MS = 5_000
+"""Kafka's (`KafkaController`, `scheduleAutoLeaderRebalanceTask` after an election)."""
 
 
 class LeaderElections:

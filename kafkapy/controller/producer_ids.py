@@ -13,6 +13,7 @@ from kafkapy.zk.zk_data import ProducerIdBlockZNode, ProducerIdsBlock
 log = logging.getLogger("kafkapy.controller")
 
 PRODUCER_ID_BLOCK_SIZE = 1000
+"""Kafka's (`ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE`)."""
 _LAST_PRODUCER_ID = 2**63 - 1
 
 

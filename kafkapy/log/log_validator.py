@@ -44,7 +44,8 @@ from kafkapy.record.record_batch import (
 from kafkapy.record.records_walk import RecordsWalk
 
 AT_ONCE: Final = 1 << 21
-"""Bytes of records that are checked and written at once, compressed or not."""
+"""Bytes of records that are checked and written at once, compressed or not: 2 ms (docs/benchmarks.md), and twice what Java's
+producers send by default (`max.request.size`)."""
 _REBUILT_AT_ONCE: Final = 1 << 16
 _CONVERTED_AT_ONCE: Final = 1 << 14
 """Fewer of those that have to be compressed anew, or made objects of."""

@@ -20,6 +20,7 @@ _PREFIX_SIZE: Final = 5
 _WHOLE: Final = 2 * _PREFIX_SIZE
 """The same as a length in zigzag. Odd ones are negative: null."""
 _MOST_ERRORS: Final = 10_000
+"""Records that an answer names, as in `validation_rules`."""
 
 
 def check_schemas(accepted: AcceptedSchemas, batch: Batch, at_once: bool) -> None:

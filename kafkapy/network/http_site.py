@@ -18,9 +18,11 @@ from kafkapy.network.socket_server import ALL_ADDRESSES, ListenError
 log = logging.getLogger("kafkapy.server.Metrics")
 
 TIMEOUT_SECONDS = 60
+"""An idle connection ends after it (Twisted's own default)."""
 OK, SERVICE_UNAVAILABLE = 200, 503
 LISTEN_ATTEMPTS = 20
 RETRY_SECONDS = 0.5
+"""Together 10 s: as long as a predecessor that is about to end may still have the port."""
 
 
 class HttpSite:

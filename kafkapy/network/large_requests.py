@@ -70,7 +70,7 @@ class LargeRequests:
     async def decode(self, request: Request, frame: memoryview | bytes, position: int) -> None:
         """`SchemaError` if it cannot be decoded."""
         rest = Rest() if request.size > _COLLECTOR_RESTS else None
-        request.body = await self._in_thread(request.codec.decode_in_turns, frame, position)
+        request.body = await self._in_thread(request.codec.decode_in_thread, frame, position)
         if rest is not None and names_many(request.body, _MANY_NAMES):
             request.rest = rest
 

@@ -6,10 +6,11 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from twisted.internet.defer import Deferred
-from twisted.internet.task import Cooperator
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET
+
+from kafkapy.runtime.clock import Clock
+from kafkapy.runtime.completion import Completion, spawn
 
 PATH = "metrics"
 _GZIP = 31
@@ -19,46 +20,53 @@ _GZIP = 31
 class MetricsPage(Resource):
     """Plain, or as gzip for those who accept it.
 
-    Invariant: at most one page is being made; who asks meanwhile waits for that one. Its pieces are made in turns
-    of the reactor.
+    Invariant: at most one page is being made; who asks meanwhile waits for that one. There is a checkpoint after each piece.
     """
 
     def __init__(
-        self, reactor: Any, content_type: str, pieces: Callable[[], Iterator[Deferred[None] | bytes | None]]
+        self, clock: Clock, content_type: str, pieces: Callable[[], Iterator[Completion[None] | bytes | None]]
     ) -> None:
-        """`pieces`: of a new page. None: the next piece takes another turn; a Deferred: and comes after that."""
+        """`pieces`: of a new page. None: a piece without text; a completion: the next piece comes after it."""
         super().__init__()
         self._content_type = content_type
         self._pieces = pieces
         self._waiting: list[Any] = []
-        self._cooperator = Cooperator(lambda: lambda: True, lambda step: reactor.callLater(0, step))
+        self._clock = clock
+        self._stopped = False
 
     def stop(self) -> None:
-        self._cooperator.stop()
+        self._stopped = True
         self._answer(None, None)
 
     def render_GET(self, request: Any) -> Any:
         self._waiting.append(request)
         request.notifyFinish().addBoth(lambda _: self._waiting.remove(request) if request in self._waiting else None)
         if len(self._waiting) == 1:
-            plain: list[bytes] = []
-            zipped: list[bytes] = []
-            done: Any = self._cooperator.coiterate(self._make(plain, zipped))
-            done.addCallbacks(lambda _: self._answer(plain, zipped), lambda _: self._answer(None, None))
+            spawn(self._make())
         return NOT_DONE_YET
 
-    def _make(self, plain: list[bytes], zipped: list[bytes]) -> Iterator[Deferred[None] | None]:
-        for piece in self._pieces():
-            if isinstance(piece, bytes):
-                plain.append(piece)
-            yield piece if isinstance(piece, Deferred) else None
-        if not any(map(_accepts_gzip, self._waiting)):
-            return
-        compressor = zlib.compressobj(1, wbits=_GZIP)
-        for piece in plain:
-            zipped.append(compressor.compress(piece))
-            yield None
-        zipped.append(compressor.flush())
+    async def _make(self) -> None:
+        plain: list[bytes] = []
+        zipped: list[bytes] = []
+        try:
+            for piece in self._pieces():
+                if isinstance(piece, bytes):
+                    plain.append(piece)
+                elif piece is not None:
+                    await piece
+                await self._clock.checkpoint()
+                if self._stopped:
+                    return
+            if any(map(_accepts_gzip, self._waiting)):
+                compressor = zlib.compressobj(1, wbits=_GZIP)
+                for part in plain:
+                    zipped.append(compressor.compress(part))
+                    await self._clock.checkpoint()
+                zipped.append(compressor.flush())
+        except Exception:
+            self._answer(None, None)
+            raise
+        self._answer(plain, zipped)
 
     def _answer(self, plain: list[bytes] | None, zipped: list[bytes] | None) -> None:
         """None: there is no page."""

@@ -170,7 +170,7 @@ class Request:
     def encode(self, response: Message) -> None:
         """Encode what `respond` will be called with; in a thread."""
         codes = error_codes(response) if self.failed or self.api_key not in ERRORS_NOTED_BY_HANDLER else ()
-        self.encoded = self.codec.encode_in_turns(self.correlation_id, response), Counter(codes)
+        self.encoded = self.codec.encode_in_thread(self.correlation_id, response), Counter(codes)
 
     def answer_in_version(self, version: int) -> None:
         """The response will be of another version than the request."""

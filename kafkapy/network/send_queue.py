@@ -17,20 +17,22 @@ from kafkapy.record.file_records import FileRecords
 from kafkapy.record.late_records import LateRecords
 
 SENDFILE_CHUNK: Final = page_cache.PROBE_STRIDE if SENDFILE else 1 << 17
-"""Bytes handed to one `sendfile` call: large enough to be cheap, small enough that others needn't wait long if some of them have
-to come from the disk after all. Where there is no `sendfile` they are read and sent, and what the kernel does not take is read
-again."""
+"""Bytes handed to one `sendfile` call: large enough to be cheap, small enough that others needn't wait long if some of them
+have to come from the disk after all. Where there is no `sendfile` they are read and sent, and what the kernel does not take is
+read again."""
 
 LOADED_CHUNK: Final = 1 << 20
 """Bytes of a slice that are looked for in memory, or brought there by a thread, in one go."""
 
-_LOADED_SECONDS: Final = 1.0
-
 SENDS_PER_TURN: Final = 4
-"""System calls of one `flush` before the reactor looks at other connections."""
+"""System calls of one `flush` before the reactor looks at other connections: with `SENDFILE_CHUNK` 2 MB, some 0.6 ms at the
+0.29 s/GB of a bare loop of `sendfile` (docs/benchmarks.md)."""
 
 _COALESCE: Final = 1 << 16
+"""Bytes after which one `sendmsg` takes no further small part: to copy so many costs more than a system call."""
 _MAX_BUFFERS: Final = 64
+"""Parts of one `sendmsg`, so that a list of many small ones is not gone through again and again; the kernel takes 1,024
+(IOV_MAX)."""
 _SMALL_FILES: Final = 1 << 15
 """Slices of so few bytes together are read and sent with what is around them: one packet, where `sendfile` makes the peer
 wake for each piece."""
@@ -163,7 +165,7 @@ class SendQueue:
     def _is_loaded(self, size: int, now: float) -> None:
         """Only now is it asked how many blocks the thread has read: it reads few others before all of this is sent."""
         self._loaded = size
-        self._loaded_until = now + _LOADED_SECONDS
+        self._loaded_until = now + page_cache.DOUBT_SECONDS
         self._blocks_read = page_cache.blocks_read()
 
     def next_slice(self, records: FileRecords) -> tuple[int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import insort
 
 MOST_SPARES = 4
+"""Bounds the memory that is kept between frames."""
 
 
 class SpareBuffers:

@@ -40,6 +40,8 @@ _DECODE = "def decode(buf, pos):"
 _DECODE_TYPED = "def {name}(source: Buffer, pos: i64) -> tuple[Any, i64]:"
 
 _WINDOW = 512
+"""Bytes that are copied at a time where machine code reads small fields: it indexes bytes faster than a view, and at least one
+element of an array fits (`_ELEMENT`)."""
 _ELEMENT = 272
 """A topic's name, of 249 bytes at most, and what stands around it take no more."""
 

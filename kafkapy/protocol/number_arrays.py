@@ -13,6 +13,8 @@ from typing import Any, Final
 from kafkapy.protocol.wire import Buffer, packer, varint
 
 _AT_ONCE: Final = 4096
+"""Numbers that are read or written before another thread may run: 300,000 keep the interpreter for 10 ms, so these for 0.14
+ms."""
 
 
 def read_numbers(code: str, buffer: Buffer, position: int, count: int) -> list[Any]:

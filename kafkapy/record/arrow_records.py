@@ -21,6 +21,7 @@ Numbers = Any
 
 _NULL_LENGTH = -1
 _MAX_TABLE = 1 << 15
+"""Pieces that are kept: larger numbers are made when they are needed."""
 _MOST_FOR_EACH = 64
 """So many pieces out of a table are copied in the time in which one is made."""
 

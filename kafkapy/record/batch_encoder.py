@@ -31,6 +31,7 @@ TimeRun = tuple[int, int]
 _OFFSET_STEPS = (64, 8192, 1 << 20, 1 << 27)
 """Where the varint of an offset grows by a byte."""
 _MAX_TABLE = 1 << 16
+"""Entries of a table before it begins anew, so that odd sizes of records do not fill the memory."""
 _FEW_RECORDS = 2
 """So few records don't pay for a look at the tables."""
 _NULL_LENGTH = -1

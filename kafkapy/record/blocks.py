@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.runtime.hand_over import hand_over
 
 Buffer = bytes | bytearray | memoryview
 
-_PIECE = 1 << 18
+PIECE: Final = 1 << 18
+"""Bytes that a thread decompresses, checks or compresses between two hand-overs. The loads with large compressed batches in
+docs/benchmarks.md were measured with it."""
 
 
 def pieces(data: Buffer) -> Iterator[bytes]:
     """Copies of 256 KB each, with a hand-over before all but the first."""
     view = memoryview(data)
-    yield bytes(view[:_PIECE])
-    for start in range(_PIECE, len(view), _PIECE):
+    yield bytes(view[:PIECE])
+    for start in range(PIECE, len(view), PIECE):
         hand_over()
-        yield bytes(view[start : start + _PIECE])
+        yield bytes(view[start : start + PIECE])
 
 
 def blocks_of(chunks: Iterable[Buffer], size: int) -> Iterator[Buffer]:

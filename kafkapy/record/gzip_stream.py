@@ -6,11 +6,11 @@ import zlib
 from collections.abc import Iterable, Iterator
 
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.record.blocks import PIECE
 
 Buffer = bytes | bytearray | memoryview
 
 _GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
-_GZIP_CHUNK = 1 << 18
 _INPUT = 1 << 16
 """What zlib does not take of a piece is copied, so it is given small ones."""
 
@@ -44,7 +44,7 @@ def blocks(data: Buffer) -> Iterator[bytes]:
                 rest = view[position : position + _INPUT]
                 position += len(rest)
             try:
-                piece = stream.decompress(rest, _GZIP_CHUNK)
+                piece = stream.decompress(rest, PIECE)
             except zlib.error as error:
                 raise _damaged(error) from None
             if piece:

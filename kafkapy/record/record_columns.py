@@ -13,6 +13,7 @@ from typing import Final
 _MIN_RUN: Final = 4
 """Fewer records are not worth their columns."""
 _MAX_HEAD: Final = 256
+"""Bytes of a record up to its value; heads are copied to be compared, and larger ones have large keys."""
 
 _ASCII: Final = bytes(range(128))
 _HIGH: Final = bytes(range(0x80, 0x100))

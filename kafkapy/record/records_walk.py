@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkapy import compiled
 from kafkapy.protocol.errors import Errors, KafkaError
-from kafkapy.record.blocks import too_large
+from kafkapy.record.blocks import PIECE, too_large
 from kafkapy.record.record_columns import check as check_columns
 from kafkapy.record.record_fields import INVALID_STRUCTURE, RecordFields, invalid
 from kafkapy.record.varint import read_varint, read_varlong
@@ -39,8 +39,6 @@ _MAX_ONES: Final = 63
 _MAX_STEPS: Final = 4_000_000
 """Records and headers of a compressed batch that are walked one by one in plain Python, and headers of giant records, at most:
 a few seconds' work."""
-_PIECE: Final = 1 << 18
-"""Decompressed data is walked in pieces of about this size; only a record that is larger is read field by field."""
 _WITHOUT_HAND_OVER: Final = 4096
 """Records that machine code walks, in a thread, before it lets another one have the interpreter: some 0.1 ms."""
 
@@ -105,7 +103,7 @@ class RecordsWalk:
             rest = data[position:]
             if source.ended:
                 raise _incomplete(rest, 0)
-            if _announced_size(rest) > _PIECE:
+            if _announced_size(rest) > PIECE:
                 data = self._walk_giant(source, rest)
             else:
                 data = source.take(rest)
@@ -250,7 +248,7 @@ class _Chunks:
     def take(self, rest: bytes) -> bytes:
         """`rest` and what follows it, at least one byte more unless the data has `ended`."""
         parts = [rest] if rest else []
-        wanted = self.size + _PIECE
+        wanted = self.size + PIECE
         for chunk in self._chunks:
             parts.append(chunk)
             self.size += len(chunk)

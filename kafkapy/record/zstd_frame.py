@@ -18,6 +18,7 @@ Buffer = bytes | bytearray | memoryview
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _ZSTD_BLOCK = 1 << 17
 _ONE_SHOT = 1 << 22
+"""Bytes that a frame may unfold to and be decompressed in one call; larger ones come in pieces."""
 _RLE = 1
 _ZSTD_DEFAULT_LEVEL = 3
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from threading import local
 from typing import Any, Protocol
 
-Buffer = bytes | bytearray | memoryview
+from kafkapy.record.blocks import PIECE
 
-_CHUNK = 1 << 18
+Buffer = bytes | bytearray | memoryview
 
 
 class ZstdLibrary(Protocol):
@@ -58,10 +58,10 @@ class StandardZstd:
 
     def pieces(self, frame: Buffer) -> Iterator[bytes]:
         decompressor = self._zstd.ZstdDecompressor()
-        piece = decompressor.decompress(frame, _CHUNK)
+        piece = decompressor.decompress(frame, PIECE)
         while piece:
             yield piece
-            piece = b"" if decompressor.eof else decompressor.decompress(b"", _CHUNK)
+            piece = b"" if decompressor.eof else decompressor.decompress(b"", PIECE)
 
 
 class _Contexts(local):
@@ -91,7 +91,7 @@ class FastZstd:
 
     def pieces(self, frame: Buffer) -> Iterator[bytes]:
         reader = self._zstd.ZstdDecompressor().stream_reader(frame)
-        while piece := reader.read(_CHUNK):
+        while piece := reader.read(PIECE):
             yield piece
 
 

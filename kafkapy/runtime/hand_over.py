@@ -6,6 +6,7 @@ import time
 from typing import Final
 
 _SECONDS: Final = 1e-5
+"""A sleep that is short, but lets a waiting thread take the interpreter. Linux's default timer slack adds 50 µs to it."""
 
 
 def hand_over() -> None:

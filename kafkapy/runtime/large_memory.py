@@ -8,6 +8,7 @@ from typing import Final
 from kafkapy.runtime.hand_over import hand_over
 
 _PORTION: Final = 1 << 20
+"""Bytes that go back to the kernel at once: 90 MB in one go had others wait for 4 ms, so these for some 0.05 ms."""
 
 
 def allocate(size: int) -> memoryview:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 from time import monotonic
 from typing import Any
@@ -16,6 +15,7 @@ from twisted.python.log import callWithLogger
 from zope.interface import implementer
 
 from kafkapy.runtime.feedback_queue import IN_A_ROW, FeedbackQueue
+from kafkapy.runtime.garbage import report_collections
 from kafkapy.runtime.pollers import Pollers, best_pollers
 from kafkapy.runtime.run_queue import RunQueue
 from kafkapy.runtime.served import Served
@@ -211,5 +211,5 @@ def _left_where_it_is(_: DelayedCall) -> None:
 def install_reactor() -> None:
     """Make it the process's reactor; must come before anything imports `twisted.internet.reactor`."""
     reactor = BrokerReactor()
-    gc.callbacks.append(reactor.meter.collected)
+    report_collections(reactor.meter.collected)
     main.installReactor(reactor)

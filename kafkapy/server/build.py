@@ -460,4 +460,4 @@ def build_metrics(
         is_stopping=is_stopping,
         meter=sockets.time_slice.meter,
     )
-    return BrokerMetrics(metrics_config, sources, reactor, outside.clock, site)
+    return BrokerMetrics(metrics_config, sources, outside.clock, site)

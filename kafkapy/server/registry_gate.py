@@ -20,8 +20,11 @@ from kafkapy.protocol.errors import Errors, KafkaError
 _log = logging.getLogger("kafkapy.server.SchemaGate")
 
 REFUSED_MS = 10_000
+"""How long it is remembered that a schema is not accepted: it may be registered meanwhile."""
 LOCK_S = 10.0
+"""How long a thread waits for the question that another one asks; then the producer is told to try again."""
 _MOST = 10_000
+"""Bounds what made-up ids take of the memory: a few MB."""
 SubjectsOf = Callable[[int], list[str] | None]
 """The subjects that have a schema with this id; None: there is no such schema. Raises any exception if nobody answers."""
 

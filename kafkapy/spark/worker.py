@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 from functools import cache
+
+from kafkapy.runtime import garbage
 
 
 @cache
@@ -13,4 +14,4 @@ def spare_collections() -> None:
     Spark's daemon runs a full collection after every task, and after each step of planning (schema, tasks, writer, commit: a
     process each). With pyarrow loaded that takes 20 to 60 ms, as long as the decoding of half a million records.
     """
-    gc.freeze()
+    garbage.freeze()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import faulthandler
-import gc
 import logging
 import os
 import subprocess
@@ -17,7 +16,7 @@ from kafkapy import compiled
 from kafkapy.common import capabilities, logger_levels
 from kafkapy.common.extras import MissingExtra, need
 from kafkapy.common.light_imports import postpone, without
-from kafkapy.runtime.garbage import settle
+from kafkapy.runtime import garbage
 from kafkapy.tools import thread_dump, watchdog
 from kafkapy.tools.server_arguments import FOR_A_JVM, USAGE, ServerArguments, configs_of, log_levels
 
@@ -55,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (capabilities.UnsupportedSystem, MissingExtra) as missing:
         print(missing, file=sys.stderr)
         return 1
-    gc.disable()  # what is imported stays: until `settle` nothing is garbage
+    garbage.pause()  # what is imported stays: until `settle` nothing is garbage
     _share_the_interpreter()
     postpone("pickle")  # of log handlers that no broker has
     from kafkapy.common.config_def import ConfigException
@@ -80,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         log_config(config, _own_configs())
         log.info("The hot paths run as %s", "machine code" if compiled.is_used() else "plain Python")
     except (ConfigException, OSError, ValueError) as error:
-        gc.enable()
+        garbage.resume()
         print(f"{_sentence(error)}", file=sys.stderr)
         return 1
     # It would outlive the embedded ZooKeeper, whose next start ends the session.
@@ -256,7 +255,7 @@ def _run(config: Any, zookeeper: Any, hear: list[Callable[[Any], None]], metrics
     log.info("%s", capabilities.summary(reactor.poller_name))
     faulthandler.enable()  # a crash in machine code leaves the stacks on stderr
     _raise_open_files_limit()
-    settle()
+    garbage.settle()
     logging.getLogger("kafkapy.twisted").setLevel(logging.WARNING)
     PythonLoggingObserver("kafkapy.twisted").start()
     AcceptErrors().start()

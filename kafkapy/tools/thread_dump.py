@@ -9,7 +9,6 @@ Python.
 from __future__ import annotations
 
 import contextlib
-import gc
 import signal
 import sys
 import threading
@@ -17,6 +16,7 @@ import time
 from types import FrameType
 
 from kafkapy import compiled
+from kafkapy.runtime import garbage
 
 
 def dump_on_sigquit() -> None:
@@ -41,13 +41,8 @@ def thread_dump() -> str:
 
 def _stacks() -> dict[int, list[str]]:
     """The calls of each thread by its id. A garbage collection within `_current_frames` can stop older Pythons (gh-106883)."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
+    with garbage.paused():
         frames = sys._current_frames()
-    finally:
-        if collects:
-            gc.enable()
     stacks: dict[int, list[str]] = {}
     for ident, top in frames.items():
         calls = []

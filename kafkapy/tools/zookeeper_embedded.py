@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 from typing import Any
 
@@ -10,6 +9,7 @@ from kafkapy.common.capabilities import need_servers
 from kafkapy.common.extras import MissingExtra, need
 from kafkapy.common.logging_setup import LoggingConfigError, setup_logging
 from kafkapy.common.properties import load_file
+from kafkapy.runtime import garbage
 from kafkapy.tools.command_line import ToolError
 from kafkapy.zk.embedded.settings import ServerProperties, SettingsError
 
@@ -64,8 +64,7 @@ def run(properties: ServerProperties) -> int:
         log.warning("Without effect in the embedded ZooKeeper: %s", ", ".join(properties.without_effect))
     log.warning("One node is for development and tests: production wants an ensemble (docs/embedded_zookeeper.md)")
     # A node is a few containers that go by their reference counts: walks through all of them would find nothing.
-    gc.freeze()
-    gc.set_threshold(10_000, 10, 1000)
+    garbage.settle(middle_before_full=3_000)
     reactor.callWhenRunning(StopSignals(reactor).install)
     reactor.addSystemEventTrigger("before", "shutdown", zookeeper.stop)
     reactor.run()

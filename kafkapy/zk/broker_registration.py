@@ -26,12 +26,12 @@ def create_checked_ephemeral(client: ZooKeeperClient, path: str, data: bytes) ->
     """
     pipeline = RequestPipeline(client)
     while True:
-        created = pipeline.one(Multi((Create(path, None, ephemeral=True), SetData(path, data, 0))))
+        created = pipeline.answer_to(Multi((Create(path, None, ephemeral=True), SetData(path, data, 0))))
         if not isinstance(created.error, NodeExistsError):
             stat = created.raise_for_error().results[1].stat
             assert stat is not None
             return stat
-        existing = pipeline.one(Exists(path))
+        existing = pipeline.answer_to(Exists(path))
         if isinstance(existing.error, NoNodeError):
             continue
         stat = existing.raise_for_error().stat
@@ -40,7 +40,7 @@ def create_checked_ephemeral(client: ZooKeeperClient, path: str, data: bytes) ->
             return stat
         if stat.ephemeral_owner in client.past_session_ids:
             log.info("Deleting %s of our own expired session 0x%x", path, stat.ephemeral_owner)
-            pipeline.one(Delete(path, stat.version))
+            pipeline.answer_to(Delete(path, stat.version))
         else:
             _wait_for_end_of_session(client, path, stat)
 
@@ -57,7 +57,7 @@ def _wait_for_end_of_session(client: ZooKeeperClient, path: str, stat: Stat) -> 
     gone = threading.Event()
     client.register_znode_change_handler(ZNodeChangeHandler(path, handle_deletion=gone.set))
     try:
-        now = RequestPipeline(client).one(Exists(path))
+        now = RequestPipeline(client).answer_to(Exists(path))
         if now.stat is None or now.stat.ephemeral_owner != stat.ephemeral_owner or gone.wait(timeout_ms / 1000):
             return
     finally:

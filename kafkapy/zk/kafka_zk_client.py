@@ -173,7 +173,9 @@ class KafkaZkClient:
     def _create_missing(self, paths: Sequence[str]) -> list[str]:
         """Create the nodes that are not there; the answer is those that lack their parents."""
         lacking = []
-        for path, response in zip(paths, self._pipeline.many([Create(path, None) for path in paths]), strict=True):
+        for path, response in zip(
+            paths, self._pipeline.answers_to([Create(path, None) for path in paths]), strict=True
+        ):
             if isinstance(response.error, NoNodeError):
                 lacking.append(path)
             elif not isinstance(response.error, NodeExistsError):
@@ -198,10 +200,10 @@ class KafkaZkClient:
     def generate_broker_id(self, reserved_broker_max_id: int) -> int:
         """A broker id no one has, above `reserved_broker_max_id` (a counter in /brokers/seqid)."""
         path = BrokerSequenceIdZNode.path
-        response = self._pipeline.one(SetData(path, b""))
+        response = self._pipeline.answer_to(SetData(path, b""))
         if isinstance(response.error, NoNodeError):
             self._pipeline.create_recursive(path, exist_ok=True)
-            response = self._pipeline.one(SetData(path, b""))
+            response = self._pipeline.answer_to(SetData(path, b""))
         return reserved_broker_max_id + response.raise_for_error().version
 
     def register_broker(self, broker_info: BrokerInfo) -> int:
@@ -251,7 +253,7 @@ class KafkaZkClient:
                 SetData(ControllerEpochZNode.path, ControllerEpochZNode.encode(epoch + 1), zk_version),
             )
         )
-        response = self._pipeline.one(election)
+        response = self._pipeline.answer_to(election)
         if not isinstance(response.error, NodeExistsError | BadVersionError):
             return epoch + 1, response.raise_for_error().results[1].version
         # Perhaps our own try, whose answer was lost: then the node is ours and the epoch is the one we tried.
@@ -280,7 +282,7 @@ class KafkaZkClient:
     def get_all_topics_in_cluster(self, register_watch: bool = False) -> set[str]:
         """Names of all topics; `register_watch` arms the children watch of /brokers/topics."""
         request = GetChildren(BrokersZNode.topics_path, register_watch)
-        return set(self._children(self._pipeline.one(request)))
+        return set(self._children(self._pipeline.answer_to(request)))
 
     def look_for_topics(self, topics: Iterable[str]) -> tuple[set[str], set[str]]:
         """Which of these names topics have, and which of them are marked for deletion."""
@@ -355,7 +357,7 @@ class KafkaZkClient:
     def get_replica_assignment_and_topic_id_for_topics(self, topics: Iterable[str]) -> list[TopicIdReplicaAssignment]:
         """Topics that are not there are left out; arms the data watch of each topic's node."""
         names = list(topics)
-        responses = self._pipeline.many([GetData(TopicZNode.path(topic)) for topic in names])
+        responses = self._pipeline.answers_to([GetData(TopicZNode.path(topic)) for topic in names])
         return [TopicZNode.decode(t, r.data) for t, r in zip(names, responses, strict=True) if self._exists(r)]
 
     def get_full_replica_assignment_for_topics(self, topics: Iterable[str]) -> dict[TopicPartition, ReplicaAssignment]:
@@ -381,7 +383,7 @@ class KafkaZkClient:
 
     def create_delete_topic_paths(self, topics: Sequence[str]) -> dict[str, ZooKeeperError]:
         """Ask the controller to delete the topics; those for which that failed. It may have been asked before."""
-        responses = self._pipeline.many([Create(DeleteTopicsTopicZNode.path(topic)) for topic in topics])
+        responses = self._pipeline.answers_to([Create(DeleteTopicsTopicZNode.path(topic)) for topic in topics])
         return {
             topic: response.error
             for topic, response in zip(topics, responses, strict=True)
@@ -487,7 +489,7 @@ class KafkaZkClient:
         controller_version = self._version_of_controller()
         path, data = ConfigEntityZNode.path(root_entity_type, sanitized_entity_name), ConfigEntityZNode.encode(config)
         guarded = Multi((Check(ControllerZNode.path, controller_version), SetData(path, data)))
-        response = self._pipeline.one(guarded)
+        response = self._pipeline.answer_to(guarded)
         if response.results and isinstance(response.results[0].error, BadVersionError | NoNodeError):
             raise ControllerMovedError("Cannot set entity configs: the controller has moved.")
         if isinstance(response.error, NoNodeError):
@@ -528,7 +530,7 @@ class KafkaZkClient:
         self._pipeline.create_recursive(ConfigEntityChangeNotificationZNode.path, exist_ok=True)
         node = ConfigEntityChangeNotificationZNode
         bells = [Create(node.create_path(), node.encode(path), sequential=True) for path in sanitized_entity_paths]
-        for response in self._pipeline.many(bells):
+        for response in self._pipeline.answers_to(bells):
             response.raise_for_error()
 
     # --- notifications to the controller --------------------------------------------------------------------------
@@ -603,27 +605,27 @@ class KafkaZkClient:
 
     def get_consumer_offset(self, group: str, partition: TopicPartition) -> int | None:
         """The offset that the group keeps in ZooKeeper, None if it has none."""
-        response = self._pipeline.one(GetData(ConsumerOffsetZNode.path(group, partition)))
+        response = self._pipeline.answer_to(GetData(ConsumerOffsetZNode.path(group, partition)))
         return ConsumerOffsetZNode.decode(response.data) if self._exists(response) else None
 
     def set_or_create_consumer_offset(self, group: str, partition: TopicPartition, offset: int) -> None:
         path, data = ConsumerOffsetZNode.path(group, partition), ConsumerOffsetZNode.encode(offset)
-        if not self._exists(self._pipeline.one(SetData(path, data, MATCH_ANY_VERSION))):
+        if not self._exists(self._pipeline.answer_to(SetData(path, data, MATCH_ANY_VERSION))):
             self._pipeline.create_recursive(path, data)
 
     # --- single nodes ---------------------------------------------------------------------------------------------
 
     def path_exists(self, path: str) -> bool:
         """Also arms the watch of `path` if a handler is registered for it."""
-        return self._exists(self._pipeline.one(Exists(path)))
+        return self._exists(self._pipeline.answer_to(Exists(path)))
 
     def get_children(self, path: str) -> list[str]:
         """Also arms the children watch of `path` if a handler is registered for it; [] if there is no such node."""
-        return self._children(self._pipeline.one(GetChildren(path)))
+        return self._children(self._pipeline.answer_to(GetChildren(path)))
 
     def get_data_and_version(self, path: str) -> tuple[bytes | None, int]:
         """(data, zk version); (None, UNKNOWN_VERSION) if there is no such node. Arms the watch."""
-        response = self._pipeline.one(GetData(path))
+        response = self._pipeline.answer_to(GetData(path))
         if not self._exists(response):
             # Reading a missing node sets no watch, asking for it does; it may have come in between.
             if not self.path_exists(path):
@@ -633,7 +635,7 @@ class KafkaZkClient:
 
     def get_data_and_ctime(self, path: str) -> tuple[bytes | None, int] | None:
         """(data, creation time in ms), None if there is no such node."""
-        response = self._pipeline.one(GetData(path))
+        response = self._pipeline.answer_to(GetData(path))
         return (response.data, response.stat.ctime) if self._exists(response) and response.stat else None
 
     def create_recursive(self, path: str, data: bytes | None = None) -> None:
@@ -645,7 +647,7 @@ class KafkaZkClient:
 
         If the reply was lost and the node now holds exactly `data`, the update is ours and counts as done.
         """
-        response = self._pipeline.one(SetData(path, data, expected_version))
+        response = self._pipeline.answer_to(SetData(path, data, expected_version))
         if isinstance(response.error, BadVersionError):
             now = self.get_data_and_version(path)
             return (True, now[1]) if now[0] == data else (False, UNKNOWN_VERSION)
@@ -653,7 +655,7 @@ class KafkaZkClient:
 
     def set_data(self, path: str, data: bytes, expected_version: int = MATCH_ANY_VERSION) -> int:
         """Write an existing node; returns its new version."""
-        return self._pipeline.one(SetData(path, data, expected_version)).raise_for_error().version
+        return self._pipeline.answer_to(SetData(path, data, expected_version)).raise_for_error().version
 
     def delete_path(self, path: str) -> bool:
         """Delete the node and all below it; False if there was none."""
@@ -678,11 +680,11 @@ class KafkaZkClient:
         return response.children if self._exists(response) else []
 
     def _notify(self, path: str, data: bytes) -> None:
-        self._pipeline.one(Create(path, data, sequential=True)).raise_for_error()
+        self._pipeline.answer_to(Create(path, data, sequential=True)).raise_for_error()
 
     def _get_all(self, paths: Sequence[str]) -> list[bytes | None]:
         """Data of those nodes that exist."""
-        return [r.data for r in self._pipeline.many([GetData(path) for path in paths]) if self._exists(r)]
+        return [r.data for r in self._pipeline.answers_to([GetData(path) for path in paths]) if self._exists(r)]
 
     def _delete_all(self, paths: Sequence[str], epoch_zk_version: int) -> None:
         """Fenced deletes; nodes that are gone are as good as deleted."""
@@ -691,7 +693,7 @@ class KafkaZkClient:
 
     def _get_brokers(self, broker_ids: Sequence[int]) -> dict[Broker, int]:
         """Those that are registered, with their epochs."""
-        responses = self._pipeline.many([GetData(BrokerIdZNode.path(i)) for i in broker_ids])
+        responses = self._pipeline.answers_to([GetData(BrokerIdZNode.path(i)) for i in broker_ids])
         return {
             BrokerIdZNode.decode(broker_id, response.data).broker: response.stat.czxid
             for broker_id, response in zip(broker_ids, responses, strict=True)

@@ -10,6 +10,7 @@ from kafkapy.zk.embedded.plain_client import PlainClient
 from kafkapy.zk.session_closer import Session
 
 PROBE_SECONDS = 2.0
+"""Bounds the wait for a server that takes connections and says nothing."""
 
 
 def cause(problem: OSError) -> str:

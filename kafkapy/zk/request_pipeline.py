@@ -32,9 +32,12 @@ from kafkapy.zk.zookeeper_client import ZooKeeperClient
 
 MATCH_ANY_VERSION = -1
 MAX_OPS_OF_MULTI = 50
+"""A multi is one transaction: the server logs it as a whole, and where one write fails all its writes are tried again one by
+one."""
 MAX_BYTES_OF_MULTI = 256 * 1024
 """ZooKeeper takes 1 MB (jute.maxbuffer)."""
 MIN_PATHS_OF_MULTI_READ = 4
+"""Fewer paths are asked for one by one: their requests are on the way together, too."""
 
 
 class RequestPipeline:
@@ -60,7 +63,7 @@ class RequestPipeline:
         remaining_ms = None if deadline is None else max(0, int((deadline - time.monotonic()) * 1000))
         self._client.wait_until_connected(remaining_ms)
 
-    def many(self, requests: Sequence[Request]) -> list[Response]:
+    def answers_to(self, requests: Sequence[Request]) -> list[Response]:
         """The answers in order. Whatever was under way when the connection went is sent again once there is one.
 
         Raises only `SessionExpiredError`, `ZooKeeperClientClosedError` and, within `patience`, `ZooKeeperClientTimeoutError`.
@@ -73,26 +76,26 @@ class RequestPipeline:
                 responses[index] = response
         return responses
 
-    def one(self, request: Request) -> Response:
+    def answer_to(self, request: Request) -> Response:
         """The answer to one request, its error inside."""
-        return self.many([request])[0]
+        return self.answers_to([request])[0]
 
     def data_of(self, paths: Sequence[str]) -> list[Response]:
         """`GetData` of each path. Those without a handler that wants a watch share requests, where the server knows how."""
         alone = {path for path in paths if self._client.has_znode_change_handler(path)}
         shared = [path for path in paths if path not in alone]
         if not self._multi_read_works or len(shared) < MIN_PATHS_OF_MULTI_READ:
-            return self.many([GetData(path) for path in paths])
+            return self.answers_to([GetData(path) for path in paths])
         answers: dict[str, Response] = {}
         slices = [shared[i : i + MAX_OPS_OF_MULTI] for i in range(0, len(shared), MAX_OPS_OF_MULTI)]
-        for slice_, response in zip(slices, self.many([MultiRead(tuple(s)) for s in slices]), strict=True):
+        for slice_, response in zip(slices, self.answers_to([MultiRead(tuple(s)) for s in slices]), strict=True):
             if isinstance(response.error, UnimplementedError):
                 self._multi_read_works = False
                 return self.data_of(paths)
             results = [response] * len(slice_) if response.error else response.results
             answers.update(zip(slice_, results, strict=True))
         watched = [path for path in paths if path in alone]
-        answers.update(zip(watched, self.many([GetData(path) for path in watched]), strict=True))
+        answers.update(zip(watched, self.answers_to([GetData(path) for path in watched]), strict=True))
         return [answers[path] for path in paths]
 
     def fenced(self, ops: Sequence[Write], epoch_zk_version: int) -> list[Response]:
@@ -101,7 +104,7 @@ class RequestPipeline:
         Raises `ControllerMovedError` if the version is another. MATCH_ANY_VERSION: plain writes.
         """
         if epoch_zk_version == MATCH_ANY_VERSION:
-            return self.many(ops)
+            return self.answers_to(ops)
         moved = f"Controller epoch check failed: /controller_epoch is not at version {epoch_zk_version} any more"
         return self.guarded(ops, Check(ControllerEpochZNode.path, epoch_zk_version), moved)
 
@@ -124,7 +127,7 @@ class RequestPipeline:
         return answers
 
     def _multis(self, chunks: Sequence[Sequence[Write]], check: Check, moved: str) -> list[Response]:
-        responses = self.many([Multi((check, *chunk)) for chunk in chunks])
+        responses = self.answers_to([Multi((check, *chunk)) for chunk in chunks])
         for response in responses:
             if response.results and isinstance(response.results[0].error, BadVersionError | NoNodeError):
                 raise ControllerMovedError(moved)
@@ -132,11 +135,11 @@ class RequestPipeline:
 
     def create_recursive(self, path: str, data: bytes | None = None, exist_ok: bool = False) -> None:
         """Create a persistent node and the parents it lacks; `NodeExistsError` unless `exist_ok`."""
-        response = self.one(Create(path, data))
+        response = self.answer_to(Create(path, data))
         if isinstance(response.error, NoNodeError):
             parent = path.rpartition("/")[0]
             self.create_recursive(parent, exist_ok=True)
-            response = self.one(Create(path, data))
+            response = self.answer_to(Create(path, data))
         if not (exist_ok and isinstance(response.error, NodeExistsError)):
             response.raise_for_error()
 
@@ -145,7 +148,7 @@ class RequestPipeline:
         paths = [path]
         level = [path]
         while level:
-            answers = self.many([GetChildren(p, watch=False) for p in level])
+            answers = self.answers_to([GetChildren(p, watch=False) for p in level])
             level = [f"{p}/{child}" for p, r in zip(level, answers, strict=True) for child in sorted(r.children)]
             paths += level
         responses = self.fenced([Delete(p) for p in reversed(paths)], epoch_zk_version)

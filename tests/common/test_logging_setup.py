@@ -3,7 +3,6 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,32 +11,10 @@ from kafkapy.common import logger_levels
 from kafkapy.common.logging_setup import DEFAULTS, LoggingConfigError, _RotatingFile, setup_logging, to_files_only
 from kafkapy.common.properties import load_file
 
-FOUND_OUT = ("_srcfile", "logThreads", "logProcesses", "logMultiprocessing")
 SHIPPED = Path(__file__).parents[2] / "config" / "logging.properties"
 
 
-@pytest.fixture(autouse=True)
-def _restored() -> Iterator[None]:
-    """Every logger as it was before."""
-    root = logging.root
-    before = root.handlers[:], root.level, logging.raiseExceptions
-    found_out = {name: getattr(logging, name) for name in FOUND_OUT}
-    names = {n: logging.getLevelName(n) for n in (logging.WARNING, logging.CRITICAL)}
-    yield
-    for logger in [root, *(x for x in root.manager.loggerDict.values() if isinstance(x, logging.Logger))]:
-        if logger is root or logger.name.startswith("kafkapy"):
-            for handler in logger.handlers[:]:
-                if handler not in before[0]:
-                    logger.removeHandler(handler)
-                    handler.close()
-            if logger is not root:
-                logger.propagate, logger.level = True, logging.NOTSET
-    root.handlers[:], logging.raiseExceptions = before[0], before[2]
-    root.setLevel(before[1])
-    for name, value in found_out.items():
-        setattr(logging, name, value)
-    for number, name in names.items():
-        logging.addLevelName(number, name)
+pytestmark = pytest.mark.usefixtures("logging_restored")
 
 
 def test_lines_read_as_kafkas_and_go_to_the_files_of_their_loggers(

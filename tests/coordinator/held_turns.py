@@ -11,18 +11,19 @@ class HeldTurns(MockClock):
 
     def __init__(self) -> None:
         super().__init__()
-        self._held: list[Completion[None]] = []
+        self.waiting: list[Completion[None]] = []
 
     def turn_is_over(self, late_seconds: float = 0.0) -> bool:
         return True
 
     async def turn(self) -> None:
+        self.turns += 1
         turn: Completion[None] = Completion()
-        self._held.append(turn)
+        self.waiting.append(turn)
         await turn
 
     def go_on(self) -> None:
         """To the next checkpoint."""
-        held, self._held = self._held, []
-        for turn in held:
+        waiting, self.waiting = self.waiting, []
+        for turn in waiting:
             turn.set_result(None)

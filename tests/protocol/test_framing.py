@@ -27,9 +27,9 @@ def response(partitions: int) -> ListOffsetsResponse:
 def test_large_messages_are_read_and_written_as_small_ones_are(version: int, partitions: int) -> None:
     codec = ApiCodec(ApiKey.LIST_OFFSETS, version)
     encoded = request(partitions).encode(version)
-    assert codec.decode_in_turns(b"head" + encoded, 4) == codec.decode(b"head" + encoded, 4) == request(partitions)
+    assert codec.decode_in_thread(b"head" + encoded, 4) == codec.decode(b"head" + encoded, 4) == request(partitions)
     written = b"".join(codec.encode(7, response(partitions)))
-    assert b"".join(codec.encode_in_turns(7, response(partitions))) == written
+    assert b"".join(codec.encode_in_thread(7, response(partitions))) == written
     header = 9 if ApiKey.LIST_OFFSETS.flexible(version) else 8
     assert written[4:8] == (7).to_bytes(4)
     assert int.from_bytes(written[:4]) == len(written) - 4
@@ -40,8 +40,8 @@ def test_bytes_that_are_no_message() -> None:
     codec = ApiCodec(ApiKey.LIST_OFFSETS, 7)
     for cut in (1, 40, 39_000):
         with pytest.raises(SchemaError):
-            codec.decode_in_turns(request(5000).encode(7)[:-cut], 0)
-    assert ApiCodec(ApiKey.LIST_OFFSETS, 99).decode_in_turns(b"", 0) is None
+            codec.decode_in_thread(request(5000).encode(7)[:-cut], 0)
+    assert ApiCodec(ApiKey.LIST_OFFSETS, 99).decode_in_thread(b"", 0) is None
 
 
 def test_what_a_thread_runs_is_plain_python() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -79,6 +80,51 @@ def test_long_lists_of_other_values_are_freed_a_part_at_a_time(monkeypatch: pyte
     del names
     free(messages)
     assert left == [1500, 500, 0]
+
+
+def test_dicts_are_freed_a_part_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = [Text(n) for n in range(1250)]
+    watched = [weakref.ref(key) for key in keys]
+    left: list[int] = []
+    things: list[Any] = [{key: number for number, key in enumerate(keys)}]
+    del keys
+    monkeypatch.setattr(many, "hand_over", lambda: left.append(sum(key() is not None for key in watched)))
+    emptied = things[0]
+    free(things)
+    assert (things, emptied) == ([], {})
+    assert left == [1250, 250, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda values: {"t": values},
+        lambda values: {"t": dict.fromkeys(values, 0)},
+        lambda values: {"t": (1, values)},
+        lambda values: {"t": DescribeGroupsRequest(groups=values)},
+        lambda values: [("t", values)],
+    ],
+    ids=["list", "dict", "tuple", "message", "list of tuples"],
+)
+def test_what_is_in_a_dict_or_list_is_freed_a_part_at_a_time(
+    made: Callable[[list[str]], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values: list[str] = [Text(n) for n in range(2500)]
+    watched = [weakref.ref(value) for value in values]
+    things: list[Any] = [made(values)]
+    del values
+    left: list[int] = []
+    monkeypatch.setattr(many, "hand_over", lambda: left.append(sum(value() is not None for value in watched)))
+    free(things)
+    assert left[-1] == 0
+    assert max(before - after for before, after in zip([2500, *left], left, strict=False)) <= 1000
+
+
+def test_a_list_in_a_dict_stays_as_it_is_for_others() -> None:
+    shared = [1, 2]
+    kept: dict[str, list[int]] = {"t": shared}
+    free([kept])
+    assert (kept, shared) == ({}, [1, 2])
 
 
 def test_what_a_request_names_counts_whatever_it_is() -> None:

@@ -14,6 +14,8 @@ from kafkapy.registry.election import InstanceIdentity, elect
 from kafkapy.tools.schema_registry_start import main
 from tests.waiting import HANG_SECONDS
 
+pytestmark = pytest.mark.usefixtures("logging_restored")
+
 SERVERS = {"kafkastore.bootstrap.servers": "PLAINTEXT://a:1,b:2"}
 
 

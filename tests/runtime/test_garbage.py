@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from kafkapy.runtime.garbage import LONGEST_REST_SECONDS, MIN_GROWTH_BLOCKS, FullCollections, Rest
+from kafkapy.runtime.garbage import LONGEST_REST_SECONDS, MIN_GROWTH_BLOCKS, FullCollections, Rest, paused
 
 
 def test_the_collector_works_again_after_the_last_rest() -> None:
@@ -32,6 +32,15 @@ def test_it_does_not_rest_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     third = Rest()
     assert not gc.isenabled()
     del third
+    assert gc.isenabled()
+
+
+def test_a_pause_leaves_the_collector_as_it_was() -> None:
+    with pytest.raises(ValueError, match="whatever"), paused():
+        with paused():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+        raise ValueError("whatever")
     assert gc.isenabled()
 
 

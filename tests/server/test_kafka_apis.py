@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from kafkapy.network.large_requests import LargeRequests
 from kafkapy.network.request import Request
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.many import free
 from kafkapy.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from kafkapy.protocol.messages.envelope import EnvelopeRequest
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -187,6 +189,43 @@ def test_a_large_request_is_not_forgotten_while_a_thread_works_on_it(core: Broke
     assert len(bodies[0].groups) == 10_000
     working.set_result(None)
     assert bodies[0].groups == []
+
+
+class Kept:
+    """Says in which thread it goes."""
+
+    def __init__(self, gone_in: list[str]) -> None:
+        self._gone_in = gone_in
+
+    def __del__(self) -> None:
+        self._gone_in.append(threading.current_thread().name)
+
+
+@pytest.mark.parametrize("in_dict", [False, True])
+def test_what_a_handler_keeps_is_freed_in_a_thread_after_the_answer(
+    core: BrokerCore, client: Client, in_dict: bool
+) -> None:
+    gone_in: list[str] = []
+    describe = core.by_api[ApiKey.DESCRIBE_GROUPS]
+
+    def in_thread(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Completion[Any]:
+        assert gone_in == []
+        if function is free:
+            assert len(client.response().groups) == 10_000
+        thread = threading.Thread(target=function, args=args, kwargs=kwargs, name="frees")
+        thread.start()
+        thread.join()
+        return Completion.of(None)
+
+    def handler(request: Request) -> Any:
+        made = [Kept(gone_in) for _ in range(2500)]
+        request.keep(dict.fromkeys(made) if in_dict else made)
+        return describe(request)
+
+    core._apis._large_requests = LargeRequests(in_thread)
+    core.by_api[ApiKey.DESCRIBE_GROUPS] = handler
+    client.send(DescribeGroupsRequest(groups=[f"group {n}" for n in range(10_000)]), 0)
+    assert gone_in == ["frees"] * 2500
 
 
 def test_the_collector_rests_while_there_is_very_much_in_a_request(core: BrokerCore, client: Client) -> None:

@@ -11,6 +11,8 @@ from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.config.protection import require_enforceable
 from kafkapy.tools import kafka_server_start, zookeeper_server_start
 
+pytestmark = pytest.mark.usefixtures("logging_restored")
+
 OF_KAFKAPY = {
     "kafkapy.metrics.listener": "host:99999",
     "kafkapy.metrics.max.series": "x",

@@ -139,6 +139,7 @@ def test_the_program_of_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert [line.split()[-2:] for line in capsys.readouterr().out.splitlines()[1:3]] == [["00", "1"], ["01", "1"]]
 
 
+@pytest.mark.usefixtures("logging_restored")
 def test_the_files_of_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lake = Lake(tmp_path)
     lake.batch(0, [(HOURS[0], "a", 1), (HOURS[1], "b", 3)])

@@ -67,13 +67,13 @@ def test_top_level_paths_are_empty_nodes(zk: KafkaZkClient) -> None:
 
 def test_top_level_paths_take_two_rounds(zk: KafkaZkClient, monkeypatch: pytest.MonkeyPatch) -> None:
     zk._pipeline.delete_recursive("/config")
-    rounds, many = [], zk._pipeline.many
+    rounds, answers_to = [], zk._pipeline.answers_to
 
     def counted(requests: Sequence[Request]) -> list[Response]:
         rounds.append(len(requests))
-        return many(requests)
+        return answers_to(requests)
 
-    monkeypatch.setattr(zk._pipeline, "many", counted)
+    monkeypatch.setattr(zk._pipeline, "answers_to", counted)
     zk.create_top_level_paths()
     assert rounds == [len(PERSISTENT_PATHS), 7]  # /config and the six below it
     assert all(zk.get_data_and_version(path) == (None, 0) for path in PERSISTENT_PATHS)
@@ -182,14 +182,14 @@ def test_election(zk: KafkaZkClient, zk2: KafkaZkClient) -> None:
 
 def test_election_whose_answer_was_lost_is_won(zk: KafkaZkClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first try goes through unseen; the second meets our own node at the epoch that was tried."""
-    one = zk._pipeline.one
+    answer_to = zk._pipeline.answer_to
 
     def twice(request: Request) -> Response:
         if isinstance(request, Multi):
-            one(request)
-        return one(request)
+            answer_to(request)
+        return answer_to(request)
 
-    monkeypatch.setattr(zk._pipeline, "one", twice)
+    monkeypatch.setattr(zk._pipeline, "answer_to", twice)
     assert zk.register_controller_and_increment_controller_epoch(1) == (1, 1)
 
 

@@ -148,24 +148,24 @@ def test_many_nodes_are_read_at_once(client: ZooKeeperClient) -> None:
 def test_watches_fire_once_and_are_set_by_reads(client: ZooKeeperClient, other: RequestPipeline) -> None:
     events: Events = queue.Queue()
     watch_all(client, "/w", events)
-    other.one(Create("/w"))
-    other.one(Delete("/w"))
+    other.answer_to(Create("/w"))
+    other.answer_to(Delete("/w"))
     assert events.empty(), "registered but not read: no watch"
     client.handle_requests([Exists("/w")])
-    other.one(Create("/w"))
+    other.answer_to(Create("/w"))
     assert next_event(events) == "created /w"
-    other.one(SetData("/w", b"unseen"))
+    other.answer_to(SetData("/w", b"unseen"))
     client.handle_requests([GetData("/w"), GetChildren("/w")])
-    other.one(Create("/w/child"))
+    other.answer_to(Create("/w/child"))
     assert next_event(events) == "children /w"
-    other.one(SetData("/w", b"seen"))
+    other.answer_to(SetData("/w", b"seen"))
     assert next_event(events) == "changed /w"
     client.handle_requests([GetData("/w"), GetChildren("/w"), GetChildren("/w", watch=False)])
     other.delete_recursive("/w")
     assert {next_event(events), next_event(events)} == {"children /w", "deleted /w"}
     client.unregister_znode_change_handler("/w")
     client.handle_requests([Exists("/w")])
-    other.one(Create("/w"))
+    other.answer_to(Create("/w"))
     client.handle_requests([Exists("/w")])
     assert events.empty()
 
@@ -173,18 +173,20 @@ def test_watches_fire_once_and_are_set_by_reads(client: ZooKeeperClient, other: 
 def test_watches_survive_a_lost_connection(client: ZooKeeperClient, other: RequestPipeline) -> None:
     """What changes while there is no connection is reported after it, once; what doesn't is watched on."""
     events: Events = queue.Queue()
-    other.many([Create("/changed"), Create("/deleted"), Create("/parent"), Create("/same")])
+    other.answers_to([Create("/changed"), Create("/deleted"), Create("/parent"), Create("/same")])
     for path in ("/changed", "/deleted", "/created", "/parent", "/same", "/later"):
         watch_all(client, path, events)
         client.handle_requests([Exists(path), GetChildren(path)])
     session = client.session_id
     lose_connection_during(
         client,
-        lambda: other.many([SetData("/changed", b""), Delete("/deleted"), Create("/created"), Create("/parent/c")]),
+        lambda: other.answers_to(
+            [SetData("/changed", b""), Delete("/deleted"), Create("/created"), Create("/parent/c")]
+        ),
     )
     seen = {next_event(events) for _ in range(4)}
     assert seen == {"changed /changed", "deleted /deleted", "created /created", "children /parent"}
-    other.many([SetData("/same", b""), Create("/same/c"), Create("/later")])
+    other.answers_to([SetData("/same", b""), Create("/same/c"), Create("/later")])
     assert {next_event(events) for _ in range(3)} == {"changed /same", "children /same", "created /later"}
     assert events.empty()
     assert client.session_id == session
@@ -215,7 +217,7 @@ def test_expired_session(client: ZooKeeperClient, other: RequestPipeline) -> Non
     def before() -> None:
         with pytest.raises(SessionExpiredError):
             client.handle_requests([Exists("/")])
-        log.put(f"before, node is {'there' if other.one(Exists('/mine')).error is None else 'gone'}")
+        log.put(f"before, node is {'there' if other.answer_to(Exists('/mine')).error is None else 'gone'}")
         blocked.wait(HANG_SECONDS)
 
     def after() -> None:
@@ -235,7 +237,7 @@ def test_expired_session(client: ZooKeeperClient, other: RequestPipeline) -> Non
     assert log.get(timeout=HANG_SECONDS) == "after, None"
     assert client.session_id != old
     assert old in client.past_session_ids
-    assert other.one(GetData("/mine")).data == b"2"
+    assert other.answer_to(GetData("/mine")).data == b"2"
 
 
 def test_no_watch_is_left_from_an_expired_session(client: ZooKeeperClient, other: RequestPipeline) -> None:
@@ -246,9 +248,9 @@ def test_no_watch_is_left_from_an_expired_session(client: ZooKeeperClient, other
     client.handle_requests([Exists("/e")])
     expire(client)
     assert renewed.wait(HANG_SECONDS)
-    other.one(Create("/e"))
+    other.answer_to(Create("/e"))
     client.handle_requests([Exists("/e")])
-    other.one(SetData("/e", b""))
+    other.answer_to(SetData("/e", b""))
     assert next_event(events) == "changed /e"
 
 
@@ -259,20 +261,20 @@ def test_zookeeper_restarts(own_server: ZooKeeperServer) -> None:
     pipeline = RequestPipeline(client)
     events: Events = queue.Queue()
     try:
-        pipeline.many([Create("/keep", b"1", ephemeral=True), Create("/n")])
+        pipeline.answers_to([Create("/keep", b"1", ephemeral=True), Create("/n")])
         watch_all(client, "/n", events)
-        pipeline.one(GetData("/n"))
+        pipeline.answer_to(GetData("/n"))
         session = client.session_id
         own_server.stop()
         answers: queue.Queue[list[ZooKeeperError | None]] = queue.Queue()
         requests = [Create(f"/n/{i}") for i in range(500)]
-        thread = threading.Thread(target=lambda: answers.put([r.error for r in pipeline.many(requests)]))
+        thread = threading.Thread(target=lambda: answers.put([r.error for r in pipeline.answers_to(requests)]))
         thread.start()
         own_server.start()
         assert set(answers.get(timeout=HANG_SECONDS)) == {None}
         thread.join()
         assert client.session_id == session
-        pipeline.one(SetData("/n", b"new"))
+        pipeline.answer_to(SetData("/n", b"new"))
         assert next_event(events) == "changed /n"
     finally:
         client.close()
@@ -307,7 +309,7 @@ def test_closing_wakes_those_who_wait(own_server: ZooKeeperServer) -> None:
 
     def request() -> None:
         try:
-            RequestPipeline(client).one(Exists("/"))
+            RequestPipeline(client).answer_to(Exists("/"))
         except ZooKeeperError as error:
             failure.put(error)
 
@@ -325,8 +327,8 @@ def test_unreachable_zookeeper_is_a_clear_sentence() -> None:
 
 def test_thousands_of_requests(client: ZooKeeperClient) -> None:
     pipeline = RequestPipeline(client)
-    pipeline.one(Create("/many"))
-    assert all(r.error is None for r in pipeline.many([Create(f"/many/{i}") for i in range(3000)]))
-    assert len(pipeline.one(GetChildren("/many")).children) == 3000
+    pipeline.answer_to(Create("/many"))
+    assert all(r.error is None for r in pipeline.answers_to([Create(f"/many/{i}") for i in range(3000)]))
+    assert len(pipeline.answer_to(GetChildren("/many")).children) == 3000
     assert pipeline.delete_recursive("/many")
     assert not pipeline.delete_recursive("/many")

@@ -16,6 +16,7 @@ _MAX_COPIES = 100_000
 _MAX_COUNT = 2**31 - 1
 _MAX_GROUPS = 1_000
 _MAX_DEPTH = 100
+"""Groups, and groups in one another: patterns come from outside, and the reader and `regex` call themselves for each level."""
 
 
 class PatternError(ValueError):

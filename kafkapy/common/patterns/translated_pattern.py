@@ -23,6 +23,7 @@ __all__ = ["PatternError", "PatternTimeoutError", "TranslatedPattern", "ecma", "
 MATCH_SECONDS = 1.0
 """The default limit of one match: a pattern and a text from outside may need exponential time."""
 _MAX_LENGTH = 65_536
+"""Characters of a pattern: its translation is compiled in one go, and comes from outside."""
 
 
 class PatternTimeoutError(PatternError):

@@ -48,9 +48,6 @@ store_log = logging.getLogger("kafkapy.coordinator.group.GroupMetadataManager")
 TopicToCommit = tuple[str, Sequence[OffsetCommitRequest.OffsetCommitRequestPartition]]
 """A topic's name, and its partitions with their offsets."""
 
-GROUPS_PER_TURN = 50
-"""How many loaded groups are taken over before the reactor does something else."""
-
 
 class GroupCoordinator:
     """Checks that a request is for this broker and hands it to the group.
@@ -72,8 +69,8 @@ class GroupCoordinator:
             CompressionType(config.offsets.compression_codec),
             config.offsets.commit_timeout_ms,
         )
-        self._topic: OwnedTopic[ReplayedGroups] = OwnedTopic(topic, partition_log, self, clock, clock, store_log)
-        self._performer = Performer(self._topic, clock, clock, log)
+        self._topic: OwnedTopic[ReplayedGroups] = OwnedTopic(topic, partition_log, self, clock, store_log)
+        self._performer = Performer(self._topic, clock, log)
         self._perform = self._performer.perform
         self.groups: dict[str, ClassicGroup] = {}
         """Those that are coordinated here, by id."""
@@ -500,13 +497,13 @@ class GroupCoordinator:
         return ReplayedGroups(self._config)
 
     def install(self, partition: int, replayed: ReplayedGroups) -> Iterator[None]:
-        for number, group in enumerate(replayed.all_groups(self._clock.milliseconds())):
-            if number and number % GROUPS_PER_TURN == 0:
-                yield
-            for producer_id in group.offsets.producers:
-                self._open_groups.setdefault(producer_id, set()).add(group.group_id)
-            self.groups[group.group_id] = group
-            self._perform(group, group.on_loaded(self._clock.milliseconds()))
+        for chunk in chunks(replayed.all_groups(self._clock.milliseconds())):
+            for group in chunk:
+                for producer_id in group.offsets.producers:
+                    self._open_groups.setdefault(producer_id, set()).add(group.group_id)
+                self.groups[group.group_id] = group
+                self._perform(group, group.on_loaded(self._clock.milliseconds()))
+            yield
 
     def installed(self, partition: TopicPartition, elapsed_ms: int) -> None:
         store_log.info("Finished loading offsets and group metadata from %s in %d milliseconds.", partition, elapsed_ms)

@@ -1,7 +1,7 @@
 """What a machine wants done, and the one place that does it.
 
-A machine is told of events by calls of its methods; each changes the machine and returns effects. It calls nobody, so
-whoever reads a machine and its effects has read all that can happen.
+A machine is told of events by calls of its methods; each changes the machine and returns effects. It calls
+nothing else, so a machine and its effects are all that can happen.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from logging import Logger
 from typing import Any, Protocol
 
-from kafkapy.common.scheduler import Scheduler
-from kafkapy.common.time import Time
 from kafkapy.coordinator.runtime.owned_topic import OwnedTopic, Record
 from kafkapy.coordinator.runtime.timers import Timers
 from kafkapy.protocol.errors import Errors
 from kafkapy.record.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE
+from kafkapy.runtime.chunks import CHUNK
+from kafkapy.runtime.clock import Clock
 
 Recipient = Callable[[Any], None]
 """Whoever waits for an answer. A machine keeps it and puts it into a `Reply`; it never calls it."""
@@ -65,8 +65,6 @@ class Order:
     what: Any
 
 
-REPLIES_PER_TURN = 50
-
 Effect = Reply | StartTimer | CancelTimer | Write | Order
 
 
@@ -96,18 +94,16 @@ class Performer:
     def __init__(
         self,
         topic: OwnedTopic[Any],
-        scheduler: Scheduler,
-        time: Time,
+        clock: Clock,
         log: Logger,
         on_order: Callable[[Any, Any], None] | None = None,
     ) -> None:
         """`on_order(machine, what)` does what only these machines want."""
         self._topic = topic
-        self._scheduler = scheduler
-        self._time = time
+        self._clock = clock
         self._log = log
         self._on_order = on_order
-        self.timers: Timers[tuple[Machine, str, str]] = Timers(scheduler, time, self._timer_fired)
+        self.timers: Timers[tuple[Machine, str, str]] = Timers(clock, clock, self._timer_fired)
         self._replies: deque[Reply] = deque()
         self._busy = False
         self._late: deque[Reply] = deque()
@@ -142,7 +138,7 @@ class Performer:
         self.perform_all(())
 
     def perform_all(self, effects: Iterable[tuple[Machine, Iterable[Effect]]]) -> None:
-        """The effects of several machines; nobody is answered before the last of them is done."""
+        """The effects of several machines; no answer is sent before the last of them is done."""
         outermost = not self._busy
         self._busy = True
         try:
@@ -155,7 +151,7 @@ class Performer:
 
     def _write(self, machine: Machine, write: Write) -> None:
         def done(error: Errors, base_offset: int) -> None:
-            self.perform(machine, machine.written(write.then, error, base_offset, self._time.milliseconds()))
+            self.perform(machine, machine.written(write.then, error, base_offset, self._clock.milliseconds()))
 
         self._topic.append(
             machine.key, write.records, done, write.base_sequence, write.producer_id, write.producer_epoch
@@ -163,10 +159,11 @@ class Performer:
 
     def _timer_fired(self, key: tuple[Machine, str, str]) -> None:
         machine, timer, of = key
-        self.perform(machine, machine.timer_fired(timer, of, self._time.milliseconds()))
+        self.perform(machine, machine.timer_fired(timer, of, self._clock.milliseconds()))
 
     def _send_replies(self) -> None:
-        for _ in range(REPLIES_PER_TURN):
+        """The first chunk at once, so that a caller is answered when `perform` returns; a coroutine would answer it later."""
+        for _ in range(CHUNK):
             if not self._replies:
                 return
             reply = self._replies.popleft()
@@ -178,10 +175,10 @@ class Performer:
         self._replies.clear()
         if self._late and not self._goes_on:
             self._goes_on = True
-            self._scheduler.schedule_once("answers of a coordinator", self._go_on, 0)
+            self._clock.schedule_once("answers of a coordinator", self._go_on, 0)
 
     def _go_on(self) -> None:
         self._goes_on = False
-        while self._late and len(self._replies) < REPLIES_PER_TURN:
+        while self._late and len(self._replies) < CHUNK:
             self._replies.append(self._late.popleft())
         self.perform_all(())

@@ -11,7 +11,6 @@ from functools import lru_cache
 from logging import Logger
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.runtime.ownership import ACTIVE, LoadState, Ownership, Term
 from kafkapy.coordinator.runtime.partition_log import PartitionLog
@@ -24,6 +23,7 @@ from kafkapy.runtime.clock import Clock
 from kafkapy.runtime.completion import spawn
 
 LOAD_RETRY_MS = 10_000
+"""A log that cannot be read will not be readable a moment later; meanwhile clients are told that it is being loaded."""
 
 Record = tuple[bytes, bytes | None]
 """Key and value; no value is a tombstone."""
@@ -72,14 +72,12 @@ class OwnedTopic(Generic[Contents]):
     from the reactor. Those in `_to_read` wait."""
 
     def __init__(
-        self, topic: InternalTopic, partition_log: PartitionLog, keeper: Keeper[Contents], clock: Clock, time: Time,
-        log: Logger,
+        self, topic: InternalTopic, partition_log: PartitionLog, keeper: Keeper[Contents], clock: Clock, log: Logger
     ) -> None:  # fmt: skip
         self._topic = topic
         self._partition_log = partition_log
         self._keeper = keeper
         self._clock = clock
-        self._time = time
         self._log = log
         self._ownership = Ownership()
         self._terms = self._ownership.terms
@@ -139,7 +137,7 @@ class OwnedTopic(Generic[Contents]):
         base_sequence: int = NO_SEQUENCE, producer_id: int = NO_PRODUCER_ID, producer_epoch: int = NO_PRODUCER_EPOCH,
     ) -> bytes:  # fmt: skip
         """The bytes of the records; on any thread."""
-        now = self._time.milliseconds()
+        now = self._clock.milliseconds()
         if len(records) == 1 and producer_id == NO_PRODUCER_ID and self._topic.compression_type is CompressionType.NONE:
             return batch_of_one(encode_record(0, 0, *records[0]), now)
         builder = MemoryRecordsBuilder(
@@ -185,7 +183,7 @@ class OwnedTopic(Generic[Contents]):
 
     def _load(self, term: Term) -> None:
         partition = TopicPartition(self._topic.name, term.partition)
-        start = self._time.monotonic_ms()
+        start = self._clock.monotonic_ms()
 
         def read() -> None:
             """In the background pool."""
@@ -222,7 +220,7 @@ class OwnedTopic(Generic[Contents]):
                 return
         self._ownership.change(term, ACTIVE)
         partition = TopicPartition(self._topic.name, term.partition)
-        self._keeper.installed(partition, self._time.monotonic_ms() - start_ms)
+        self._keeper.installed(partition, self._clock.monotonic_ms() - start_ms)
 
     def _read_next(self) -> None:
         if self._to_read and not self._is_reading:

@@ -22,6 +22,7 @@ _START_OF_VALUE = Struct(">hqhib")
 _TIMES = Struct(">qq")
 _COUNT = Struct(">i")
 _KNOWN_KEYS = 1024
+"""Transactional ids whose keys are remembered: those that are in use together."""
 _KEY_VERSION = 0
 _VALUE_VERSION = 0
 """The newest that is not flexible: brokers write 1 only where the feature `transaction.version` says so, with KRaft."""

@@ -44,10 +44,12 @@ Effects = Sequence[Effect]
 RETRY_TIMER = "complete"
 """The end of a transaction could not be written; it is tried again."""
 RETRY_MS = 100
+"""Until a write that failed after the markers were written is tried again: as long as Java's clients wait by default
+(`retry.backoff.ms`)."""
 PATIENCE_TIMER = "patience"
 PATIENCE_MS = 100
-"""So long a producer that begins its next transaction waits for the end of the last one. Kafka tells it at once to come back, and
-its clients then lose 20 ms or more for markers that take one."""
+"""So long a producer that begins its next transaction waits for the end of the last one. Kafka tells it at once to come back,
+and its clients then lose 20 ms or more for markers that take one."""
 
 APPEND_ERRORS = {
     **dict.fromkeys(

@@ -62,8 +62,8 @@ class TransactionCoordinator:
         topic = InternalTopic(
             TRANSACTION_STATE_TOPIC, config.topic_num_partitions, CompressionType.NONE, config.request_timeout_ms
         )
-        self._topic: OwnedTopic[ReplayedTransactions] = OwnedTopic(topic, partition_log, self, clock, clock, store_log)
-        self._perform = Performer(self._topic, clock, clock, log, self._ordered).perform
+        self._topic: OwnedTopic[ReplayedTransactions] = OwnedTopic(topic, partition_log, self, clock, store_log)
+        self._perform = Performer(self._topic, clock, log, self._ordered).perform
         self.transactions: dict[str, Transaction] = {}
         """Those that are coordinated here, by id."""
         self._active = False

@@ -25,11 +25,9 @@ from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.batches import batches
 from kafkapy.record.legacy import LegacyRecordBatch
 from kafkapy.record.record_batch import LOG_OVERHEAD, RecordBatch
+from kafkapy.runtime.hand_over import hand_over
 
 logger = logging.getLogger("kafkapy.log.LogCleaner")
-
-_BREATH_SECONDS = 0.00005
-"""It takes twice as long: long enough for a thread that waits to wake up."""
 
 
 class Cleaner:
@@ -278,7 +276,7 @@ class Cleaner:
 
     def _breathe(self) -> None:
         if self._time.monotonic_ms() != self._last_breath:
-            self._time.sleep(_BREATH_SECONDS)
+            hand_over()
             self._last_breath = self._time.monotonic_ms()
 
 

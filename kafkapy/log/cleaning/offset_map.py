@@ -12,6 +12,7 @@ from mypy_extensions import i64, u8
 
 _ENTRY_SIZE: Final = 24
 _TABLE_ENTRIES: Final = 4096
+"""Keys of a table on average: one that grows is copied as a whole, some 100 KB."""
 _FIRST_ENTRIES: Final = 16
 _MOST_ENTRIES: Final = 4224
 """Of a table, unless by chance more keys than usual come to it."""

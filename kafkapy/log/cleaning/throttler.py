@@ -8,7 +8,9 @@ from collections.abc import Callable
 from kafkapy.common.time import Time
 
 _CHECK_INTERVAL_MS = 300
+"""Kafka's (`LogCleaner` makes its `Throttler` with it)."""
 _NAP_MS = 100
+"""Of a pause: after each it is asked whether the cleaning is to end, so a stop waits so long at most."""
 
 
 class Throttler:

@@ -30,6 +30,7 @@ _V1_TIMESTAMP_POSITION: Final = 18
 SCANNED_AT_ONCE: Final = 8192
 """Bytes of a file that one read of a walk over headers takes."""
 _WHOLE_BATCHES_CHUNK: Final = 1 << 20
+"""Bytes that one read takes where whole batches are wanted: as many as Kafka's default for `max.message.bytes`."""
 
 
 class BatchHeader(NamedTuple):

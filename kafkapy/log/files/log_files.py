@@ -31,6 +31,7 @@ STRAY_DIR_SUFFIX = "-stray"
 
 MAX_DIR_NAME_LENGTH = 255
 _SMALL_FILE_BYTES = 4096
+"""One read of so many is all that a checkpoint of some lines needs."""
 _SEGMENT_SUFFIXES = r"\.(?:log|index|timeindex|txnindex|snapshot)(?:\.cleaned|\.swap)?"
 _SEGMENT_FILE_NAME = re.compile(f"([0-9]{{20}}){_SEGMENT_SUFFIXES}")
 _ENDS_AS_SEGMENT_FILE = re.compile(f"{_SEGMENT_SUFFIXES}$")

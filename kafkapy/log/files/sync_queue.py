@@ -12,6 +12,7 @@ from kafkapy.protocol.errors import KafkaError
 logger = logging.getLogger("kafkapy.log.SyncQueue")
 
 SYNC_DELAY_MS = 1000
+"""What comes meanwhile is synced with it, each file once, after clients that wait for new leaders have had the disk."""
 
 
 class SyncQueue:

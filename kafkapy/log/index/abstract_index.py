@@ -9,7 +9,10 @@ from typing import ClassVar, Final
 from kafkapy.common import page_cache
 
 _SEARCH_BLOCK_ENTRIES: Final = 512
+"""Entries of the last step of a search, read at once: 4 KB of an offset index, a page."""
 _SPILL_BYTES: Final = 1024
+"""Bytes of new entries that a hot index keeps in memory before they are written: 128 entries of an offset index with one
+system call."""
 
 
 class IndexFile:

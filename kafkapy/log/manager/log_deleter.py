@@ -19,6 +19,7 @@ from kafkapy.protocol.errors import KafkaError
 logger = logging.getLogger("kafkapy.log.LogManager")
 
 _FORGOTTEN_TOGETHER_MS = 100
+"""Logs that are deleted within it are taken out of the checkpoints by one writing."""
 
 
 class _Removal(NamedTuple):

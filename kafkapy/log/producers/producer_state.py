@@ -17,6 +17,7 @@ NO_TXN: Final = -1
 MAX_SEQUENCE: Final = 0x7FFFFFFF
 
 NUM_BATCHES_TO_RETAIN: Final = 5
+"""Kafka's (`ProducerStateEntry`): as many batches as an idempotent producer may have in flight."""
 
 
 class RetainedBatch:

@@ -36,7 +36,9 @@ from kafkapy.record.file_records import FileRecords
 logger = logging.getLogger("kafkapy.log.LogSegment")
 
 _RECENT_BATCHES: Final = 64
+"""Batches of each of the two generations whose places are remembered: consumers and followers that keep up fetch from there."""
 _NAMED_POSITIONS: Final = 10
+"""Of damage, in one line of the log."""
 
 LastStableOffset = Callable[[CompletedTxn], int]
 

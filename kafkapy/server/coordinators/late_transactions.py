@@ -19,6 +19,7 @@ log = logging.getLogger("kafkapy.server.LateTransactions")
 LATE_TRANSACTION_BUFFER_MS = 300_000
 """On top of transaction.max.timeout.ms: a coordinator may need that long to end what has timed out."""
 CHECK_INTERVAL_MS = 60_000
+"""A transaction counts as late after minutes, so a minute more makes no difference."""
 
 OpenAt = tuple[TopicPartition, int]
 """A transaction by its partition and first offset."""

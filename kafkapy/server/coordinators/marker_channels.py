@@ -22,11 +22,14 @@ from kafkapy.server.metadata.metadata_cache import MetadataCache
 log = logging.getLogger("kafkapy.coordinator.transaction.TransactionMarkerChannelManager")
 
 RETRY_MS = 50
+"""Until partitions whose leader is not known, or has just changed, are tried again: half of what Java's clients wait by
+default (`retry.backoff.ms`)."""
 STRANGE_RETRY_MS = 10_000
 """After an error that says nothing of leaders, replicas and disks: it will not pass by itself soon, if ever."""
 GONE_AFTER_MS = 1_000
 """So long a partition must have been unknown before it counts as deleted: what is known may be incomplete for a moment."""
 MARKERS_PER_REQUEST = 1000
+"""Bounds a request that other brokers have to take in; what is left goes with the next."""
 
 _DONE = (NONE, Errors.UNSUPPORTED_FOR_MESSAGE_FORMAT, Errors.UNSUPPORTED_VERSION)
 _PASSING = (

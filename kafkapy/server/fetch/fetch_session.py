@@ -20,6 +20,7 @@ INITIAL_EPOCH: Final = 0
 FINAL_EPOCH: Final = -1
 _NONE: Final = Errors.NONE
 LOOK_AT_ALL_MS: Final = 5_000
+"""Within that a follower hears of what is told nowhere else; shorter than Kafka's default for `replica.lag.time.max.ms`, 30 s."""
 MIN_EVICTION_MS: Final = 120_000
 """A session younger than this is not driven out by one of equal rank (`min.incremental.fetch.session.eviction.ms`)."""
 

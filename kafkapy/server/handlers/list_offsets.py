@@ -41,7 +41,6 @@ _CONSUMER = -1
 _DEBUGGING_CONSUMER = -2
 _READ_COMMITTED = 1
 _UNAUTHORIZED = Errors.TOPIC_AUTHORIZATION_FAILED.code
-_SEARCHED_AT_ONCE = 50
 
 _Search = tuple[TopicPartition, int]
 """Where, and for which timestamp."""
@@ -242,13 +241,13 @@ class OffsetsHandler:
 def _search(logs: list[tuple[_Search, Log]]) -> dict[_Search, _Found]:
     """Blocks."""
     found: dict[_Search, _Found] = {}
-    for number, (key, log) in enumerate(logs, 1):
-        if number % _SEARCHED_AT_ONCE == 0:
-            hand_over()
-        try:
-            found[key] = log.fetch_offset_by_timestamp(key[1])
-        except KafkaError as error:
-            found[key] = error
+    for chunk in chunks(logs):
+        for key, log in chunk:
+            try:
+                found[key] = log.fetch_offset_by_timestamp(key[1])
+            except KafkaError as error:
+                found[key] = error
+        hand_over()
     return found
 
 

@@ -46,6 +46,8 @@ T = TypeVar("T")
 log = logging.getLogger("kafkapy.coordinator.transaction.TransactionCoordinator")
 
 DISCONNECT_GRACE_MS = 100
+"""How long an EndTxn that another request has overtaken waits for the end of its connection: a client that has left shows by
+then."""
 _FIRST_WITH_FENCED = 2
 """Versions of AddPartitionsToTxn, AddOffsetsToTxn and EndTxn before it know PRODUCER_FENCED by another name."""
 _FIRST_COMMIT_WITH_ABORTABLE = 4

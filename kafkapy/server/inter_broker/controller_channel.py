@@ -16,6 +16,7 @@ from kafkapy.protocol.message import Message
 log = logging.getLogger("kafkapy.server.ControllerChannel")
 
 ASK_AGAIN_MS = 50
+"""Kafka's (the backoff of `NodeToControllerChannelManager`'s client)."""
 
 
 class ControllerChannel:

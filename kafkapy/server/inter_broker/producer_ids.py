@@ -14,7 +14,9 @@ Block = tuple[int, int]
 """(first id, number of ids)"""
 
 _PREFETCH_AT = 0.9
+"""Kafka's (`RPCProducerIdManager.PID_PREFETCH_THRESHOLD`)."""
 _RETRY_BACKOFF_MS = 50
+"""Kafka's (`RPCProducerIdManager.RETRY_BACKOFF_MS`)."""
 
 
 class ProducerIdManager:

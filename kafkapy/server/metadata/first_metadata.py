@@ -23,6 +23,7 @@ ABOUT_THE_CLUSTER = frozenset(
 )
 
 MAX_WAIT_MS = 5000
+"""Bounds the wait where no controller is elected: then clients are answered as Apache's broker answers them at once."""
 
 
 class FirstMetadata:

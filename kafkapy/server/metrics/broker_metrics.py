@@ -6,17 +6,16 @@ import logging
 from collections.abc import Iterator
 from typing import Any
 
-from twisted.internet.defer import Deferred
-
 from kafkapy.clients.metadata import Address
 from kafkapy.clients.node_client import NodeClient
 from kafkapy.clients.twisted_driver import TwistedDriver
 from kafkapy.common import metadata_version
 from kafkapy.common.prometheus_text import CONTENT_TYPE
-from kafkapy.common.scheduler import Scheduler
 from kafkapy.common.time import Time
 from kafkapy.network.http_site import HttpSite
 from kafkapy.network.metrics_page import PATH, MetricsPage
+from kafkapy.runtime.clock import Clock
+from kafkapy.runtime.completion import Completion
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.inter_broker.client_config import inter_broker_client_config
 from kafkapy.server.metrics.config import MetricsConfig
@@ -49,19 +48,17 @@ class BrokerMetrics:
     """The page of metrics on a site that listens already, from `start` to `stop`; on the reactor thread. Requests are measured
     exactly as long as the page is served."""
 
-    def __init__(
-        self, config: MetricsConfig, sources: Sources, reactor: Any, scheduler: Scheduler, site: HttpSite
-    ) -> None:
+    def __init__(self, config: MetricsConfig, sources: Sources, clock: Clock, site: HttpSite) -> None:
         self._config = config
         self._sources = sources
-        self._scheduler = scheduler
-        self._page = MetricsPage(reactor, CONTENT_TYPE, self._pieces)
+        self._clock = clock
+        self._page = MetricsPage(clock, CONTENT_TYPE, self._pieces)
         self._site = site
 
     def start(self) -> None:
         """Before the first connection is accepted."""
         self._sources.sockets.request_stats = self._sources.requests
-        self._scheduler.schedule("metrics", self._sources.tick, TICK_MS, TICK_MS)
+        self._clock.schedule("metrics", self._sources.tick, TICK_MS, TICK_MS)
         self._site.put(PATH, self._page)
         log.info("Metrics are served at http://%s/%s", self._config.address._replace(port=self._site.port), PATH)
 
@@ -69,6 +66,6 @@ class BrokerMetrics:
         self._sources.end_offsets.close()
         self._page.stop()
 
-    def _pieces(self) -> Iterator[Deferred[None] | bytes | None]:
+    def _pieces(self) -> Iterator[Completion[None] | bytes | None]:
         yield from self._sources.look(self._config.max_series)
         yield from pieces(METRICS, self._sources)

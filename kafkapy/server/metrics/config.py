@@ -9,6 +9,7 @@ LISTENER = "kafkapy.metrics.listener"
 HEALTH_LISTENER = "kafkapy.health.listener"
 MAX_SERIES = "kafkapy.metrics.max.series"
 DEFAULT_MAX_SERIES = 2000
+"""Of each metric; a page of a broker with more partitions stays as large as one with so many."""
 
 
 class HttpAddress(NamedTuple):

@@ -10,9 +10,9 @@ from kafkapy.common.timestamps import LATEST_TIMESTAMP
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from kafkapy.runtime.chunks import chunks
 from kafkapy.runtime.completion import Completion, spawn
 from kafkapy.server.metadata.metadata_cache import MetadataCache
-from kafkapy.server.metrics.survey import STEP
 from kafkapy.server.replication.replica_manager import ReplicaManager
 
 log = logging.getLogger("kafkapy.server.Metrics")
@@ -57,18 +57,18 @@ class EndOffsets:
     ) -> Iterator[None]:
         """Adds the partitions that have no replica here to `by_leader`, each once, in steps."""
         seen: set[TopicPartition] = set()
-        for number, (_, partition, _) in enumerate(offsets):
-            if number % STEP == 0:
-                yield
-            if partition in seen:
-                continue
-            replica = self._replica_manager.partition(partition)
-            if replica is not None and replica.log is not None:
-                continue
-            seen.add(partition)
-            state = self._metadata_cache.partition_state(partition.topic, partition.partition)
-            if state is not None:
-                by_leader.setdefault(state.leader, []).append(partition)
+        for chunk in chunks(offsets):
+            for _, partition, _ in chunk:
+                if partition in seen:
+                    continue
+                replica = self._replica_manager.partition(partition)
+                if replica is not None and replica.log is not None:
+                    continue
+                seen.add(partition)
+                state = self._metadata_cache.partition_state(partition.topic, partition.partition)
+                if state is not None:
+                    by_leader.setdefault(state.leader, []).append(partition)
+            yield
 
     def refresh(self, by_leader: dict[int, list[TopicPartition]], done: Callable[[], None]) -> None:
         """Ask them; `done` is called when all have answered or failed."""

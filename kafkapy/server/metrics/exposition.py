@@ -7,14 +7,12 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from kafkapy.common.prometheus_text import head, label, sample
+from kafkapy.runtime.chunks import CHUNK
 from kafkapy.server.metrics.metric import QUANTILES, Buckets, LeftOut, Metric, Sample, Summary
 from kafkapy.server.metrics.sources import Sources
 from kafkapy.server.metrics.table import LEFT_OUT
 
 log = logging.getLogger("kafkapy.server.Metrics")
-
-SAMPLES_PER_PIECE = 50
-"""Some 0.5 ms of work."""
 
 
 def pieces(metrics: Sequence[Metric], sources: Sources) -> Iterator[bytes]:
@@ -40,7 +38,7 @@ def _pieces(metric: Metric, samples: Iterator[Sample | LeftOut | None], left_out
             continue
         if found is not None:
             lines += _lines(metric, *found)
-        if found is None or len(lines) >= SAMPLES_PER_PIECE:
+        if found is None or len(lines) >= CHUNK:
             yield (opening + "".join(lines)).encode() if lines else b""
             opening = "" if lines else opening
             lines.clear()

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 from kafkapy.controller.controller_context import ControllerContext
 from kafkapy.controller.event_manager import TimeSpent
+from kafkapy.runtime.chunks import chunks
 from kafkapy.server.metrics.metric import Metric, Sample, Summary, counter, gauge, summaries
 from kafkapy.server.metrics.sources import Sources
-from kafkapy.server.metrics.survey import STEP
 
 _CONTROLLER = "kafka.controller:type=KafkaController,name={}"
 _ZOOKEEPER = "kafka.server:type=SessionExpireListener,name={}"
@@ -62,11 +62,11 @@ def _imbalance(sources: Sources) -> Iterator[Sample | None]:
     """Partitions that another than the first of their replicas leads."""
     context, count = sources.controller.context, 0
     states = context.leadership.copy() if sources.controller.is_active else {}
-    for number, (partition, state) in enumerate(states.items()):
-        if number % STEP == 0:
-            yield None
-        if partition.topic not in context.topics_to_be_deleted:
-            count += state.leader_and_isr.leader != (context.replica_assignment(partition).replicas or (None,))[0]
+    for chunk in chunks(states.items()):
+        for partition, state in chunk:
+            if partition.topic not in context.topics_to_be_deleted:
+                count += state.leader_and_isr.leader != (context.replica_assignment(partition).replicas or (None,))[0]
+        yield None
     yield (), count
 
 

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from kafkapy.cluster.partition import Partition
 from kafkapy.common.metrics_topics import BrokerTopicStats, StatsByTopic, TopicStats
 from kafkapy.log.log import Log
+from kafkapy.runtime.chunks import chunks
 from kafkapy.server.metrics.metric import LeftOut, Metric, Sample, counter, gauge
 from kafkapy.server.metrics.sources import Sources
-from kafkapy.server.metrics.survey import STEP, OfTopic
+from kafkapy.server.metrics.survey import OfTopic
 
 _TOPICS = "kafka.server:type=BrokerTopicMetrics,name={},topic=..."
 _LOGS = "kafka.log:type=Log,name={},topic=...,partition=..."
@@ -74,12 +75,12 @@ def _labels(partition: Partition) -> tuple[str, str]:
 
 def _partition_counts(sources: Sources) -> Iterator[Sample | None]:
     cache = sources.metadata_cache
-    for number, topic in enumerate(sources.survey.topics):
-        if number % STEP == 0:
-            yield None
-        first = cache.partition_state(topic, 0)
-        if first is not None and first.leader == sources.broker_id:
-            yield (topic,), cache.num_partitions(topic) or 0
+    for chunk in chunks(list(sources.survey.topics)):
+        for topic in chunk:
+            first = cache.partition_state(topic, 0)
+            if first is not None and first.leader == sources.broker_id:
+                yield (topic,), cache.num_partitions(topic) or 0
+        yield None
 
 
 TOPIC_METRICS: tuple[Metric, ...] = (

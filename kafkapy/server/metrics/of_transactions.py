@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kafkapy.coordinator.transaction.transaction_state import STATES
+from kafkapy.runtime.chunks import chunks
 from kafkapy.server.metrics.metric import Metric, Sample, counter, gauge, summaries, summary
 from kafkapy.server.metrics.sources import Sources
 
 _CHANNELS = "kafka.coordinator.transaction:type=TransactionMarkerChannelManager,name={}"
 _VERIFICATION = "kafka.server:type=AddPartitionsToTxnManager,name={}"
-_PER_TURN = 1000
 
 
 def _by_state(sources: Sources) -> Iterator[Sample | None]:
     counts = dict.fromkeys(STATES, 0)
-    for number, transaction in enumerate(list(sources.transaction_coordinator.transactions.values()), 1):
-        counts[transaction.metadata.state] += 1
-        if number % _PER_TURN == 0:
-            yield None
+    for chunk in chunks(list(sources.transaction_coordinator.transactions.values())):
+        for transaction in chunk:
+            counts[transaction.metadata.state] += 1
+        yield None
     for state, count in counts.items():
         yield (state.value,), count
 

@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from twisted.internet.defer import Deferred
-
 from kafkapy.common.metrics import Share
 from kafkapy.common.metrics_requests import RequestStatsByApi
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.runtime.completion import Completion
 from kafkapy.server.metrics.survey import Survey, committed
 
 if TYPE_CHECKING:
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from kafkapy.zk.kafka_zk_client import KafkaZkClient
 
 TICK_MS = 1000
+"""Values of a second are taken in at once: `Histogram` keeps 16 to 32 of each (`KEPT_SAMPLES`)."""
 
 
 def request_stats() -> RequestStatsByApi:
@@ -83,14 +83,14 @@ class Sources:
 
     # --- what several metrics look at
 
-    def look(self, max_series: int) -> Iterator[Deferred[None] | None]:
-        """Before each page. None: go on in another turn; a Deferred: when that has fired."""
+    def look(self, max_series: int) -> Iterator[Completion[None] | None]:
+        """Before each page. None: other requests may have their turn; a completion: go on when it is done."""
         survey = Survey(max_series)
         yield from survey.of_partitions(list(self.replica_manager.partitions()))
         asking: dict[int, list[TopicPartition]] = {}
         yield from self.end_offsets.elsewhere(committed(self.groups()), asking)
-        answered: Deferred[None] = Deferred()
-        self.end_offsets.refresh(asking, lambda: answered.callback(None))
+        answered: Completion[None] = Completion()
+        self.end_offsets.refresh(asking, lambda: answered.set_result(None))
         yield answered
         yield from survey.of_offsets(self.groups(), self.end_offsets.of)
         self.survey = survey

@@ -8,9 +8,7 @@ from kafkapy.cluster.partition import Partition
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.group import ClassicGroup
 from kafkapy.log.log import Log
-
-STEP = 500
-"""Partitions or offsets that are looked at in one turn: some 1 ms."""
+from kafkapy.runtime.chunks import chunks
 
 Leader = tuple[Partition, Log]
 Offset = tuple[str, TopicPartition, int, int | None]
@@ -56,22 +54,22 @@ class Survey:
         ill: list[Leader] = []
         healthy: list[Leader] = []
         others: list[Leader] = []
-        for number, partition in enumerate(partitions):
-            if number % STEP == 0:
-                yield
-            log = partition.log
-            if log is None:
-                self.under_replicated += partition.is_under_replicated
-                continue
-            topic = self.topics.setdefault(partition.topic_partition.topic, OfTopic())
-            topic.size += log.size
-            self.producer_ids += len(log.producers.producers)
-            if not partition.is_leader:
-                others.append((partition, log))
-            elif self._of_leader(partition, log, topic):
-                ill.append((partition, log))
-            else:
-                healthy.append((partition, log))
+        for chunk in chunks(partitions):
+            for partition in chunk:
+                log = partition.log
+                if log is None:
+                    self.under_replicated += partition.is_under_replicated
+                    continue
+                topic = self.topics.setdefault(partition.topic_partition.topic, OfTopic())
+                topic.size += log.size
+                self.producer_ids += len(log.producers.producers)
+                if not partition.is_leader:
+                    others.append((partition, log))
+                elif self._of_leader(partition, log, topic):
+                    ill.append((partition, log))
+                else:
+                    healthy.append((partition, log))
+            yield
         self.leaders = [*ill, *healthy][: self.limit]
         self.leaders_left_out = self.led - len(self.leaders)
         self.replicas = [*ill, *healthy, *others][: self.limit]
@@ -97,20 +95,20 @@ class Survey:
         behind: list[Offset] = []
         level: list[Offset] = []
         count = 0
-        for group_id, partition, offset in committed(groups):
-            if count % STEP == 0:
-                yield
-            count += 1
-            by = group_id, partition.topic
-            end = end_of(partition)
-            # Of a partition that is followed here the high watermark may be older than the commit.
-            lag = None if end is None or offset < 0 else max(0, end - offset)
-            self.offset_sums[by] = self.offset_sums.get(by, 0) + offset
-            if lag is not None:
-                self.lag_sums[by] = self.lag_sums.get(by, 0) + lag
-            told = behind if lag else level
-            if len(told) < self.limit:
-                told.append((group_id, partition, offset, lag))
+        for chunk in chunks(committed(groups)):
+            count += len(chunk)
+            for group_id, partition, offset in chunk:
+                by = group_id, partition.topic
+                end = end_of(partition)
+                # Of a partition that is followed here the high watermark may be older than the commit.
+                lag = None if end is None or offset < 0 else max(0, end - offset)
+                self.offset_sums[by] = self.offset_sums.get(by, 0) + offset
+                if lag is not None:
+                    self.lag_sums[by] = self.lag_sums.get(by, 0) + lag
+                told = behind if lag else level
+                if len(told) < self.limit:
+                    told.append((group_id, partition, offset, lag))
+            yield
         self.offsets = [*behind, *level][: self.limit]
         self.offsets_left_out = count - len(self.offsets)
 

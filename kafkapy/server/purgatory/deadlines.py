@@ -5,17 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import Final, Protocol
+from typing import Protocol
 
 from kafkapy.runtime.clock import Clock
 
 log = logging.getLogger("kafkapy.server.Timer")
 
 _TICK_MS = 5
+"""Within so many ms deadlines share one timer; nothing expires early, and late by that at most."""
 _LONG_DELAY_MS, _LONG_TICK_MS = 1000, 100
-
-AT_ONCE: Final = 16
-"""Tasks that are done before it is asked whether others should have their turn: ten thousand may be due, or woken, together."""
+"""From the first on within the second: a tenth of the delay at most."""
 
 
 class Expirable(Protocol):
@@ -62,8 +61,9 @@ class Deadlines:
         self._expire(bucket, list(bucket))
 
     def _expire(self, bucket: dict[Expirable, None], tasks: list[Expirable]) -> None:
+        """Ten thousand may be due together. It asks for itself when the turn is over: a timer's call is no coroutine."""
         for number, task in enumerate(tasks):
-            if number and number % AT_ONCE == 0 and self._clock.turn_is_over():
+            if number and self._clock.turn_is_over():
                 self.go_on_later(partial(self._expire, bucket, tasks[number:]))
                 return
             if task in bucket:

@@ -13,7 +13,7 @@ from functools import partial
 
 from mypy_extensions import mypyc_attr
 
-from kafkapy.server.purgatory.deadlines import AT_ONCE, Deadlines, Expirable
+from kafkapy.server.purgatory.deadlines import Deadlines, Expirable
 
 log = logging.getLogger("kafkapy.server.DelayedOperationPurgatory")
 
@@ -110,10 +110,11 @@ class DelayedOperationPurgatory:
         return 0 if waiting is None else self._look_at(key, waiting)
 
     def _look_at(self, key: Hashable, waiting: list[DelayedOperation]) -> int:
+        """It asks for itself when the turn is over: what has caused the event goes on when this returns, on the same stack."""
         done = 0
         still: list[DelayedOperation] = []
         for number, operation in enumerate(waiting):
-            if number and number % AT_ONCE == 0 and self._timer.turn_is_over():
+            if number and self._timer.turn_is_over():
                 self._timer.go_on_later(partial(self._look_at, key, waiting[number:]))
                 break
             if operation.completed:
@@ -121,7 +122,7 @@ class DelayedOperationPurgatory:
             try:
                 completed = operation.try_complete_after(key)
             except Exception:
-                # Whoever caused the event and whoever else waits for it must not suffer from it.
+                # What caused the event and other operations that wait for it go on.
                 log.exception("Error while completing %r", operation)
                 completed = operation.completed
             if completed:

@@ -25,6 +25,7 @@ from kafkapy.zk.request_pipeline import MATCH_ANY_VERSION
 log = logging.getLogger("kafkapy.server.AlterPartitionManager")
 
 RETRY_BACKOFF_MS = 50
+"""Kafka's (`DefaultAlterPartitionManager`)."""
 ALTER_PARTITION_VERSION = 3
 FIRST_WITH_EPOCHS = 3
 LAST_WITH_NAMES = 1
@@ -172,6 +173,7 @@ def _outcome(answer: AlterPartitionResponse.PartitionData) -> AlterPartitionOutc
 # --- inter.broker.protocol.version below 2.7-IV2 ----------------------------------------------------------------------
 
 CHECK_INTERVAL_MS = 2_500
+"""This and the next two are Kafka's (`ZkAlterPartitionManager.DefaultIsrPropagationConfig`)."""
 BLACKOUT_MS = 5_000
 MAX_DELAY_MS = 60_000
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Coroutine, Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
@@ -29,14 +29,14 @@ from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from kafkapy.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
+from kafkapy.runtime.clock import Clock
+from kafkapy.server.replication.log_changes import LogChanges
 from kafkapy.server.replication.replica_truncation import truncation_point
 
 log = logging.getLogger("kafkapy.server.ReplicaFetcher")
 
 FIRST_BACKOFF_MS = 50
-
-PER_TURN = 1 << 21
-"""Bytes that are appended before others have their turn."""
+"""Each further failure doubles it, up to `replica.fetch.backoff.ms` (1 s by default)."""
 
 _NOT_YET = frozenset(
     (
@@ -86,57 +86,34 @@ class PartitionFetch:
         return self.lag is not None and self.lag <= 0
 
 
-class LogChange(Protocol):
-    """What is done to a follower's log in a thread: it may take long."""
-
-    def run(self) -> None:
-        """In a thread; raises nothing. Nothing is appended if the leader's epoch is over."""
-        ...
-
-    def done(self) -> None:
-        """On the reactor thread, after `run`."""
-        ...
-
-
-class ThreadWork(NamedTuple):
-    """What a fetcher wants done in a thread before it goes on. Until then nobody else should change the partition's log: who does
-    waits for it, on whatever thread."""
-
-    partition: TopicPartition
-    run: Callable[[], None]
-
-
 class Replicas(Protocol):
     """The local logs, as a fetcher uses them. `KafkaError` where there is none."""
 
     def follower_log(self, partition: TopicPartition) -> Log: ...
 
-    def append_from_leader(self, partition: TopicPartition, data: FetchResponse.PartitionData) -> LogAppendInfo:
-        """Append, and take over the leader's high watermark and log start. `KafkaError` as `Log.append_as_follower`."""
-        ...
-
-    def large_append(
-        self, partition: TopicPartition, data: FetchResponse.PartitionData, leader_epoch: int
-    ) -> LogChange:
-        """As `append_from_leader`, done in parts: run in a thread, done, and finished."""
-        ...
-
-    def finish_large_append(
-        self, partition: TopicPartition, data: FetchResponse.PartitionData, append: Any
+    async def append_from_leader(
+        self, partition: TopicPartition, data: FetchResponse.PartitionData, leader_epoch: int, changes: LogChanges
     ) -> LogAppendInfo:
-        """Raises what went wrong in the thread."""
+        """Append, at once or in a thread. `KafkaError` as `Log.append_as_follower`; in a thread nothing is appended if the
+        leader's epoch is over."""
+        ...
+
+    def take_over_offsets(
+        self, partition: TopicPartition, data: FetchResponse.PartitionData, info: LogAppendInfo
+    ) -> None:
+        """The leader's high watermark and log start, after the append."""
         ...
 
     def agree_on_end(self, partition: TopicPartition) -> None:
         """The log has no record that its leader lacks: it forgets epochs that begin at its end."""
         ...
 
-    def truncation(self, partition: TopicPartition, offset: int) -> LogChange:
-        """Drops everything at or behind `offset`; its `done` raises what went wrong."""
+    async def truncate_to(self, partition: TopicPartition, offset: int, changes: LogChanges) -> None:
+        """Drop everything at or behind `offset`, in a thread."""
         ...
 
-    def full_truncation(self, partition: TopicPartition, offset: int) -> LogChange:
-        """Drops everything, to go on at `offset`; its `done` raises what went wrong."""
+    async def truncate_fully_and_start_at(self, partition: TopicPartition, offset: int, changes: LogChanges) -> None:
+        """Drop everything, to go on at `offset`; in a thread."""
         ...
 
     def appended_from_leader(self, partitions: Iterable[TopicPartition]) -> None:
@@ -181,12 +158,13 @@ class ReplicaFetcher:
     """All partitions that one fetcher follows on one leader. Times in ms of the monotonic clock.
 
     Invariants: `_changed` holds the FETCHING partitions of which the leader has to be told (anew), `_forgotten` those it must not
-    send any more; whoever is in another phase, delayed or held by the quota is in neither of the leader's session and `_changed`.
-    An answer is taken for a partition only if its offset and leader epoch are still those that were asked.
+    send any more; a partition that is in another phase, delayed or held by the quota is in neither of the leader's session and
+    `_changed`. An answer is taken for a partition only if its offset and leader epoch are still those that were asked.
     """
 
-    def __init__(self, config: FetcherConfig, replicas: Replicas, quota: FollowerQuota) -> None:
+    def __init__(self, config: FetcherConfig, replicas: Replicas, quota: FollowerQuota, clock: Clock) -> None:
         self.config = config
+        self.changes = LogChanges(clock)
         self.partitions: dict[TopicPartition, PartitionFetch] = {}
         self.failed: set[TopicPartition] = set()
         """Nothing is fetched for them until the controller names a new leader or epoch."""
@@ -194,6 +172,7 @@ class ReplicaFetcher:
         """Logs that `flush.messages` wants flushed before the leader hears how far they are: before the next step."""
         self._replicas = replicas
         self._quota = quota
+        self._clock = clock
         self._session = FetchSessionHandler()
         self._changed: dict[TopicPartition, None] = {}
         self._forgotten: set[TopicPartition] = set()
@@ -268,13 +247,14 @@ class ReplicaFetcher:
 
     # ------------------------------------------------------------------------------------------------ what to ask
 
-    def next_step(self, now_ms: int) -> Step | None:
+    async def next_step(self, now_ms: int) -> Step | None:
         """What to ask now; None if there is nothing to ask before `wake_ms`."""
         while self._delayed and self._delayed[0][0] <= now_ms:
             _, partition, _, fetch = heapq.heappop(self._delayed)
             if self.partitions.get(partition) is fetch and fetch.delayed:
                 self._enter(partition, fetch, fetch.phase)
         if self._waiting[Phase.TRUNCATING]:
+            await self._truncate_those_without_epochs()
             step = self._ask_for_epochs()
             if step is not None:
                 return step
@@ -288,8 +268,16 @@ class ReplicaFetcher:
         after_backoff = now_ms + self.config.backoff_ms
         return min(after_backoff, self._delayed[0][0]) if self._delayed else after_backoff
 
+    async def _truncate_those_without_epochs(self) -> None:
+        """To the high watermark, as nothing can be asked about them."""
+        for partition in list(self._waiting[Phase.TRUNCATING]):
+            fetch = self.partitions.get(partition)
+            if fetch is not None and self._replicas.follower_log(partition).latest_epoch is None:
+                cause = "no leader epoch is known: to the high watermark"
+                await self._guarded(partition, self._truncate_to(partition, fetch, fetch.fetch_offset, cause))
+
     def _ask_for_epochs(self) -> Step | None:
-        """Where did our last epoch end on the leader (KIP-101)? A log without epochs is cut to its high watermark."""
+        """Where did our last epoch end on the leader (KIP-101)?"""
         request = OffsetForLeaderEpochRequest(replica_id=self.config.broker_id)
         topics: dict[str, OffsetForLeaderEpochRequest.OffsetForLeaderTopic] = {}
         asked: dict[TopicPartition, int] = {}
@@ -297,11 +285,7 @@ class ReplicaFetcher:
             fetch = self.partitions[partition]
             epoch = self._replicas.follower_log(partition).latest_epoch
             if epoch is None:
-                # Of a message format that knows no producers either: nothing is replayed.
-                cause = "no leader epoch is known: to the high watermark"
-                for work in self._truncate_to(partition, fetch, fetch.fetch_offset, cause):
-                    work.run()
-                continue
+                continue  # it has come while others were truncated
             topic = topics.get(partition.topic)
             if topic is None:
                 topic = topics[partition.topic] = OffsetForLeaderEpochRequest.OffsetForLeaderTopic(
@@ -395,22 +379,16 @@ class ReplicaFetcher:
         """The connection was given up by our own will during a Fetch: everything is asked again at once."""
         self._session.failed()
 
-    def handle(self, step: Step, response: Any, now_ms: int) -> None:
+    async def handle(self, step: Step, response: Any, now_ms: int) -> None:
         """Take the leader's answer."""
-        for work in self.handle_in_turns(step, response, now_ms):
-            if work is not None:
-                work.run()
-
-    def handle_in_turns(self, step: Step, response: Any, now_ms: int) -> Iterator[ThreadWork | None]:
-        """Take the leader's answer; others may have a turn wherever it yields. What it yields is to be done before it goes on."""
         if isinstance(response, FetchResponse):
-            yield from self._handle_fetch(response, now_ms)
+            await self._handle_fetch(response, now_ms)
         elif isinstance(response, OffsetForLeaderEpochResponse):
-            yield from self._handle_epochs(step, response, now_ms)
+            await self._handle_epochs(step, response, now_ms)
         elif isinstance(response, ListOffsetsResponse):
-            yield from self._handle_offsets(step, response, now_ms)
+            await self._handle_offsets(step, response, now_ms)
 
-    def _handle_fetch(self, response: FetchResponse, now_ms: int) -> Iterator[ThreadWork | None]:
+    async def _handle_fetch(self, response: FetchResponse, now_ms: int) -> None:
         session = self._session
         if not session.accept(response):
             error = Errors.for_code(response.error_code)
@@ -420,10 +398,10 @@ class ReplicaFetcher:
             return
         delayed: list[TopicPartition] = []
         appended: list[TopicPartition] = []
-        left = PER_TURN
         for topic in response.responses:
             name = session.name_of(topic)
             for data in topic.partitions:
+                await self._clock.checkpoint()
                 partition = TopicPartition(name, data.partition_index)
                 found = self._as_asked(partition)
                 if found is None:
@@ -431,23 +409,12 @@ class ReplicaFetcher:
                 fetch, asked = found
                 end = self._divergence(data)
                 if end is not None:
-                    yield from self._guarded(partition, self._truncate(partition, fetch, end.epoch, end.end_offset))
+                    await self._guarded(partition, self._truncate(partition, fetch, end.epoch, end.end_offset))
                     appended.append(partition)
-                    continue
-                large = self._large_append(partition, fetch, data)
-                if large is not None:
-                    yield ThreadWork(partition, large.run)
-                    large.done()
-                    if self._as_asked(partition) != found:
-                        continue
-                if self._take(partition, fetch, asked, data, large):
+                elif await self._take(partition, fetch, asked, data):
                     appended.append(partition)
-                else:
+                elif self._as_asked(partition) == found:
                     delayed.append(partition)
-                left -= len(data.records or b"")
-                if left < 0:
-                    left = PER_TURN
-                    yield None
         if appended:
             self._replicas.appended_from_leader(appended)
         self._delay(delayed, now_ms)
@@ -467,60 +434,22 @@ class ReplicaFetcher:
         truncates = self.config.truncates_on_fetch and data.error_code == Errors.NONE.code
         return data.diverging_epoch if truncates else None
 
-    def _large_append(
-        self, partition: TopicPartition, fetch: PartitionFetch, data: FetchResponse.PartitionData
-    ) -> LogChange | None:
-        """None for what is done at once: few bytes, or an error."""
-        if (
-            len(data.records or b"") <= PER_TURN
-            or data.error_code != Errors.NONE.code
-            or data.diverging_epoch is not None
-        ):
-            return None
-        try:
-            if fetch.fetch_offset != self._replicas.follower_log(partition).log_end_offset:
-                return None
-            return self._replicas.large_append(partition, data, fetch.leader_epoch)
-        except KafkaError:
-            return None
-
-    def _take(
-        self, partition: TopicPartition, fetch: PartitionFetch, asked: PartitionWish, data: FetchResponse.PartitionData,
-        large: LogChange | None,
-    ) -> bool:  # fmt: skip
-        """The answer for one partition. False if it is to be left alone for a while."""
+    async def _take(
+        self, partition: TopicPartition, fetch: PartitionFetch, asked: PartitionWish, data: FetchResponse.PartitionData
+    ) -> bool:
+        """Take the answer for one partition. False if that is to be left alone for a while, or is not as it was asked for: it may
+        have changed while a thread has appended."""
         if data.error_code != Errors.NONE.code:
             return self._take_error(partition, fetch, Errors.for_code(data.error_code))
         try:
-            self._append(partition, fetch, asked, data, large)
-        except KafkaError as error:
-            if error.error is Errors.CORRUPT_MESSAGE:
-                # Perhaps it was torn on its way, or the leader's log is being truncated: the next answer may be whole.
-                log.error("Partition %s, offset %d: the leader sent a corrupt batch: %s",
-                          partition, fetch.fetch_offset, error.message)  # fmt: skip
+            info, partition_log = await self._append(partition, fetch, data)
+            if self._as_asked(partition) != (fetch, asked):
                 return False
-            log.error("Partition %s is not fetched any more until it gets a new leader epoch, because its records could not be "
-                      "taken in at offset %d: %s", partition, fetch.fetch_offset, error.message)  # fmt: skip
-            self._fail(partition)
-        except Exception:
-            log.exception("Partition %s is not fetched any more until it gets a new leader epoch", partition)
-            self._fail(partition)
-        return True
-
-    def _append(
-        self, partition: TopicPartition, fetch: PartitionFetch, asked: PartitionWish, data: FetchResponse.PartitionData,
-        large: LogChange | None,
-    ) -> None:  # fmt: skip
-        partition_log = self._replicas.follower_log(partition)
-        if large is None and fetch.fetch_offset != partition_log.log_end_offset:
-            raise KafkaError(
-                Errors.UNKNOWN_SERVER_ERROR,
-                f"fetched offset {fetch.fetch_offset}, but the log ends at {partition_log.log_end_offset}",
-            )
-        if large is None:
-            info = self._replicas.append_from_leader(partition, data)
-        else:
-            info = self._replicas.finish_large_append(partition, data, large)
+            self._replicas.take_over_offsets(partition, data, info)
+        except Exception as error:
+            if self._as_asked(partition) != (fetch, asked):
+                return False
+            return self._take_failure(partition, fetch, error)
         if info.flush_due:
             self.unflushed.append(partition_log)
         if info.valid_bytes > 0:
@@ -534,6 +463,34 @@ class ReplicaFetcher:
             self._changed[partition] = None  # the leader waits to hear of it (DeleteRecords)
         fetch.lag = max(0, data.high_watermark - fetch.fetch_offset)
         fetch.failures = 0
+        return True
+
+    async def _append(
+        self, partition: TopicPartition, fetch: PartitionFetch, data: FetchResponse.PartitionData
+    ) -> tuple[LogAppendInfo, Log]:
+        partition_log = self._replicas.follower_log(partition)
+        if fetch.fetch_offset != partition_log.log_end_offset:
+            raise KafkaError(
+                Errors.UNKNOWN_SERVER_ERROR,
+                f"fetched offset {fetch.fetch_offset}, but the log ends at {partition_log.log_end_offset}",
+            )
+        return await self._replicas.append_from_leader(partition, data, fetch.leader_epoch, self.changes), partition_log
+
+    def _take_failure(self, partition: TopicPartition, fetch: PartitionFetch, error: Exception) -> bool:
+        if not isinstance(error, KafkaError):
+            log.error(
+                "Partition %s is not fetched any more until it gets a new leader epoch", partition, exc_info=error
+            )
+        elif error.error is Errors.CORRUPT_MESSAGE:
+            # Perhaps it was torn on its way, or the leader's log is being truncated: the next answer may be whole.
+            log.error("Partition %s, offset %d: the leader sent a corrupt batch: %s",
+                      partition, fetch.fetch_offset, error.message)  # fmt: skip
+            return False
+        else:
+            log.error("Partition %s is not fetched any more until it gets a new leader epoch, because its records could not be "
+                      "taken in at offset %d: %s", partition, fetch.fetch_offset, error.message)  # fmt: skip
+        self._fail(partition)
+        return True
 
     def _take_error(self, partition: TopicPartition, fetch: PartitionFetch, error: Errors) -> bool:
         if error is Errors.OFFSET_OUT_OF_RANGE:
@@ -558,7 +515,7 @@ class ReplicaFetcher:
 
     # ------------------------------------------------------------------------------------------------ truncation
 
-    def _handle_epochs(self, step: Step, response: OffsetForLeaderEpochResponse, now_ms: int) -> Iterator[ThreadWork]:
+    async def _handle_epochs(self, step: Step, response: OffsetForLeaderEpochResponse, now_ms: int) -> None:
         answers = {
             TopicPartition(topic.topic, answer.partition): answer
             for topic in response.topics
@@ -566,7 +523,7 @@ class ReplicaFetcher:
         }
         for partition, fetch, answer in self._answered(step, answers, Phase.TRUNCATING, "where epochs end", now_ms):
             cut = self._truncate(partition, fetch, answer.leader_epoch, answer.end_offset)
-            yield from self._guarded(partition, cut)
+            await self._guarded(partition, cut)
 
     def _answered(
         self, step: Step, answers: Mapping[TopicPartition, Any], phase: Phase, asked_for: str, now_ms: int
@@ -595,26 +552,24 @@ class ReplicaFetcher:
             return None
         return fetch
 
-    def _truncate(
+    async def _truncate(
         self, partition: TopicPartition, fetch: PartitionFetch, leaders_epoch: int, leaders_end: int
-    ) -> Iterator[ThreadWork]:
+    ) -> None:
         """The leader says where the largest epoch that it knows of ours ends: cut what lies behind."""
         partition_log = self._replicas.follower_log(partition)
         offset, completed = truncation_point(partition_log, fetch.fetch_offset, leaders_epoch, leaders_end)
         cause = f"in the log of leader {self.config.leader_id}, epoch {leaders_epoch} ends at {leaders_end}"
-        yield from self._truncate_to(partition, fetch, offset, cause, completed)
+        await self._truncate_to(partition, fetch, offset, cause, completed)
 
-    def _truncate_to(
+    async def _truncate_to(
         self, partition: TopicPartition, fetch: PartitionFetch, offset: int, cause: str, completed: bool = True
-    ) -> Iterator[ThreadWork]:
+    ) -> None:
         partition_log = self._replicas.follower_log(partition)
         end, high_watermark = partition_log.log_end_offset, partition_log.high_watermark
         if offset >= end:
             self._replicas.agree_on_end(partition)
         else:
-            truncation = self._replicas.truncation(partition, offset)
-            yield ThreadWork(partition, truncation.run)
-            truncation.done()
+            await self._replicas.truncate_to(partition, offset, self.changes)
             log.log(
                 logging.WARNING if offset < high_watermark else logging.INFO,
                 "Partition %s: truncated from offset %d to %d (leader epoch %d, high watermark %d)%s, because %s",
@@ -632,7 +587,7 @@ class ReplicaFetcher:
         fetch.last_fetched_epoch = NO_EPOCH if epoch is None else epoch
         self._enter(partition, fetch, phase)
 
-    def _handle_offsets(self, step: Step, response: ListOffsetsResponse, now_ms: int) -> Iterator[ThreadWork]:
+    async def _handle_offsets(self, step: Step, response: ListOffsetsResponse, now_ms: int) -> None:
         answers = {
             TopicPartition(topic.name, answer.partition_index): answer
             for topic in response.topics
@@ -642,37 +597,33 @@ class ReplicaFetcher:
         phase, found = (Phase.FINDING_END, self._found_end) if latest else (Phase.FINDING_START, self._found_start)
         for partition, fetch, answer in self._answered(step, answers, phase, "its offsets", now_ms):
             offset = answer.offset or (answer.old_style_offsets or [0])[0]
-            yield from self._guarded(partition, found(partition, fetch, offset))
+            await self._guarded(partition, found(partition, fetch, offset))
 
-    def _found_end(self, partition: TopicPartition, fetch: PartitionFetch, leaders_end: int) -> Iterator[ThreadWork]:
+    async def _found_end(self, partition: TopicPartition, fetch: PartitionFetch, leaders_end: int) -> None:
         end = self._replicas.follower_log(partition).log_end_offset
         if leaders_end < end:
             # An unclean election has made a replica leader that had less than we.
             cause = f"the log of leader {self.config.leader_id} ends there"
-            yield from self._truncate_to(partition, fetch, leaders_end, cause)
+            await self._truncate_to(partition, fetch, leaders_end, cause)
         else:
             fetch.lag = leaders_end - end
             self._enter(partition, fetch, Phase.FINDING_START)
 
-    def _found_start(
-        self, partition: TopicPartition, fetch: PartitionFetch, leaders_start: int
-    ) -> Iterator[ThreadWork]:
+    async def _found_start(self, partition: TopicPartition, fetch: PartitionFetch, leaders_start: int) -> None:
         end = self._replicas.follower_log(partition).log_end_offset
         if leaders_start > end:
             log.warning(
                 "Partition %s: all records up to offset %d are given up, because the log of leader %d starts at %d only",
                 partition, end, self.config.leader_id, leaders_start,
             )  # fmt: skip
-            truncation = self._replicas.full_truncation(partition, leaders_start)
-            yield ThreadWork(partition, truncation.run)
-            truncation.done()
+            await self._replicas.truncate_fully_and_start_at(partition, leaders_start, self.changes)
         self._go_on_at(partition, fetch, max(leaders_start, end), Phase.FETCHING)
 
-    def _guarded(self, partition: TopicPartition, action: Iterator[ThreadWork]) -> Iterator[ThreadWork]:
+    async def _guarded(self, partition: TopicPartition, action: Coroutine[Any, Any, None]) -> None:
         """What goes wrong with one partition is no concern of the others."""
         fetch = self.partitions.get(partition)
         try:
-            yield from action
+            await action
         except Exception as error:
             if self.partitions.get(partition) is not fetch:
                 return

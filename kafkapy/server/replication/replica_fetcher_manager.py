@@ -16,7 +16,7 @@ from kafkapy.common import metadata_version
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.protocol.messages.fetch import FetchRequest
-from kafkapy.runtime.clock import InThread
+from kafkapy.runtime.clock import Clock
 from kafkapy.runtime.completion import CancelledError, Completion, spawn
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.inter_broker.client_config import inter_broker_client_config
@@ -25,7 +25,6 @@ from kafkapy.server.replication.replica_fetcher import (
     FollowerQuota,
     ReplicaFetcher,
     Replicas,
-    ThreadWork,
 )
 
 log = logging.getLogger("kafkapy.server.ReplicaFetcherManager")
@@ -55,7 +54,7 @@ class ReplicaFetcherManager:
         quota: FollowerQuota,
         address_of: Callable[[int], Address | None],
         broker_epoch: Callable[[], int],
-        in_thread: InThread,
+        clock: Clock,
     ) -> None:
         """`address_of(broker_id)`: its inter-broker listener; None while it is not alive. `broker_epoch`: of this broker."""
         self._config = config
@@ -64,7 +63,7 @@ class ReplicaFetcherManager:
         self._quota = quota
         self._address_of = address_of
         self._broker_epoch = broker_epoch
-        self._in_thread = in_thread
+        self._clock = clock
         self._fetchers: dict[tuple[int, int], FetcherLoop] = {}
         self._where: dict[TopicPartition, FetcherLoop] = {}
         self._num_fetchers = config.num_replica_fetchers
@@ -100,7 +99,7 @@ class ReplicaFetcherManager:
         """What a thread is doing to the partition's log for its fetcher. Whoever is to change the partition waits for it first,
         so as not to wait for the log's lock on the reactor thread."""
         loop = self._where.get(partition)
-        return None if loop is None else loop.work_on(partition)
+        return None if loop is None else loop.machine.changes.of(partition)
 
     def stop_idle_fetchers(self) -> None:
         for key, loop in list(self._fetchers.items()):
@@ -113,8 +112,8 @@ class ReplicaFetcherManager:
         if num_fetchers == self._num_fetchers or self._stopped:
             return
         for loop in self._fetchers.values():
-            if loop.work is not None:
-                loop.work.add_callback(lambda _: self.resize(num_fetchers))
+            if (change := loop.machine.changes.under_way) is not None:
+                change.add_callback(lambda _: self.resize(num_fetchers))
                 return
         log.info("num.replica.fetchers changes from %d to %d", self._num_fetchers, num_fetchers)
         self._num_fetchers = num_fetchers
@@ -184,6 +183,7 @@ class ReplicaFetcherManager:
             ),
             self._replicas,
             self._quota,
+            self._clock,
         )
         client_config = inter_broker_client_config(
             config, f"broker-{config.broker_id}-fetcher-{number}", config.replica_socket_timeout_ms
@@ -191,7 +191,7 @@ class ReplicaFetcherManager:
         client_config.receive_buffer_bytes = config.replica_socket_receive_buffer_bytes
         client = NodeClient(self._driver, client_config, lambda: self._address_of(leader_id))
         log.info("Fetcher %d to broker %d starts", number, leader_id)
-        return FetcherLoop(leader_id, number, machine, client, self._driver, self._broker_epoch, self._in_thread)
+        return FetcherLoop(leader_id, number, machine, client, self._driver, self._broker_epoch, self._clock)
 
 
 class FetcherLoop:
@@ -205,7 +205,7 @@ class FetcherLoop:
         client: NodeClient,
         driver: Driver,
         broker_epoch: Callable[[], int],
-        in_thread: InThread,
+        clock: Clock,
     ) -> None:
         self.leader_id = leader_id
         self.machine = machine
@@ -213,16 +213,13 @@ class FetcherLoop:
         self._client = client
         self._driver = driver
         self._broker_epoch = broker_epoch
-        self._in_thread = in_thread
+        self._clock = clock
         self._stopped = False
         self._idle: Completion[None] | None = None
         self._fetching: object | None = None
         """The Fetch that is out; None if another question is, or nothing."""
         self._interrupted = False
         self._unreachable = False
-        self.work: Completion[None] | None = None
-        """In a thread."""
-        self._worked_on: TopicPartition | None = None
         self._timer: TimerHandle | None = None
         self._task: Completion[None] | None = None
 
@@ -254,9 +251,6 @@ class FetcherLoop:
             if self._idle is not None:
                 self._idle.set_result(None)
 
-    def work_on(self, partition: TopicPartition) -> Completion[None] | None:
-        return self.work if self._worked_on == partition else None
-
     def _start(self) -> None:
         if not self._stopped:
             self._task = spawn(self._run())
@@ -273,7 +267,7 @@ class FetcherLoop:
 
     async def _turn(self) -> None:
         machine = self.machine
-        step = machine.next_step(self._now())
+        step = await machine.next_step(self._now())
         if step is None:
             await self._wait(machine.wake_ms(self._now()) - self._now())
             return
@@ -303,27 +297,13 @@ class FetcherLoop:
             self._unreachable = False
             log.info("Fetcher %d has reached broker %d again", self.number, self.leader_id)
         if not self._stopped:
-            for work in machine.handle_in_turns(step, response, self._now()):
-                if work is None:
-                    await self._driver.sleep(0)
-                else:
-                    await self._do(work)
+            await machine.handle(step, response, self._now())
             await self._flush()
-
-    async def _do(self, work: ThreadWork) -> None:
-        done: Completion[None] = Completion()
-        self.work, self._worked_on = done, work.partition
-        try:
-            await self._in_thread(work.run)
-        finally:
-            self.work = self._worked_on = None
-            # On a later turn: first the machine takes it in.
-            self._driver.call_soon(lambda: done.set_result(None))
 
     async def _flush(self) -> None:
         """Have on the disk what the leader takes for written when the next fetch names the offset behind it."""
         logs, self.machine.unflushed = self.machine.unflushed, []
-        for flushed in [self._in_thread(partition_log.flush) for partition_log in logs]:
+        for flushed in [self._clock.in_thread(partition_log.flush) for partition_log in logs]:
             try:
                 await flushed
             except KafkaError as error:

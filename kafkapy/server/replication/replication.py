@@ -85,7 +85,7 @@ class Replication:
             self.throttles.follower,
             self._address_of,
             broker_epoch,
-            clock.in_thread,
+            clock,
         )
 
     def startup(self) -> None:

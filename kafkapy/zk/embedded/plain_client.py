@@ -7,6 +7,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from kafkapy.runtime.chunks import chunks
 from kafkapy.zk.embedded import codes
 from kafkapy.zk.embedded.jute import INT, buffer, string
 
@@ -15,8 +16,9 @@ _CONNECT_ANSWER = struct.Struct("!iiq")
 _HEADER = struct.Struct("!ii")
 _REPLY = struct.Struct("!iqi")
 _TIMEOUT_MS = 30_000
+"""Of the session; a server takes 20 ticks at most, 40 s by default."""
 _SECONDS = 30.0
-_AT_ONCE = 100
+"""For one answer: as long as the session lasts."""
 _MOST = 64 << 20
 """Bytes of an answer; a node has 1 MB at most unless jute.maxbuffer was raised."""
 _AUTH_XID = -4
@@ -64,14 +66,9 @@ class PlainClient:
         return next(self.ask_all([(kind, body)]))
 
     def ask_all(self, requests: Iterable[tuple[int, bytes]]) -> Iterator[PlainAnswer]:
-        """The answers in order."""
-        waiting: list[bytes] = []
-        for kind, body in requests:
-            waiting.append(_HEADER.pack(len(waiting) + 1, kind) + body)
-            if len(waiting) == _AT_ONCE:
-                yield from self._exchange(waiting)
-                waiting = []
-        yield from self._exchange(waiting)
+        """The answers in order. A chunk of requests is on the way at a time."""
+        for chunk in chunks(requests):
+            yield from self._exchange([_HEADER.pack(xid, kind) + body for xid, (kind, body) in enumerate(chunk, 1)])
 
     def close(self) -> None:
         try:

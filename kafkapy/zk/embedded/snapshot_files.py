@@ -33,6 +33,7 @@ _COUNT = struct.Struct("!i")
 _OPEN = -1
 _END = string("/")
 _PIECE = 1 << 20
+"""Bytes that are written at once: the snapshot is never in memory as a whole."""
 
 
 class TreeCopy:

@@ -20,6 +20,7 @@ from kafkapy.record.batches import batches
 from kafkapy.record.record_batch import RecordBatch
 from kafkapy.runtime.clock import MockClock
 from kafkapy.runtime.completion import Completion, spawn
+from tests.coordinator.held_turns import HeldTurns
 
 GROUP = "group"
 CLIENT = "client"
@@ -123,31 +124,6 @@ class Reply:
         return Errors.for_code(self.response.error_code)
 
 
-class GivingWay(MockClock):
-    """Each checkpoint waits until the test calls `step`, or `advance`."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.waiting: list[Completion[None]] = []
-
-    async def checkpoint(self) -> None:
-        self.turns += 1
-        waiting: Completion[None] = Completion()
-        self.waiting.append(waiting)
-        await waiting
-
-    def step(self) -> None:
-        """Work that waits goes on to its next checkpoint."""
-        waiting, self.waiting = self.waiting, []
-        for one in waiting:
-            one.set_result(None)
-
-    def advance(self, ms: int) -> None:
-        super().advance(ms)
-        while self.waiting:
-            self.step()
-
-
 class Harness:
     def __init__(
         self, log: FakeLog | None = None, config: GroupConfig | None = None, clock: MockClock | None = None
@@ -161,7 +137,10 @@ class Harness:
         self.advance(0)
 
     def advance(self, ms: int) -> None:
+        """What waits at checkpoints goes on to its end."""
         self.clock.advance(ms)
+        while isinstance(self.clock, HeldTurns) and self.clock.waiting:
+            self.clock.go_on()
 
     def group(self, group_id: str = GROUP) -> ClassicGroup:
         return self.coordinator.groups[group_id]

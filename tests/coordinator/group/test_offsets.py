@@ -9,9 +9,9 @@ from kafkapy.coordinator.runtime.effects import Write
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from kafkapy.record.batches import batches
-from kafkapy.runtime.clock import MockClock
 from kafkapy.runtime.completion import spawn
-from tests.coordinator.group.group_harness import GROUP, SESSION, GivingWay, Harness, commit_errors, subscription
+from tests.coordinator.group.group_harness import GROUP, SESSION, Harness, commit_errors, subscription
+from tests.coordinator.held_turns import HeldTurns
 
 T0, T1, U0 = ("t", 0), ("t", 1), ("u", 0)
 DAY = 24 * 3600 * 1000
@@ -425,7 +425,7 @@ def test_pending_offsets_do_not_expire(h: Harness) -> None:
 
 
 def test_others_have_their_turn_while_groups_expire() -> None:
-    clock = GivingWay()
+    clock = HeldTurns()
     h = Harness(clock=clock)
     for n in range(450):
         h.commit({T0: n}, group_id=f"g{n}")
@@ -436,12 +436,12 @@ def test_others_have_their_turn_while_groups_expire() -> None:
 
 
 def test_nothing_expires_after_a_shutdown() -> None:
-    clock = GivingWay()
+    clock = HeldTurns()
     h = Harness(clock=clock)
     h.commit({T0: 1})
-    MockClock.advance(clock, RETENTION + CHECK)
+    clock.advance(RETENTION + CHECK)
     h.coordinator.shutdown()
-    clock.step()
+    clock.go_on()
     assert clock.waiting == []
     assert h.group().offsets
 
@@ -465,31 +465,31 @@ def test_a_topic_that_is_deleted_leaves_groups_alone_that_have_nothing_to_do_wit
 
 
 def test_offsets_of_a_deleted_topic_go_a_chunk_at_a_time_and_spare_the_commits_to_its_successor() -> None:
-    clock = GivingWay()
+    clock = HeldTurns()
     h = Harness(clock=clock)
     [leader] = h.stable_group()
     partitions = [("t", p) for p in range(60)]
     h.commit(dict.fromkeys([*partitions, U0], 1), leader, 1)
     h.coordinator.handle_deleted_partitions([TopicPartition(*p) for p in partitions])
-    clock.step()  # the group
-    clock.step()  # the first chunk
+    clock.go_on()  # the group
+    clock.go_on()  # the first chunk
     assert h.offsets() == dict.fromkeys([*partitions[50:], U0], 1)
-    MockClock.advance(clock, 5)
+    clock.advance(5)
     h.commit({("t", 55): 7}, leader, 1)
     h.advance(0)
     assert h.offsets() == {("t", 55): 7, U0: 1}
 
 
 def test_groups_are_looked_through_one_by_one() -> None:
-    clock = GivingWay()
+    clock = HeldTurns()
     h = Harness(clock=clock)
     for group in ("a", "b", "c"):
         h.commit({T0: 1, U0: 1}, group_id=group)
     h.coordinator.handle_deleted_partitions([TopicPartition(*T0)])
-    clock.step()
-    clock.step()
+    clock.go_on()
+    clock.go_on()
     assert [h.offsets(group) for group in ("a", "b")] == [{U0: 1}, {T0: 1, U0: 1}]
-    MockClock.advance(clock, 5)
+    clock.advance(5)
     h.commit({T0: 7}, group_id="b")
     h.advance(0)
     assert [h.offsets(group) for group in ("a", "b", "c")] == [{U0: 1}, {T0: 7, U0: 1}, {U0: 1}]

@@ -9,7 +9,6 @@ import pytest
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.runtime.effects import (
-    REPLIES_PER_TURN,
     CancelTimer,
     Effect,
     Performer,
@@ -25,6 +24,7 @@ from kafkapy.record.batches import batches
 from kafkapy.record.compression import CompressionType
 from kafkapy.record.control_records import ControlRecordType, EndTransactionMarker, build_end_transaction_marker
 from kafkapy.record.record_batch import RecordBatch
+from kafkapy.runtime.chunks import CHUNK
 from kafkapy.runtime.clock import MockClock
 from tests.coordinator.held_turns import HeldTurns
 
@@ -85,7 +85,7 @@ class Coordinator:
         self.clock = clock
         self.log = MemoryLog()
         topic = InternalTopic("counters", 5, CompressionType.NONE, 1_000)
-        self.topic: OwnedTopic[Counts] = OwnedTopic(topic, self.log, self, clock, clock, log)
+        self.topic: OwnedTopic[Counts] = OwnedTopic(topic, self.log, self, clock, log)
         self.kept: dict[bytes, int] = {}
         self.told: list[str] = []
 
@@ -219,7 +219,7 @@ class Echo:
 
 
 def test_answers_leave_last_and_in_order(c: Coordinator) -> None:
-    performer, machine = Performer(c.topic, c.clock, c.clock, log), Echo()
+    performer, machine = Performer(c.topic, c.clock, log), Echo()
     sent: list[int] = []
 
     def to(response: HeartbeatResponse) -> None:
@@ -243,22 +243,22 @@ def test_answers_leave_last_and_in_order(c: Coordinator) -> None:
 
 
 def test_very_many_answers_take_turns_and_others_pass_them(c: Coordinator) -> None:
-    performer, machine = Performer(c.topic, c.clock, c.clock, log), Echo()
+    performer, machine = Performer(c.topic, c.clock, log), Echo()
     sent: list[int] = []
 
     def to(response: HeartbeatResponse) -> None:
         sent.append(response.error_code)
 
-    performer.perform(machine, [Reply(to, HeartbeatResponse(error_code=n)) for n in range(3 * REPLIES_PER_TURN)])
-    assert sent == list(range(REPLIES_PER_TURN))
+    performer.perform(machine, [Reply(to, HeartbeatResponse(error_code=n)) for n in range(3 * CHUNK)])
+    assert sent == list(range(CHUNK))
     performer.reply(to, HeartbeatResponse(error_code=-1))
     assert sent[-1] == -1
     c.clock.advance(0)
-    assert sent == [*range(REPLIES_PER_TURN), -1, *range(REPLIES_PER_TURN, 3 * REPLIES_PER_TURN)]
+    assert sent == [*range(CHUNK), -1, *range(CHUNK, 3 * CHUNK)]
 
 
 def test_timers_come_back_as_events(c: Coordinator) -> None:
-    performer, machine = Performer(c.topic, c.clock, c.clock, log), Echo()
+    performer, machine = Performer(c.topic, c.clock, log), Echo()
     performer.perform(machine, [StartTimer("t", "a", 10), StartTimer("t", "b", 10), StartTimer("u", "", 20)])
     performer.perform(machine, [CancelTimer("t", "a"), StartTimer("u", "", 30)])
     c.clock.advance(100)
@@ -266,14 +266,14 @@ def test_timers_come_back_as_events(c: Coordinator) -> None:
 
 
 def test_a_write_that_fails_comes_back_with_the_logs_error(c: Coordinator) -> None:
-    performer, machine = Performer(c.topic, c.clock, c.clock, log), Echo()
+    performer, machine = Performer(c.topic, c.clock, log), Echo()
     c.log.append_error = Errors.NOT_ENOUGH_REPLICAS
     performer.perform(machine, [Write([(b"k", None)], "gone")])
     assert machine.events == [("gone", Errors.NOT_ENOUGH_REPLICAS)]
 
 
 def test_an_answer_that_fails_keeps_nobody_from_theirs(c: Coordinator) -> None:
-    performer, machine = Performer(c.topic, c.clock, c.clock, log), Echo()
+    performer, machine = Performer(c.topic, c.clock, log), Echo()
     sent: list[object] = []
 
     def broken(response: object) -> None:

@@ -9,6 +9,8 @@ from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.config.protection import REMEDY, UNENFORCED, unenforced
 from kafkapy.tools import kafka_server_start
 
+pytestmark = pytest.mark.usefixtures("logging_restored")
+
 
 @pytest.mark.parametrize(
     ("properties", "sentence"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,6 +23,8 @@ from kafkapy.server.handlers.configs import ConfigsHandler
 from kafkapy.server.reconfiguration.change_handlers import config_handlers
 from kafkapy.server.replication.replication_quota import ReplicationQuota, ReplicationThrottles
 from tests.config_zookeeper import ConfigZooKeeper
+
+pytestmark = pytest.mark.usefixtures("logging_restored")
 
 TOPIC, BROKER, LOGGER, CLIENT_METRICS = 2, 4, 8, 16
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
@@ -120,14 +122,6 @@ class FakeBroker:
 @pytest.fixture
 def broker() -> FakeBroker:
     return FakeBroker()
-
-
-@pytest.fixture(autouse=True)
-def _levels_restored() -> Iterator[None]:
-    logger = logging.getLogger("kafkapy.server.KafkaApis")
-    before = logger.level
-    yield
-    logger.setLevel(before)
 
 
 def synonyms(entry: Any) -> list[tuple[str, str | None, int]]:

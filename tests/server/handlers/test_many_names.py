@@ -28,7 +28,8 @@ from kafkapy.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpo
 from kafkapy.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from kafkapy.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from kafkapy.runtime.completion import spawn
-from tests.coordinator.group.group_harness import GROUP, GivingWay, Harness
+from tests.coordinator.group.group_harness import GROUP, Harness
+from tests.coordinator.held_turns import HeldTurns
 from tests.server.broker_core import TOPIC, MakeCore, topic_id_of
 from tests.server.handlers.test_groups import Broker, FakeAuthorizer, deny
 from tests.server.handlers.test_transactions import GROUP as TX_GROUP
@@ -324,12 +325,12 @@ def test_many_partitions_are_added_in_one_go(make_core: MakeCore) -> None:
 
 @pytest.mark.parametrize("named", [False, True])
 def test_a_commit_shows_as_a_whole_or_not_at_all(named: bool) -> None:
-    clock = GivingWay()
+    clock = HeldTurns()
     h = Harness(clock=clock)
     h.commit({("t", p): 1 for p in range(MANY)})
     partitions = (TopicPartition("t", p) for p in range(MANY)) if named else None
     fetched = spawn(h.coordinator.fetch_offsets(GROUP, partitions, False))
-    clock.step()
+    clock.go_on()
     h.commit({("t", p): 2 for p in range(MANY + 5)})
     h.advance(0)
     [topic] = fetched.result().topics
@@ -395,15 +396,15 @@ def test_a_group_of_very_many_offsets_is_deleted_in_turns() -> None:
 
 
 def test_offsets_of_a_group_that_began_anew_are_not_deleted() -> None:
-    clock = GivingWay()
+    clock = HeldTurns()
     h = Harness(clock=clock)
     h.commit({("t", p): p for p in range(MANY)})
     deleted = spawn(h.coordinator.delete_groups([GROUP]))
-    clock.step()
+    clock.go_on()
     h.group().delete(0)
     del h.coordinator.groups[GROUP]
     h.commit({("t", MANY - 1): 1})
     for _ in range(MANY // 50 - 2):
-        clock.step()
+        clock.go_on()
     assert not deleted.done
     assert h.offsets() == {("t", MANY - 1): 1}

@@ -10,8 +10,9 @@ import pytest
 
 from kafkapy.common.metrics import Histogram
 from kafkapy.common.prometheus_text import head
+from kafkapy.runtime.chunks import CHUNK
 from kafkapy.server.metrics.config import MetricsConfig
-from kafkapy.server.metrics.exposition import SAMPLES_PER_PIECE, pieces
+from kafkapy.server.metrics.exposition import pieces
 from kafkapy.server.metrics.metric import Buckets, Kind, LeftOut, Metric, counter, gauge, histograms, summaries, summary
 from kafkapy.server.metrics.of_controller import CONTROLLER_STATES
 from kafkapy.server.metrics.table import METRICS
@@ -51,7 +52,7 @@ class TestPage:
         assert made.samples == {("s_count", frozenset()): 0, ("s_sum", frozenset()): 0}
 
     def test_many_samples_come_in_pieces_under_one_head(self) -> None:
-        count = 3 * SAMPLES_PER_PIECE + 1
+        count = 3 * CHUNK + 1
         made = list(pieces([many(count)], SOURCES))
         assert len(made) == 4
         text = b"".join(made).decode()

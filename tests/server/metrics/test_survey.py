@@ -6,7 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.server.metrics.survey import STEP, Survey
+from kafkapy.runtime.chunks import CHUNK
+from kafkapy.server.metrics.survey import Survey
 
 
 def partition(number: int, isr: int = 2, *, leads: bool = True) -> Any:
@@ -71,6 +72,6 @@ def test_lags_are_told_first_and_the_sums_are_whole() -> None:
 
 def test_it_stops_again_and_again() -> None:
     made = Survey(1)
-    assert len(list(made.of_partitions([partition(n) for n in range(3 * STEP)]))) == 3
-    one = group("g", {TopicPartition("t", number): 1 for number in range(3 * STEP)})
+    assert len(list(made.of_partitions([partition(n) for n in range(3 * CHUNK)]))) == 3
+    one = group("g", {TopicPartition("t", number): 1 for number in range(3 * CHUNK)})
     assert len(list(made.of_offsets([one], end_of))) == 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,23 +16,42 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log import Log
 from kafkapy.log.log_config import LogConfig
 from kafkapy.log.log_types import AppendOrigin, FetchIsolation
+from kafkapy.log.log_validator import AT_ONCE
 from kafkapy.protocol.messages.fetch import FetchRequest
 from kafkapy.record.batches import batches
+from kafkapy.runtime.clock import P, R
+from kafkapy.runtime.completion import Completion, spawn
 from kafkapy.server.replication.follower_logs import FollowerLogs
 from kafkapy.server.replication.replica_fetcher import (
     FIRST_BACKOFF_MS,
-    PER_TURN,
     FetcherConfig,
     Phase,
     ReplicaFetcher,
     Step,
 )
 from kafkapy.server.replication.replication_quota import ReplicationQuota
-from tests.server.broker_core import BROKER_ID, TOPIC, BrokerCore, MakeCore, batch
+from tests.coordinator.held_turns import HeldTurns
+from tests.server.broker_core import BROKER_ID, TOPIC, BrokerCore, HeldThreads, MakeCore, batch
 
 LEADER, FOLLOWER = BROKER_ID, 1
 NAME = TopicPartition(TOPIC, 0)
 BACKOFF_MS = 1000
+
+
+class HeldFetcher(HeldThreads, HeldTurns):
+    """Checkpoints and threads wait for the test if `holds`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.in_threads = 0
+        """Calls that went there."""
+
+    def turn_is_over(self, late_seconds: float = 0.0) -> bool:
+        return self.holds
+
+    async def in_thread(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        self.in_threads += 1
+        return await super().in_thread(function, *args, **kwargs)
 
 
 class Pair:
@@ -56,11 +75,10 @@ class Pair:
             list_offsets_version=9,
             truncates_on_fetch=truncates_on_fetch,
         )
-        self.fetcher = ReplicaFetcher(config, FollowerLogs(follower.replicas), self.quota)
+        self.clock = HeldFetcher()
+        self.fetcher = ReplicaFetcher(config, FollowerLogs(follower.replicas), self.quota, self.clock)
         self.connection = leader.connect("follower")
         self.asked: list[Step] = []
-        self.in_threads: list[TopicPartition] = []
-        """Whose logs were changed there."""
 
     def lead(self, epoch: int, partitions: int = 1, **configs: Any) -> None:
         self.leader.create_topic(
@@ -87,20 +105,34 @@ class Pair:
 
     def turn(self) -> Step | None:
         """One question and its answer."""
-        step = self.fetcher.next_step(self.now)
+        step = spawn(self.fetcher.next_step(self.now)).result()
         if step is not None:
-            self.asked.append(step)
-            request = step.request
-            if isinstance(request, FetchRequest):
-                if step.version < 15:
-                    request.replica_id = FOLLOWER
-                else:
-                    request.replica_state = FetchRequest.ReplicaState(replica_id=FOLLOWER)
-            for work in self.fetcher.handle_in_turns(step, self.connection.call(request, step.version), self.now):
-                if work is not None:
-                    self.in_threads.append(work.partition)
-                    work.run()
+            self.handle(step, self.ask(step)).result()
         return step
+
+    def next_step(self) -> Step:
+        step = spawn(self.fetcher.next_step(self.now)).result()
+        assert step is not None
+        return step
+
+    def ask(self, step: Step) -> Any:
+        """The leader's answer."""
+        self.asked.append(step)
+        if isinstance(step.request, FetchRequest):
+            if step.version < 15:
+                step.request.replica_id = FOLLOWER
+            else:
+                step.request.replica_state = FetchRequest.ReplicaState(replica_id=FOLLOWER)
+        return self.connection.call(step.request, step.version)
+
+    def handle(self, step: Step, response: Any) -> Completion[None]:
+        return spawn(self.fetcher.handle(step, response, self.now))
+
+    def handle_held(self) -> Completion[None]:
+        """One question and its answer, which waits at the first checkpoint."""
+        step = self.next_step()
+        self.clock.holds = True
+        return self.handle(step, self.ask(step))
 
     def settle(self, turns: int = 10) -> None:
         for _ in range(turns):
@@ -161,23 +193,22 @@ def test_copies_what_the_leader_has_and_learns_what_is_committed(pair: Pair) -> 
 def test_a_large_answer_is_appended_in_turns(pair: Pair) -> None:
     pair.lead(0, 3, max_message_bytes=str(1 << 22))
     for index in range(3):
-        pair.leader.append(bytes(PER_TURN // 2), index=index)
+        pair.leader.append(bytes(AT_ONCE // 2), index=index)
         pair.follow(0, index)
     pair.fetcher.config = pair.fetcher.config._replace(max_bytes=1 << 23, partition_max_bytes=1 << 21)
-    step = pair.fetcher.next_step(0)
-    assert step is not None
-    step.request.replica_state = FetchRequest.ReplicaState(replica_id=FOLLOWER)
-    turns = pair.fetcher.handle_in_turns(step, pair.connection.call(step.request, step.version), 0)
-    next(turns)
-    assert [pair.log(index).log_end_offset for index in range(3)] == [1, 1, 0]
-    pair.fetcher.remove(TopicPartition(TOPIC, 2))
-    assert list(turns) == []
+    handled = pair.handle_held()
+    for ends in ([0, 0, 0], [1, 0, 0], [1, 1, 0]):
+        assert [pair.log(index).log_end_offset for index in range(3)] == ends
+        if ends == [1, 1, 0]:
+            pair.fetcher.remove(TopicPartition(TOPIC, 2))
+        pair.clock.go_on()
+    assert handled.done
     assert [pair.log(index).log_end_offset for index in range(3)] == [1, 1, 0], "it is followed no more"
 
 
 def append_large(pair: Pair) -> None:
-    """One batch that is too large for a turn, in a topic of large batches."""
-    records = bytearray(batch(bytes(PER_TURN + 1)))
+    """One batch that is too large to be appended at once, in a topic of large batches."""
+    records = bytearray(batch(bytes(AT_ONCE + 1)))
     pair.leader.partition().append_records_to_leader(records, AppendOrigin.COORDINATOR, 1, 11)
 
 
@@ -189,12 +220,8 @@ def test_a_large_batch_is_appended_in_a_thread(pair: Pair, meanwhile: str) -> No
     append_large(pair)
     pair.leader.append(b"small", index=1)
     pair.fetcher.config = pair.fetcher.config._replace(max_bytes=1 << 24, partition_max_bytes=1 << 23)
-    step = pair.fetcher.next_step(0)
-    assert step is not None
-    step.request.replica_state = FetchRequest.ReplicaState(replica_id=FOLLOWER)
-    turns = pair.fetcher.handle_in_turns(step, pair.connection.call(step.request, step.version), 0)
-    work = next(turns)
-    assert work is not None
+    handled = pair.handle_held()
+    pair.clock.go_on()
     partition = pair.follower.partition()
     assert (pair.log().log_end_offset, partition.thread_appends) == (0, 1)
     if meanwhile == "removed":
@@ -204,9 +231,9 @@ def test_a_large_batch_is_appended_in_a_thread(pair: Pair, meanwhile: str) -> No
     elif meanwhile == "this broker leads":
         pair.fetcher.remove(NAME)
         pair.follower.create_topic(replicas=[BROKER_ID, 7], isr=[BROKER_ID], leader=BROKER_ID, epoch=1)
-    work.run()
-    left = [work for work in turns if work is not None]
-    assert left == []
+    pair.clock.holds = False
+    pair.clock.work()
+    assert handled.done
     assert partition.thread_appends == 0
     assert pair.log(1).log_end_offset == 1
     fenced = meanwhile in ("a new leader", "this broker leads")
@@ -225,14 +252,12 @@ def test_a_large_batch_that_is_corrupt_is_asked_for_again(pair: Pair) -> None:
     pair.follow(0)
     append_large(pair)
     pair.fetcher.config = pair.fetcher.config._replace(max_bytes=1 << 24, partition_max_bytes=1 << 23)
-    step = pair.fetcher.next_step(0)
-    assert step is not None
-    step.request.replica_state = FetchRequest.ReplicaState(replica_id=FOLLOWER)
-    response = pair.connection.call(step.request, step.version)
+    step = pair.next_step()
+    response = pair.ask(step)
     data = response.responses[0].partitions[0]
     whole = data.records
     data.records = bytes(whole[:-1]) + b"x"
-    pair.fetcher.handle(step, response, 0)
+    pair.handle(step, response).result()
     assert pair.fetcher.partitions[NAME].delayed
     assert pair.log().log_end_offset == 0
 
@@ -258,10 +283,8 @@ def test_a_lost_answer_starts_the_session_anew(pair: Pair) -> None:
     pair.lead(0)
     pair.follow(0)
     pair.settle()
-    step = pair.fetcher.next_step(pair.now)
-    assert step is not None
-    pair.fetcher.failed_to_ask(step, pair.now)
-    assert pair.fetcher.next_step(pair.now) is None, "for a while"
+    pair.fetcher.failed_to_ask(pair.next_step(), pair.now)
+    assert spawn(pair.fetcher.next_step(pair.now)).result() is None, "for a while"
     pair.now += FIRST_BACKOFF_MS
     pair.leader.append(b"a")
     pair.settle()
@@ -282,7 +305,7 @@ def test_an_interrupted_fetch_is_asked_again_at_once(pair: Pair) -> None:
     pair.lead(0, partitions=2)
     pair.follow(0)
     pair.settle()
-    assert pair.fetcher.next_step(pair.now) is not None
+    pair.next_step()
     pair.follow(0, 1)
     pair.fetcher.interrupted()
     step = pair.turn()
@@ -345,13 +368,10 @@ def test_an_answer_for_an_older_state_is_passed_over(pair: Pair) -> None:
     pair.lead(0)
     pair.leader.append(b"a")
     pair.follow(0)
-    step = pair.fetcher.next_step(pair.now)
-    assert step is not None
-    request = step.request
-    request.replica_state = FetchRequest.ReplicaState(replica_id=FOLLOWER)
-    response = pair.connection.call(request, step.version)
+    step = pair.next_step()
+    response = pair.ask(step)
     pair.follow(1)  # while the answer is on its way
-    pair.fetcher.handle(step, response, pair.now)
+    pair.handle(step, response).result()
     assert pair.log().log_end_offset == 0
 
 
@@ -359,15 +379,13 @@ def test_a_broken_batch_is_not_taken(pair: Pair) -> None:
     pair.lead(0)
     pair.leader.append(b"a")
     pair.follow(0)
-    step = pair.fetcher.next_step(pair.now)
-    assert step is not None
-    step.request.replica_state = FetchRequest.ReplicaState(replica_id=FOLLOWER)
-    response = pair.connection.call(step.request, step.version)
+    step = pair.next_step()
+    response = pair.ask(step)
     data = response.responses[0].partitions[0]
     broken = bytearray(data.records)
     broken[-1] ^= 1
     data.records = memoryview(broken)
-    pair.fetcher.handle(step, response, pair.now)
+    pair.handle(step, response).result()
     assert pair.log().log_end_offset == 0
     assert pair.fetcher.partitions[NAME].delayed
     pair.now += FIRST_BACKOFF_MS
@@ -402,7 +420,7 @@ def test_a_follower_that_was_away_too_long_starts_where_the_leader_starts(pair: 
     log = pair.log()
     assert (log.log_start_offset, log.log_end_offset) == (3, 4)
     assert content(log) == content(leaders)
-    assert pair.in_threads == [NAME], "its many segments went there"
+    assert pair.clock.in_threads == 1, "its many segments went there"
 
 
 def test_a_log_start_within_a_batch(pair: Pair) -> None:
@@ -473,13 +491,9 @@ def test_a_log_is_cut_in_a_thread(
     write(pair.follower, 1, b"lost")
     pair.lead(2)
     pair.follow(2)
-    step = pair.fetcher.next_step(0)
-    assert step is not None
-    if truncates_on_fetch:
-        step.request.replica_state = FetchRequest.ReplicaState(replica_id=FOLLOWER)
-    turns = pair.fetcher.handle_in_turns(step, pair.connection.call(step.request, step.version), 0)
-    work = next(turns)
-    assert work is not None and work.partition == NAME
+    handled = pair.handle_held()
+    pair.clock.go_on()
+    assert pair.fetcher.changes.of(NAME) is not None
     partition = pair.follower.partition()
     assert (pair.log().log_end_offset, partition.thread_appends) == (3, 1)
     if meanwhile == "removed":
@@ -489,8 +503,8 @@ def test_a_log_is_cut_in_a_thread(
     elif meanwhile == "the disk fails":
         pair.log().segments.active.file.close()
         monkeypatch.setattr("os.ftruncate", _fails)
-    work.run()
-    assert list(turns) == []
+    pair.clock.work()
+    assert handled.done
     assert partition.thread_appends == 0
     if meanwhile == "the disk fails":
         assert pair.fetcher.failed == {NAME}

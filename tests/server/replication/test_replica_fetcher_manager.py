@@ -10,11 +10,11 @@ import pytest
 
 from kafkapy.clients.metadata import Address
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.log.log_validator import AT_ONCE
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.runtime.completion import Completion
 from kafkapy.server.replication import replica_fetcher_manager
 from kafkapy.server.replication.follower_logs import FollowerLogs
-from kafkapy.server.replication.replica_fetcher import PER_TURN
 from kafkapy.server.replication.replica_fetcher_manager import InitialFetch, ReplicaFetcherManager
 from kafkapy.server.replication.replication_quota import ReplicationQuota
 from tests.memory_driver import MemoryDriver
@@ -35,7 +35,7 @@ def diverging() -> FetchResponse.PartitionData:
 
 def large() -> FetchResponse.PartitionData:
     """More than is appended at once, at offset 3."""
-    return FetchResponse.PartitionData(partition_index=0, high_watermark=1, records=at(3, bytes(PER_TURN + 1)))
+    return FetchResponse.PartitionData(partition_index=0, high_watermark=1, records=at(3, bytes(AT_ONCE + 1)))
 
 
 def at(offset: int, value: bytes) -> bytes:
@@ -81,7 +81,7 @@ class Follower:
             ReplicationQuota(self.core.time),
             lambda _: Address("leader", 9092),
             lambda: 1,
-            self.threads.in_thread,
+            self.threads,
         )
         topic_id = self.core.create_topic(replicas=[BROKER_ID, LEADER], isr=[LEADER], leader=LEADER, epoch=0)
         log = self.core.partition().log
@@ -125,6 +125,7 @@ def test_who_changes_a_partition_can_wait_for_the_thread(follower: MakeFollower)
     offsets: list[int] = []
     work.add_callback(lambda _: offsets.append(broker.fetch_offset))
     broker.threads.work()
+    broker.threads.advance(0)
     broker.driver.run()
     assert offsets == [1]
     assert broker.manager.work_on(NAME) is None
@@ -140,6 +141,7 @@ def test_partitions_are_spread_anew_after_the_thread(
     broker = follower(answer)
     broker.manager.resize(RESIZED)
     broker.threads.work()
+    broker.threads.advance(0)
     broker.driver.run()
     assert broker.fetch_offset == broker.log.log_end_offset == end
     assert {fetch.topics[0].partitions[0].fetch_offset for fetch in OneAnswer.asked[1:]} == {end}
