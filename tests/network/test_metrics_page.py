@@ -70,6 +70,7 @@ class Made:
 def made(make_loopback: Callable[..., Loopback]) -> Iterator[Made]:
     made = Made(make_loopback())
     made.loop.reactor.time_slice.seconds = 0  # each piece takes longer
+    made.loop.reactor.time_slice.longest_seconds = -1  # though nothing else waits
     yield made
     for client in made.clients:
         client.close()
