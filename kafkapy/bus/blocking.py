@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterable, Sequence
-from types import TracebackType
 from typing import Any, Self
 
 from kafkapy import KafkaProducer
@@ -78,9 +77,7 @@ class Bus(BusFace):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _tell_now_and_then(self) -> None:
