@@ -47,8 +47,7 @@ class LogConfig(ConfigTable, slots=True):
         INT, -1, RangeOr(1, 9, -1),
         "The gzip level the broker compresses with; -1 is gzip's own default.", synonyms=("compression.gzip.level",))
     compression_lz4_level: int = config(
-        INT, 9, between(1, 17),
-        "The lz4 level the broker compresses with.", synonyms=("compression.lz4.level",))
+        INT, 9, between(1, 17), "The lz4 level the broker compresses with.", synonyms=("compression.lz4.level",))
     compression_type: str = config(
         STRING, "producer", OneOf("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
         "The codec records are stored with. `producer` keeps each batch as its producer sent it.",
@@ -132,14 +131,11 @@ class LogConfig(ConfigTable, slots=True):
         "In-sync replicas that a write with acks=all needs; with fewer it is refused.",
         synonyms=("min.insync.replicas",))
     preallocate: bool = config(
-        BOOLEAN, False, None,
-        "Whether a new segment's file gets its full size at once.", synonyms=("log.preallocate",))
+        BOOLEAN, False, None, "Whether a new segment's file gets its full size at once.", synonyms=("log.preallocate",))
     remote_log_copy_disable: bool = config(
-        BOOLEAN, False, None,
-        "Tiered storage: make the remote part read-only. Refused in ZooKeeper mode.")
+        BOOLEAN, False, None, "Tiered storage: make the remote part read-only. Refused in ZooKeeper mode.")
     remote_log_delete_on_disable: bool = config(
-        BOOLEAN, False, None,
-        "Tiered storage: drop the remote part when switched off. Refused in ZooKeeper mode.")
+        BOOLEAN, False, None, "Tiered storage: drop the remote part when switched off. Refused in ZooKeeper mode.")
     remote_storage_enable: bool = config(BOOLEAN, False, None, "Tiered storage for this topic.")
     retention_bytes: int = config(
         LONG, -1, None,
@@ -150,8 +146,7 @@ class LogConfig(ConfigTable, slots=True):
         "How long records are kept; -1 is for ever.",
         synonyms=("log.retention.ms", "log.retention.minutes", "log.retention.hours"))
     segment_bytes: int = config(
-        INT, 1 << 30, at_least(14),
-        "The size at which a log begins a new segment.", synonyms=("log.segment.bytes",))
+        INT, 1 << 30, at_least(14), "The size at which a log begins a new segment.", synonyms=("log.segment.bytes",))
     segment_index_bytes: int = config(
         INT, 10 << 20, at_least(4),
         "The size an index file is made with; a full index begins a new segment.",
