@@ -195,14 +195,13 @@ class PatternReader(ABC):
             return self.capturing(name)
         return self.with_flags() if self.takes("?") else self.capturing()
 
-    def enclosed(self, opening: str, *, keeps_flags: bool = False) -> PatternPart:
+    def enclosed(self, opening: str) -> PatternPart:
         """A group up to its end, with what opens it in the translation."""
         flags = self.flags
         inner = self._alternatives()
         if not self.takes(")"):
             self.fail("a closing parenthesis is missing")
-        if not keeps_flags:
-            self.flags = flags
+        self.flags = flags
         return PatternPart(f"{opening}{inner.text})", inner.copies)
 
     def capturing(self, name: str | None = None) -> PatternPart:
