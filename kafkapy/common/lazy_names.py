@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first asked for, so that nobody pays for what he doesn't use."""
+"""Names of a package that are imported when they are first asked for, so that a program pays for none that it does not use."""
 
 from __future__ import annotations
 
