@@ -25,71 +25,38 @@ if TYPE_CHECKING:
     from kafkapy import serializer as serializer
     from kafkapy import structs as structs
     from kafkapy import version as version
-    from kafkapy.admin import KafkaAdminClient
-    from kafkapy.consumer import AsyncConsumerRebalanceListener, ConsumerRebalanceListener, KafkaConsumer
-    from kafkapy.producer import KafkaProducer
-    from kafkapy.serializer import DefaultSerializer, Deserializer, JsonSerializer, Serializer
-    from kafkapy.structs import (
-        ConsumerGroupMetadata,
-        IsolationLevel,
-        OffsetAndMetadata,
-        OffsetSpec,
-        TopicPartition,
-        TopicPartitionReplica,
-    )
-    from kafkapy.version import __version__
+    from kafkapy.admin import KafkaAdminClient as KafkaAdminClient
+    from kafkapy.consumer import AsyncConsumerRebalanceListener as AsyncConsumerRebalanceListener
+    from kafkapy.consumer import ConsumerRebalanceListener as ConsumerRebalanceListener
+    from kafkapy.consumer import KafkaConsumer as KafkaConsumer
+    from kafkapy.producer import KafkaProducer as KafkaProducer
+    from kafkapy.serializer import DefaultSerializer as DefaultSerializer
+    from kafkapy.serializer import Deserializer as Deserializer
+    from kafkapy.serializer import JsonSerializer as JsonSerializer
+    from kafkapy.serializer import Serializer as Serializer
+    from kafkapy.structs import ConsumerGroupMetadata as ConsumerGroupMetadata
+    from kafkapy.structs import IsolationLevel as IsolationLevel
+    from kafkapy.structs import OffsetAndMetadata as OffsetAndMetadata
+    from kafkapy.structs import OffsetSpec as OffsetSpec
+    from kafkapy.structs import TopicPartition as TopicPartition
+    from kafkapy.structs import TopicPartitionReplica as TopicPartitionReplica
+    from kafkapy.version import __version__ as __version__
 
-_HOMES = {
-    "KafkaAdminClient": "admin",
-    "KafkaConsumer": "consumer",
-    "KafkaProducer": "producer",
-    "AsyncConsumerRebalanceListener": "consumer",
-    "ConsumerRebalanceListener": "consumer",
-    "DefaultSerializer": "serializer",
-    "JsonSerializer": "serializer",
-    "Serializer": "serializer",
-    "Deserializer": "serializer",
-    "ConsumerGroupMetadata": "structs",
-    "OffsetAndMetadata": "structs",
-    "TopicPartition": "structs",
-    "TopicPartitionReplica": "structs",
-    "IsolationLevel": "structs",
-    "OffsetSpec": "structs",
-    "__version__": "version",
+_NAMES = {
+    "admin": "KafkaAdminClient",
+    "consumer": "AsyncConsumerRebalanceListener ConsumerRebalanceListener KafkaConsumer",
+    "producer": "KafkaProducer",
+    "serializer": "DefaultSerializer Deserializer JsonSerializer Serializer",
+    "structs": "ConsumerGroupMetadata IsolationLevel OffsetAndMetadata OffsetSpec TopicPartition TopicPartitionReplica",
+    "version": "__version__",
 }
+"""By their module, with blanks between."""
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 _MODULES = (
-    "admin",
-    "aio",
-    "consumer",
-    "errors",
-    "helpers",
-    "partitioner",
-    "producer",
-    "schemas",
-    "serializer",
-    "structs",
-    "version",
+    *("admin", "aio", "consumer", "errors", "helpers", "partitioner"),
+    *("producer", "schemas", "serializer", "structs", "version"),
 )
 """Those that every install can import: `kafkapy.tx` needs Twisted."""
-
-__all__ = [
-    "AsyncConsumerRebalanceListener",
-    "ConsumerGroupMetadata",
-    "ConsumerRebalanceListener",
-    "DefaultSerializer",
-    "Deserializer",
-    "IsolationLevel",
-    "JsonSerializer",
-    "KafkaAdminClient",
-    "KafkaConsumer",
-    "KafkaProducer",
-    "OffsetAndMetadata",
-    "OffsetSpec",
-    "Serializer",
-    "TopicPartition",
-    "TopicPartitionReplica",
-    "__version__",
-]
 
 
 def _load_compiled() -> ModuleType:
@@ -115,6 +82,7 @@ def __dir__() -> list[str]:
 
 
 if not TYPE_CHECKING:
+    __all__ = sorted(_HOMES)
 
     def __getattr__(name: str) -> Any:
         """As `kafkapy.common.lazy_names` has it, which cannot be imported from here."""

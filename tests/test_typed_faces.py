@@ -22,7 +22,9 @@ from kafkapy.producer.config import ProducerConfig, ProducerOptions
 from kafkapy.tools.face_stubs import write_stubs
 
 PROGRAMS = sorted(Path(__file__).with_name("typed_programs").glob("*.py"))
-FACES = [getattr(package, name) for package in (kafkapy, kafkapy.aio, kafkapy.tx) for name in kafkapy.tx.__all__]
+FACES = [
+    getattr(package, name) for package in (kafkapy, kafkapy.aio, kafkapy.tx) for name in vars(kafkapy.tx)["__all__"]
+]
 CLIENTS = [face for face in FACES if face.__name__ != "KafkaAdminClient"]
 NAMES = {"pa": types.SimpleNamespace(Table=object, RecordBatch=object), "Bound": object, "ArrowTable": object}
 """What is imported for type checkers only."""
@@ -81,4 +83,4 @@ def test_dir_shows_what_users_want_and_all_of_it_is_there() -> None:
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     modules = {name for name in shown if isinstance(getattr(kafkapy, name), types.ModuleType)}
     assert {"aio", "admin", "errors", "helpers", "structs"} <= modules
-    assert set(shown) - modules == {name for name in kafkapy.__all__ if name[0] != "_"}
+    assert set(shown) - modules == {name for name in vars(kafkapy)["__all__"] if name[0] != "_"}

@@ -5,124 +5,60 @@ Everything is imported when it is first asked for: the tools, which use `kafkapy
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kafkapy.common.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from kafkapy.admin.acl_types import (
-        ACL,
-        ACLFilter,
-        ACLOperation,
-        ACLPermissionType,
-        ACLResourcePatternType,
-        ResourcePattern,
-        ResourcePatternFilter,
-        ResourceType,
+    from kafkapy.admin.acl_types import ACL as ACL
+    from kafkapy.admin.acl_types import ACLFilter as ACLFilter
+    from kafkapy.admin.acl_types import ACLOperation as ACLOperation
+    from kafkapy.admin.acl_types import ACLPermissionType as ACLPermissionType
+    from kafkapy.admin.acl_types import ACLResourcePatternType as ACLResourcePatternType
+    from kafkapy.admin.acl_types import ResourcePattern as ResourcePattern
+    from kafkapy.admin.acl_types import ResourcePatternFilter as ResourcePatternFilter
+    from kafkapy.admin.acl_types import ResourceType as ResourceType
+    from kafkapy.admin.kafka_admin_client import KafkaAdminClient as KafkaAdminClient
+    from kafkapy.admin.topics import NewPartitions as NewPartitions
+    from kafkapy.admin.topics import NewTopic as NewTopic
+    from kafkapy.admin.types import AbortTransactionSpec as AbortTransactionSpec
+    from kafkapy.admin.types import ConfigFilterType as ConfigFilterType
+    from kafkapy.admin.types import ConfigResource as ConfigResource
+    from kafkapy.admin.types import GroupState as GroupState
+    from kafkapy.admin.types import GroupType as GroupType
+    from kafkapy.admin.types import MemberToRemove as MemberToRemove
+    from kafkapy.admin.types import PartitionProducerState as PartitionProducerState
+    from kafkapy.admin.types import ProducerState as ProducerState
+    from kafkapy.admin.types import ScramMechanism as ScramMechanism
+    from kafkapy.admin.types import TransactionDescription as TransactionDescription
+    from kafkapy.admin.types import TransactionListing as TransactionListing
+    from kafkapy.admin.types import TransactionState as TransactionState
+    from kafkapy.admin.types import UpdateFeatureType as UpdateFeatureType
+    from kafkapy.admin.types import UserScramCredentialDeletion as UserScramCredentialDeletion
+    from kafkapy.admin.types import UserScramCredentialUpsertion as UserScramCredentialUpsertion
+    from kafkapy.common.wire_enums import AlterConfigOp as AlterConfigOp
+    from kafkapy.common.wire_enums import ConfigResourceType as ConfigResourceType
+    from kafkapy.common.wire_enums import ConfigSourceType as ConfigSourceType
+    from kafkapy.common.wire_enums import ConfigType as ConfigType
+    from kafkapy.common.wire_enums import ElectionType as ElectionType
+    from kafkapy.structs import OffsetSpec as OffsetSpec
+    from kafkapy.structs import OffsetTimestamp as OffsetTimestamp
+else:
+    __all__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "acl_types": (
+                "ACL ACLFilter ACLOperation ACLPermissionType ACLResourcePatternType ResourcePattern "
+                "ResourcePatternFilter ResourceType"
+            ),
+            "kafka_admin_client": "KafkaAdminClient",
+            "topics": "NewPartitions NewTopic",
+            "types": (
+                "AbortTransactionSpec ConfigFilterType ConfigResource GroupState GroupType MemberToRemove "
+                "PartitionProducerState ProducerState ScramMechanism TransactionDescription TransactionListing "
+                "TransactionState UpdateFeatureType UserScramCredentialDeletion UserScramCredentialUpsertion"
+            ),
+            ".common.wire_enums": "AlterConfigOp ConfigResourceType ConfigSourceType ConfigType ElectionType",
+            ".structs": "OffsetSpec OffsetTimestamp",
+        },
     )
-    from kafkapy.admin.kafka_admin_client import KafkaAdminClient
-    from kafkapy.admin.topics import NewPartitions, NewTopic
-    from kafkapy.admin.types import (
-        AbortTransactionSpec,
-        ConfigFilterType,
-        ConfigResource,
-        GroupState,
-        GroupType,
-        MemberToRemove,
-        PartitionProducerState,
-        ProducerState,
-        ScramMechanism,
-        TransactionDescription,
-        TransactionListing,
-        TransactionState,
-        UpdateFeatureType,
-        UserScramCredentialDeletion,
-        UserScramCredentialUpsertion,
-    )
-    from kafkapy.common.wire_enums import AlterConfigOp, ConfigResourceType, ConfigSourceType, ConfigType, ElectionType
-    from kafkapy.structs import OffsetSpec, OffsetTimestamp
-
-_NAMES = {
-    "kafkapy.admin.kafka_admin_client": ["KafkaAdminClient"],
-    "kafkapy.admin.topics": ["NewPartitions", "NewTopic"],
-    "kafkapy.common.wire_enums": [
-        "AlterConfigOp",
-        "ConfigResourceType",
-        "ConfigSourceType",
-        "ConfigType",
-        "ElectionType",
-    ],
-    "kafkapy.structs": ["OffsetSpec", "OffsetTimestamp"],
-    "kafkapy.admin.acl_types": [
-        "ACL",
-        "ACLFilter",
-        "ACLOperation",
-        "ACLPermissionType",
-        "ACLResourcePatternType",
-        "ResourcePattern",
-        "ResourcePatternFilter",
-        "ResourceType",
-    ],
-    "kafkapy.admin.types": [
-        "AbortTransactionSpec",
-        "ConfigFilterType",
-        "ConfigResource",
-        "GroupState",
-        "GroupType",
-        "MemberToRemove",
-        "PartitionProducerState",
-        "ProducerState",
-        "ScramMechanism",
-        "TransactionDescription",
-        "TransactionListing",
-        "TransactionState",
-        "UpdateFeatureType",
-        "UserScramCredentialDeletion",
-        "UserScramCredentialUpsertion",
-    ],
-}
-_HOMES = {name: home for home, names in _NAMES.items() for name in names}
-
-__all__ = [
-    "ACL",
-    "ACLFilter",
-    "ACLOperation",
-    "ACLPermissionType",
-    "ACLResourcePatternType",
-    "AbortTransactionSpec",
-    "AlterConfigOp",
-    "ConfigFilterType",
-    "ConfigResource",
-    "ConfigResourceType",
-    "ConfigSourceType",
-    "ConfigType",
-    "ElectionType",
-    "GroupState",
-    "GroupType",
-    "KafkaAdminClient",
-    "MemberToRemove",
-    "NewPartitions",
-    "NewTopic",
-    "OffsetSpec",
-    "OffsetTimestamp",
-    "PartitionProducerState",
-    "ProducerState",
-    "ResourcePattern",
-    "ResourcePatternFilter",
-    "ResourceType",
-    "ScramMechanism",
-    "TransactionDescription",
-    "TransactionListing",
-    "TransactionState",
-    "UpdateFeatureType",
-    "UserScramCredentialDeletion",
-    "UserScramCredentialUpsertion",
-]
-
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'kafkapy.admin' has no attribute {name!r}")
-    value = getattr(import_module(home), name)
-    globals()[name] = value
-    return value

@@ -83,4 +83,4 @@ class _QuietNetworkClient(NetworkClient):
 
 
 if not TYPE_CHECKING:  # kafka-python has its admin client in a module of this name
-    __getattr__ = lazy_names("kafkapy.admin", {"KafkaAdminClient": "kafka_admin_client"})
+    _, __getattr__ = lazy_names("kafkapy.admin", {"kafka_admin_client": "KafkaAdminClient"})

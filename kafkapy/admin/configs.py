@@ -98,21 +98,10 @@ class ConfigOperations(Router):
     async def replace_configs(
         self, call: Call, configs: Mapping[ConfigResource, Mapping[str, str | None]], validate_only: bool
     ) -> ConfigResults:
-        message = AlterConfigsRequest
+        def configs_of(resource: ConfigResource) -> list[AlterConfigsRequest.AlterableConfig]:
+            return [AlterConfigsRequest.AlterableConfig(name=key, value=v) for key, v in configs[resource].items()]
 
-        def make(wanted: list[ConfigResource]) -> AlterConfigsRequest:
-            return message(
-                resources=[
-                    message.AlterConfigsResource(
-                        resource_type=resource.resource_type,
-                        resource_name=resource.name,
-                        configs=[message.AlterableConfig(name=key, value=v) for key, v in configs[resource].items()],
-                    )
-                    for resource in wanted
-                ],
-                validate_only=validate_only,
-            )
-
+        make = _alteration(AlterConfigsRequest, configs_of, validate_only)
         return await self._on_owners(call, configs, make, lambda r: r.responses)
 
     async def incremental_alter_configs(
@@ -127,24 +116,12 @@ class ConfigOperations(Router):
     async def change_configs(
         self, call: Call, changes: Mapping[ConfigResource, Sequence[ConfigChange]], validate_only: bool
     ) -> ConfigResults:
-        message = IncrementalAlterConfigsRequest
+        alterable = IncrementalAlterConfigsRequest.AlterableConfig
 
-        def make(wanted: list[ConfigResource]) -> IncrementalAlterConfigsRequest:
-            return message(
-                resources=[
-                    message.AlterConfigsResource(
-                        resource_type=resource.resource_type,
-                        resource_name=resource.name,
-                        configs=[
-                            message.AlterableConfig(name=change.name, config_operation=change.op, value=change.value)
-                            for change in changes[resource]
-                        ],
-                    )
-                    for resource in wanted
-                ],
-                validate_only=validate_only,
-            )
+        def configs_of(resource: ConfigResource) -> list[IncrementalAlterConfigsRequest.AlterableConfig]:
+            return [alterable(name=each.name, config_operation=each.op, value=each.value) for each in changes[resource]]
 
+        make = _alteration(IncrementalAlterConfigsRequest, configs_of, validate_only)
         return await self._on_owners(call, changes, make, lambda r: r.responses)
 
     async def _on_owners(
@@ -165,6 +142,21 @@ class ConfigOperations(Router):
                 resource = ConfigResource(ConfigResourceType(part.resource_type), part.resource_name)
                 results[resource] = Answer(part, answer.version, answer.node_id)
         return told(results, wanted, "broker", "resource")
+
+
+def _alteration(message: Any, configs_of: Callable[[ConfigResource], list[Any]], validate_only: bool) -> Make:
+    """Makes a request of this kind that alters some resources."""
+
+    def make(wanted: list[ConfigResource]) -> Any:
+        resources = [
+            message.AlterConfigsResource(
+                resource_type=resource.resource_type, resource_name=resource.name, configs=configs_of(resource)
+            )
+            for resource in wanted
+        ]
+        return message(resources=resources, validate_only=validate_only)
+
+    return make
 
 
 def _owner(resource: ConfigResource) -> int | None:

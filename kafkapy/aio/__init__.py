@@ -15,57 +15,30 @@ if TYPE_CHECKING:
     from kafkapy.aio import errors as errors
     from kafkapy.aio import helpers as helpers
     from kafkapy.aio import structs as structs
-    from kafkapy.aio.admin import KafkaAdminClient
-    from kafkapy.aio.aiokafka_names import (
-        AIOKafkaAdminClient,
-        AIOKafkaConsumer,
-        AIOKafkaProducer,
-        ConsumerRebalanceListener,
-        ConsumerRecord,
-        ConsumerStoppedError,
-        IllegalOperation,
-        OffsetAndMetadata,
-        OffsetAndTimestamp,
-        TopicPartition,
+    from kafkapy.aio.admin import KafkaAdminClient as KafkaAdminClient
+    from kafkapy.aio.aiokafka_names import AIOKafkaAdminClient as AIOKafkaAdminClient
+    from kafkapy.aio.aiokafka_names import AIOKafkaConsumer as AIOKafkaConsumer
+    from kafkapy.aio.aiokafka_names import AIOKafkaProducer as AIOKafkaProducer
+    from kafkapy.aio.aiokafka_names import ConsumerRebalanceListener as ConsumerRebalanceListener
+    from kafkapy.aio.aiokafka_names import ConsumerRecord as ConsumerRecord
+    from kafkapy.aio.aiokafka_names import ConsumerStoppedError as ConsumerStoppedError
+    from kafkapy.aio.aiokafka_names import IllegalOperation as IllegalOperation
+    from kafkapy.aio.aiokafka_names import OffsetAndMetadata as OffsetAndMetadata
+    from kafkapy.aio.aiokafka_names import OffsetAndTimestamp as OffsetAndTimestamp
+    from kafkapy.aio.aiokafka_names import TopicPartition as TopicPartition
+    from kafkapy.aio.consumer import KafkaConsumer as KafkaConsumer
+    from kafkapy.aio.producer import KafkaProducer as KafkaProducer
+else:
+    __all__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "admin": "KafkaAdminClient",
+            "aiokafka_names": (
+                "AIOKafkaAdminClient AIOKafkaConsumer AIOKafkaProducer ConsumerRebalanceListener ConsumerRecord "
+                "ConsumerStoppedError IllegalOperation OffsetAndMetadata OffsetAndTimestamp TopicPartition"
+            ),
+            "consumer": "KafkaConsumer",
+            "producer": "KafkaProducer",
+        },
+        "abc admin errors helpers structs",
     )
-    from kafkapy.aio.consumer import KafkaConsumer
-    from kafkapy.aio.producer import KafkaProducer
-
-_OF_AIOKAFKA = [
-    "AIOKafkaAdminClient",
-    "AIOKafkaConsumer",
-    "AIOKafkaProducer",
-    "ConsumerRebalanceListener",
-    "ConsumerRecord",
-    "ConsumerStoppedError",
-    "IllegalOperation",
-    "OffsetAndMetadata",
-    "OffsetAndTimestamp",
-    "TopicPartition",
-]
-_HOMES = {
-    "KafkaAdminClient": "admin",
-    "KafkaConsumer": "consumer",
-    "KafkaProducer": "producer",
-    **dict.fromkeys(_OF_AIOKAFKA, "aiokafka_names"),
-    **{name: name for name in ("abc", "admin", "errors", "helpers", "structs")},
-}
-
-__all__ = [
-    "AIOKafkaAdminClient",
-    "AIOKafkaConsumer",
-    "AIOKafkaProducer",
-    "ConsumerRebalanceListener",
-    "ConsumerRecord",
-    "ConsumerStoppedError",
-    "IllegalOperation",
-    "KafkaAdminClient",
-    "KafkaConsumer",
-    "KafkaProducer",
-    "OffsetAndMetadata",
-    "OffsetAndTimestamp",
-    "TopicPartition",
-]
-
-if not TYPE_CHECKING:
-    __getattr__ = lazy_names(__name__, _HOMES)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
 from kafkapy.aio.base import forgotten, from_awaitable, starting, until
@@ -127,9 +126,7 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
             raise
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """After a failure nothing is committed: the record at hand may not have been dealt with."""
         await self.stop(autocommit=kind is None)
 

@@ -15,51 +15,30 @@ from typing import TYPE_CHECKING
 from kafkapy.common.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from kafkapy.bus.blocking import Bus, Dispatcher
-    from kafkapy.bus.dispatch.backoff import Retries
-    from kafkapy.bus.errors import (
-        BusError,
-        DispatcherFailedError,
-        HandlerStuckError,
-        Interrupted,
-        NotAnEventError,
-        PermanentFailure,
-        UnreadableEventError,
+    from kafkapy.bus.blocking import Bus as Bus
+    from kafkapy.bus.blocking import Dispatcher as Dispatcher
+    from kafkapy.bus.dispatch.backoff import Retries as Retries
+    from kafkapy.bus.errors import BusError as BusError
+    from kafkapy.bus.errors import DispatcherFailedError as DispatcherFailedError
+    from kafkapy.bus.errors import HandlerStuckError as HandlerStuckError
+    from kafkapy.bus.errors import Interrupted as Interrupted
+    from kafkapy.bus.errors import NotAnEventError as NotAnEventError
+    from kafkapy.bus.errors import PermanentFailure as PermanentFailure
+    from kafkapy.bus.errors import UnreadableEventError as UnreadableEventError
+    from kafkapy.bus.event_headers import Envelope as Envelope
+    from kafkapy.bus.event_types import EventType as EventType
+    from kafkapy.bus.event_types import event as event
+else:
+    __all__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "blocking": "Bus Dispatcher",
+            "dispatch.backoff": "Retries",
+            "errors": (
+                "BusError DispatcherFailedError HandlerStuckError Interrupted NotAnEventError PermanentFailure "
+                "UnreadableEventError"
+            ),
+            "event_headers": "Envelope",
+            "event_types": "EventType event",
+        },
     )
-    from kafkapy.bus.event_headers import Envelope
-    from kafkapy.bus.event_types import EventType, event
-
-_HOMES = {
-    "Bus": "blocking",
-    "BusError": "errors",
-    "Dispatcher": "blocking",
-    "DispatcherFailedError": "errors",
-    "Envelope": "event_headers",
-    "EventType": "event_types",
-    "HandlerStuckError": "errors",
-    "Interrupted": "errors",
-    "NotAnEventError": "errors",
-    "PermanentFailure": "errors",
-    "Retries": "dispatch.backoff",
-    "UnreadableEventError": "errors",
-    "event": "event_types",
-}
-
-__all__ = [
-    "Bus",
-    "BusError",
-    "Dispatcher",
-    "DispatcherFailedError",
-    "Envelope",
-    "EventType",
-    "HandlerStuckError",
-    "Interrupted",
-    "NotAnEventError",
-    "PermanentFailure",
-    "Retries",
-    "UnreadableEventError",
-    "event",
-]
-
-if not TYPE_CHECKING:
-    __getattr__ = lazy_names(__name__, _HOMES)

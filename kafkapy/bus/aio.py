@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Iterable, Sequence
-from types import TracebackType
 from typing import Any, Self
 
 from kafkapy import aio
 from kafkapy.aio.deliveries import Delivery
 from kafkapy.bus.audit_counters import AUDIT_TOPIC
 from kafkapy.bus.audit_topic import ensure_audit_topic
-from kafkapy.bus.client_options import AUDIT_INTERVAL_S, Registry, producer_options, registry_client
 from kafkapy.bus.dispatch.aio_runtime import AioRuntime
 from kafkapy.bus.dispatch.face import DispatcherFace
 from kafkapy.bus.dispatch.metrics import DispatcherMetrics
-from kafkapy.bus.outbox import Outbox, Outgoing
+from kafkapy.bus.face import BusFace
+from kafkapy.bus.outbox import Outgoing
 from kafkapy.producer.future import RecordMetadata
 from kafkapy.serializer import LookUpFirst
 
 __all__ = ["Bus", "Dispatcher"]
 
-_log = logging.getLogger("kafkapy.bus")
 
-
-class Bus:
+class Bus(BusFace):
     """Sends events: `async with Bus("localhost:9092", "http://localhost:8081", application="till") as bus: await
     bus.send(event)`.
 
@@ -36,28 +32,9 @@ class Bus:
     loop.
     """
 
-    def __init__(
-        self,
-        bootstrap_servers: str | Sequence[str],
-        registry: Registry,
-        *,
-        application: str,
-        auto_register: bool = False,
-        audit: bool = True,
-        audit_interval_s: float = AUDIT_INTERVAL_S,
-        **client_options: Any,
-    ) -> None:
-        self._options = producer_options(bootstrap_servers, client_options)
-        self._outbox = Outbox(registry_client(registry), application, waits=False, auto_register=auto_register)
+    def _open(self) -> None:
         self._producer: aio.KafkaProducer[bytes, bytes] = aio.KafkaProducer(**self._options)
-        self._audit = audit
-        self._audit_interval_s = audit_interval_s
         self._auditing: asyncio.Task[None] | None = None
-
-    @property
-    def producer_id(self) -> str:
-        """Names this run in its events and in the audit."""
-        return self._outbox.producer_id
 
     async def start(self) -> Self:
         """Connect. Raises KafkaTimeoutError if no broker answers."""
@@ -107,9 +84,7 @@ class Bus:
     async def __aenter__(self) -> Self:
         return await self.start()
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.stop()
 
     async def _send(self, event: Any, time_ms: int | None, event_id: str | None) -> Delivery:
@@ -136,7 +111,6 @@ class Bus:
             await self._tell(closed=False)
 
     async def _tell(self, *, closed: bool) -> None:
-        """What cannot be told now is told the next time; events do not wait for it."""
         records = self._outbox.audit(closed=closed)
         try:
             if records:
@@ -144,9 +118,7 @@ class Bus:
             sent = [await self._producer.send(AUDIT_TOPIC, each.encode(), key=each.key) for each in records]
             await asyncio.gather(*sent)
         except Exception as error:
-            _log.warning("The counters of %s cannot be written to %s now: %s", self.producer_id, AUDIT_TOPIC, error)
-            for record in records:
-                self._outbox.not_told(record)
+            self._not_told(records, error)
 
 
 class Dispatcher(DispatcherFace):
@@ -155,24 +127,9 @@ class Dispatcher(DispatcherFace):
     async def run(self, topics: Sequence[str] | None = None) -> None:
         """Hand out events until `stop`. `topics`: others than those of the handlers' classes. Raises DispatcherFailedError if it
         cannot go on, and what the clients raise; what was not handled was not committed."""
-        runtime = AioRuntime()
-        try:
-            await self._begin(runtime).run(None if topics is None else list(topics))
-        finally:
-            runtime.close()
+        await self._run_on(AioRuntime(), topics)
 
     async def replay(self, topics: Sequence[str] | None = None) -> DispatcherMetrics:
         """Hand out the dead letters that there are now (of these topics), those that no replay has handled yet. What fails again
         is a dead letter again, for the next replay."""
-        runtime = AioRuntime()
-        try:
-            core, wanted = self._begin_replay(runtime, topics)
-            await core.run(wanted, until_end=True)
-        finally:
-            runtime.close()
-        return core.metrics
-
-    def stop(self) -> None:
-        """Let `run` end, when what is being handled is done."""
-        if self._core is not None:
-            self._core.stop()
+        return await self._replay_on(AioRuntime(), topics)

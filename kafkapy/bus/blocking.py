@@ -3,63 +3,40 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import threading
 from collections.abc import Iterable, Sequence
-from types import TracebackType
 from typing import Any, Self
 
 from kafkapy import KafkaProducer
 from kafkapy.bus.audit_counters import AUDIT_TOPIC
 from kafkapy.bus.audit_topic import ensure_audit_topic
-from kafkapy.bus.client_options import AUDIT_INTERVAL_S, Registry, producer_options, registry_client
 from kafkapy.bus.dispatch.aio_runtime import AioRuntime
 from kafkapy.bus.dispatch.face import DispatcherFace
 from kafkapy.bus.dispatch.metrics import DispatcherMetrics
 from kafkapy.bus.errors import Interrupted
-from kafkapy.bus.outbox import Outbox
+from kafkapy.bus.face import BusFace
 from kafkapy.producer.future import FutureRecordMetadata, RecordMetadata
 
 __all__ = ["Bus", "Dispatcher"]
 
-_log = logging.getLogger("kafkapy.bus")
 
-
-class Bus:
+class Bus(BusFace):
     """Sends events: `with Bus("localhost:9092", "http://localhost:8081", application="till") as bus: bus.send(event)`.
 
-    As `kafkapy.bus.aio.Bus`, with methods that block. For any thread.
+    As `kafkapy.bus.aio.Bus`, with methods that block. For any thread. Making one connects: it raises KafkaTimeoutError if no
+    broker answers.
     """
 
-    def __init__(
-        self,
-        bootstrap_servers: str | Sequence[str],
-        registry: Registry,
-        *,
-        application: str,
-        auto_register: bool = False,
-        audit: bool = True,
-        audit_interval_s: float = AUDIT_INTERVAL_S,
-        **client_options: Any,
-    ) -> None:
-        """Connects. Raises KafkaTimeoutError if no broker answers."""
-        self._options = producer_options(bootstrap_servers, client_options)
-        self._outbox = Outbox(registry_client(registry), application, waits=True, auto_register=auto_register)
+    _waits = True
+
+    def _open(self) -> None:
         self._producer: KafkaProducer[bytes, bytes] = KafkaProducer(**self._options)
-        self._audit = audit
         self._closed = threading.Event()
         self._auditing: threading.Thread | None = None
-        if audit:
+        if self._audit:
             name = f"audit of {self.producer_id}"
-            self._auditing = threading.Thread(
-                target=self._tell_now_and_then, args=(audit_interval_s,), name=name, daemon=True
-            )
+            self._auditing = threading.Thread(target=self._tell_now_and_then, name=name, daemon=True)
             self._auditing.start()
-
-    @property
-    def producer_id(self) -> str:
-        """Names this run in its events and in the audit."""
-        return self._outbox.producer_id
 
     def send(self, event: Any, *, time_ms: int | None = None, event_id: str | None = None) -> RecordMetadata:
         """Send an event; returns when it is safe. Arguments and errors are those of `kafkapy.bus.aio.Bus.send`."""
@@ -100,13 +77,11 @@ class Bus:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _tell_now_and_then(self, interval_s: float) -> None:
-        while not self._closed.wait(interval_s):
+    def _tell_now_and_then(self) -> None:
+        while not self._closed.wait(self._audit_interval_s):
             self._tell(closed=False)
 
     def _tell(self, *, closed: bool) -> None:
@@ -117,9 +92,7 @@ class Bus:
             for future in [self._producer.send(AUDIT_TOPIC, each.encode(), key=each.key) for each in records]:
                 future.get()
         except Exception as error:
-            _log.warning("The counters of %s cannot be written to %s now: %s", self.producer_id, AUDIT_TOPIC, error)
-            for record in records:
-                self._outbox.not_told(record)
+            self._not_told(records, error)
 
 
 class Dispatcher(DispatcherFace):
@@ -147,17 +120,7 @@ class Dispatcher(DispatcherFace):
 
     def replay(self, topics: Sequence[str] | None = None) -> DispatcherMetrics:
         """As `kafkapy.bus.aio.Dispatcher.replay`."""
-
-        async def main() -> DispatcherMetrics:
-            runtime = AioRuntime()
-            try:
-                core, wanted = self._begin_replay(runtime, topics)
-                await core.run(wanted, until_end=True)
-            finally:
-                runtime.close()
-            return core.metrics
-
-        return asyncio.run(main())
+        return asyncio.run(self._replay_on(AioRuntime(), topics))
 
     def stop(self) -> None:
         """Let `run` end, when what is being handled is done. From any thread, or a signal's handler."""

@@ -26,6 +26,20 @@ def identity(value: Any) -> Any:
     return value
 
 
+def _composed(hint: Any, of_part: Callable[[Any], Convert], of_union: Callable[[list[Any]], Convert]) -> Convert:
+    """Of a union, a list or a dictionary, by the functions for what it is made of; of anything else `identity`."""
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        return of_union([arg for arg in get_args(hint) if arg is not type(None)])
+    if origin is list:
+        inner = of_part(get_args(hint)[0])
+        return identity if inner is identity else lambda value: [inner(each) for each in value]
+    if origin is dict:
+        inner = of_part(get_args(hint)[1])
+        return identity if inner is identity else lambda value: {key: inner(each) for key, each in value.items()}
+    return identity
+
+
 # ------------------------------------------------------------------------------------------------------------- to plain
 
 
@@ -57,20 +71,11 @@ def _write_record(cls: type[Any]) -> Convert:
 
 
 def _writer(hint: Any) -> Convert:
-    origin = get_origin(hint)
-    if origin in (Union, types.UnionType):
-        return _union_writer([arg for arg in get_args(hint) if arg is not type(None)])
-    if origin is list:
-        inner = _writer(get_args(hint)[0])
-        return identity if inner is identity else lambda value: [inner(each) for each in value]
-    if origin is dict:
-        inner = _writer(get_args(hint)[1])
-        return identity if inner is identity else lambda value: {key: inner(each) for key, each in value.items()}
     if isinstance(hint, type) and is_dataclass(hint):
         return _late(hint, to_plain)
     if isinstance(hint, type) and issubclass(hint, Enum):
         return lambda value: value.value
-    return identity
+    return _composed(hint, _writer, _union_writer)
 
 
 def _union_writer(choices: list[Any]) -> Convert:
@@ -151,20 +156,11 @@ def _read_record(cls: type[Any]) -> Convert:
 
 
 def _reader(hint: Any) -> Convert:
-    origin = get_origin(hint)
-    if origin in (Union, types.UnionType):
-        return _union_reader([arg for arg in get_args(hint) if arg is not type(None)])
-    if origin is list:
-        inner = _reader(get_args(hint)[0])
-        return identity if inner is identity else lambda value: [inner(each) for each in value]
-    if origin is dict:
-        inner = _reader(get_args(hint)[1])
-        return identity if inner is identity else lambda value: {key: inner(each) for key, each in value.items()}
     if isinstance(hint, type) and is_dataclass(hint):
         return _late(hint, from_plain)
     if isinstance(hint, type) and issubclass(hint, Enum):
         return lambda value: _member(hint, value)
-    return identity
+    return _composed(hint, _reader, _union_reader)
 
 
 def _member(cls: type[Enum], value: Any) -> Enum:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -14,49 +13,28 @@ from twisted.python.failure import Failure
 from kafkapy import tx
 from kafkapy.bus.audit_counters import AUDIT_TOPIC
 from kafkapy.bus.audit_topic import ensure_audit_topic
-from kafkapy.bus.client_options import AUDIT_INTERVAL_S, Registry, producer_options, registry_client
 from kafkapy.bus.dispatch.face import DispatcherFace
 from kafkapy.bus.dispatch.metrics import DispatcherMetrics
 from kafkapy.bus.dispatch.tx_runtime import TxRuntime
-from kafkapy.bus.outbox import Outbox, Outgoing
+from kafkapy.bus.face import BusFace
+from kafkapy.bus.outbox import Outgoing
 from kafkapy.producer.future import RecordMetadata
 from kafkapy.serializer import LookUpFirst
 
 __all__ = ["Bus", "Dispatcher"]
 
-_log = logging.getLogger("kafkapy.bus")
 
-
-class Bus:
+class Bus(BusFace):
     """Sends events: `bus = yield Bus("localhost:9092", "http://localhost:8081", application="till").start()`, `yield
     bus.send(event)`.
 
     As `kafkapy.bus.aio.Bus`, with methods that give Deferreds.
     """
 
-    def __init__(
-        self,
-        bootstrap_servers: str | Sequence[str],
-        registry: Registry,
-        *,
-        application: str,
-        auto_register: bool = False,
-        audit: bool = True,
-        audit_interval_s: float = AUDIT_INTERVAL_S,
-        **client_options: Any,
-    ) -> None:
-        self._options = producer_options(bootstrap_servers, client_options)
-        self._outbox = Outbox(registry_client(registry), application, waits=False, auto_register=auto_register)
+    def _open(self) -> None:
         self._producer: tx.KafkaProducer[bytes, bytes] = tx.KafkaProducer(**self._options)
-        self._audit = audit
-        self._audit_interval_s = audit_interval_s
         self._auditing: LoopingCall | None = None
         self._audited: Deferred[LoopingCall] = Deferred()
-
-    @property
-    def producer_id(self) -> str:
-        """Names this run in its events and in the audit."""
-        return self._outbox.producer_id
 
     def start(self) -> Deferred[Bus]:
         """Connect; gives this bus. Fails with KafkaTimeoutError if no broker answers."""
@@ -148,9 +126,7 @@ class Bus:
             for sent in [self._producer.send(AUDIT_TOPIC, each.encode(), key=each.key) for each in records]:
                 await sent
         except Exception as error:
-            _log.warning("The counters of %s cannot be written to %s now: %s", self.producer_id, AUDIT_TOPIC, error)
-            for record in records:
-                self._outbox.not_told(record)
+            self._not_told(records, error)
 
 
 class Dispatcher(DispatcherFace):
@@ -158,31 +134,8 @@ class Dispatcher(DispatcherFace):
 
     def run(self, topics: Sequence[str] | None = None) -> Deferred[None]:
         """As `kafkapy.bus.aio.Dispatcher.run`. Handlers that are coroutines run on the reactor, and may await Deferreds."""
-
-        async def main() -> None:
-            runtime = TxRuntime()
-            try:
-                await self._begin(runtime).run(None if topics is None else list(topics))
-            finally:
-                runtime.close()
-
-        return ensureDeferred(main())
+        return ensureDeferred(self._run_on(TxRuntime(), topics))
 
     def replay(self, topics: Sequence[str] | None = None) -> Deferred[DispatcherMetrics]:
         """As `kafkapy.bus.aio.Dispatcher.replay`."""
-
-        async def main() -> DispatcherMetrics:
-            runtime = TxRuntime()
-            try:
-                core, wanted = self._begin_replay(runtime, topics)
-                await core.run(wanted, until_end=True)
-            finally:
-                runtime.close()
-            return core.metrics
-
-        return ensureDeferred(main())
-
-    def stop(self) -> None:
-        """Let `run` end, when what is being handled is done."""
-        if self._core is not None:
-            self._core.stop()
+        return ensureDeferred(self._replay_on(TxRuntime(), topics))

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from kafkapy.clients.metadata import ClusterMetadata, Node, PartitionMetadata, TopicMetadata
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
-from kafkapy.protocol.errors import Errors
+from kafkapy.errors import LeaderNotAvailableError, UnknownTopicOrPartitionError, error_for
+from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from kafkapy.runtime.completion import Completion
 
@@ -139,6 +140,18 @@ class ClientMetadata:
             return LeaderAndEpoch(-1, heard)
         leader = found.leader_id if found.leader_id in self.cluster.nodes else -1
         return LeaderAndEpoch(leader, found.leader_epoch)
+
+    def leader_or_error(self, partition: TopicPartition) -> int | KafkaError:
+        """The leader's id, or why it is not known (an error that says to ask for metadata)."""
+        error = self.topic_error(partition.topic)
+        if error is not Errors.NONE:
+            return error_for(error, f"Topic {partition.topic}: {error.message}")
+        leader = self.leader_of(partition)
+        if leader is None:
+            return UnknownTopicOrPartitionError(f"Partition {partition} is not known to the cluster")
+        if leader.leader_id < 0:
+            return LeaderNotAvailableError(f"Partition {partition} has no leader at present")
+        return leader.leader_id
 
     # --- news
 

@@ -87,15 +87,15 @@ def operations(core: type, beneath: type = object) -> dict[str, Callable[..., An
     return found
 
 
-def delegates_to(core: type, beneath: type = object, *, coroutines: bool = False) -> Callable[[C], C]:
-    """Class decorator: gives a face each of `operations(core, beneath)`, name, signature and documentation alike.
+def delegates_to(core: type, *, coroutines: bool = False) -> Callable[[C], C]:
+    """Class decorator: gives a face each of `operations(core)`, name, signature and documentation alike.
 
     The face's `_run(name, *args, **kwargs)` starts the core's method and gives what its users get; `coroutines`: that is
     awaited, by methods that are coroutine functions. What the face defines by itself stays.
     """
 
     def decorate(face: C) -> C:
-        for name, method in operations(core, beneath).items():
+        for name, method in operations(core).items():
             if name not in vars(face):
                 setattr(face, name, _delegate(name, method, coroutines))
         return face

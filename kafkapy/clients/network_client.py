@@ -25,11 +25,9 @@ from kafkapy.errors import (
     Cancelled,
     IllegalStateError,
     KafkaTimeoutError,
-    LeaderNotAvailableError,
     NoBrokersAvailable,
     NodeNotReadyError,
     NoResponseError,
-    UnknownTopicOrPartitionError,
     as_client_error,
     error_for,
 )
@@ -408,15 +406,10 @@ class NetworkClient:
             news = self.metadata.add_topics((partition.topic,))
             if news is not None:
                 await news
-            error = self.metadata.topic_error(partition.topic)
-            if error is not Errors.NONE:
-                raise error_for(error, f"Topic {partition.topic}: {error.message}")
-            leader = self.metadata.leader_of(partition)
-            if leader is None:
-                raise UnknownTopicOrPartitionError(f"Partition {partition} is not known to the cluster")
-            if leader.leader_id < 0:
-                raise LeaderNotAvailableError(f"Partition {partition} has no leader at present")
-            return leader.leader_id
+            leader = self.metadata.leader_or_error(partition)
+            if isinstance(leader, KafkaError):
+                raise leader
+            return leader
 
         return await self.retry("metadata", attempt, timeout_ms)
 

@@ -13,7 +13,6 @@ import threading
 import time as _time
 from collections import deque
 from collections.abc import Callable
-from types import TracebackType
 
 _log = logging.getLogger("kafkapy.clients")
 _READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
@@ -68,9 +67,7 @@ class Baton:
         self._lock.acquire()
         self.holder = threading.get_ident()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.give_back()
 
     def take_by(self, deadline: float | None) -> bool:

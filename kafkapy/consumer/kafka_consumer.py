@@ -6,7 +6,6 @@ import inspect
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, Unpack, overload
 
 from kafkapy.clients.facade import shows_options
@@ -369,9 +368,7 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """After a failure nothing is committed: the record at hand may not have been dealt with."""
         self.close(autocommit=kind is None)
 

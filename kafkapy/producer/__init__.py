@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 from kafkapy.common.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from kafkapy.producer.future import BatchMetadata, FutureBatchMetadata, FutureRecordMetadata, RecordMetadata
-    from kafkapy.producer.kafka_producer import KafkaProducer
-
-_HOMES = {
-    "KafkaProducer": "kafka_producer",
-    **dict.fromkeys(("BatchMetadata", "FutureBatchMetadata", "FutureRecordMetadata", "RecordMetadata"), "future"),
-}
-
-__all__ = ["BatchMetadata", "FutureBatchMetadata", "FutureRecordMetadata", "KafkaProducer", "RecordMetadata"]
-
-if not TYPE_CHECKING:
-    __getattr__ = lazy_names(__name__, _HOMES)
+    from kafkapy.producer.future import BatchMetadata as BatchMetadata
+    from kafkapy.producer.future import FutureBatchMetadata as FutureBatchMetadata
+    from kafkapy.producer.future import FutureRecordMetadata as FutureRecordMetadata
+    from kafkapy.producer.future import RecordMetadata as RecordMetadata
+    from kafkapy.producer.kafka_producer import KafkaProducer as KafkaProducer
+else:
+    __all__, __getattr__ = lazy_names(
+        __name__,
+        {
+            "future": "BatchMetadata FutureBatchMetadata FutureRecordMetadata RecordMetadata",
+            "kafka_producer": "KafkaProducer",
+        },
+    )

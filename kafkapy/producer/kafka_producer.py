@@ -9,7 +9,6 @@ import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, Unpack, overload
 
 from kafkapy.clients.facade import shows_options
@@ -344,9 +343,7 @@ class KafkaProducer(Generic[K_contra, V_contra]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __del__(self) -> None:

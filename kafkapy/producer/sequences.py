@@ -87,9 +87,6 @@ class Sequences:
 
     # --- whose sequences
 
-    def set_producer(self, producer: ProducerIdAndEpoch) -> None:
-        self.producer = producer
-
     def reset(self, producer: ProducerIdAndEpoch) -> None:
         """A new producer, with no sequences of an old one (a transactional producer between two transactions)."""
         self.producer = producer

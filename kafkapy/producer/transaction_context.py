@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable
-from types import TracebackType
 from typing import Generic, Protocol, TypeVar
 
 from kafkapy.errors import KafkaError, KafkaTimeoutError
@@ -48,9 +47,7 @@ class BlockingTransaction(Generic[B]):
         self._producer.begin_transaction()
         return self._producer
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if error is not None:
             self._abort()
             return
@@ -78,9 +75,7 @@ class TransactionContext(Generic[A]):
         await self._producer.begin_transaction()
         return self._producer
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if error is not None:
             await self._abort()
             return

@@ -80,7 +80,6 @@ _ABORTABLE = (
 )
 _QUICK_RETRY_MS = 20
 """CONCURRENT_TRANSACTIONS: the last one is about to be completed."""
-_NEW_EPOCH_VERSION = 3
 
 
 class _Step(NamedTuple):

@@ -68,11 +68,6 @@ def compile_decoder(message: StructType, version: int, flexible: bool) -> Decode
     return DecoderSource(message, version, flexible).write().compile(_DECODE)
 
 
-def decoder_source(message: StructType, version: int, flexible: bool) -> str:
-    """What is compiled, for the curious."""
-    return DecoderSource(message, version, flexible).write().text(_DECODE)
-
-
 class DecoderSource(Source):
     """Writes the decoder. Variables: `n` length or count, `end` end of a value, `o1` struct at depth 1, `a1` array.
 

@@ -47,11 +47,6 @@ def compile_encoder(message: StructType, version: int, flexible: bool) -> Encode
     return EncoderSource(message, version, flexible).write().compile(_ENCODE)
 
 
-def encoder_source(message: StructType, version: int, flexible: bool) -> str:
-    """What is compiled, for the curious."""
-    return EncoderSource(message, version, flexible).write().text(_ENCODE)
-
-
 def unsupported(name: str, value: object, version: int) -> NoReturn:
     raise KafkaError(
         Errors.UNSUPPORTED_VERSION, f"Attempted to write a non-default {name} at version {version}: {value!r}"

@@ -15,7 +15,6 @@ from kafkapy.record.legacy import LegacyRecordBatch
 from kafkapy.record.record_batch import (
     LOG_OVERHEAD,
     MAX_DECOMPRESSED_SIZE,
-    NO_PARTITION_LEADER_EPOCH,
     RECORD_BATCH_OVERHEAD,
     RecordBatch,
     TimestampType,
@@ -150,14 +149,3 @@ def overflow_entry(size: int) -> bytes:
     """`size` bytes of an entry that claims to be longer: offset -1, its length, zeros."""
     entry = b"\xff" * 8 + max(size + 1, RECORD_BATCH_OVERHEAD).to_bytes(4, "big")
     return entry[:size] + bytes(max(0, size - len(entry)))
-
-
-def up_convert(
-    stored: Iterable[Batch], base_offset: int, partition_leader_epoch: int = NO_PARTITION_LEADER_EPOCH
-) -> bytes:
-    """Messages of format v0 or v1 as one uncompressed v2 batch with CreateTime, numbered from `base_offset`."""
-    builder = MemoryRecordsBuilder(base_offset=base_offset, partition_leader_epoch=partition_leader_epoch)
-    for batch in stored:
-        for record in batch.records():
-            builder.append(record.timestamp, record.key, record.value, record.headers)
-    return builder.build()

@@ -14,7 +14,6 @@ import zlib
 from kafkapy.record.compression import CompressionType
 from kafkapy.record.record_batch import TimestampType
 
-ENTRY_OVERHEAD = 12
 _LOG_APPEND_TIME = 0x08
 _NULLABLE_LENGTH = struct.Struct(">i")
 _ENTRY_V0 = struct.Struct(">qiIbb")

@@ -9,15 +9,7 @@ from kafkapy.registry.compatibility.incompatibility import SchemaParseError
 from kafkapy.registry.formats.parsed_schema import ParsedSchema
 from kafkapy.registry.state import RegisteredVersion
 
-LEVELS = (
-    "NONE",
-    "BACKWARD",
-    "BACKWARD_TRANSITIVE",
-    "FORWARD",
-    "FORWARD_TRANSITIVE",
-    "FULL",
-    "FULL_TRANSITIVE",
-)
+LEVELS = ("NONE", "BACKWARD", "BACKWARD_TRANSITIVE", "FORWARD", "FORWARD_TRANSITIVE", "FULL", "FULL_TRANSITIVE")
 
 Parse = Callable[[RegisteredVersion], ParsedSchema]
 

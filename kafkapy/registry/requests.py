@@ -18,16 +18,7 @@ from kafkapy.schemas.types import SchemaReference
 
 MODES = ("READWRITE", "READONLY", "READONLY_OVERRIDE", "IMPORT", "FORWARD")
 _SCHEMA_FIELDS = (
-    "schema",
-    "schemaType",
-    "references",
-    "metadata",
-    "ruleSet",
-    "id",
-    "version",
-    "subject",
-    "guid",
-    "deleted",
+    *("schema", "schemaType", "references", "metadata", "ruleSet", "id", "version", "subject", "guid", "deleted"),
 )
 _CONFIG_FIELDS = {
     "alias": str,

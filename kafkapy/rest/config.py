@@ -14,12 +14,8 @@ _OWN = frozenset(
     {
         *("bootstrap.servers", "schema.registry.url", "schema.registry.basic.auth.user.info", "host.name"),
         *("schema.registry.ssl.ca.location", "consumer.instance.timeout.ms", "consumer.request.timeout.ms", "id"),
-        *(
-            "kafkapy.max.consumer.instances",
-            "kafkapy.max.pending.bytes",
-            "kafkapy.request.threads",
-            "advertised.listeners",
-        ),
+        *("kafkapy.max.consumer.instances", "kafkapy.max.pending.bytes", "kafkapy.request.threads"),
+        *("advertised.listeners",),
         *("producer.linger.ms", "producer.compression.type", "producer.max.request.size", "producer.max.block.ms"),
     }
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 from kafkapy.admin.config_resource import ConfigResource
 from kafkapy.admin.new_topic import NewTopic
+from kafkapy.common.partitions_by_topic import indexes_by_topic
 from kafkapy.common.wire_enums import ConfigResourceType
 from kafkapy.http.messages import HttpAnswer, HttpRequest, json_answer
 from kafkapy.rest.cluster_view import configs_of, offsets_of, partition_of, topic_of
@@ -242,11 +243,8 @@ class V3Cluster:
     def _lag_rows(self, resources: V3Resources, name: str) -> list[dict[str, Any]]:
         self._described(name)
         offsets = self._admin.list_consumer_group_offsets(name)
-        topics: dict[str, list[int]] = {}
-        for partition in offsets:
-            topics.setdefault(partition.topic, []).append(partition.partition)
         rows = []
-        for topic, numbers in topics.items():
+        for topic, numbers in indexes_by_topic(offsets).items():
             ends = offsets_of(self._admin, topic, numbers)
             for partition, known in offsets.items():
                 if partition.topic == topic:

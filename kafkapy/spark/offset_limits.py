@@ -109,21 +109,20 @@ def parse_partitions(text: str) -> frozenset[TopicPartition]:
 
 def parse_offsets(text: str) -> PartitionOffsets:
     """`{"topicA":{"0":23,"1":-1}}`."""
-    try:
-        return offsets_from_json(json.loads(text))
-    except (ValueError, TypeError, AttributeError):
-        raise OptionError(f'Expected e.g. {{"topicA":{{"0":23,"1":-1}},"topicB":{{"0":-2}}}}, got {text}') from None
+    return _parsed(text, '{"topicA":{"0":23,"1":-1},"topicB":{"0":-2}}')
 
 
 def parse_timestamps(text: str) -> PartitionOffsets:
     """`{"topicA":{"0":123456789}}`."""
+    example = '{"topicA": {"0": 123456789, "1": 123456789},\n"topicB": {"0": 123456789, "1": 123456789}}'
+    return _parsed(text, example)
+
+
+def _parsed(text: str, example: str) -> PartitionOffsets:
     try:
         return offsets_from_json(json.loads(text))
     except (ValueError, TypeError, AttributeError):
-        raise OptionError(
-            'Expected e.g. {"topicA": {"0": 123456789, "1": 123456789},\n'
-            f'"topicB": {{"0": 123456789, "1": 123456789}}}}, got {text}'
-        ) from None
+        raise OptionError(f"Expected e.g. {example}, got {text}") from None
 
 
 def offsets_from_json(offsets: Mapping[str, Mapping[str, int]]) -> PartitionOffsets:

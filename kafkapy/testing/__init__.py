@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING
 from kafkapy.common.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from kafkapy.testing.cluster import KafkaCluster
-    from kafkapy.testing.server_process import ClusterError
-
-_HOMES = {"KafkaCluster": "cluster", "ClusterError": "server_process"}
-
-__all__ = ["ClusterError", "KafkaCluster"]
-
-if not TYPE_CHECKING:
-    __getattr__ = lazy_names("kafkapy.testing", _HOMES)
+    from kafkapy.testing.cluster import KafkaCluster as KafkaCluster
+    from kafkapy.testing.server_process import ClusterError as ClusterError
+else:
+    __all__, __getattr__ = lazy_names(__name__, {"cluster": "KafkaCluster", "server_process": "ClusterError"})

@@ -13,29 +13,10 @@ R = TypeVar("R")
 
 _AWAITED = frozenset(
     {
-        *(
-            "start",
-            "stop",
-            "create_topic",
-            "create_topics",
-            "delete_topic",
-            "records",
-            "produce_many",
-            "committed",
-            "lag",
-        ),
-        *(
-            "wait_until_committed",
-            "wait_until_serving",
-            "reset",
-            "heal",
-            "pause",
-            "resume",
-            "kill",
-            "restart",
-            "cut_once",
-        ),
-        *("delay", "answer_with", "expire_session", "fill_disk", "empty_disk", "leader", "move_leader", "rebalance"),
+        *("start", "stop", "create_topic", "create_topics", "delete_topic", "records", "produce_many", "committed"),
+        *("lag", "wait_until_committed", "wait_until_serving", "reset", "heal", "pause", "resume", "kill", "restart"),
+        *("cut_once", "delay", "answer_with", "expire_session", "fill_disk", "empty_disk", "leader", "move_leader"),
+        "rebalance",
     }
 )
 

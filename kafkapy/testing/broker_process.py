@@ -19,16 +19,8 @@ SESSION_SECONDS = 5.0
 
 _OURS: Final = frozenset(
     {
-        "advertised.listeners",
-        "broker.id",
-        "inter.broker.listener.name",
-        "listener.security.protocol.map",
-        "listeners",
-        "log.dir",
-        "log.dirs",
-        "node.id",
-        "security.inter.broker.protocol",
-        "zookeeper.connect",
+        *("advertised.listeners", "inter.broker.listener.name", "listener.security.protocol.map", "listeners"),
+        *("security.inter.broker.protocol", "broker.id", "node.id", "log.dir", "log.dirs", "zookeeper.connect"),
     }
 )
 """Configs that the cluster decides."""

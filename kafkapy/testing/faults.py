@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from kafkapy.admin.client import AdminClient
 
 MOVE_SECONDS = 120.0
-DISK_SECONDS = 120.0
 
 
 class ClusterClock:

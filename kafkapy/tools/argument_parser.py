@@ -34,10 +34,17 @@ class ArgumentParser(argparse.ArgumentParser):
         )
 
 
-def run(parser: ArgumentParser, execute: Callable[[argparse.Namespace], int | None], argv: Sequence[str] | None) -> int:
-    """Run one tool and return its exit status: without arguments, its help and 0; a failure is a sentence and 1."""
+def run(
+    parser: ArgumentParser,
+    execute: Callable[[argparse.Namespace], int | None],
+    argv: Sequence[str] | None,
+    *,
+    needs_arguments: bool = False,
+) -> int:
+    """Run one tool and return its exit status: without arguments, its help and 0, or 1 if it needs some; a failure is a sentence
+    and 1."""
     arguments = sys.argv[1:] if argv is None else argv
     if not arguments:
-        print(parser.format_help(), end="")
-        return 0
+        print(parser.format_help(), end="", file=sys.stderr if needs_arguments else None)
+        return int(needs_arguments)
     return guard(lambda: execute(parser.parse_args(arguments)))

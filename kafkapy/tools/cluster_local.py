@@ -20,8 +20,8 @@ from kafkapy.tools.command_line import (
     ToolError,
     ToolOption,
     guard,
+    has_informed,
     integer,
-    print_version,
 )
 from kafkapy.tools.java import zookeeper_command
 from kafkapy.tools.local_layout import HOST, LocalCluster, create, load
@@ -59,11 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def execute(arguments: list[str]) -> int:
     options = PARSER.parse(arguments)
-    if options.has("help"):
-        print(PARSER.usage())
-        return 0
-    if options.has("version"):
-        print_version()
+    if has_informed(PARSER, options):
         return 0
     if arguments[0] not in ACTIONS:
         raise CommandLineError(f"The first word must be one of {', '.join(ACTIONS)}")

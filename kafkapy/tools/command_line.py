@@ -189,15 +189,32 @@ def run(parser: OptionParser, execute: Callable[[Options], int | None], argument
 
     def parse_and_execute() -> int | None:
         options = parser.parse(arguments)
-        if options.has("help"):
-            print(parser.usage())
-            return 0
-        if options.has("version"):
-            print_version()
-            return 0
-        return execute(options)
+        return 0 if has_informed(parser, options) else execute(options)
 
     return guard(parse_and_execute)
+
+
+def has_informed(parser: OptionParser, options: Options) -> bool:
+    """Print the usage or the version, if that was asked for."""
+    if options.has("help"):
+        print(parser.usage())
+    elif options.has("version"):
+        print_version()
+    return options.has("help") or options.has("version")
+
+
+def run_words(
+    usage: str, help: Callable[[], str], execute: Callable[[list[str]], int | None], argv: Sequence[str] | None
+) -> int:
+    """Run a tool that takes words and no options, but for --help and --version as the first; its exit status."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if not words:
+        print(usage, file=sys.stderr)
+        return 1
+    if words[0] in ("--help", "--version"):
+        print(help() if words[0] == "--help" else VERSION_LINE)
+        return 0
+    return guard(lambda: execute(words))
 
 
 def guard(body: Callable[[], int | None]) -> int:

@@ -25,8 +25,8 @@ from kafkapy.tools.command_line import (
     ToolOption,
     fail,
     guard,
+    has_informed,
     integer,
-    print_version,
 )
 
 PARSER = OptionParser(
@@ -61,11 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def execute(arguments: list[str]) -> int:
     options = PARSER.parse(arguments)
-    if options.has("help"):
-        print(PARSER.usage())
-        return 0
-    if options.has("version"):
-        print_version()
+    if has_informed(PARSER, options):
         return 0
     try:
         need_servers("kafkapy-dev")

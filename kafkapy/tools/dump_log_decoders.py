@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kafkapy.common import uuid
+from kafkapy.coordinator.transaction.transaction_state import STATES
 from kafkapy.protocol.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.protocol.message import Message
@@ -21,16 +22,6 @@ RecordDecoder = Callable[[Record], tuple[str | None, str | None]]
 
 _CLASSES = "org.apache.kafka.tools.api."
 _DEPRECATED_CLASSES = "kafka.serializer."
-_TRANSACTION_STATES = (
-    "Empty",
-    "Ongoing",
-    "PrepareCommit",
-    "PrepareAbort",
-    "CompleteCommit",
-    "CompleteAbort",
-    "Dead",
-    "PrepareEpochFence",
-)
 
 
 def record_decoder(options: Options) -> RecordDecoder:
@@ -78,7 +69,7 @@ def decode_offsets_record(record: Record) -> tuple[str | None, str | None]:
             f"Failed to decode message at offset {record.offset} using offset topic decoder (message had a missing key)"
         )
     try:
-        version, types = _version(record.key), _offsets_records()
+        version, types = version_of(record.key), _offsets_records()
         if version not in types:
             return f"Unknown record type {version} at offset {record.offset}, skipping.", None
         key_class, value_class = types[version]
@@ -110,7 +101,7 @@ def _offsets_records() -> dict[int, tuple[type[Message], type[Message]]]:
 def _decode_value(content: bytes | None, value_class: type[Message]) -> str:
     if content is None:
         return "<DELETE>"
-    version = _version(content)
+    version = version_of(content)
     data = to_json(value_class.decode(content, version, 2), version)
     if data.get("protocolType") == "consumer":
         for member in data["members"]:
@@ -123,7 +114,7 @@ def _unfold(member: dict[str, Any], name: str, message_class: type[Message]) -> 
     """Replace a member's bytes by what they say; bytes that say nothing stay."""
     content = base64.b64decode(member[name])
     try:
-        version = _version(content)
+        version = version_of(content)
         member[name] = to_json(message_class.decode(content, version, 2), version)
     except (SchemaError, KafkaError):
         pass
@@ -136,20 +127,20 @@ def decode_transaction_record(record: Record) -> tuple[str | None, str | None]:
     if record.key is None:
         raise ToolError(f"The record at offset {record.offset} has no key: it is none of a transaction log")
     try:
-        key_version = _version(record.key)
+        key_version = version_of(record.key)
         if key_version != 0:
             return f"unknown::version={key_version}", None
         transactional_id = TransactionLogKey.decode(record.key, 0, 2).transactional_id
         key = f"transaction_metadata::transactionalId={transactional_id}"
         if record.value is None:
             return key, "<DELETE>"
-        value = TransactionLogValue.decode(record.value, _version(record.value), 2)
+        value = TransactionLogValue.decode(record.value, version_of(record.value), 2)
     except (SchemaError, KafkaError) as error:
         raise ToolError(f"The record at offset {record.offset} is none of a transaction log: {error}") from error
     partitions = [f"{entry.topic}-{p}" for entry in value.transaction_partitions or () for p in entry.partition_ids]
     return key, (
         f"producerId:{value.producer_id},producerEpoch:{value.producer_epoch},"
-        f"state={_TRANSACTION_STATES[value.transaction_status]},partitions=[{','.join(partitions)}],"
+        f"state={STATES[value.transaction_status]},partitions=[{','.join(partitions)}],"
         f"txnLastUpdateTimestamp={value.transaction_last_update_timestamp_ms},"
         f"txnTimeoutMs={value.transaction_timeout_ms}"
     )
@@ -186,7 +177,8 @@ def _camel(name: str) -> str:
     return first + "".join(word.capitalize() for word in rest)
 
 
-def _version(content: bytes) -> int:
+def version_of(content: bytes) -> int:
+    """What a key or value begins with. Raises SchemaError."""
     if len(content) < 2:
         raise SchemaError(f"{len(content)} bytes have no room for a version")
     return int.from_bytes(content[:2], "big", signed=True)

@@ -6,8 +6,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from kafkapy.tools.argument_parser import ArgumentParser
-from kafkapy.tools.command_line import CommandLineError, guard
+from kafkapy.tools.argument_parser import ArgumentParser, run
+from kafkapy.tools.command_line import CommandLineError
 
 DEFAULT_MAX_TIMEOUT_MINUTES = 15
 """transaction.max.timeout.ms where nobody has set it."""
@@ -68,11 +68,7 @@ def _add_abort(command: ArgumentParser) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    arguments = sys.argv[1:] if argv is None else argv
-    if not arguments:
-        print(parser().format_help(), end="", file=sys.stderr)
-        return 1
-    return guard(lambda: execute(parser().parse_args(arguments)))
+    return run(parser(), execute, argv, needs_arguments=True)
 
 
 def execute(options: argparse.Namespace) -> None:

@@ -9,19 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kafkapy.common.properties import load_file
-from kafkapy.tools.command_line import ToolError, guard, print_version
+from kafkapy.tools.command_line import ToolError, run_words
 from kafkapy.tools.java import zookeeper_command
 
 PORTS = {"clientPort", "secureClientPort", "admin.serverPort"}
 NUMBERS = {
-    *("tickTime", "initLimit", "syncLimit", "maxClientCnxns", "minSessionTimeout", "maxSessionTimeout"),
-    *(
-        "autopurge.snapRetainCount",
-        "autopurge.purgeInterval",
-        "globalOutstandingLimit",
-        "snapCount",
-        "clientPortListenBacklog",
-    ),
+    *("tickTime", "initLimit", "syncLimit", "maxClientCnxns", "minSessionTimeout", "maxSessionTimeout", "snapCount"),
+    *("autopurge.snapRetainCount", "autopurge.purgeInterval", "globalOutstandingLimit", "clientPortListenBacklog"),
 }
 USAGE = "USAGE: zookeeper-server-start.sh [-daemon] [--apache] zookeeper.properties"
 HELP = f"""{USAGE}
@@ -33,17 +27,7 @@ MODULE = "kafkapy.tools.zookeeper_server_start"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    arguments = list(sys.argv[1:] if argv is None else argv)
-    if not arguments:
-        print(USAGE, file=sys.stderr)
-        return 1
-    if arguments[0] == "--help":
-        print(HELP)
-        return 0
-    if arguments[0] == "--version":
-        print_version()
-        return 0
-    return guard(lambda: start(arguments))
+    return run_words(USAGE, lambda: HELP, start, argv)
 
 
 def start(arguments: list[str]) -> int:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from kafkapy.tools.command_line import ToolError, guard, print_version
+from kafkapy.tools.command_line import ToolError, run_words
 from kafkapy.tools.zookeeper_commands import ShellError, UnknownCommandError, execute, usage
 from kafkapy.zk.embedded.plain_client import PlainClient
 from kafkapy.zk.embedded.plain_tree import PlainTree
@@ -39,17 +39,7 @@ UNKNOWN_COMMAND = 127
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    arguments = list(sys.argv[1:] if argv is None else argv)
-    if not arguments:
-        print(USAGE, file=sys.stderr)
-        return 1
-    if arguments[0] == "--help":
-        print(f"{USAGE}\n{usage()}\n{_OWN}")
-        return 0
-    if arguments[0] == "--version":
-        print_version()
-        return 0
-    return guard(lambda: run(arguments))
+    return run_words(USAGE, lambda: f"{USAGE}\n{usage()}\n{_OWN}", run, argv)
 
 
 def run(arguments: list[str]) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Any, Unpack
 
 from twisted.internet.defer import Deferred, succeed
@@ -54,9 +53,7 @@ class KafkaAdminClient(DeferredMethods):
     def __aenter__(self) -> Deferred[KafkaAdminClient]:
         return self.start()
 
-    def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> Deferred[None]:
+    def __aexit__(self, *_: object) -> Deferred[None]:
         return self.stop()
 
     def _run(self, name: str, *args: Any, **kwargs: Any) -> Deferred[Any]:

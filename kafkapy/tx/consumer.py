@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Coroutine, Mapping
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
 from twisted.internet.defer import Deferred, ensureDeferred
@@ -102,9 +101,7 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
 
         return run(enter())
 
-    def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> Deferred[None]:
+    def __aexit__(self, kind: type[BaseException] | None, *_: object) -> Deferred[None]:
         """After a failure nothing is committed: the record at hand may not have been dealt with."""
         return self.stop(autocommit=kind is None)
 

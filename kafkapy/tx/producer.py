@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, Unpack, overload
 
 from twisted.internet.defer import Deferred, fail, maybeDeferred, succeed
@@ -301,9 +300,7 @@ class KafkaProducer(Generic[K_contra, V_contra]):
     def __aenter__(self) -> Deferred[KafkaProducer]:
         return self.start()
 
-    def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> Deferred[None]:
+    def __aexit__(self, *_: object) -> Deferred[None]:
         return self.stop()
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from kafkapy.common import uuid
 from kafkapy.common.broker import Broker, EndPoint
@@ -310,16 +310,24 @@ class ConfigEntityChangeNotificationZNode:
         raise ValueError(f"Config change notification has version {version}; 1 and 2 are known")
 
 
-class IsrChangeNotificationZNode:
+class _NotificationZNode:
+    """The parent of sequential nodes."""
+
+    path: ClassVar[str]
+    sequence_prefix: ClassVar[str]
+
+    @classmethod
+    def create_path(cls) -> str:
+        return cls.path_of("")
+
+    @classmethod
+    def path_of(cls, sequence: str) -> str:
+        return f"{cls.path}/{cls.sequence_prefix}{sequence}"
+
+
+class IsrChangeNotificationZNode(_NotificationZNode):
     path = "/isr_change_notification"
-
-    @staticmethod
-    def create_path() -> str:
-        return "/isr_change_notification/isr_change_"
-
-    @staticmethod
-    def path_of(sequence: str) -> str:
-        return f"/isr_change_notification/isr_change_{sequence}"
+    sequence_prefix = "isr_change_"
 
     @staticmethod
     def encode(partitions: Iterable[TopicPartition]) -> bytes:
@@ -330,17 +338,10 @@ class IsrChangeNotificationZNode:
         return [TopicPartition(str(p["topic"]), int(p["partition"])) for p in decode_json(data)["partitions"]]
 
 
-class LogDirEventNotificationZNode:
+class LogDirEventNotificationZNode(_NotificationZNode):
     path = "/log_dir_event_notification"
+    sequence_prefix = "log_dir_event_"
     log_dir_failure_event = 1
-
-    @staticmethod
-    def create_path() -> str:
-        return "/log_dir_event_notification/log_dir_event_"
-
-    @staticmethod
-    def path_of(sequence: str) -> str:
-        return f"/log_dir_event_notification/log_dir_event_{sequence}"
 
     @staticmethod
     def encode(broker_id: int) -> bytes:
@@ -402,13 +403,11 @@ class PreferredReplicaElectionZNode:
 
     path = "/admin/preferred_replica_election"
 
-    @staticmethod
-    def encode(partitions: Iterable[TopicPartition]) -> bytes:
-        return encode_json({"version": 1, "partitions": [_partition_json(p) for p in partitions]})
+    encode = IsrChangeNotificationZNode.encode
 
     @staticmethod
     def decode(data: bytes | None) -> set[TopicPartition]:
-        return {TopicPartition(str(p["topic"]), int(p["partition"])) for p in decode_json(data)["partitions"]}
+        return set(IsrChangeNotificationZNode.decode(data))
 
 
 class ProducerIdsBlock(NamedTuple):

@@ -21,7 +21,7 @@ def batch(count: int = 1, partition: TopicPartition = P0) -> ProducerBatch:
 
 def sequences(epoch: int = 0, **options: bool) -> Sequences:
     made = Sequences(**options)
-    made.set_producer(ProducerIdAndEpoch(1, epoch))
+    made.reset(ProducerIdAndEpoch(1, epoch))
     return made
 
 

@@ -11,7 +11,7 @@ from kafkapy.producer.transaction_errors import ABORT, ADVICE, FENCED, explained
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors
 from kafkapy.runtime.completion import spawn
-from kafkapy.tools.error_advice import BY_CODE
+from tests.pages.generators.error_advice import BY_CODE
 from tests.producer.test_transactions import Coordinator
 
 

@@ -7,8 +7,8 @@ import struct
 import pytest
 
 from kafkapy.protocol.consumer_protocol import ConsumerProtocolSubscription
-from kafkapy.protocol.decoder import decoder_source
-from kafkapy.protocol.encoder import LARGE, encoder_source
+from kafkapy.protocol.decoder import DecoderSource
+from kafkapy.protocol.encoder import LARGE, EncoderSource
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.message import Message, version_prefix
 from kafkapy.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
@@ -19,7 +19,6 @@ from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from kafkapy.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
 from kafkapy.protocol.records.consumer_group import ConsumerGroupMemberMetadataValue
-from kafkapy.protocol.records.control_record import ControlRecordKey, EndTxnMarker
 from kafkapy.protocol.records.group_metadata import GroupMetadataKey
 from kafkapy.protocol.records.offset_commit import OffsetCommitKey, OffsetCommitValue
 from kafkapy.protocol.wire import SchemaError
@@ -321,14 +320,9 @@ def test_no_room_for_a_version() -> None:
         version_prefix(b"\0")
 
 
-def test_control_records() -> None:
-    assert ControlRecordKey(1).to_version_prefixed_bytes(0) == b"\0\0\0\x01"
-    assert EndTxnMarker(5).to_version_prefixed_bytes(0) == b"\0\0\0\0\0\x05"
-
-
 # --- the compiled source
 
 
 def test_neighbours_are_read_and_written_by_one_struct() -> None:
-    assert "unpack_iiqiqiB(buf, pos)" in decoder_source(FetchRequest, 12, True)
-    assert encoder_source(FetchResponse, 12, True).count("pack_ihqqqBiB(") == 1
+    assert "unpack_iiqiqiB(buf, pos)" in DecoderSource(FetchRequest, 12, True).write().text("")
+    assert EncoderSource(FetchResponse, 12, True).write().text("").count("pack_ihqqqBiB(") == 1

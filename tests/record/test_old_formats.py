@@ -53,11 +53,6 @@ def test_build() -> None:
         assert builder.build() == expected
 
 
-def test_up_conversion() -> None:
-    stored = conversion.up_convert(batches(V0), 0, 0) + conversion.up_convert(batches(V1), 2, 0)
-    assert stored == STORED
-
-
 def test_down_conversion_starts_at_the_first_offset() -> None:
     converted = conversion.down_convert(batches(STORED), 1, 3)
     assert [r.offset for b in batches(converted.data) for r in b.records()] == [3]

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
 from kafkapy import aio
 from kafkapy.bus.dispatch.daemon_threads import DaemonThreads
-from kafkapy.bus.dispatch.runtime import Offsets, RevocationListener
-from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.consumer.listener import AsyncConsumerRebalanceListener
+from kafkapy.bus.dispatch.runtime import Offsets, RecordSink, RecordSource, with_metadata
 
 T = TypeVar("T")
 
@@ -42,10 +40,10 @@ class AioRuntime:
         self._threads = DaemonThreads("handlers")
 
     def source(self, options: Mapping[str, Any]) -> AioSource:
-        return AioSource(options)
+        return AioSource(aio.KafkaConsumer(**options))
 
     def sink(self, options: Mapping[str, Any]) -> AioSink:
-        return AioSink(options)
+        return AioSink(aio.KafkaProducer(**options))
 
     def spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(coroutine)
@@ -95,32 +93,7 @@ class AioRuntime:
         self._threads.close()
 
 
-class AioSource:
-    def __init__(self, options: Mapping[str, Any]) -> None:
-        self._consumer: aio.KafkaConsumer[bytes, bytes] = aio.KafkaConsumer(**options)
-
-    async def start(self, topics: list[str], listener: RevocationListener) -> None:
-        self._consumer.subscribe(topics, listener=AioListener(listener))
-        await self._consumer.start()
-
-    async def poll(self, timeout_ms: float) -> Mapping[TopicPartition, list[Any]]:
-        return await self._consumer.poll(timeout_ms)
-
-    def pause(self) -> None:
-        self._consumer.pause(*self._consumer.assignment())
-
-    def resume(self) -> None:
-        self._consumer.resume(*self._consumer.paused())
-
-    async def commit(self, offsets: Offsets) -> None:
-        await self._consumer.commit(dict(offsets))
-
-    async def end_offsets(self) -> dict[TopicPartition, int]:
-        return await self._consumer.end_offsets(self._consumer.assignment())
-
-    async def position(self, partition: TopicPartition) -> int | None:
-        return await self._consumer.position(partition) if partition in self._consumer.assignment() else None
-
+class AioSource(RecordSource):
     async def back_to_committed(self) -> None:
         found = await self._consumer.seek_to_committed()
         unknown = [partition for partition, offset in found.items() if offset is None]
@@ -130,36 +103,8 @@ class AioSource:
             else:
                 await self._consumer.seek_to_end(*unknown)
 
-    def group_metadata(self) -> Any:
-        return self._consumer.group_metadata()
 
-    async def stop(self) -> None:
-        await self._consumer.stop(autocommit=False)
-
-
-class AioListener(AsyncConsumerRebalanceListener):
-    def __init__(self, to: RevocationListener) -> None:
-        self._to = to
-
-    async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
-        await self._to.revoked(revoked)
-
-    async def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
-        return
-
-    async def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
-        await self._to.lost(lost)
-
-
-class AioSink:
-    def __init__(self, options: Mapping[str, Any]) -> None:
-        self._producer: aio.KafkaProducer[bytes, bytes] = aio.KafkaProducer(**options)
-
-    async def start(self, *, transactional: bool) -> None:
-        await self._producer.start()
-        if transactional:
-            await self._producer.init_transactions()
-
+class AioSink(RecordSink):
     async def send(
         self,
         topic: str,
@@ -177,8 +122,5 @@ class AioSink:
                 for topic, value, key, headers, timestamp_ms in sends
             ]
             if offsets:
-                await self._producer.send_offsets_to_transaction(dict(offsets), group_metadata)
+                await self._producer.send_offsets_to_transaction(with_metadata(offsets), group_metadata)
             await asyncio.gather(*deliveries)
-
-    async def stop(self) -> None:
-        await self._producer.stop()

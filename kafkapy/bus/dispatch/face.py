@@ -82,6 +82,25 @@ class DispatcherFace:
         """The same as a page for Prometheus."""
         return self.metrics.prometheus(self.options.group)
 
+    def stop(self) -> None:
+        """Let `run` end, when what is being handled is done."""
+        if self._core is not None:
+            self._core.stop()
+
+    async def _run_on(self, runtime: Runtime, topics: Sequence[str] | None) -> None:
+        try:
+            await self._begin(runtime).run(None if topics is None else list(topics))
+        finally:
+            runtime.close()
+
+    async def _replay_on(self, runtime: Runtime, topics: Sequence[str] | None) -> DispatcherMetrics:
+        try:
+            core, wanted = self._begin_replay(runtime, topics)
+            await core.run(wanted, until_end=True)
+        finally:
+            runtime.close()
+        return core.metrics
+
     def _begin(self, runtime: Runtime) -> DispatcherCore:
         if self._core is not None and not self._core.ended:
             raise BusError("This dispatcher runs already")

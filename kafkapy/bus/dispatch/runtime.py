@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from typing import Any, Protocol, TypeVar
 
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.consumer.listener import AsyncConsumerRebalanceListener
+from kafkapy.structs import OffsetAndMetadata
 
 T = TypeVar("T")
 Offsets = Mapping[TopicPartition, int]
@@ -22,37 +24,72 @@ class RevocationListener(Protocol):
     async def lost(self, partitions: Collection[TopicPartition]) -> None: ...
 
 
-class RecordSource(Protocol):
-    """A consumer."""
+class RecordSource:
+    """A consumer, of asyncio or of Twisted: what both do alike."""
 
-    async def start(self, topics: list[str], listener: RevocationListener) -> None: ...
+    def __init__(self, consumer: Any) -> None:
+        self._consumer = consumer
 
-    async def poll(self, timeout_ms: float) -> Mapping[TopicPartition, list[Any]]: ...
+    async def start(self, topics: list[str], listener: RevocationListener) -> None:
+        self._consumer.subscribe(topics, listener=_Listener(listener))
+        await self._consumer.start()
+
+    async def poll(self, timeout_ms: float) -> Mapping[TopicPartition, list[Any]]:
+        records: Mapping[TopicPartition, list[Any]] = await self._consumer.poll(timeout_ms)
+        return records
 
     def pause(self) -> None:
         """All that is assigned now; what is assigned later is paused with the next call."""
+        self._consumer.pause(*self._consumer.assignment())
 
-    def resume(self) -> None: ...
+    def resume(self) -> None:
+        self._consumer.resume(*self._consumer.paused())
 
-    async def commit(self, offsets: Offsets) -> None: ...
+    async def commit(self, offsets: Offsets) -> None:
+        await self._consumer.commit(with_metadata(offsets))
 
     async def end_offsets(self) -> dict[TopicPartition, int]:
         """Of what is assigned."""
-        ...
+        offsets: dict[TopicPartition, int] = await self._consumer.end_offsets(self._consumer.assignment())
+        return offsets
 
-    async def position(self, partition: TopicPartition) -> int | None: ...
+    async def position(self, partition: TopicPartition) -> int | None:
+        return await self._consumer.position(partition) if partition in self._consumer.assignment() else None
 
-    async def back_to_committed(self) -> None: ...
+    async def back_to_committed(self) -> None:
+        raise NotImplementedError
 
-    def group_metadata(self) -> Any: ...
+    def group_metadata(self) -> Any:
+        return self._consumer.group_metadata()
 
-    async def stop(self) -> None: ...
+    async def stop(self) -> None:
+        await self._consumer.stop(autocommit=False)
 
 
-class RecordSink(Protocol):
-    """A producer."""
+class _Listener(AsyncConsumerRebalanceListener):
+    def __init__(self, to: RevocationListener) -> None:
+        self._to = to
 
-    async def start(self, *, transactional: bool) -> None: ...
+    async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
+        await self._to.revoked(revoked)
+
+    async def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
+        return
+
+    async def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
+        await self._to.lost(lost)
+
+
+class RecordSink:
+    """A producer, likewise."""
+
+    def __init__(self, producer: Any) -> None:
+        self._producer = producer
+
+    async def start(self, *, transactional: bool) -> None:
+        await self._producer.start()
+        if transactional:
+            await self._producer.init_transactions()
 
     async def send(
         self,
@@ -63,11 +100,18 @@ class RecordSink(Protocol):
         timestamp_ms: int,
     ) -> None:
         """Returns when it is delivered."""
+        raise NotImplementedError
 
     async def transaction(self, sends: list[tuple[Any, ...]], offsets: Offsets, group_metadata: Any) -> None:
         """All of these (arguments of `send`) and the offsets, or nothing: it is aborted then, and raises."""
+        raise NotImplementedError
 
-    async def stop(self) -> None: ...
+    async def stop(self) -> None:
+        await self._producer.stop()
+
+
+def with_metadata(offsets: Offsets) -> dict[TopicPartition, OffsetAndMetadata]:
+    return {partition: OffsetAndMetadata(offset, "", -1) for partition, offset in offsets.items()}
 
 
 class Runtime(Protocol):
@@ -92,6 +136,8 @@ class Runtime(Protocol):
         ...
 
     def flag(self) -> Flag: ...
+
+    def close(self) -> None: ...
 
 
 class Flag(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
 from twisted.internet import reactor as global_reactor
@@ -13,10 +13,7 @@ from twisted.python.failure import Failure
 
 from kafkapy import tx
 from kafkapy.bus.dispatch.daemon_threads import DaemonThreads
-from kafkapy.bus.dispatch.runtime import Offsets, RevocationListener
-from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.consumer.listener import AsyncConsumerRebalanceListener
-from kafkapy.structs import OffsetAndMetadata
+from kafkapy.bus.dispatch.runtime import Offsets, RecordSink, RecordSource, with_metadata
 
 T = TypeVar("T")
 _reactor: Any = global_reactor
@@ -58,10 +55,10 @@ class TxRuntime:
         self._threads = DaemonThreads("handlers")
 
     def source(self, options: Mapping[str, Any]) -> TxSource:
-        return TxSource(options)
+        return TxSource(tx.KafkaConsumer(**options))
 
     def sink(self, options: Mapping[str, Any]) -> TxSink:
-        return TxSink(options)
+        return TxSink(tx.KafkaProducer(**options))
 
     def spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
         deferred = ensureDeferred(coroutine)
@@ -123,32 +120,7 @@ async def _timed(deferred: Deferred[T]) -> T:
         raise TimeoutError(str(error)) from error
 
 
-class TxSource:
-    def __init__(self, options: Mapping[str, Any]) -> None:
-        self._consumer: tx.KafkaConsumer[bytes, bytes] = tx.KafkaConsumer(**options)
-
-    async def start(self, topics: list[str], listener: RevocationListener) -> None:
-        self._consumer.subscribe(topics, listener=TxListener(listener))
-        await self._consumer.start()
-
-    async def poll(self, timeout_ms: float) -> Mapping[TopicPartition, list[Any]]:
-        return await self._consumer.poll(timeout_ms)
-
-    def pause(self) -> None:
-        self._consumer.pause(*self._consumer.assignment())
-
-    def resume(self) -> None:
-        self._consumer.resume(*self._consumer.paused())
-
-    async def commit(self, offsets: Offsets) -> None:
-        await self._consumer.commit(_offsets(offsets))
-
-    async def end_offsets(self) -> dict[TopicPartition, int]:
-        return await self._consumer.end_offsets(self._consumer.assignment())
-
-    async def position(self, partition: TopicPartition) -> int | None:
-        return await self._consumer.position(partition) if partition in self._consumer.assignment() else None
-
+class TxSource(RecordSource):
     async def back_to_committed(self) -> None:
         for partition in self._consumer.assignment():
             offset = await self._consumer.committed(partition)
@@ -159,36 +131,8 @@ class TxSource:
             else:
                 self._consumer.seek_to_end(partition)
 
-    def group_metadata(self) -> Any:
-        return self._consumer.group_metadata()
 
-    async def stop(self) -> None:
-        await self._consumer.stop(autocommit=False)
-
-
-class TxListener(AsyncConsumerRebalanceListener):
-    def __init__(self, to: RevocationListener) -> None:
-        self._to = to
-
-    async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
-        await self._to.revoked(revoked)
-
-    async def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
-        return
-
-    async def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
-        await self._to.lost(lost)
-
-
-class TxSink:
-    def __init__(self, options: Mapping[str, Any]) -> None:
-        self._producer: tx.KafkaProducer[bytes, bytes] = tx.KafkaProducer(**options)
-
-    async def start(self, *, transactional: bool) -> None:
-        await self._producer.start()
-        if transactional:
-            await self._producer.init_transactions()
-
+class TxSink(RecordSink):
     async def send(
         self,
         topic: str,
@@ -212,15 +156,8 @@ class TxSink:
                 if not succeeded:
                     raise result.value
             if offsets:
-                await producer.send_offsets_to_transaction(_offsets(offsets), group_metadata)
+                await producer.send_offsets_to_transaction(with_metadata(offsets), group_metadata)
         except BaseException:
             await producer.abort_transaction()
             raise
         await producer.commit_transaction()
-
-    async def stop(self) -> None:
-        await self._producer.stop()
-
-
-def _offsets(offsets: Offsets) -> dict[TopicPartition, OffsetAndMetadata]:
-    return {partition: OffsetAndMetadata(offset, "", -1) for partition, offset in offsets.items()}

@@ -20,7 +20,6 @@ _LINE_ENDS = code_points(0x0A, 0x0D, 0x2028, 0x2029)
 _CLASSES = {"d": DIGIT, "w": WORD, "s": _SPACE}
 _SYNTAX = "^$\\.*+?()[]{}|/"
 _FLAGS = "ims"
-_OPENINGS = ("?:", "?=", "?!", "?<=", "?<!")
 _BINARY = frozenset(
     """
     ASCII AHex ASCII_Hex_Digit Alphabetic Alpha Any Assigned Bidi_Control Bidi_C Bidi_Mirrored Bidi_M Case_Ignorable CI Cased
@@ -64,6 +63,8 @@ def translations_of_ecma(pattern: str) -> Iterator[Callable[[], str]]:
 
 
 class EcmaReader(PatternReader):
+    openings = ("?:", "?=", "?!", "?<=", "?<!")
+
     def __init__(self, pattern: str, leniency: Leniency) -> None:
         super().__init__(pattern)
         self._leniency = leniency
@@ -90,17 +91,10 @@ class EcmaReader(PatternReader):
             self.fail(f"{character} needs an escape")
         return character
 
-    def group(self) -> PatternPart:
-        for opening in _OPENINGS:
-            if self.takes(opening):
-                return self.enclosed(f"({opening}")
-        if self.takes("?<"):
-            name = self.until(">")
-            if not name.replace("$", "_").isidentifier():
-                self.fail(f"{name!r} is no name of a group")
-            return self.capturing(name)
-        if not self.takes("?"):
-            return self.capturing()
+    def is_group_name(self, name: str) -> bool:
+        return name.replace("$", "_").isidentifier()
+
+    def with_flags(self) -> PatternPart:
         before = self.flags
         on, _, off = self.until(":").partition("-")
         if not on + off or len(set(on + off)) < len(on + off) or not set(on + off) <= set(_FLAGS):
@@ -130,9 +124,7 @@ class EcmaReader(PatternReader):
         if character in "123456789":
             return self._reference(character)
         if character == "k" and (self._all_names or self._leniency is not Leniency.LEGACY):
-            if not self.takes("<"):
-                self.fail(r"\k needs the name of a group")
-            name = self.until(">")
+            name = self.referred_name()
             if name not in self._all_names:
                 self.fail(f"no group is called {name!r}")
             return self._group_again(self._all_names[name])
@@ -201,12 +193,7 @@ class EcmaReader(PatternReader):
         return character
 
     def _octal(self, first: str) -> str:
-        digits = first
-        if first in "89":
-            return first
-        while len(digits) < 3 and self.peek() in tuple("01234567") and int(digits + self.peek(), 8) <= 0o377:
-            digits += self.next()
-        return chr(int(digits, 8))
+        return first if first in "89" else chr(int(self.octal_digits(first), 8))
 
     # -- sets
 

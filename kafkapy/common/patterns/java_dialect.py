@@ -25,11 +25,11 @@ _UNICODE_CLASSES = {
     "s": r"\p{White_Space}",
     "w": r"\p{Alphabetic}\p{gc=M}\p{gc=Nd}\p{gc=Pc}\p{Join_Control}",
 }
-_LOOKAROUNDS = ("?:", "?=", "?!", "?<=", "?<!", "?>")
 
 
 class JavaReader(PatternReader):
     possessive = True
+    openings = ("?:", "?=", "?!", "?<=", "?<!", "?>")
 
     def __init__(self, pattern: str) -> None:
         super().__init__(_without_quotes(pattern))
@@ -58,17 +58,10 @@ class JavaReader(PatternReader):
             self.fail("a brace needs an escape")
         return character
 
-    def group(self) -> PatternPart:
-        for opening in _LOOKAROUNDS:
-            if self.takes(opening):
-                return self.enclosed(f"({opening}")
-        if self.takes("?<"):
-            name = self.until(">")
-            if not (name.isascii() and name.isalnum() and name[0].isalpha()):
-                self.fail(f"{name!r} is no name of a group")
-            return self.capturing(name)
-        if not self.takes("?"):
-            return self.capturing()
+    def is_group_name(self, name: str) -> bool:
+        return name.isascii() and name.isalnum() and name[0].isalpha()
+
+    def with_flags(self) -> PatternPart:
         before = self.flags
         self._set_flags()
         if self.next() == ")":
@@ -162,9 +155,7 @@ class JavaReader(PatternReader):
         return self.in_case(rf"(?:\{digits})") if int(digits) <= self.groups else "(?!)"
 
     def _named_reference(self) -> str:
-        if not self.takes("<"):
-            self.fail(r"\k needs the name of a group")
-        name = self.until(">")
+        name = self.referred_name()
         if name not in self.names:
             self.fail(f"no group before is called {name!r}")
         return self.in_case(rf"(?:\{self.names[name]})")
@@ -191,9 +182,7 @@ class JavaReader(PatternReader):
         return found
 
     def _octal(self) -> str:
-        digits = ""
-        while len(digits) < 3 and self.peek() in tuple("01234567") and int(digits + self.peek(), 8) <= 0o377:
-            digits += self.next()
+        digits = self.octal_digits()
         if not digits:
             self.fail(r"\0 needs octal digits")
         return chr(int(digits, 8))

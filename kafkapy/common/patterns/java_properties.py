@@ -89,29 +89,9 @@ _BINARY = {
 }
 CATEGORIES = frozenset(
     [
-        *(
-            "L",
-            "LC",
-            "Ll",
-            "Lm",
-            "Lo",
-            "Lt",
-            "Lu",
-            "M",
-            "Mc",
-            "Me",
-            "Mn",
-            "N",
-            "Nd",
-            "Nl",
-            "No",
-            "C",
-            "Cc",
-            "Cf",
-            "Cn",
-            "Co",
-        ),
-        *("Cs", "P", "Pc", "Pd", "Pe", "Pf", "Pi", "Po", "Ps", "S", "Sc", "Sk", "Sm", "So", "Z", "Zl", "Zp", "Zs"),
+        *("L", "LC", "Ll", "Lm", "Lo", "Lt", "Lu", "M", "Mc", "Me", "Mn", "N", "Nd", "Nl", "No"),
+        *("C", "Cc", "Cf", "Cn", "Co", "Cs", "P", "Pc", "Pd", "Pe", "Pf", "Pi", "Po", "Ps"),
+        *("S", "Sc", "Sk", "Sm", "So", "Z", "Zl", "Zp", "Zs"),
     ]
 )
 _CASED_LETTERS = r"\p{gc=Ll}\p{gc=Lu}\p{gc=Lt}"

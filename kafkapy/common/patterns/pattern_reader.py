@@ -7,7 +7,7 @@ written out.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple, NoReturn
+from typing import ClassVar, NamedTuple, NoReturn
 
 from kafkapy.common.patterns.characters import WORD, literal, members
 
@@ -35,6 +35,8 @@ class PatternReader(ABC):
 
     possessive = False
     """Has the dialect quantifiers that give nothing back (`a*+`)?"""
+    openings: ClassVar[tuple[str, ...]]
+    """What follows the parenthesis of a group that catches nothing, but for those with flags."""
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
@@ -182,14 +184,25 @@ class PatternReader(ABC):
             return PatternPart({".": self.dot, "^": self.line_start, "$": self.line_end}[character]())
         return PatternPart(self.literal(self.plain(character)))
 
-    def enclosed(self, opening: str, *, keeps_flags: bool = False) -> PatternPart:
+    def group(self) -> PatternPart:
+        """What follows an opening parenthesis."""
+        for opening in self.openings:
+            if self.takes(opening):
+                return self.enclosed(f"({opening}")
+        if self.takes("?<"):
+            name = self.until(">")
+            if not self.is_group_name(name):
+                self.fail(f"{name!r} is no name of a group")
+            return self.capturing(name)
+        return self.with_flags() if self.takes("?") else self.capturing()
+
+    def enclosed(self, opening: str) -> PatternPart:
         """A group up to its end, with what opens it in the translation."""
         flags = self.flags
         inner = self._alternatives()
         if not self.takes(")"):
             self.fail("a closing parenthesis is missing")
-        if not keeps_flags:
-            self.flags = flags
+        self.flags = flags
         return PatternPart(f"{opening}{inner.text})", inner.copies)
 
     def capturing(self, name: str | None = None) -> PatternPart:
@@ -203,6 +216,18 @@ class PatternReader(ABC):
         return self.enclosed("(")
 
     # -- characters
+
+    def octal_digits(self, digits: str = "") -> str:
+        """These, and those that follow: three at most, and no number above 0o377."""
+        while len(digits) < 3 and self.peek() in tuple("01234567") and int(digits + self.peek(), 8) <= 0o377:
+            digits += self.next()
+        return digits
+
+    def referred_name(self) -> str:
+        r"""What follows `\k`."""
+        if not self.takes("<"):
+            self.fail(r"\k needs the name of a group")
+        return self.until(">")
 
     def literal(self, character: str) -> str:
         if "i" not in self.flags or self.folds_unicode:
@@ -247,8 +272,11 @@ class PatternReader(ABC):
         """A brace that begins no quantifier: None if it means itself. Raises PatternError."""
 
     @abstractmethod
-    def group(self) -> PatternPart:
-        """What follows an opening parenthesis."""
+    def is_group_name(self, name: str) -> bool: ...
+
+    @abstractmethod
+    def with_flags(self) -> PatternPart:
+        """What follows an opening parenthesis and a question mark, in a group that has flags."""
 
     @abstractmethod
     def characters(self) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, ClassVar, NamedTuple, Protocol
 
+from kafkapy.common.partitions_by_topic import indexes_by_topic
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
@@ -122,14 +123,11 @@ class BuiltinAssignor(AbstractPartitionAssignor):
         """Member id -> partitions, with an entry for every member."""
 
 
-def assignment_of(partitions: Iterable[TopicPartition], user_data: bytes | None = None) -> ConsumerProtocolAssignment:
+def assignment_of(partitions: Iterable[TopicPartition]) -> ConsumerProtocolAssignment:
     """The message for a member; partitions keep their order, topics come in the order of their first partition."""
-    topics: dict[str, list[int]] = {}
-    for topic, partition in partitions:
-        topics.setdefault(topic, []).append(partition)
     entry = ConsumerProtocolAssignment.TopicPartition
-    assigned = [entry(topic=topic, partitions=numbers) for topic, numbers in topics.items()]
-    return ConsumerProtocolAssignment(assigned_partitions=assigned, user_data=user_data)
+    assigned = [entry(topic=topic, partitions=numbers) for topic, numbers in indexes_by_topic(partitions).items()]
+    return ConsumerProtocolAssignment(assigned_partitions=assigned)
 
 
 def use_racks(consumer_racks: Collection[str], partition_racks: Iterable[frozenset[str]]) -> bool:

@@ -7,6 +7,7 @@ import struct
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from kafkapy.common.partitions_by_topic import indexes_by_topic
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.assignors.abstract import (
     DEFAULT_GENERATION,
@@ -143,9 +144,7 @@ def _transferred(members: list[Member], assignment: dict[str, list[TopicPartitio
 
 def encode_owned(partitions: list[TopicPartition], generation: int) -> bytes:
     """User data of `sticky`, version 1: topics with their partitions, and the generation."""
-    topics: dict[str, list[int]] = {}
-    for topic, partition in partitions:
-        topics.setdefault(topic, []).append(partition)
+    topics = indexes_by_topic(partitions)
     parts = [_INT32.pack(len(topics))]
     for topic, numbers in topics.items():
         name = topic.encode()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
 
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.common.timestamps import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
@@ -12,10 +13,8 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.config import ConsumerConfig
 from kafkapy.consumer.subscription_state import FetchPosition, SubscriptionState
 from kafkapy.errors import (
-    LeaderNotAvailableError,
     LogTruncationError,
     TopicAuthorizationFailedError,
-    UnknownTopicOrPartitionError,
     as_client_error,
     error_for,
 )
@@ -25,6 +24,8 @@ from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest, ListOffse
 from kafkapy.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 from kafkapy.runtime.completion import CancelledError, spawn
 from kafkapy.structs import OffsetAndMetadata, OffsetAndTimestamp, OffsetResetStrategy
+
+T = TypeVar("T")
 
 _log = logging.getLogger("kafkapy.consumer")
 
@@ -69,14 +70,8 @@ class OffsetFetcher:
         async def attempt() -> None:
             await self._know_topics(timestamps)
             left = {partition: time for partition, time in timestamps.items() if partition not in found}
-            failure: KafkaError | None = None
-            by_leader: dict[int, dict[TopicPartition, int]] = {}
-            for partition, time in left.items():
-                leader = self._leader(partition)
-                if isinstance(leader, KafkaError):
-                    failure = leader
-                else:
-                    by_leader.setdefault(leader, {})[partition] = time
+            by_leader, leaderless = self._by_leader(left)
+            failure = next(reversed(leaderless.values()), None)
             for asked in [spawn(self._ask_leader(node, part)) for node, part in by_leader.items()]:
                 try:
                     answers, error = await asked
@@ -98,14 +93,7 @@ class OffsetFetcher:
     def reset_if_needed(self) -> None:
         """Begin to look up the positions that are to be reset; outcomes show in the subscription state."""
         now = self._client.driver.time.monotonic_ms()
-        by_leader: dict[int, dict[TopicPartition, OffsetResetStrategy]] = {}
-        leaderless: list[TopicPartition] = []
-        for partition, strategy in self._subscriptions.partitions_needing_reset(now).items():
-            leader = self._leader(partition)
-            if isinstance(leader, KafkaError):
-                leaderless.append(partition)
-            else:
-                by_leader.setdefault(leader, {})[partition] = strategy
+        by_leader, leaderless = self._by_leader(self._subscriptions.partitions_needing_reset(now))
         if leaderless:
             self._try_later(leaderless)
         for node_id, wanted in by_leader.items():
@@ -141,15 +129,12 @@ class OffsetFetcher:
     def validate_if_needed(self) -> None:
         """Begin to check positions against leaders that are newer than they; outcomes show in the state."""
         now = self._client.driver.time.monotonic_ms()
-        by_leader: dict[int, dict[TopicPartition, FetchPosition]] = {}
-        leaderless: list[TopicPartition] = []
-        for partition in self._subscriptions.partitions_needing_validation(now):
-            state = self._subscriptions.state(partition)
-            leader = self._leader(partition)
-            if isinstance(leader, KafkaError):
-                leaderless.append(partition)
-            elif state.position is not None:
-                by_leader.setdefault(leader, {})[partition] = state.position
+        awaiting = {
+            partition: position
+            for partition in self._subscriptions.partitions_needing_validation(now)
+            if (position := self._subscriptions.state(partition).position) is not None
+        }
+        by_leader, leaderless = self._by_leader(awaiting)
         if leaderless:
             self._try_later(leaderless)
         for node_id, positions in by_leader.items():
@@ -250,18 +235,19 @@ class OffsetFetcher:
         if news is not None:
             await news
 
-    def _leader(self, partition: TopicPartition) -> int | KafkaError:
-        """The leader's id, or why it is not known (an error that says to ask for metadata)."""
-        metadata = self._client.metadata
-        error = metadata.topic_error(partition.topic)
-        if error is not Errors.NONE:
-            return error_for(error, f"Topic {partition.topic}: {error.message}")
-        leader = metadata.leader_of(partition)
-        if leader is None:
-            return UnknownTopicOrPartitionError(f"Partition {partition} is not known to the cluster")
-        if leader.leader_id < 0:
-            return LeaderNotAvailableError(f"Partition {partition} has no leader at present")
-        return leader.leader_id
+    def _by_leader(
+        self, wanted: Mapping[TopicPartition, T]
+    ) -> tuple[dict[int, dict[TopicPartition, T]], dict[TopicPartition, KafkaError]]:
+        """What is wanted of each leader, and why others have none."""
+        by_leader: dict[int, dict[TopicPartition, T]] = {}
+        leaderless: dict[TopicPartition, KafkaError] = {}
+        for partition, what in wanted.items():
+            leader = self._client.metadata.leader_or_error(partition)
+            if isinstance(leader, KafkaError):
+                leaderless[partition] = leader
+            else:
+                by_leader.setdefault(leader, {})[partition] = what
+        return by_leader, leaderless
 
     async def _ask_leader(
         self, node_id: int, timestamps: Mapping[TopicPartition, int]

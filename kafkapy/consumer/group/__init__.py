@@ -6,4 +6,4 @@ from typing import TYPE_CHECKING
 from kafkapy.common.lazy_names import lazy_names
 
 if not TYPE_CHECKING:
-    __getattr__ = lazy_names("kafkapy.consumer", {"KafkaConsumer": "kafka_consumer"})
+    _, __getattr__ = lazy_names("kafkapy.consumer", {"kafka_consumer": "KafkaConsumer"})

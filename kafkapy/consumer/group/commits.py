@@ -8,6 +8,7 @@ from typing import Any
 
 from kafkapy.clients.driver import wait_for
 from kafkapy.clients.network_client import NetworkClient
+from kafkapy.common.partitions_by_topic import indexes_by_topic
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.config import ConsumerConfig
 from kafkapy.errors import (
@@ -282,9 +283,7 @@ class _FetchRequest:
 
     def __init__(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
         self._group_id = group_id
-        self._topics: dict[str, list[int]] = {}
-        for topic, partition in sorted(partitions):
-            self._topics.setdefault(topic, []).append(partition)
+        self._topics = indexes_by_topic(sorted(partitions))
 
     def build(self, version: int) -> OffsetFetchRequest:
         if version < 8:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from kafkapy.common.partitions_by_topic import indexes_by_topic
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.assignors.abstract import assignment_of
 from kafkapy.errors import KafkaProtocolError
@@ -19,9 +20,7 @@ def encode_subscription(
     metadata: ConsumerProtocolSubscription, owned: Iterable[TopicPartition], generation: int, rack: str | None
 ) -> bytes:
     """What a member sends when it joins, in the newest version: leaders read as much of it as they know."""
-    topics: dict[str, list[int]] = {}
-    for topic, partition in sorted(owned):
-        topics.setdefault(topic, []).append(partition)
+    topics = indexes_by_topic(sorted(owned))
     entry = ConsumerProtocolSubscription.TopicPartition
     message = ConsumerProtocolSubscription(
         topics=sorted(metadata.topics),

@@ -47,4 +47,4 @@ def compare(
 
 
 if not TYPE_CHECKING:
-    __getattr__ = lazy_names(__name__, dict.fromkeys(("Incompatibility", "SchemaParseError"), "incompatibility"))
+    _, __getattr__ = lazy_names(__name__, {"incompatibility": "Incompatibility SchemaParseError"})

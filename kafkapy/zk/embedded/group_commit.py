@@ -90,10 +90,6 @@ class GroupCommit:
         entries, self._entries = b"".join(self._entries), []
         return self._first_zxid, entries
 
-    @property
-    def is_writing(self) -> bool:
-        return self._writing
-
     def _written(self, up_to: int, error: BaseException | None) -> None:
         self._writing = False
         if error is not None:

@@ -13,15 +13,8 @@ ALL_COMMANDS = frozenset(
 
 _WITHOUT_EFFECT = frozenset(
     (
-        "admin.enableServer",
-        "admin.serverPort",
-        "autopurge.purgeInterval",
-        "initLimit",
-        "syncLimit",
-        "standaloneEnabled",
-        "reconfigEnabled",
-        "preAllocSize",
-        "globalOutstandingLimit",
+        *("admin.enableServer", "admin.serverPort", "autopurge.purgeInterval", "initLimit", "syncLimit"),
+        *("standaloneEnabled", "reconfigEnabled", "preAllocSize", "globalOutstandingLimit"),
     )
 )
 """What one node without an admin server does not need: named in a warning, and nothing more."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from operator import attrgetter
 
 from kafkapy.zk.embedded.acls import Acls
 
@@ -20,26 +21,18 @@ def ttl_owner(ttl_ms: int) -> int:
     return (_EXTENDED | ttl_ms) - (1 << 64)
 
 
+_PERSISTED = ("czxid", "mzxid", "ctime", "mtime", "version", "cversion", "aversion", "ephemeral_owner", "pzxid")
+"""What `PERSISTED_STAT` has of a node, in its order."""
+_persisted = attrgetter(*_PERSISTED)
+
+
 class Znode:
     """`cversion` counts the children that were ever created here; a client is told creations and deletions.
 
     Invariant: `acls` are never changed, but replaced, and so is `data`: a snapshot is written by another thread meanwhile.
     """
 
-    __slots__ = (
-        "acls",
-        "aversion",
-        "children",
-        "ctime",
-        "cversion",
-        "czxid",
-        "data",
-        "ephemeral_owner",
-        "mtime",
-        "mzxid",
-        "pzxid",
-        "version",
-    )
+    __slots__ = ("acls", "children", "data", *_PERSISTED)
 
     def __init__(self, data: bytes | None, acls: Acls, zxid: int, time_ms: int, ephemeral_owner: int = 0) -> None:
         self.data = data
@@ -78,30 +71,11 @@ class Znode:
         )
 
     def persisted_stat(self) -> bytes:
-        return PERSISTED_STAT.pack(
-            self.czxid,
-            self.mzxid,
-            self.ctime,
-            self.mtime,
-            self.version,
-            self.cversion,
-            self.aversion,
-            self.ephemeral_owner,
-            self.pzxid,
-        )
+        return PERSISTED_STAT.pack(*_persisted(self))
 
     def restore_stat(self, data: bytes, position: int) -> None:
-        (
-            self.czxid,
-            self.mzxid,
-            self.ctime,
-            self.mtime,
-            self.version,
-            self.cversion,
-            self.aversion,
-            self.ephemeral_owner,
-            self.pzxid,
-        ) = PERSISTED_STAT.unpack_from(data, position)
+        for name, value in zip(_PERSISTED, PERSISTED_STAT.unpack_from(data, position), strict=True):
+            setattr(self, name, value)
 
 
 def session_owner(ephemeral_owner: int, extended_types: bool) -> int:

@@ -22,14 +22,12 @@ class LogConfigs(ConfigTable):
         INT, -1, RangeOr(1, 9, -1),
         "The gzip level where the broker compresses; -1 is gzip's own default.", MEDIUM, UpdateMode.CLUSTER_WIDE)
     compression_lz4_level: int = config(
-        INT, 9, between(1, 17),
-        "The lz4 level where the broker compresses.", MEDIUM, UpdateMode.CLUSTER_WIDE)
+        INT, 9, between(1, 17), "The lz4 level where the broker compresses.", MEDIUM, UpdateMode.CLUSTER_WIDE)
     compression_type: str = config(
         STRING, "producer", OneOf("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
         "Default topic compression; producer = keep the producer's.", HIGH, UpdateMode.CLUSTER_WIDE)
     compression_zstd_level: int = config(
-        INT, 3, between(-131072, 22),
-        "The zstd level where the broker compresses.", MEDIUM, UpdateMode.CLUSTER_WIDE)
+        INT, 3, between(-131072, 22), "The zstd level where the broker compresses.", MEDIUM, UpdateMode.CLUSTER_WIDE)
     create_topic_policy_class_name: str | None = config(CLASS, None, None, "Plug-in that may refuse new topics.", LOW)
     log_cleaner_backoff_ms: int = config(
         LONG, 15000, at_least(0), "Sleep when nothing to clean.", MEDIUM, UpdateMode.CLUSTER_WIDE)
@@ -40,11 +38,9 @@ class LogConfigs(ConfigTable):
         LONG, 86400000, at_least(0),
         "How long tombstones and transaction markers outlive their first cleaning.", MEDIUM, UpdateMode.CLUSTER_WIDE)
     log_cleaner_enable: bool = config(
-        BOOLEAN, True, None,
-        "Run the log cleaner; needed for compacted topics, __consumer_offsets among them.")
+        BOOLEAN, True, None, "Run the log cleaner; needed for compacted topics, __consumer_offsets among them.")
     log_cleaner_io_buffer_load_factor: float = config(
-        DOUBLE, 0.9, None,
-        "Share of the offset map that may be filled.", MEDIUM, UpdateMode.CLUSTER_WIDE)
+        DOUBLE, 0.9, None, "Share of the offset map that may be filled.", MEDIUM, UpdateMode.CLUSTER_WIDE)
     log_cleaner_io_buffer_size: int = config(
         INT, 524288, at_least(0),
         "Memory for the I/O buffers of all cleaner threads, bytes.", MEDIUM, UpdateMode.CLUSTER_WIDE)
@@ -55,11 +51,9 @@ class LogConfigs(ConfigTable):
         LONG, MAX_LONG, at_least(1),
         "The age at which a record must have become open to compaction.", MEDIUM, UpdateMode.CLUSTER_WIDE)
     log_cleaner_min_cleanable_ratio: float = config(
-        DOUBLE, 0.5, between(0, 1),
-        "Dirty ratio that makes a log cleanable.", MEDIUM, UpdateMode.CLUSTER_WIDE)
+        DOUBLE, 0.5, between(0, 1), "Dirty ratio that makes a log cleanable.", MEDIUM, UpdateMode.CLUSTER_WIDE)
     log_cleaner_min_compaction_lag_ms: int = config(
-        LONG, 0, at_least(0),
-        "How long a record stays out of compaction.", MEDIUM, UpdateMode.CLUSTER_WIDE)
+        LONG, 0, at_least(0), "How long a record stays out of compaction.", MEDIUM, UpdateMode.CLUSTER_WIDE)
     log_cleaner_threads: int = config(INT, 1, at_least(0), "Cleaner threads.", MEDIUM, UpdateMode.CLUSTER_WIDE)
     log_cleanup_policy: list[str] = config(
         LIST, "delete", EachOneOf("compact", "delete"),
@@ -69,26 +63,21 @@ class LogConfigs(ConfigTable):
         LONG, 30000, at_least(1),
         "KRaft: time to tell the controller of a failed data directory before the broker stops.", LOW)
     raw_log_dirs: str | None = config(
-        STRING, None, None,
-        "Directories of the data, separated by commas.", HIGH, name="log.dirs")
+        STRING, None, None, "Directories of the data, separated by commas.", HIGH, name="log.dirs")
     log_flush_interval_messages: int = config(
-        LONG, MAX_LONG, at_least(1),
-        "Fsync a log after so many messages.", HIGH, UpdateMode.CLUSTER_WIDE)
+        LONG, MAX_LONG, at_least(1), "Fsync a log after so many messages.", HIGH, UpdateMode.CLUSTER_WIDE)
     log_flush_interval_ms: int | None = config(
         LONG, None, None,
         "Fsync a log whose records are older; unset takes log.flush.scheduler.interval.ms.", HIGH, UpdateMode.CLUSTER_WIDE)
     log_flush_offset_checkpoint_interval_ms: int = config(
-        INT, 60000, at_least(0),
-        "Period of writing the recovery points.", HIGH)
+        INT, 60000, at_least(0), "Period of writing the recovery points.", HIGH)
     log_flush_scheduler_interval_ms: int = config(LONG, MAX_LONG, None, "Period of the check for logs to fsync.", HIGH)
     log_flush_start_offset_checkpoint_interval_ms: int = config(
-        INT, 60000, at_least(0),
-        "Period of writing the log start offsets.", HIGH)
+        INT, 60000, at_least(0), "Period of writing the log start offsets.", HIGH)
     log_index_interval_bytes: int = config(
         INT, 4096, at_least(0), "Bytes between index entries.", MEDIUM, UpdateMode.CLUSTER_WIDE)
     log_index_size_max_bytes: int = config(
-        INT, 10485760, at_least(4),
-        "Size an index file is made with, bytes.", MEDIUM, UpdateMode.CLUSTER_WIDE)
+        INT, 10485760, at_least(4), "Size an index file is made with, bytes.", MEDIUM, UpdateMode.CLUSTER_WIDE)
     log_initial_task_delay_ms: int = config(
         LONG, 30000, at_least(0),
         "Wait before the log manager's periodic tasks run for the first time.", LOW, internal=True)
@@ -116,11 +105,9 @@ class LogConfigs(ConfigTable):
         LONG, -1, None,
         "Bytes that a partition may grow to before its oldest segments go; -1 is without limit.", HIGH, UpdateMode.CLUSTER_WIDE)
     log_retention_check_interval_ms: int = config(
-        LONG, 300000, at_least(1),
-        "Period of the check for segments to drop.")
+        LONG, 300000, at_least(1), "Period of the check for segments to drop.")
     log_retention_hours: int = config(
-        INT, 168, None,
-        "How long records are kept, hours; log.retention.minutes and log.retention.ms go first.", HIGH)
+        INT, 168, None, "How long records are kept, hours; log.retention.minutes and log.retention.ms go first.", HIGH)
     log_retention_minutes: int | None = config(
         INT, None, None,
         "How long records are kept, minutes; log.retention.ms goes first; unset takes the hours.", HIGH)
@@ -128,20 +115,16 @@ class LogConfigs(ConfigTable):
         LONG, None, None,
         "How long records are kept; -1 is for ever; unset takes the minutes.", HIGH, UpdateMode.CLUSTER_WIDE)
     log_roll_hours: int = config(
-        INT, 168, at_least(1),
-        "Age at which a log begins a new segment, hours; log.roll.ms goes first.", HIGH)
+        INT, 168, at_least(1), "Age at which a log begins a new segment, hours; log.roll.ms goes first.", HIGH)
     log_roll_jitter_hours: int = config(
-        INT, 0, at_least(0),
-        "Random part taken off the roll time, hours; log.roll.jitter.ms goes first.", HIGH)
+        INT, 0, at_least(0), "Random part taken off the roll time, hours; log.roll.jitter.ms goes first.", HIGH)
     log_roll_jitter_ms: int | None = config(
-        LONG, None, None,
-        "Random part taken off the roll time; unset takes the hours.", HIGH, UpdateMode.CLUSTER_WIDE)
+        LONG, None, None, "Random part taken off the roll time; unset takes the hours.", HIGH, UpdateMode.CLUSTER_WIDE)
     log_roll_ms: int | None = config(
         LONG, None, None,
         "Age at which a log begins a new segment; unset takes the hours.", HIGH, UpdateMode.CLUSTER_WIDE)
     log_segment_bytes: int = config(
-        INT, 1073741824, at_least(14),
-        "The size at which a log begins a new segment.", HIGH, UpdateMode.CLUSTER_WIDE)
+        INT, 1073741824, at_least(14), "The size at which a log begins a new segment.", HIGH, UpdateMode.CLUSTER_WIDE)
     log_segment_delete_delay_ms: int = config(
         LONG, 60000, at_least(0),
         "How long a dropped segment stays on disk under its .deleted name.", HIGH, UpdateMode.CLUSTER_WIDE)
@@ -149,15 +132,12 @@ class LogConfigs(ConfigTable):
         INT, 1048588, at_least(0),
         "The largest batch accepted, as it is stored (after compression).", HIGH, UpdateMode.CLUSTER_WIDE)
     min_insync_replicas: int = config(
-        INT, 1, at_least(1),
-        "In-sync replicas that a write with acks=all needs.", HIGH, UpdateMode.CLUSTER_WIDE)
+        INT, 1, at_least(1), "In-sync replicas that a write with acks=all needs.", HIGH, UpdateMode.CLUSTER_WIDE)
     num_partitions: int = config(INT, 1, at_least(1), "Partitions of a topic that is made on first use.")
     num_recovery_threads_per_data_dir: int = config(
         INT, 1, at_least(1),
         "Threads per data directory that load logs at start and flush them at shutdown.", HIGH, UpdateMode.CLUSTER_WIDE)
     producer_id_expiration_check_interval_ms: int = config(
-        INT, 600000, at_least(1),
-        "Period of the scan for producer ids that have expired.", LOW, internal=True)
+        INT, 600000, at_least(1), "Period of the scan for producer ids that have expired.", LOW, internal=True)
     producer_id_expiration_ms: int = config(
-        INT, 86400000, at_least(1),
-        "How long the state of an idle producer id is kept.", LOW, UpdateMode.CLUSTER_WIDE)
+        INT, 86400000, at_least(1), "How long the state of an idle producer id is kept.", LOW, UpdateMode.CLUSTER_WIDE)

@@ -39,28 +39,24 @@ class NetworkConfigs(ConfigTable):
         "Addresses to listen on, `NAME://host:port,...`; an empty host is every interface.",
         HIGH, PER_BROKER, name="listeners")
     max_connection_creation_rate: int = config(
-        INT, MAX_INT, at_least(0),
-        "New connections a second; also per listener.", MEDIUM, CLUSTER_WIDE)
+        INT, MAX_INT, at_least(0), "New connections a second; also per listener.", MEDIUM, CLUSTER_WIDE)
     max_connections: int = config(
         INT, MAX_INT, at_least(0),
         "Connections this broker takes; the inter-broker listener may go beyond. Also per listener: "
         "listener.name.<name>.max.connections.", MEDIUM, CLUSTER_WIDE)
     max_connections_per_ip: int = config(
-        INT, MAX_INT, at_least(0),
-        "Connections taken from one address.", MEDIUM, CLUSTER_WIDE)
+        INT, MAX_INT, at_least(0), "Connections taken from one address.", MEDIUM, CLUSTER_WIDE)
     raw_max_connections_per_ip_overrides: str = config(
         STRING, "", None,
         "Exceptions from max.connections.per.ip, `address:count,...`.",
         MEDIUM, CLUSTER_WIDE, name="max.connections.per.ip.overrides")
     max_incremental_fetch_session_cache_slots: int = config(
-        INT, 1000, at_least(0),
-        "Fetch sessions that are kept (KIP-227).")
+        INT, 1000, at_least(0), "Fetch sessions that are kept (KIP-227).")
     num_io_threads: int = config(
         INT, 8, at_least(1),
         "Threads in which requests wait for ZooKeeper, and as many that recompress, check, convert records.", HIGH, CLUSTER_WIDE)
     num_network_threads: int = config(
-        INT, 3, at_least(1),
-        "Threads that read what is to be sent and is not in the page cache.", HIGH, CLUSTER_WIDE)
+        INT, 3, at_least(1), "Threads that read what is to be sent and is not in the page cache.", HIGH, CLUSTER_WIDE)
     queued_max_request_bytes: int = config(
         LONG, -1, None,
         "Bytes that requests may hold while they arrive; no other is read meanwhile. -1 is without limit.")
@@ -70,18 +66,13 @@ class NetworkConfigs(ConfigTable):
         STRING, "PLAINTEXT", OneOf("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"),
         "Protocol between brokers; not together with inter.broker.listener.name.")
     socket_connection_setup_timeout_max_ms: int = config(
-        LONG, 30000, None,
-        "Longest wait for a connection to another broker to be set up.")
+        LONG, 30000, None, "Longest wait for a connection to another broker to be set up.")
     socket_connection_setup_timeout_ms: int = config(
-        LONG, 10000, None,
-        "First wait for a connection to another broker to be set up; grows with failures.")
+        LONG, 10000, None, "First wait for a connection to another broker to be set up; grows with failures.")
     socket_listen_backlog_size: int = config(
-        INT, 50, at_least(1),
-        "Connections the kernel holds until they are accepted; capped by net.core.somaxconn.")
+        INT, 50, at_least(1), "Connections the kernel holds until they are accepted; capped by net.core.somaxconn.")
     socket_receive_buffer_bytes: int = config(
-        INT, 102400, None,
-        "SO_RCVBUF of the listeners; -1 is the system's default.", HIGH)
+        INT, 102400, None, "SO_RCVBUF of the listeners; -1 is the system's default.", HIGH)
     socket_request_max_bytes: int = config(INT, 104857600, at_least(1), "Largest request, bytes.", HIGH)
     socket_send_buffer_bytes: int = config(
-        INT, 102400, None,
-        "SO_SNDBUF of the listeners; -1 is the system's default.", HIGH)
+        INT, 102400, None, "SO_SNDBUF of the listeners; -1 is the system's default.", HIGH)

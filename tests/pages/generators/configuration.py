@@ -1,9 +1,8 @@
-"""Prints docs/configuration.md, made from the tables of configs: `python -m kafkapy.tools.config_reference`."""
+"""Prints docs/configuration.md, made from the tables of configs: `python -m tests.pages.generators.configuration`."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
 
 from kafkapy.common.config_def import ConfigKey, to_text
 from kafkapy.log.log_config import LogConfig
@@ -19,6 +18,7 @@ from kafkapy.server.config.tables.replication import ReplicationConfigs
 from kafkapy.server.config.tables.security import SecurityConfigs
 from kafkapy.server.config.tables.tiered_storage import TieredStorageConfigs
 from kafkapy.server.config.zk_entity_configs import ClientQuotaConfigs, IpConfigs
+from tests.pages.generators.markdown import table
 
 _BROKER_SECTIONS = (
     ("Broker, ZooKeeper, threads, metrics, quotas", GeneralConfigs),
@@ -35,7 +35,7 @@ _INTRODUCTION = """\
 # Configuration
 
 Generated from the tables in `kafkapy/server/config/tables/` and `kafkapy/log/log_config.py` by `python -m
-kafkapy.tools.config_reference`; change those, not this page.
+tests.pages.generators.configuration`; change those, not this page.
 
 The configs, their types, defaults and limits are those of Apache Kafka 3.9.1 in ZooKeeper mode. A broker reads a
 properties file (`bin/kafka-server-start.sh config/server.properties`); `--override key=value` wins over the file. A
@@ -101,36 +101,26 @@ _ENTITY_HEAD = ("name", "type", "default", "allowed", "meaning")
 def reference() -> str:
     """The page, as Markdown."""
     parts = [_INTRODUCTION, "## Broker configs\n"]
-    for title, table in _BROKER_SECTIONS:
-        keys = sorted(table.definition.values(), key=lambda key: key.name)
-        parts += [f"### {title}\n", _table(_HEAD, (_broker_row(key) for key in keys))]
+    for title, configs in _BROKER_SECTIONS:
+        keys = sorted(configs.definition.values(), key=lambda key: key.name)
+        parts += [f"### {title}\n", table(_HEAD, (_broker_row(key) for key in keys))]
     topic_keys = sorted(LogConfig.definition.values(), key=lambda key: key.name)
     parts += [
         "## Topic configs\n",
         "Set with `--config` of `bin/kafka-topics.sh --create` or `bin/kafka-configs.sh --entity-type topics`; they\n"
         "take effect at once. Where a topic has none, the broker's config holds (the first that is set).\n",
-        _table(_TOPIC_HEAD, (_topic_row(key) for key in topic_keys)),
+        table(_TOPIC_HEAD, (_topic_row(key) for key in topic_keys)),
         "## Configs that only exist in ZooKeeper\n",
         "For brokers (`--entity-type brokers`)¹:\n",
-        _table(_ENTITY_HEAD, map(_entity_row, ReplicationQuotaConfigs.definition.values())),
+        table(_ENTITY_HEAD, map(_entity_row, ReplicationQuotaConfigs.definition.values())),
         "For users, client ids and client ids of users (`--entity-type users`, `clients`)¹; users also have SCRAM\n"
         "credentials (`SCRAM-SHA-256=[iterations=8192,password=...]`)¹:\n",
-        _table(_ENTITY_HEAD, map(_entity_row, ClientQuotaConfigs.definition.values())),
+        table(_ENTITY_HEAD, map(_entity_row, ClientQuotaConfigs.definition.values())),
         "For addresses (`--entity-type ips`)¹:\n",
-        _table(_ENTITY_HEAD, map(_entity_row, IpConfigs.definition.values())),
+        table(_ENTITY_HEAD, map(_entity_row, IpConfigs.definition.values())),
         "¹ Known, checked and stored, but without effect yet.\n",
     ]
     return "\n".join(parts)
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
-    lines += ["| " + " | ".join(_cell(text) for text in row) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;")
 
 
 def _broker_row(key: ConfigKey) -> tuple[str, ...]:
@@ -159,9 +149,5 @@ def _allowed(key: ConfigKey) -> str:
     return "" if key.validator is None else str(key.validator)
 
 
-def main() -> None:
-    sys.stdout.write(reference())
-
-
 if __name__ == "__main__":
-    main()
+    sys.stdout.write(reference())

@@ -5,13 +5,13 @@ from pathlib import Path
 import kafkapy
 from kafkapy.clients.option_table import OPTIONS
 from kafkapy.tools.client_properties import CONSUMER, PRODUCER
-from kafkapy.tools.options_reference import reference
+from tests.pages.generators.client_options import reference
 
 PAGE = Path(__file__).parents[2] / "docs" / "client_options.md"
 
 
 def test_the_page_is_current() -> None:
-    """If not: `python -m kafkapy.tools.options_reference > docs/client_options.md`."""
+    """If not: `python -m tests.pages.generators.client_options > docs/client_options.md`."""
     assert PAGE.read_text() == reference()
 
 

@@ -1,4 +1,4 @@
-"""Prints docs/metrics.md, made from the table of metrics: `python -m kafkapy.tools.metrics_reference`."""
+"""Prints docs/metrics.md, made from the table of metrics: `python -m tests.pages.generators.metrics`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafkapy.server.metrics.table import SECTIONS
 _INTRODUCTION = f"""\
 # Metrics
 
-Generated from the tables in `kafkapy/server/metrics/` by `python -m kafkapy.tools.metrics_reference`; change those, not
+Generated from the tables in `kafkapy/server/metrics/` by `python -m tests.pages.generators.metrics`; change those, not
 this page.
 
 A broker serves its metrics for [Prometheus](https://prometheus.io) where its properties file says so:
@@ -73,9 +73,5 @@ def _section(title: str, metrics: Iterable[Metric]) -> Iterable[str]:
     yield ""
 
 
-def main() -> None:
-    sys.stdout.write(reference())
-
-
 if __name__ == "__main__":
-    main()
+    sys.stdout.write(reference())

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kafkapy.tools.metrics_reference import reference
+from tests.pages.generators.metrics import reference
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
 
 
 def test_the_page_is_current() -> None:
-    """If not: `python -m kafkapy.tools.metrics_reference > docs/metrics.md`."""
+    """If not: `python -m tests.pages.generators.metrics > docs/metrics.md`."""
     assert PAGE.read_text() == reference()

@@ -1,14 +1,14 @@
-"""Prints docs/errors.md, made of the exceptions and of `error_advice.py`: `python -m kafkapy.tools.errors_reference`."""
+"""Prints docs/errors.md, made of the exceptions and of `error_advice.py`: `python -m tests.pages.generators.errors`."""
 
 from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Iterable
 
 from kafkapy import errors
 from kafkapy.protocol.errors import Errors
-from kafkapy.tools.error_advice import BY_CLIENT, BY_CODE
+from tests.pages.generators.error_advice import BY_CLIENT, BY_CODE
+from tests.pages.generators.markdown import table
 
 _LIKE_A_BROKERS = (errors.NoResponseError, errors.SaslConnectionError, errors.TopicNotFoundInTimeError)
 """A client finds these out, too, and derives them from what brokers answer, so that programs catch them by either name."""
@@ -16,8 +16,8 @@ _LIKE_A_BROKERS = (errors.NoResponseError, errors.SaslConnectionError, errors.To
 _INTRODUCTION = """\
 # Errors
 
-Generated from `kafkapy/errors.py`, `kafkapy/protocol/errors.py` and `kafkapy/tools/error_advice.py` by `python -m
-kafkapy.tools.errors_reference`; change those, not this page.
+Generated from `kafkapy/errors.py`, `kafkapy/protocol/errors.py` and `tests/pages/generators/error_advice.py` by `python -m
+tests.pages.generators.errors`; change those, not this page.
 
 All are in `kafkapy.errors`, under kafka-python's names, and derive from `KafkaError`. `error.retriable` says whether the same
 may be tried again (marked ↻ below): clients have done so already, until the time for it was over, so it is worth trying
@@ -33,9 +33,9 @@ def reference() -> str:
         [
             _INTRODUCTION,
             "## What a client finds out by itself\n",
-            _table(("error", "what it means, and what to do"), found),
+            table(("error", "what it means, and what to do"), found),
             "## What a broker answers\n",
-            _table(("code", "error", "Kafka's name", "what it means", "what to do"), answered),
+            table(("code", "error", "Kafka's name", "what it means", "what to do"), answered),
         ]
     )
 
@@ -65,16 +65,5 @@ def _mark(retriable: bool) -> str:
     return " ↻" if retriable else ""
 
 
-def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    titles = list(head)
-    lines = ["| " + " | ".join(titles) + " |", "|" + " --- |" * len(titles)]
-    lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
-
-
-def main() -> None:
-    sys.stdout.write(reference())
-
-
 if __name__ == "__main__":
-    main()
+    sys.stdout.write(reference())

@@ -1,4 +1,4 @@
-"""Prints docs/client_options.md, made from the table of options: `python -m kafkapy.tools.options_reference`."""
+"""Prints docs/client_options.md, made from the table of options: `python -m tests.pages.generators.client_options`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.option_table import OPTIONS
 from kafkapy.consumer.options import ConsumerOptions, default_options
 from kafkapy.producer.config import DEFAULT_OPTIONS, ProducerOptions
+from tests.pages.generators.markdown import table
 
 _INTRODUCTION = """\
 # Options of the clients
 
-Generated from `kafkapy/clients/option_table.py` by `python -m kafkapy.tools.options_reference`; change that, not this page.
+Generated from `kafkapy/clients/option_table.py` by `python -m tests.pages.generators.client_options`; change that, not this page.
 
 They are keyword arguments, the same on all faces, with kafka-python's names and defaults. Times are in ms, sizes in bytes.
 `help(KafkaConsumer)` shows them, editors and type checkers know their types. A name that is wrong is refused, with the
@@ -48,19 +49,13 @@ def reference() -> str:
 
 
 def _table(names: Iterable[str], types: Any, defaults: Mapping[str, Any]) -> str:
-    lines = ["| " + " | ".join(_HEAD) + " |", "|" + " --- |" * len(_HEAD)]
-    for name in names:
-        option = OPTIONS[name]
-        row = (
-            f"`{name}`",
-            _type(types.__annotations__[name]),
-            _OF_MODULES.get(name) or _text(defaults[name]),
-            option.range(),
-            option.java_name(name),
-            option.meaning,
-        )
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |")
-    return "\n".join(lines) + "\n"
+    return table(_HEAD, (_row(name, types.__annotations__[name], defaults[name]) for name in names))
+
+
+def _row(name: str, annotation: Any, default: Any) -> tuple[str, ...]:
+    option = OPTIONS[name]
+    shown = _OF_MODULES.get(name) or _text(default)
+    return f"`{name}`", _type(annotation), shown, option.range(), option.java_name(name), option.meaning
 
 
 _VARIANCE = re.compile(r"_(co|contra)\b")
@@ -80,9 +75,5 @@ def _text(default: Any) -> str:
     return "does nothing" if callable(default) else str(default) if default != "" else '""'
 
 
-def main() -> None:
-    sys.stdout.write(reference())
-
-
 if __name__ == "__main__":
-    main()
+    sys.stdout.write(reference())
