@@ -15,11 +15,13 @@ _FREED_AT_ONCE = 1000
 class _Lists:
     """The lists that a struct has: of structs, by name, with those that their structs have; and the names of others."""
 
-    __slots__ = ("inner", "plain")
+    __slots__ = ("inner", "leaves", "plain")
 
     def __init__(self, inner: tuple[tuple[str, _Lists], ...], plain: tuple[str, ...]) -> None:
         self.inner = inner
         self.plain = plain
+        self.leaves = () if any(lists.inner for _, lists in inner) else tuple(name for name, _ in inner)
+        """The names in `inner`, if none of those structs has structs: they are counted without a call for each."""
 
     @property
     def has_any(self) -> bool:
@@ -124,7 +126,13 @@ def _count(struct: Any, lists: _Lists, many: int, values_too: bool) -> int:
     for name, inner in lists.inner:
         items = getattr(struct, name) or ()
         found += len(items)
-        if inner.inner or (values_too and inner.plain):
+        if inner.leaves and not values_too:
+            for item in items:
+                if found > many:
+                    return found
+                for leaf in inner.leaves:
+                    found += len(getattr(item, leaf) or ())
+        elif inner.inner or (values_too and inner.plain):
             for item in items:
                 if found > many:
                     return found
