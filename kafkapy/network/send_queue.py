@@ -9,17 +9,19 @@ import socket
 from collections import deque
 from collections.abc import Iterable
 from time import monotonic
-from typing import Final
+from typing import Any, Final, Protocol
 
 from kafkapy.common import page_cache
 from kafkapy.common.capabilities import SENDFILE
 from kafkapy.record.file_records import FileRecords
 from kafkapy.record.late_records import LateRecords
 
-SENDFILE_CHUNK: Final = page_cache.PROBE_STRIDE if SENDFILE else 1 << 17
+SENDFILE_CHUNK: Final = page_cache.PROBE_STRIDE
 """Bytes handed to one `sendfile` call: large enough to be cheap, small enough that others needn't wait long if some of them
-have to come from the disk after all. Where there is no `sendfile` they are read and sent, and what the kernel does not take is
-read again."""
+have to come from the disk after all."""
+
+READ_CHUNK: Final = 1 << 17
+"""Bytes that are read and sent where there is no `sendfile`, or where they are encrypted; what is not taken is read again."""
 
 LOADED_CHUNK: Final = 1 << 20
 """Bytes of a slice that are looked for in memory, or brought there by a thread, in one go."""
@@ -45,6 +47,16 @@ Unready = FileRecords | LateRecords
 Part = Buffer | Unready
 
 
+class Sends(Protocol):
+    """What a queue needs of a socket, or of TLS over one. `BlockingIOError` if nothing can be sent now."""
+
+    def fileno(self) -> int: ...
+
+    def send(self, data: bytes, /) -> int: ...
+
+    def sendmsg(self, buffers: Iterable[Buffer], ancdata: Any = (), flags: int = 0, /) -> int: ...
+
+
 class SendQueue:
     """Everything raises `OSError` if the connection is broken, or a file was truncated below what was to be sent of it.
 
@@ -57,11 +69,24 @@ class SendQueue:
     `_loaded_until` of the monotonic clock; this thread had read `_blocks_read` then.
     """
 
-    __slots__ = ("_blocks_read", "_loaded", "_loaded_until", "_parts", "_sent", "_socket", "queued_bytes", "waiting")
+    __slots__ = (
+        "_blocks_read",
+        "_chunk",
+        "_loaded",
+        "_loaded_until",
+        "_parts",
+        "_sendfile",
+        "_sent",
+        "_socket",
+        "queued_bytes",
+        "waiting",
+    )
 
-    def __init__(self, connection: socket.socket) -> None:
-        """The socket must not block."""
+    def __init__(self, connection: Sends, sendfile: bool = SENDFILE) -> None:
+        """The connection must not block. `sendfile`: may slices go to it without being read?"""
         self._socket = connection
+        self._sendfile = sendfile
+        self._chunk = SENDFILE_CHUNK if sendfile else READ_CHUNK
         self._parts: deque[Part] = deque()
         self._sent = 0
         self._loaded = 0
@@ -132,7 +157,7 @@ class SendQueue:
 
     def _send_file(self, records: FileRecords) -> bool:
         sent = self._sent
-        position, offered = records.position + sent, min(records.size - sent, SENDFILE_CHUNK)
+        position, offered = records.position + sent, min(records.size - sent, self._chunk)
         began = monotonic()
         if self._loaded < offered or began > self._loaded_until:
             ahead = min(records.size - sent, LOADED_CHUNK)
@@ -157,7 +182,7 @@ class SendQueue:
         return in_time and count == offered
 
     def _send_slice(self, file: int, position: int, size: int) -> int:
-        if SENDFILE:
+        if self._sendfile:
             return os.sendfile(self._socket.fileno(), file, position, size)
         data = os.pread(file, size, position)
         return self._socket.send(data) if data else 0

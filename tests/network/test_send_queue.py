@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkapy.common import page_cache
+from kafkapy.common.capabilities import SENDFILE
 from kafkapy.network import send_queue
 from kafkapy.network.send_queue import LOADED_CHUNK, SENDFILE_CHUNK, Part, SendQueue, Unready
 from kafkapy.record.file_records import FileRecords
@@ -25,13 +26,13 @@ CONTENT = bytes(range(251)) * 2000
 
 
 @contextmanager
-def queue_and_reader() -> Iterator[tuple[SendQueue, socket.socket]]:
+def queue_and_reader(sendfile: bool = SENDFILE) -> Iterator[tuple[SendQueue, socket.socket]]:
     writer, reader = socket.socketpair()
     with writer, reader:
         for end in (writer, reader):
             end.setblocking(False)
         writer.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)  # the least that the kernel allows
-        yield SendQueue(writer), reader
+        yield SendQueue(writer, sendfile), reader
 
 
 def read(reader: socket.socket, size: int) -> bytes:
@@ -92,11 +93,10 @@ def test_everything_arrives_in_order(
 
     with (
         TemporaryDirectory() as directory,
-        queue_and_reader() as (queue, reader),
+        queue_and_reader(data.draw(st.booleans())) as (queue, reader),
         patch.object(page_cache, "is_cached", sometimes_cached),
         patch.object(page_cache, "read_cached", sometimes_read),
         patch.object(page_cache, "LONG_SECONDS", float("inf")),  # a busy machine would decide what is drawn next
-        patch.object(send_queue, "SENDFILE", data.draw(st.booleans())),
     ):
         path = Path(directory, "log")
         path.write_bytes(CONTENT)
@@ -123,13 +123,14 @@ def test_everything_arrives_in_order(
 
 @pytest.mark.parametrize("size", [100, 50_000])
 @pytest.mark.parametrize("sendfile", [True, False])
-def test_a_truncated_file_breaks_the_connection(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, sendfile: bool
-) -> None:
-    monkeypatch.setattr(send_queue, "SENDFILE", sendfile)
+def test_a_truncated_file_breaks_the_connection(tmp_path: Path, size: int, sendfile: bool) -> None:
     path = tmp_path / "log"
     path.write_bytes(b"x" * 10)
-    with queue_and_reader() as (queue, reader), open(path, "rb") as file, pytest.raises(OSError, match="truncated"):
+    with (
+        queue_and_reader(sendfile) as (queue, reader),
+        open(path, "rb") as file,
+        pytest.raises(OSError, match="truncated"),
+    ):
         for _ in range(2):
             queue.send_parts([FileRecords(file, 0, size)])
             read(reader, size)
