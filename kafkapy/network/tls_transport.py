@@ -1,0 +1,220 @@
+"""TLS under a Kafka channel: the same transport, over a `TlsSession`.
+
+Slices of files are read, since there is nothing that encrypts what `sendfile` sends (kTLS would, where the kernel has it).
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Iterable
+from typing import Any, Final, Protocol
+
+from twisted.internet import main
+
+from kafkapy.network.send_queue import READ_CHUNK, Buffer, Part, SendQueue
+from kafkapy.network.transport import PlaintextPort, PlaintextTransport
+from kafkapy.security.principal import KafkaPrincipal
+from kafkapy.security.tls.session import TlsSession
+
+log = logging.getLogger("kafkapy.network.SocketServer")
+
+RECEIVED_BYTES: Final = 1 << 16
+"""Ciphertext of one read: four records. All connections read into one buffer of this size."""
+
+_received: Final = memoryview(bytearray(RECEIVED_BYTES))
+
+
+class TlsFactory(Protocol):
+    """What the transport needs of its port's factory."""
+
+    def new_session(self) -> TlsSession: ...
+
+    def principal_of(self, session: TlsSession) -> KafkaPrincipal:
+        """Raises `ValueError` if no rule has a name for the peer."""
+        ...
+
+
+class TlsSocket:
+    """A socket's face for `SendQueue`: what is sent is encrypted first.
+
+    Invariant: at most one piece of ciphertext (`READ_CHUNK` and what TLS adds) waits for the kernel, in `_unsent`.
+    """
+
+    def __init__(self, connection: socket.socket, session: TlsSession) -> None:
+        self._socket = connection
+        self._session = session
+        self._unsent = memoryview(b"")
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def send(self, data: Buffer) -> int:
+        return self.sendmsg((data,))
+
+    def sendmsg(self, buffers: Iterable[Buffer], ancdata: Any = (), flags: int = 0) -> int:
+        """Take `READ_CHUNK` bytes at most. `BlockingIOError` while ciphertext waits."""
+        if not self.flush():
+            raise BlockingIOError
+        pieces: list[Buffer] = []
+        size = 0
+        for buffer in buffers:
+            piece = buffer if size + len(buffer) <= READ_CHUNK else memoryview(buffer)[: READ_CHUNK - size]
+            pieces.append(piece)
+            size += len(piece)
+            if size == READ_CHUNK:
+                break
+        self._session.write(pieces)
+        self.flush()
+        return size
+
+    @property
+    def is_waiting(self) -> bool:
+        return bool(self._unsent) or self._session.has_outgoing
+
+    def flush(self) -> bool:
+        """Send ciphertext; is there none left?"""
+        while True:
+            if not self._unsent:
+                self._unsent = memoryview(self._session.take_outgoing())
+                if not self._unsent:
+                    return True
+            try:
+                count = self._socket.send(self._unsent)
+            except BlockingIOError:
+                return False
+            self._unsent = self._unsent[count:]
+
+
+class TlsTransport(PlaintextTransport):
+    """One accepted connection that speaks TLS.
+
+    Invariant: while `_is_delivering`, `_deliver` is on the stack and hands on all plaintext that the channel takes. Else what is
+    decrypted waits only while the channel is muted: `resume_reading` has it handed on.
+    """
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        port: Any = self.server
+        factory: TlsFactory = port.factory
+        self.session = factory.new_session()
+        self._factory = factory
+        self._tls = TlsSocket(self.socket, self.session)
+        self.outgoing = SendQueue(self._tls, sendfile=False)
+        self._is_established = False
+        self._is_delivering = False
+        self._delivers_later = False
+
+    # --- reading
+
+    def doRead(self) -> Any:
+        if self._is_established and (self.protocol.muted or not self.session.wants_input):
+            self.stopReading()
+            return None
+        try:
+            count = self.socket.recv_into(_received)
+        except BlockingIOError:
+            return None
+        except OSError:
+            return main.CONNECTION_LOST
+        if not count:
+            self.session.eof_received()
+            return main.CONNECTION_DONE
+        self.session.received(_received[:count])
+        return self._progress()
+
+    def _progress(self) -> Any:
+        """Ciphertext has come, or plaintext may be handed on."""
+        session = self.session
+        try:
+            if session.has_outgoing and not self._tls.flush():
+                self.startWriting()
+            if session.handshake_complete and not self._is_established:
+                self._establish()
+            if self._is_established:
+                self._deliver()
+                if session.has_outgoing and not self._tls.flush():  # an alert, or TLS 1.3's answer to new keys
+                    self.startWriting()
+        except OSError:
+            return main.CONNECTION_LOST
+        if session.failure is not None:
+            log.info("Closing the connection of %s: %s", self.protocol.context.connection_id, session.failure.sentence)
+            return main.CONNECTION_LOST
+        return main.CONNECTION_DONE if session.peer_closed else None
+
+    def _establish(self) -> None:
+        self._is_established = True
+        try:
+            self.protocol.context.principal = self._factory.principal_of(self.session)
+        except ValueError as problem:
+            self.protocol.close(f"its certificate names no principal: {problem}")
+
+    def _deliver(self) -> None:
+        channel, session = self.protocol, self.session
+        self._is_delivering = True
+        try:
+            while session.has_input and not channel.muted:
+                count = session.read_into(channel.receive_buffer())
+                if not count:
+                    break
+                channel.bytes_received(count)
+        finally:
+            self._is_delivering = False
+
+    def resume_reading(self) -> None:
+        super().resume_reading()
+        if self.session.has_input and not (self._is_delivering or self._delivers_later):
+            self._delivers_later = True
+            self.reactor.callLater(0, self._deliver_later)
+
+    def _deliver_later(self) -> None:
+        """Decrypted bytes do not make a socket readable."""
+        self._delivers_later = False
+        if self.connected and not self.disconnecting:
+            why = self._progress()
+            if why is not None:
+                self._close_failed(why)
+
+    # --- writing
+
+    def send(self, data: bytes) -> None:
+        super().send(data)
+        self._write_on()
+
+    def send_parts(self, parts: Iterable[Part]) -> None:
+        super().send_parts(parts)
+        self._write_on()
+
+    def _write_on(self) -> None:
+        """The queue may be empty while ciphertext still waits."""
+        if self.connected and not self.disconnecting and not self.outgoing.waiting and self._tls.is_waiting:
+            self.startWriting()
+
+    def doWrite(self) -> Any:
+        try:
+            if not self._tls.flush():
+                return None
+        except OSError:
+            return main.CONNECTION_LOST
+        if not self.outgoing.queued_bytes:
+            self.stopWriting()
+            return main.CONNECTION_DONE if self.disconnecting else None
+        return super().doWrite()
+
+    # --- closing
+
+    def close(self) -> None:
+        """Close after what is queued was sent, and say so."""
+        if self.connected and not self.disconnecting and not self.outgoing.queued_bytes:
+            self.session.close()
+            try:
+                self._tls.flush()
+            except OSError:
+                pass
+        super().close()
+
+
+class TlsPort(PlaintextPort):
+    """A listening port whose connections are `TlsTransport`s."""
+
+    transport = TlsTransport
