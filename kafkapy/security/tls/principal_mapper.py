@@ -18,7 +18,8 @@ _SPACE = r"[ \t\n\x0b\f\r]*"
 _SPLITTER = re.compile(rf"{_SPACE}({_RULE_TEXT}){_SPACE}(,{_SPACE}|$)")
 _PARSER = re.compile(_RULE_TEXT)
 _BACK_REFERENCE = re.compile(r"\$([0-9]+)")
-_MAX_NAME = 65_536
+_SECONDS = 0.1
+"""For one match: a client chooses the name, and a pattern may need exponential time."""
 
 
 class NoMatchingRuleError(ValueError):
@@ -85,18 +86,19 @@ class _Rule:
         self._text = pattern
         self._replacement = replacement
         self._case = case
-        self._pattern = _compiled(pattern)
-        self._parts = _parts(_with_literal_references(replacement, self._pattern.groups), self._pattern)
+        self._pattern, names = _compiled(pattern)
+        groups = self._pattern.groups
+        self._parts = _parts(_with_literal_references(replacement, groups), groups, names)
 
     def __str__(self) -> str:
         return f"RULE:{self._text}/{self._replacement}" + (f"/{self._case}" if self._case else "")
 
     def apply(self, name: str) -> str | None:
         try:
-            if len(name) > _MAX_NAME or self._pattern.fullmatch(name, timeout=patterns_seconds()) is None:
+            if self._pattern.fullmatch(name, timeout=_SECONDS) is None:
                 return None
             # As `String.replaceAll`: every match is replaced, also an empty one after a whole one.
-            result = self._pattern.sub(self._expanded, name, timeout=patterns_seconds())
+            result: str = self._pattern.sub(self._expanded, name, timeout=_SECONDS)
         except TimeoutError:
             raise NoMatchingRuleError(f"A rule takes too long for {name[:200]}: {self}") from None
         if self._case:
@@ -106,13 +108,6 @@ class _Rule:
     def _expanded(self, match: regex.Match[str]) -> str:
         # A group that took no part is nothing, as in Java.
         return "".join(part if isinstance(part, str) else match[part] or "" for part in self._parts)
-
-
-def patterns_seconds() -> float:
-    """The longest that one match of a rule may take, seconds."""
-    from kafkapy.common.patterns.translated_pattern import MATCH_SECONDS
-
-    return MATCH_SECONDS
 
 
 def _split(rules: str) -> list[str]:
@@ -131,13 +126,15 @@ def _parsed(text: str) -> _Default | _Rule | None:
     return None if match[2] is None else _Rule(match[2], match[3], match[4])
 
 
-def _compiled(pattern: str) -> regex.Pattern[str]:
+def _compiled(pattern: str) -> tuple[regex.Pattern[str], dict[str, int]]:
+    """The pattern, and the numbers of its named groups. Raises ConfigException."""
     from kafkapy.common.patterns.java_dialect import JavaReader
     from kafkapy.common.patterns.regex_engine import compiled
 
     try:
         patterns.java(pattern)  # checks its length
-        return compiled(JavaReader(pattern).translation())
+        reader = JavaReader(pattern)
+        return compiled(reader.translation()), reader.names
     except patterns.PatternError as error:
         raise ConfigException(f"Invalid rule: the pattern {pattern} is not one of Java: {error}") from None
 
@@ -161,7 +158,7 @@ def _with_literal_references(replacement: str, groups: int) -> str:
     return value
 
 
-def _parts(replacement: str, pattern: regex.Pattern[str]) -> list[str | int]:
+def _parts(replacement: str, groups: int, names: dict[str, int]) -> list[str | int]:
     r"""Texts and numbers of groups of a replacement of `java.util.regex`: `$1`, `${name}`, `\$`. Raises ConfigException."""
     parts: list[str | int] = []
     at = 0
@@ -174,28 +171,32 @@ def _parts(replacement: str, pattern: regex.Pattern[str]) -> list[str | int]:
             parts.append(replacement[at])
             at += 1
         elif character == "$":
-            group, at = _group(replacement, at, pattern)
+            group, at = _group(replacement, at, groups, names)
             parts.append(group)
         else:
             parts.append(character)
     return parts
 
 
-def _group(replacement: str, at: int, pattern: regex.Pattern[str]) -> tuple[int, int]:
+def _group(replacement: str, at: int, groups: int, names: dict[str, int]) -> tuple[int, int]:
     """The group that stands after a dollar, and where it ends: the longest number of a group that there is."""
     if replacement[at : at + 1] == "{":
         end = replacement.find("}", at)
         name = replacement[at + 1 : end] if end > 0 else ""
-        if name not in pattern.groupindex:
+        if name not in names:
             raise ConfigException(f"Invalid rule: the replacement {replacement} names a group that the pattern lacks")
-        return pattern.groupindex[name], end + 1
+        return names[name], end + 1
     digits = re.match("[0-9]+", replacement[at:])
     if digits is None:
-        raise ConfigException(f"Invalid rule: in the replacement {replacement} no group follows a dollar; write \\$ for one")
+        raise ConfigException(
+            f"Invalid rule: in the replacement {replacement} no group follows a dollar; write \\$ for one"
+        )
     size = 1
-    while size < len(digits[0]) and int(digits[0][: size + 1]) <= pattern.groups:
+    while size < len(digits[0]) and int(digits[0][: size + 1]) <= groups:
         size += 1
     number = int(digits[0][:size])
-    if number > pattern.groups:
-        raise ConfigException(f"Invalid rule: the replacement {replacement} names group {number}, which the pattern lacks")
+    if number > groups:
+        raise ConfigException(
+            f"Invalid rule: the replacement {replacement} names group {number}, which the pattern lacks"
+        )
     return number, at + size
