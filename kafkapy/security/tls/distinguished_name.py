@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import NamedTuple
 
@@ -18,8 +19,38 @@ _RFC2253_KEYWORDS = {
     "0.9.2342.19200300.100.1.25": "DC",
     "0.9.2342.19200300.100.1.1": "UID",
 }
+_OTHER_KEYWORDS = {
+    "2.5.4.12": "T",
+    "2.5.4.46": "DNQ",
+    "2.5.4.4": "SURNAME",
+    "2.5.4.42": "GIVENNAME",
+    "2.5.4.43": "INITIALS",
+    "2.5.4.44": "GENERATION",
+    "2.5.4.5": "SERIALNUMBER",
+    "1.2.840.113549.1.9.1": "EMAILADDRESS",
+}
+_SPECIAL = re.compile(r'^[ \n]|[ \n]$|[ \n]{2}|[,+=\n<>#;\\"]')
 _PRINTABLE, _T61, _IA5, _GENERAL, _BMP, _UTF8 = 0x13, 0x14, 0x16, 0x1B, 0x1E, 0x0C
-_STRINGS = {_PRINTABLE, _T61, _IA5, _GENERAL, _BMP, _UTF8}
+_ENCODINGS = {
+    _UTF8: "utf-8",
+    _PRINTABLE: "ascii",
+    _IA5: "ascii",
+    _T61: "latin-1",
+    _GENERAL: "ascii",
+    _BMP: "utf-16-be",
+}
+_STRINGS = {_OTHER_KEYWORDS = {
+    "2.5.4.12": "T",
+    "2.5.4.46": "DNQ",
+    "2.5.4.4": "SURNAME",
+    "2.5.4.42": "GIVENNAME",
+    "2.5.4.43": "INITIALS",
+    "2.5.4.44": "GENERATION",
+    "2.5.4.5": "SERIALNUMBER",
+    "1.2.840.113549.1.9.1": "EMAILADDRESS",
+}
+_SPECIAL = re.compile(r'^[ \n]|[ \n]$|[ \n]{2}|[,+=\n<>#;\\"]')
+_PRINTABLE, _T61, _IA5, _GENERAL, _BMP, _UTF8}
 _CANONICAL_STRINGS = {_PRINTABLE, _UTF8}
 _ESCAPED = str.maketrans({each: f"\\{each}" for each in ',=+<>#;"\\'} | {"\0": "\\00"})
 _WHITESPACE = " \r"
@@ -62,6 +93,11 @@ class DistinguishedName:
         return ",".join("+".join(each.text() for each in rdn) for rdn in reversed(self._rdns))
 
     @property
+    def java_text(self) -> str:
+        """`X500Principal.toString()`, as Kafka's errors show a name: with `, ` between the parts, and more keywords."""
+        return ", ".join(" + ".join(each.shown() for each in rdn) for rdn in reversed(self._rdns))
+
+    @property
     def canonical(self) -> str:
         """`X500Principal.getName(CANONICAL)`, for comparisons."""
         return ",".join("+".join(sorted(each.canonical() for each in rdn)) for rdn in reversed(self._rdns))
@@ -89,6 +125,16 @@ class _Attribute(NamedTuple):
         inner = inner.rstrip(_WHITESPACE)
         leading, trailing = text[:lead], text[lead + len(inner) :]
         return f"{keyword}={_each_escaped(leading)}{inner}{_each_escaped(trailing)}"
+
+    def shown(self) -> str:
+        keyword = _RFC2253_KEYWORDS.get(self.oid) or _OTHER_KEYWORDS.get(self.oid) or f"OID.{self.oid}"
+        encoding = _ENCODINGS.get(self.value.tag)
+        if encoding is None:
+            return self._in_hex(keyword)
+        text = self.value.content.decode(encoding, "replace")
+        quoted = _SPECIAL.search(text) is not None
+        text = text.replace("\\", "\\\\").replace('"', '\\"')
+        return f'{keyword}="{text}"' if quoted else f"{keyword}={text}"
 
     def canonical(self) -> str:
         keyword = _RFC2253_KEYWORDS.get(self.oid)

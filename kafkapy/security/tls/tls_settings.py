@@ -20,6 +20,7 @@ _JAVA_CHOICES = {
     "ssl.trustmanager.algorithm": ("PKIX", "SunX509", "X509", "X.509"),
     "ssl.secure.random.implementation": _RANDOM,
 }
+_MIN_BITS = 112
 _OPENSSL_DOES = "here OpenSSL does that work"
 
 
@@ -110,14 +111,18 @@ def _protocols_with(suites: CipherSuites, protocols: list[ssl.TLSVersion]) -> li
 
 
 def _cipher_string(names: list[str]) -> str:
-    """OpenSSL's list. Raises ConfigException for what this OpenSSL lacks."""
+    """OpenSSL's list. Raises ConfigException for what this OpenSSL lacks, or does not use because it protects nothing."""
     for name in names:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         try:
-            ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).set_ciphers(name)
+            context.set_ciphers(name)
         except ssl.SSLError:
             raise ConfigException.invalid(
                 "ssl.cipher.suites", name, f"{ssl.OPENSSL_VERSION} does not have it; leave it out"
             ) from None
+        described = next((each for each in context.get_ciphers() if each["name"] == name), None)
+        if described is not None and (described["strength_bits"] < _MIN_BITS or described["auth"] == "auth-null"):
+            raise ConfigException.invalid("ssl.cipher.suites", name, "it is too weak for OpenSSL; leave it out")
     return ":".join(names)
 
 
