@@ -1,0 +1,59 @@
+"""The order in which Java's hash tables go through strings.
+
+It decides which entry of a store a Java broker presents (`SunX509KeyManagerImpl` keeps a `HashMap` of aliases) and in which order
+`KeyStore.aliases` has them: a `Hashtable` in JKS, a `HashSet` in PKCS12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def java_string_hash(text: str) -> int:
+    """`String.hashCode`, as an unsigned number of 32 bits.
+
+    Example:
+        >>> java_string_hash("kafka")
+        101807910
+    """
+    value = 0
+    encoded = text.encode("utf-16-be", "surrogatepass")
+    for at in range(0, len(encoded), 2):
+        value = (value * 31 + (encoded[at] << 8 | encoded[at + 1])) & 0xFFFFFFFF
+    return value
+
+
+def hash_map_order(keys: Iterable[str]) -> list[str]:
+    """The keys of a `HashMap` or `HashSet` they were put into in this order, as it enumerates them."""
+    found = list(dict.fromkeys(keys))
+    capacity = 16
+    while len(found) > capacity * 3 // 4:
+        capacity *= 2
+
+    def bucket(key: str) -> int:
+        value = java_string_hash(key)
+        return (value ^ value >> 16) & (capacity - 1)
+
+    return sorted(found, key=bucket)  # sorted() keeps the order within a bucket, as a table that grows does
+
+
+def hashtable_order(keys: Iterable[str]) -> list[str]:
+    """The keys of a `Hashtable` they were put into in this order, as it enumerates them."""
+    buckets: list[list[str]] = [[] for _ in range(11)]
+    for count, key in enumerate(dict.fromkeys(keys)):
+        if count >= len(buckets) * 3 // 4:
+            buckets = _rehashed(buckets)
+        buckets[_index(key, len(buckets))].insert(0, key)
+    return [key for bucket in reversed(buckets) for key in bucket]
+
+
+def _rehashed(buckets: list[list[str]]) -> list[list[str]]:
+    larger: list[list[str]] = [[] for _ in range(len(buckets) * 2 + 1)]
+    for bucket in reversed(buckets):
+        for key in bucket:
+            larger[_index(key, len(larger))].insert(0, key)
+    return larger
+
+
+def _index(key: str, capacity: int) -> int:
+    return (java_string_hash(key) & 0x7FFFFFFF) % capacity
