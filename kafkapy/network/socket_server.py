@@ -25,6 +25,7 @@ from kafkapy.network.connection_quotas import ConnectionLimits, ConnectionQuotas
 from kafkapy.network.large_requests import LargeRequests
 from kafkapy.network.memory_pool import MemoryPool
 from kafkapy.network.request import Request, RequestContext
+from kafkapy.network.tls_transport import TlsFactory, TlsPort
 from kafkapy.network.transport import PlaintextPort
 from kafkapy.protocol.api_codecs import ApiCodecs
 from kafkapy.protocol.api_keys import ApiKey
@@ -111,14 +112,16 @@ class SocketServer:
         send_buffer: int = -1,
         receive_buffer: int = -1,
         memory_pool: MemoryPool | None = None,
+        tls_of: Callable[[EndPoint], TlsFactory | None] = lambda _: None,
     ) -> None:
         """`cold_reads`: threads that may wait for a disk; `decoding`: those that decode large requests.
         `send_buffer`, `receive_buffer`: bytes of the kernel's buffers for each connection, -1: as the system likes.
-        `memory_pool`: what requests may hold while they arrive."""
+        `memory_pool`: what requests may hold while they arrive. `tls_of`: None for a listener without TLS."""
         self.reactor = reactor
         self.cold_reads = cold_reads
         self._large_requests = LargeRequests(decoding)
         self.memory_pool = memory_pool
+        self._tls_of = tls_of
         self.max_request_size = max_request_size
         self.quotas = ConnectionQuotas(limits, inter_broker_listener, lambda: int(self.now() * 1000), make_rate)
         self.codecs = ApiCodecs(enabled_apis)
@@ -157,9 +160,11 @@ class SocketServer:
 
         `address`: of `bind_address`; None where the endpoint names no host, or none that has to be looked up.
         """
-        factory: Any = _ChannelFactory(self, endpoint)
+        tls = self._tls_of(endpoint)
+        factory: Any = _ChannelFactory(self, endpoint) if tls is None else _TlsChannelFactory(self, endpoint, tls)
         interface = (ALL_ADDRESSES if endpoint.host in _ALL_HOSTS else endpoint.host) if address is None else address
-        port = PlaintextPort(endpoint.port, factory, backlog, interface, self.reactor)
+        kind = PlaintextPort if tls is None else TlsPort
+        port = kind(endpoint.port, factory, backlog, interface, self.reactor)
         try:
             port.startListening()
         except error.CannotListenError as problem:
@@ -371,3 +376,9 @@ class _ChannelFactory(protocol.ServerFactory):
 
     def buildProtocol(self, addr: Any) -> Any:
         return self._server.accept(self._endpoint, addr)
+
+
+class _TlsChannelFactory(_ChannelFactory):
+    def __init__(self, server: SocketServer, endpoint: EndPoint, tls: TlsFactory) -> None:
+        super().__init__(server, endpoint)
+        self.new_session, self.principal_of = tls.new_session, tls.principal_of

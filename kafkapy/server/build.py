@@ -10,6 +10,7 @@ clients beside `throttles`, listeners with TLS or SASL in `build_sockets`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkapy.clients.driver import Driver
@@ -78,6 +79,7 @@ from kafkapy.server.replication.replication import (
     make_alter_partition_manager,
     replication_quota,
 )
+from kafkapy.server.security.tls_listeners import tls_listener
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from kafkapy.zk.zk_data import BrokerInfo
 
@@ -320,6 +322,7 @@ def build_sockets(config: KafkaConfig, outside: Outside, limits: ConnectionLimit
         send_buffer=config.socket_send_buffer_bytes,
         receive_buffer=config.socket_receive_buffer_bytes,
         memory_pool=MemoryPool(config.queued_max_request_bytes) if config.queued_max_request_bytes > 0 else None,
+        tls_of=partial(tls_listener, config),
     )
 
 

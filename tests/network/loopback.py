@@ -16,6 +16,7 @@ from kafkapy.common.rate import Rate
 from kafkapy.network.connection_quotas import ConnectionLimits
 from kafkapy.network.request import Request
 from kafkapy.network.socket_server import SocketServer
+from kafkapy.network.tls_transport import TlsFactory
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.headers import ResponseHeader, encode_request
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
@@ -40,8 +41,9 @@ class Loopback:
         cold_reads: InThread | None = None,
         pollers: Pollers | None = None,
         now: Callable[[], float] = time.monotonic,
+        tls: TlsFactory | None = None,
     ) -> None:
-        """`now`: the reactor's time."""
+        """`now`: the reactor's time. `tls`: of all listeners."""
         self.reactor = BrokerReactor(pollers, now)
         self.server = SocketServer(
             self.reactor,
@@ -53,6 +55,7 @@ class Loopback:
             inter_broker,
             make_rate=make_rate,
             send_buffer=send_buffer,
+            tls_of=lambda _: tls,
         )
         self.now = 0.0
         self.server.now = lambda: self.now

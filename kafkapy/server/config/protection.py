@@ -10,10 +10,13 @@ from kafkapy.common.config_def import ConfigException, to_text
 from kafkapy.server.config.kafka_config import KafkaConfig, base_name
 from kafkapy.server.config.listeners import SECURITY_PROTOCOLS, parse_end_points, security_protocol_map
 
+ENFORCED: Final = ("PLAINTEXT", "SSL")
+"""Security protocols that listeners have."""
+
 UNENFORCED: Final = {
     "authorizer.class.name": "there are no ACLs, everybody could do everything",
     "sasl.enabled.mechanisms": "clients are not authenticated",
-    "ssl.client.auth": "clients are not authenticated",
+    "ssl.client.auth": "no listener has TLS, so clients are not authenticated",
     "zookeeper.set.acl": "znodes are made without ACLs, everybody could change them",
     "zookeeper.ssl.client.enable": "ZooKeeper is spoken to without TLS",
     "create.topic.policy.class.name": "policies are Java classes, nothing would be refused",
@@ -29,29 +32,32 @@ class UnenforcedError(ConfigException):
 
 
 REMEDY: Final = (
-    "Remove these settings, use listeners=PLAINTEXT://host:port, and let the network protect the broker: one that only trusted "
-    "machines reach, or a proxy that speaks TLS (stunnel, HAProxy, Envoy), whose address is in advertised.listeners"
+    "Remove these settings, use listeners=PLAINTEXT://host:port or SSL://host:port, and let the network protect the broker: one "
+    "that only trusted machines reach, or a proxy that speaks TLS (stunnel, HAProxy, Envoy), whose address is in "
+    "advertised.listeners"
 )
 
 
 def unenforced(properties: Mapping[str, str]) -> list[str]:
     """What is asked for and cannot be given, each with its reason. `ConfigException` if a value is none of its type."""
+    listeners = _listeners(properties)
     found = [
         f"listener {end_point.listener_name} has the security protocol {end_point.security_protocol}, "
-        "but listeners have neither TLS nor SASL"
-        for end_point in _listeners(properties)
-        if end_point.security_protocol != "PLAINTEXT"
+        "but listeners have no SASL"
+        for end_point in listeners
+        if end_point.security_protocol not in ENFORCED
     ]
     protocol = properties.get("security.inter.broker.protocol", "").strip()
-    if protocol in SECURITY_PROTOCOLS and protocol != "PLAINTEXT" and not found:
-        found.append(f"security.inter.broker.protocol={protocol}, but brokers speak to each other without TLS and SASL")
+    if protocol in SECURITY_PROTOCOLS and protocol not in ENFORCED and not found:
+        found.append(f"security.inter.broker.protocol={protocol}, but brokers speak to each other without SASL")
+    has_tls = any(end_point.security_protocol == "SSL" for end_point in listeners)
     for name in sorted(properties):
         reason = UNENFORCED.get(base_name(name))
         if reason is None:
             continue
         key = KafkaConfig.definition[base_name(name)]
         value = key.parse(properties[name])
-        if value and (key.name != "ssl.client.auth" or value == "required"):
+        if value and (key.name != "ssl.client.auth" or (value == "required" and not has_tls)):
             found.append(f"{name}={to_text(value)}, but {reason}")
     return found
 

@@ -24,7 +24,10 @@ pytestmark = pytest.mark.usefixtures("logging_restored")
             {"listener.name.plaintext.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512"},
             "listener.name.plaintext.sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-512, but clients are not authenticated",
         ),
-        ({"ssl.client.auth": "required"}, "ssl.client.auth=required, but clients are not authenticated"),
+        (
+            {"ssl.client.auth": "required"},
+            "ssl.client.auth=required, but no listener has TLS, so clients are not authenticated",
+        ),
         (
             {"zookeeper.set.acl": "true"},
             "zookeeper.set.acl=true, but znodes are made without ACLs, everybody could change them",
@@ -47,16 +50,19 @@ def test_each_is_named_with_its_value(properties: dict[str, str], sentence: str)
     assert unenforced(properties) == [sentence]
 
 
-@pytest.mark.parametrize("protocol", ["SSL", "SASL_PLAINTEXT", "SASL_SSL"])
+@pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
 def test_listeners_that_would_be_open_to_all(protocol: str) -> None:
     properties = {
         "listeners": "IN://:1,OUT://:2",
         "listener.security.protocol.map": f"IN:PLAINTEXT,OUT:{protocol}",
         "inter.broker.listener.name": "IN",
     }
-    assert unenforced(properties) == [
-        f"listener OUT has the security protocol {protocol}, but listeners have neither TLS nor SASL"
-    ]
+    assert unenforced(properties) == [f"listener OUT has the security protocol {protocol}, but listeners have no SASL"]
+
+
+def test_a_listener_with_tls_may_ask_for_certificates() -> None:
+    properties = {"listeners": "SSL://:9093", "security.inter.broker.protocol": "SSL", "ssl.client.auth": "required"}
+    assert unenforced(properties) == []
 
 
 def test_what_asks_for_nothing_is_no_reason_to_stop() -> None:
@@ -74,7 +80,7 @@ def test_what_asks_for_nothing_is_no_reason_to_stop() -> None:
 
 def test_brokers_that_would_speak_to_each_other_in_the_open() -> None:
     assert unenforced({"security.inter.broker.protocol": "SASL_SSL"}) == [
-        "security.inter.broker.protocol=SASL_SSL, but brokers speak to each other without TLS and SASL"
+        "security.inter.broker.protocol=SASL_SSL, but brokers speak to each other without SASL"
     ]
 
 
@@ -96,10 +102,10 @@ def start(tmp_path: Path, properties: str) -> int:
 
 
 def test_the_broker_stops_with_one_sentence_about_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert start(tmp_path, "listeners=PLAINTEXT://:1,SSL://:2\nauthorizer.class.name=a.B\n") == 1
+    assert start(tmp_path, "listeners=PLAINTEXT://:1,SASL_SSL://:2\nauthorizer.class.name=a.B\n") == 1
     assert capsys.readouterr().err.splitlines()[-1] == (
-        "kafkapy cannot enforce this yet, so it is refused: listener SSL has the security protocol SSL, but listeners have "
-        "neither TLS nor SASL; authorizer.class.name=a.B, but there are no ACLs, everybody could do everything. "
+        "kafkapy cannot enforce this yet, so it is refused: listener SASL_SSL has the security protocol SASL_SSL, but "
+        "listeners have no SASL; authorizer.class.name=a.B, but there are no ACLs, everybody could do everything. "
         f"{REMEDY}."
     )
 
@@ -107,9 +113,9 @@ def test_the_broker_stops_with_one_sentence_about_all(tmp_path: Path, capsys: py
 @pytest.mark.parametrize(
     "properties",
     [
-        "listeners=SSL://:9093\n",
+        "listeners=SASL_PLAINTEXT://:9093\n",
         "listeners=SASL_SSL://:9093\nsasl.mechanism.inter.broker.protocol=PLAIN\n",
-        "listeners=EXTERNAL://:9093\nlistener.security.protocol.map=EXTERNAL:SSL\n",
+        "listeners=EXTERNAL://:9093\nlistener.security.protocol.map=EXTERNAL:SASL_SSL\n",
     ],
 )
 def test_the_only_listener_is_named_before_what_follows_from_it(
@@ -117,5 +123,5 @@ def test_the_only_listener_is_named_before_what_follows_from_it(
 ) -> None:
     assert start(tmp_path, properties) == 1
     sentence = capsys.readouterr().err.splitlines()[-1]
-    assert "but listeners have neither TLS nor SASL" in sentence
+    assert "but listeners have no SASL" in sentence
     assert "listeners=PLAINTEXT://" in sentence

@@ -30,12 +30,12 @@ def test_only_what_differs_from_its_default_is_named() -> None:
             "controller.quota.window.num": "11",
             "controller.quota.window.size.seconds": " 5 ",
             "log.segment.bytes": "1000",
-            "listener.name.internal.ssl.key.password": "pw",
+            "listener.name.internal.delegation.token.secret.key": "pw",
         }
     )
     assert not_acted_on(config) == {
         "controller.quota.window.size.seconds": "5",
-        "listener.name.internal.ssl.key.password": "[hidden]",
+        "listener.name.internal.delegation.token.secret.key": "[hidden]",
     }
 
 
@@ -78,7 +78,7 @@ def test_each_kind_has_one_warning(caplog: pytest.LogCaptureFixture) -> None:
         "a.unknown": "1",
         "log.retention.hour": "secret",
         "controller.quota.window.num": "5",
-        "ssl.protocol": "TLSv1.2",
+        "connections.max.reauth.ms": "5",
         "offsets.commit.required.acks": "-1",
         "log.message.format.version": "0.10.2",
     }
@@ -88,7 +88,7 @@ def test_each_kind_has_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     assert warnings[0] == "These configurations '[a.unknown, log.retention.hour]' were supplied but are not used yet."
     assert warnings[1] == "log.retention.hour is unknown; did you mean log.retention.hours?"
     assert warnings[2].endswith("does not act on them yet: controller.quota.window.num=5")
-    assert "everybody who reaches one may do everything: ssl.protocol=TLSv1.2." in warnings[3]
+    assert "of security have no effect: connections.max.reauth.ms=5. There are neither SASL nor ACLs" in warnings[3]
     assert "offsets.commit.required.acks is deprecated" in warnings[4]
     assert "log.message.format.version with value 0.10.2 is ignored" in warnings[5]
     assert len(warnings) == 6

@@ -1,0 +1,1 @@
+"""What guards the broker: TLS of its listeners, and who may do what."""
