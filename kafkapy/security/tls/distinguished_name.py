@@ -30,16 +30,7 @@ _OTHER_KEYWORDS = {
     "1.2.840.113549.1.9.1": "EMAILADDRESS",
 }
 _SPECIAL = re.compile(r'^[ \n]|[ \n]$|[ \n]{2}|[,+=\n<>#;\\"]')
-_PRINTABLE, _T61, _IA5, _GENERAL, _BMP, _UTF8 = 0x13, 0x14, 0x16, 0x1B, 0x1E, 0x0C
-_ENCODINGS = {
-    _UTF8: "utf-8",
-    _PRINTABLE: "ascii",
-    _IA5: "ascii",
-    _T61: "latin-1",
-    _GENERAL: "ascii",
-    _BMP: "utf-16-be",
-}
-_STRINGS = {_OTHER_KEYWORDS = {
+_OTHER_KEYWORDS = {
     "2.5.4.12": "T",
     "2.5.4.46": "DNQ",
     "2.5.4.4": "SURNAME",
@@ -50,7 +41,16 @@ _STRINGS = {_OTHER_KEYWORDS = {
     "1.2.840.113549.1.9.1": "EMAILADDRESS",
 }
 _SPECIAL = re.compile(r'^[ \n]|[ \n]$|[ \n]{2}|[,+=\n<>#;\\"]')
-_PRINTABLE, _T61, _IA5, _GENERAL, _BMP, _UTF8}
+_PRINTABLE, _T61, _IA5, _GENERAL, _BMP, _UTF8 = 0x13, 0x14, 0x16, 0x1B, 0x1E, 0x0C
+_ENCODINGS = {
+    _UTF8: "utf-8",
+    _PRINTABLE: "ascii",
+    _IA5: "ascii",
+    _T61: "latin-1",
+    _GENERAL: "ascii",
+    _BMP: "utf-16-be",
+}
+_STRINGS = {_PRINTABLE, _T61, _IA5, _GENERAL, _BMP, _UTF8}
 _CANONICAL_STRINGS = {_PRINTABLE, _UTF8}
 _ESCAPED = str.maketrans({each: f"\\{each}" for each in ',=+<>#;"\\'} | {"\0": "\\00"})
 _WHITESPACE = " \r"
