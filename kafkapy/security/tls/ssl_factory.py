@@ -14,7 +14,10 @@ from kafkapy.security.tls.key_store import KeyStore
 from kafkapy.security.tls.session import TlsSession
 from kafkapy.security.tls.stores import ReadFile, load_key_store, load_trust_store, read_store_file
 
-NOT_VERIFIABLE: Final = "A client SSLEngine created with the provided settings can't connect to a server SSLEngine created with those settings."
+NOT_VERIFIABLE: Final = (
+    "A client SSLEngine created with the provided settings can't connect to a server SSLEngine created with those "
+    "settings."
+)
 _REFUSED = "Validation of dynamic config update of SSLFactory failed: "
 _JAVA_CONFIG_EXCEPTION = "org.apache.kafka.common.config.ConfigException"
 

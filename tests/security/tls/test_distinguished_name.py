@@ -140,3 +140,13 @@ def test_names_stay_apart(parts: list[tuple[str, str]]) -> None:
             piece += character
         escaped = character == "\\" and not escaped
     assert len([*pieces, piece]) == len(parts)
+
+
+def test_the_text_in_errors_is_that_of_to_string() -> None:
+    found = name(
+        [attribute("O", "Kit, Inc")],
+        [attribute("CN", "München"), attribute("EMAIL", "a@b", IA5)],
+        [attribute("T", " x")],
+        [attribute("CN", b"\x07", 0x02)],
+    )
+    assert found.java_text == 'CN=#020107, T=" x", CN=München + EMAILADDRESS=a@b, O="Kit, Inc"'
