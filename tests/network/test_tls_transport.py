@@ -149,7 +149,8 @@ def test_a_client_that_does_not_read_holds_one_answer(loop: Loopback, tmp_path: 
         loop.turns(50)
         assert len(loop.requests) == 1
         (channel,) = loop.server._channels
-        assert channel.transport.session.outgoing_bytes <= 2 * READ_CHUNK
+        transport: Any = channel.transport
+        assert transport.session.outgoing_bytes <= 2 * READ_CHUNK
         for _ in range(3):
             assert len(client.fetched()) == 30 << 20
     assert len(loop.requests) == 3
