@@ -198,9 +198,8 @@ class ScramServer:
         # CVE-2024-56128: without this an old proof could be sent again.
         if not hmac.compare_digest(final.nonce.encode(), self._nonce.encode()):
             raise SaslExchangeError("Invalid client nonce in the final client message.")
-        # Java's client says "n,,", whatever it has said first.
-        if final.channel_binding not in (self._first.gs2_header.encode(), b"n,,"):
-            raise SaslExchangeError("Invalid channel binding in the final client message.")
+        # What the client repeats of its header (`c=`) is not compared, as in Kafka: there is no channel binding to take away,
+        # Java's client always says "n,,", and the proof is made over it.
         auth_message = self._auth_prefix + final.without_proof
         credential = self._credential
         client_signature = scram.signature(self._hash, credential.stored_key, auth_message)
