@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from kafkapy.errors import KafkaConfigurationError
+from kafkapy.security.jaas import JaasConfigError, parse_jaas_config, single_module
 
 _LOGIN_MODULES = {
     "org.apache.kafka.common.security.plain.PlainLoginModule",
     "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
-_JAAS = re.compile(r"\s*([\w.]+)\s+(required|requisite|sufficient|optional)\b(.*);\s*", re.DOTALL)
-_JAAS_OPTION = re.compile(r'([\w.]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s";]+))', re.DOTALL)
 
 
 def tls_arguments(configs: Mapping[str, Any]) -> dict[str, Any]:
@@ -59,19 +57,16 @@ def sasl_arguments(configs: Mapping[str, Any]) -> dict[str, Any]:
 
 def jaas_options(text: str) -> dict[str, str]:
     """The options of `LoginModule required name="value" ...;` with username and password. Raises `KafkaConfigurationError`."""
-    match = _JAAS.fullmatch(text)
-    if match is None:
+    try:
+        module = single_module(parse_jaas_config(text))
+    except JaasConfigError as error:
         raise KafkaConfigurationError(
-            "sasl.jaas.config must read like: org.apache.kafka.common.security.plain.PlainLoginModule required "
+            f"{error}. sasl.jaas.config must read like: org.apache.kafka.common.security.plain.PlainLoginModule required "
             'username="alice" password="secret";'
-        )
-    if match[1] not in _LOGIN_MODULES:
-        raise KafkaConfigurationError(f"sasl.jaas.config: the login module {match[1]} is not supported")
-    options = {
-        name: re.sub(r"\\(.)", r"\1", quoted) if quoted is not None else bare
-        for name, quoted, bare in (option.groups() for option in _JAAS_OPTION.finditer(match[3]))
-    }
+        ) from error
+    if module.name not in _LOGIN_MODULES:
+        raise KafkaConfigurationError(f"sasl.jaas.config: the login module {module.name} is not supported")
     for name in ("username", "password"):
-        if name not in options:
+        if name not in module.options:
             raise KafkaConfigurationError(f"sasl.jaas.config has no {name}")
-    return options
+    return module.options

@@ -6,12 +6,12 @@ PLAIN (RFC 4616), SCRAM-SHA-256 and -512 (RFC 5802, 7677), OAUTHBEARER (RFC 7628
 from __future__ import annotations
 
 import base64
-import hashlib
 import hmac
 import secrets
 from typing import Any, Protocol
 
 from kafkapy.errors import KafkaConfigurationError, SaslAuthenticationFailedError
+from kafkapy.security import scram
 
 
 class Credentials(Protocol):
@@ -83,11 +83,10 @@ class Scram:
     """A salted challenge and response; the broker proves that it knows the password, too."""
 
     def __init__(self, name: str, user: str, password: str, nonce: str | None = None) -> None:
-        self._hash = "sha256" if name.endswith("256") else "sha512"
-        self._password = password.encode()
+        self._hash = scram.SCRAM_HASHES[name]
+        self._password = password
         self._nonce = nonce or secrets.token_urlsafe(24)
-        escaped = user.replace("=", "=3D").replace(",", "=2C")
-        self._bare = f"n={escaped},r={self._nonce}"
+        self._bare = f"n={scram.sasl_name(user)},r={self._nonce}"
         self._server_signature: bytes | None = None
         self._proven = False
 
@@ -95,41 +94,33 @@ class Scram:
         return f"n,,{self._bare}".encode()
 
     def next(self, challenge: bytes) -> bytes | None:
-        if self._server_signature is None:
-            return self._prove(challenge.decode())
-        if not self._proven:
-            self._verify(challenge.decode())
+        try:
+            if self._server_signature is None:
+                return self._prove(challenge)
+            if not self._proven:
+                self._verify(challenge)
+        except scram.ScramFormatError as error:
+            raise SaslAuthenticationFailedError(f"The broker's SCRAM challenge makes no sense: {error}") from None
         return None
 
-    def _prove(self, challenge: str) -> bytes:
-        fields = _fields(challenge)
-        try:
-            nonce, salt, iterations = fields["r"], base64.b64decode(fields["s"]), int(fields["i"])
-        except (KeyError, ValueError) as error:
-            raise SaslAuthenticationFailedError("The broker's SCRAM challenge makes no sense") from error
-        if not nonce.startswith(self._nonce):
+    def _prove(self, challenge: bytes) -> bytes:
+        server_first = scram.parse_server_first(challenge)
+        nonce = server_first.nonce
+        if not nonce.startswith(self._nonce) or nonce == self._nonce:
             raise SaslAuthenticationFailedError("The broker's SCRAM nonce does not continue the client's")
-        salted = hashlib.pbkdf2_hmac(self._hash, self._password, salt, iterations)
-        client_key = self._hmac(salted, b"Client Key")
-        stored_key = hashlib.new(self._hash, client_key).digest()
+        salted = scram.salted_password(self._hash, self._password, server_first.salt, server_first.iterations)
+        client_key = scram.client_key(self._hash, salted)
         final = f"c=biws,r={nonce}"
-        said = f"{self._bare},{challenge},{final}".encode()
-        proof = bytes(a ^ b for a, b in zip(client_key, self._hmac(stored_key, said), strict=True))
-        self._server_signature = self._hmac(self._hmac(salted, b"Server Key"), said)
-        return f"{final},p={base64.b64encode(proof).decode()}".encode()
+        said = f"{self._bare},{challenge.decode()},{final}"
+        signature = scram.signature(self._hash, scram.stored_key(self._hash, client_key), said)
+        self._server_signature = scram.signature(self._hash, scram.server_key(self._hash, salted), said)
+        return f"{final},p={base64.b64encode(scram.xor(client_key, signature)).decode()}".encode()
 
-    def _verify(self, challenge: str) -> None:
-        fields = _fields(challenge)
-        if "e" in fields:
-            raise SaslAuthenticationFailedError(f"The broker refused: {fields['e']}")
+    def _verify(self, challenge: bytes) -> None:
+        server_final = scram.parse_server_final(challenge)
+        if server_final.error is not None:
+            raise SaslAuthenticationFailedError(f"The broker refused: {server_final.error}")
         assert self._server_signature is not None
-        if not hmac.compare_digest(base64.b64decode(fields.get("v", "")), self._server_signature):
+        if not hmac.compare_digest(server_final.signature, self._server_signature):
             raise SaslAuthenticationFailedError("The broker could not prove that it knows the password")
         self._proven = True
-
-    def _hmac(self, key: bytes, message: bytes) -> bytes:
-        return hmac.new(key, message, self._hash).digest()
-
-
-def _fields(message: str) -> dict[str, str]:
-    return dict(part.split("=", 1) for part in message.split(",") if "=" in part)

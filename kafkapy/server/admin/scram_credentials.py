@@ -5,9 +5,6 @@ A request carries the salted password, never the password; what is stored are ke
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import hmac
 import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -20,6 +17,8 @@ from kafkapy.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsResponse,
 )
 from kafkapy.protocol.messages.describe_user_scram_credentials import DescribeUserScramCredentialsResponse
+from kafkapy.security import scram
+from kafkapy.security.scram import ScramCredential
 from kafkapy.server.api_error import ApiError
 from kafkapy.server.config import zk_entity_configs
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
@@ -32,23 +31,16 @@ AlterResult = AlterUserScramCredentialsResponse.AlterUserScramCredentialsResult
 DescribeResult = DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult
 CredentialInfo = DescribeUserScramCredentialsResponse.CredentialInfo
 
-SCRAM_MECHANISMS: Final = {1: ("SCRAM-SHA-256", "sha256"), 2: ("SCRAM-SHA-512", "sha512")}
+SCRAM_MECHANISMS: Final = dict(enumerate(scram.SCRAM_HASHES.items(), start=1))
 """Code in requests -> (name, hash)."""
 
-_MIN_ITERATIONS = 4096
-_MAX_ITERATIONS = 16384
 _NO_USER = "Username must not be empty"
 
 
 def credential_text(mechanism: int, salt: bytes, salted_password: bytes, iterations: int) -> str:
     """A credential as ZooKeeper has it: `salt=...,stored_key=...,server_key=...,iterations=...` (base64)."""
-    algorithm = SCRAM_MECHANISMS[mechanism][1]
-    client_key = hmac.digest(salted_password, b"Client Key", algorithm)
-    stored_key = hashlib.new(algorithm, client_key).digest()
-    server_key = hmac.digest(salted_password, b"Server Key", algorithm)
-    parts = {"salt": salt, "stored_key": stored_key, "server_key": server_key}
-    fields = [f"{name}={base64.b64encode(value).decode()}" for name, value in parts.items()]
-    return ",".join([*fields, f"iterations={iterations}"])
+    hash_name = SCRAM_MECHANISMS[mechanism][1]
+    return scram.credential_text(ScramCredential.of_salted_password(hash_name, salted_password, salt, iterations))
 
 
 def describe(zk_client: KafkaZkClient, users: Sequence[str] | None) -> list[DescribeResult]:
@@ -85,10 +77,10 @@ def _described(user: str, configs: dict[str, str]) -> DescribeResult | None:
     infos = []
     for code, (name, _) in SCRAM_MECHANISMS.items():
         if name in configs:
-            fields = dict(field.partition("=")[::2] for field in configs[name].split(","))
             try:
-                infos.append(CredentialInfo(mechanism=code, iterations=int(fields["iterations"])))
-            except (KeyError, ValueError):
+                iterations = scram.parse_credential(configs[name]).iterations
+                infos.append(CredentialInfo(mechanism=code, iterations=iterations))
+            except scram.ScramFormatError:
                 error = Errors.UNKNOWN_SERVER_ERROR
                 return _describe_error(user, error, error.message)
     return DescribeResult(user=user, credential_infos=infos) if infos else None
@@ -128,9 +120,9 @@ def _malformed(upsertions: Iterable[Upsertion], deletions: Iterable[Deletion]) -
             errors[change.name] = ApiError(Errors.UNACCEPTABLE_CREDENTIAL, _NO_USER)
         elif change.mechanism not in SCRAM_MECHANISMS:
             errors[change.name] = ApiError(Errors.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
-        elif isinstance(change, Upsertion) and change.iterations > _MAX_ITERATIONS:
+        elif isinstance(change, Upsertion) and change.iterations > scram.MAX_ITERATIONS:
             errors[change.name] = ApiError(Errors.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
-        elif isinstance(change, Upsertion) and change.iterations < _MIN_ITERATIONS:
+        elif isinstance(change, Upsertion) and change.iterations < scram.MIN_ITERATIONS:
             errors[change.name] = ApiError(Errors.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
     return errors
 

@@ -1,0 +1,60 @@
+"""SASL's part of a connection from frame to frame: decodes what `SaslServerAuthenticator` takes, encodes what it answers."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.framing import ApiCodec, read_request_header
+from kafkapy.protocol.wire import SchemaError
+from kafkapy.security.sasl.authenticator import SaslFailure, SaslServerAuthenticator, SaslStep
+
+
+class SaslReply(NamedTuple):
+    """What to send, with its size before it, and whether the connection ends; see `SaslFailure`."""
+
+    data: bytes
+    failure: SaslFailure | None = None
+
+
+def handle_frame(
+    authenticator: SaslServerAuthenticator,
+    frame: bytes | memoryview,
+    find_codec: Callable[[int, int], ApiCodec],
+    on_client_id: Callable[[str], None] = lambda client_id: None,
+) -> SaslReply:
+    """Take one frame, without its size, of a connection that is not authenticated.
+
+    Args:
+        authenticator: Of the connection; `complete` is false.
+        frame: At most `sasl.server.max.receive.size` bytes.
+        find_codec: API key and version -> codec, as the channel has it.
+        on_client_id: Is told the client id of a request.
+    """
+    if authenticator.expects_token:
+        step = authenticator.on_token(bytes(frame))
+        return SaslReply(b"" if step.token is None else struct.pack(">i", len(step.token)) + step.token, step.failure)
+    try:
+        key, version, correlation_id, client_id, position = read_request_header(frame)
+        api_key = ApiKey(key)
+        request: Any = None
+        if authenticator.accepts(api_key, len(frame)):
+            request = find_codec(key, version).decode(frame, position)
+    except SchemaError as error:
+        return SaslReply(b"", authenticator.on_malformed(f"malformed request: {error}").failure)
+    on_client_id(client_id)
+    return encode_step(
+        authenticator.on_request(api_key, version, request), api_key, version, correlation_id, find_codec
+    )
+
+
+def encode_step(
+    step: SaslStep, api_key: ApiKey, version: int, correlation_id: int, find_codec: Callable[[int, int], ApiCodec]
+) -> SaslReply:
+    """The bytes of a step that answers a request of this header."""
+    if step.response is None:
+        return SaslReply(b"", step.failure)
+    codec = find_codec(api_key, version if step.response_version is None else step.response_version)
+    return SaslReply(b"".join(codec.encode(correlation_id, step.response)), step.failure)

@@ -1,0 +1,150 @@
+"""The server's side of OAUTHBEARER (RFC 7628, KIP-255; Kafka's `OAuthBearerSaslServer`)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from kafkapy.common.time import Time
+from kafkapy.security.sasl.mechanism import SaslAuthenticationError, SaslExchangeError, remaining_ms
+from kafkapy.security.sasl.oauth_token import OAuthBearerToken, OAuthTokenError, TokenValidator
+
+OAUTHBEARER: Final = "OAUTHBEARER"
+
+_INVALID = "Invalid OAUTHBEARER client first message"
+_HEADER = re.compile(r"n,(?:a=((?:[^=,\x00\x80-\U0010ffff]|=2C|=3D)+))?,")
+_KEY = re.compile(r"[A-Za-z]+")
+_VALUE = re.compile(r"[\x21-\x7e \t\r\n]+")
+_AUTH = re.compile(r"(\w+) +([-_.a-zA-Z0-9]+)", re.ASCII)
+_SEPARATOR = "\x01"
+
+
+class ClientInitialResponse(NamedTuple):
+    """What a client says first (Kafka's `OAuthBearerClientInitialResponse`)."""
+
+    token: str
+    authorization_id: str
+    """Empty: none was asked for."""
+    extensions: dict[str, str]
+
+    def __repr__(self) -> str:
+        return f"ClientInitialResponse({self.authorization_id!r}, extensions: {sorted(self.extensions)})"
+
+
+def parse_client_initial_response(response: bytes) -> ClientInitialResponse:
+    """Read `n,[a=authzid],^Aauth=Bearer token^A[key=value^A...]^A`.
+
+    Raises:
+        SaslExchangeError: It is malformed. The message quotes nothing of it.
+
+    Example:
+        >>> parse_client_initial_response(b"n,,\\x01auth=Bearer x.y.z\\x01traceId=123\\x01\\x01").extensions
+        {'traceId': '123'}
+    """
+    try:
+        text = bytes(response).decode("ascii")
+    except UnicodeDecodeError:
+        raise SaslExchangeError(_INVALID) from None
+    header = _HEADER.match(text)
+    if header is None or text[header.end() : header.end() + 1] != _SEPARATOR or not text.endswith(_SEPARATOR * 2):
+        raise SaslExchangeError(_INVALID)
+    values: dict[str, str] = {}
+    for pair in text[header.end() + 1 : -2].split(_SEPARATOR):
+        key, _, value = pair.partition("=")
+        if not _KEY.fullmatch(key) or not _VALUE.fullmatch(value) or key in values:
+            raise SaslExchangeError(_INVALID)
+        values[key] = value
+    auth = values.pop("auth", None)
+    if auth is None:
+        raise SaslExchangeError(f"{_INVALID}: 'auth' not specified")
+    match = _AUTH.fullmatch(auth)
+    if match is None:
+        raise SaslExchangeError(f"{_INVALID}: invalid 'auth' format")
+    if match[1].lower() != "bearer":
+        raise SaslExchangeError("Invalid scheme in OAUTHBEARER client first message")
+    authorization_id = (header[1] or "").replace("=2C", ",").replace("=3D", "=")
+    return ClientInitialResponse(match[2], authorization_id, values)
+
+
+class OAuthBearerServer:
+    """One authentication by OAUTHBEARER.
+
+    A token that is refused is answered with the reason as JSON; the client's `^A` then ends the authentication (RFC 7628, 3.2.2).
+
+    Args:
+        validator: Checks the token.
+        time: The broker's clock, for the session's lifetime.
+    """
+
+    __slots__ = ("_refusal", "_time", "_validator", "extensions", "session_lifetime_ms", "token")
+
+    name = OAUTHBEARER
+    is_delegation_token = False
+
+    def __init__(self, validator: TokenValidator, time: Time) -> None:
+        self._validator = validator
+        self._time = time
+        self._refusal: str | None = None
+        self.token: OAuthBearerToken | None = None
+        """Once complete, for authorizers of one's own (Kafka's negotiated property OAUTHBEARER.token)."""
+        self.extensions: Mapping[str, str] = {}
+        """Those that were accepted."""
+        self.session_lifetime_ms: int | None = None
+
+    @property
+    def complete(self) -> bool:
+        return self.token is not None
+
+    @property
+    def authorization_id(self) -> str:
+        assert self.token is not None
+        return self.token.principal_name
+
+    def evaluate(self, response: bytes) -> bytes:
+        """See `SaslMechanism.evaluate`."""
+        if self.complete:
+            raise SaslExchangeError("Authentication exchange has completed")
+        if self._refusal is not None:
+            # Kafka takes another token here: trying many would cost no delay.
+            raise SaslAuthenticationError(self._refusal)
+        initial = parse_client_initial_response(response)
+        try:
+            token = self._validator.validate(initial.token)
+        except OAuthTokenError as error:
+            self._refusal = _refusal(error)
+            return self._refusal.encode()
+        except Exception as error:
+            # Its message may hold the token.
+            raise SaslExchangeError(
+                "Authentication could not be performed due to an internal error on the server: "
+                f"the validator raised {type(error).__name__}"
+            ) from None
+        if initial.authorization_id not in ("", token.principal_name):
+            raise SaslAuthenticationError(
+                f"Authentication failed: Client requested an authorization id ({initial.authorization_id}) that is different "
+                f"from the token's principal name ({token.principal_name})"
+            )
+        self._check_extensions(token, initial.extensions)
+        self.extensions = initial.extensions
+        self.session_lifetime_ms = remaining_ms(token.lifetime_ms, self._time.milliseconds())
+        self.token = token
+        return b""
+
+    def _check_extensions(self, token: OAuthBearerToken, extensions: Mapping[str, str]) -> None:
+        check = getattr(self._validator, "validate_extensions", None)
+        if check is None or not extensions:
+            return
+        invalid = check(token, extensions)
+        if invalid:
+            listed = "; ".join(f"{name}: {reason}" for name, reason in invalid.items())
+            raise SaslAuthenticationError(
+                f"Authentication failed: {len(invalid)} extensions are invalid! They are: {listed}"
+            )
+
+
+def _refusal(error: OAuthTokenError) -> str:
+    """As Kafka writes it: `{"status":"insufficient_scope", "scope":"[kafka]"}`."""
+    values = {"status": error.status, "scope": error.scope, "openid-configuration": error.openid_configuration}
+    return "{" + ", ".join(f'"{name}":{json.dumps(value)}' for name, value in values.items() if value is not None) + "}"

@@ -1,0 +1,129 @@
+"""The server's side of PLAIN (RFC 4616; Kafka's `PlainSaslServer` and `PlainServerCallbackHandler`)."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterable, Mapping
+from typing import Final, Protocol
+
+from kafkapy.security.jaas import LoginModule, user_passwords
+from kafkapy.security.sasl.mechanism import SaslAuthenticationError, SaslExchangeError
+
+PLAIN: Final = "PLAIN"
+PLAIN_LOGIN_MODULE: Final = "org.apache.kafka.common.security.plain.PlainLoginModule"
+
+
+class PlainAuthenticator(Protocol):
+    """Says whether a password is right. A class of one's own may be named in `sasl.server.callback.handler.class`."""
+
+    def authenticate(self, username: str, password: str) -> bool:
+        """Whether this user has this password; neither is empty. It is called on the network's thread and must not block.
+        An exception refuses the user."""
+        ...
+
+
+class PlainUsers:
+    """The users of a JAAS configuration: `user_alice="secret"`. Keeps hashes; `repr` shows no passwords.
+
+    Args:
+        passwords: User -> password.
+
+    Example:
+        >>> users = PlainUsers({"alice": "secret"})
+        >>> users.authenticate("alice", "secret"), users.authenticate("bob", "secret")
+        (True, False)
+    """
+
+    __slots__ = ("_hashes",)
+
+    def __init__(self, passwords: Mapping[str, str]) -> None:
+        self._hashes = {user: _hash(password) for user, password in passwords.items()}
+
+    @classmethod
+    def of(cls, modules: Iterable[LoginModule]) -> PlainUsers:
+        """Those of the modules for PLAIN; other modules are left alone."""
+        return cls(dict(user_passwords(modules, PLAIN_LOGIN_MODULE)))
+
+    def __repr__(self) -> str:
+        return f"PlainUsers({len(self._hashes)})"
+
+    def authenticate(self, username: str, password: str) -> bool:
+        """Takes equally long for users that exist and others, and for passwords of all kinds."""
+        expected = self._hashes.get(username)
+        fits = hmac.compare_digest(_hash(password), _NONE if expected is None else expected)
+        return fits and expected is not None
+
+
+class PlainServer:
+    """One authentication by PLAIN.
+
+    Args:
+        authenticator: Knows the passwords.
+    """
+
+    __slots__ = ("_authenticator", "_user")
+
+    name = PLAIN
+    session_lifetime_ms: int | None = None
+    is_delegation_token = False
+
+    def __init__(self, authenticator: PlainAuthenticator) -> None:
+        self._authenticator = authenticator
+        self._user: str | None = None
+
+    @property
+    def complete(self) -> bool:
+        return self._user is not None
+
+    @property
+    def authorization_id(self) -> str:
+        assert self._user is not None
+        return self._user
+
+    def evaluate(self, response: bytes) -> bytes:
+        """See `SaslMechanism.evaluate`."""
+        if self.complete:
+            raise SaslExchangeError("Authentication exchange has completed")
+        authorization_id, user, password = _split(response)
+        if not user:
+            raise SaslExchangeError("Authentication failed: username not specified")
+        if not password:
+            raise SaslExchangeError("Authentication failed: password not specified")
+        try:
+            authenticated = self._authenticator.authenticate(user, password)
+        except Exception as error:
+            # Its message may hold the password.
+            raise SaslAuthenticationError(
+                "Authentication failed: credentials for user could not be verified"
+            ) from _without_message(error)
+        if authenticated is not True:
+            raise SaslAuthenticationError("Authentication failed: Invalid username or password")
+        if authorization_id not in ("", user):
+            raise SaslAuthenticationError(
+                "Authentication failed: Client requested an authorization id that is different from username"
+            )
+        self._user = user
+        return b""
+
+
+def _split(response: bytes) -> list[str]:
+    """Authorization id, user and password."""
+    try:
+        tokens = bytes(response).decode().split("\0", 3)
+    except UnicodeDecodeError:
+        raise SaslExchangeError("Invalid SASL/PLAIN response: it is not UTF-8") from None
+    if len(tokens) != 3:
+        raise SaslExchangeError(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(tokens)}")
+    return tokens
+
+
+def _without_message(error: Exception) -> Exception:
+    return RuntimeError(f"the callback handler raised {type(error).__name__}")
+
+
+def _hash(password: str) -> bytes:
+    return hashlib.sha256(password.encode(errors="surrogatepass")).digest()
+
+
+_NONE: Final = bytes(32)

@@ -1,0 +1,213 @@
+"""The server's side of SCRAM (Kafka's `ScramSaslServer`; KIP-84, delegation tokens: KIP-48)."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+from collections.abc import Callable, Sequence
+from enum import Enum, auto
+from typing import Final, NamedTuple
+
+from kafkapy.common.time import Time
+from kafkapy.security import scram
+from kafkapy.security.sasl.mechanism import SaslAuthenticationError, SaslExchangeError, remaining_ms
+from kafkapy.security.scram import ScramCredential
+
+_OTHER_AUTHORIZATION_ID: Final = (
+    "Authentication failed: Client requested an authorization id that is different from username"
+)
+
+
+class TokenLogin(NamedTuple):
+    """What a delegation token lets in: its owner's name, until when (ms since the epoch), and the credential of its HMAC."""
+
+    owner: str
+    expiry_timestamp: int
+    credential: ScramCredential
+
+
+class DecoyCredentials:
+    """Credentials for users that do not exist: salt and iterations depend on the name alone, so that asking again, or another
+    broker, gives the same. They look like Kafka's own, and no password fits them.
+
+    Args:
+        secret: Must be the same on all brokers of a cluster and over restarts, and be secret: what differs from broker to
+            broker, or can be computed, tells decoys from users.
+        iterations: The counts that the users have; a decoy has one of them. Default: 4096, which Kafka's tools take.
+
+    Example:
+        >>> decoys = DecoyCredentials(b"secret of the cluster")
+        >>> decoys.credential("sha256", "mallory").salt == decoys.credential("sha256", "mallory").salt
+        True
+    """
+
+    __slots__ = ("_iterations", "_secret")
+
+    def __init__(self, secret: bytes, iterations: Sequence[int] = (scram.MIN_ITERATIONS,)) -> None:
+        if not secret:
+            raise ValueError("the secret of made-up credentials must not be empty")
+        self._secret = secret
+        self._iterations = tuple(iterations)
+
+    def credential(self, hash_name: str, user: str) -> ScramCredential:
+        """The made-up credential of this user for this hash."""
+        base = hmac.digest(self._secret, f"{hash_name}\0{user}".encode(), "sha512")
+        key = hmac.digest(self._secret, base, hash_name)
+        iterations = self._iterations[int.from_bytes(base[-4:], "big") % len(self._iterations)]
+        return ScramCredential(scram.random_text(base).encode(), key, key, iterations)
+
+
+class _State(Enum):
+    CLIENT_FIRST = auto()
+    CLIENT_FINAL = auto()
+    COMPLETE = auto()
+    FAILED = auto()
+
+
+class ScramServer:
+    """One authentication by SCRAM.
+
+    Invariant: `_credential` is None unless the client's proof is awaited; `_known` says whether that credential is a user's.
+    A user that does not exist is told a made-up salt, and refused after its proof like one with a wrong password; both ways take
+    the same steps. (Kafka 3.9.1 refuses it at once, by which users can be found out.)
+
+    Args:
+        mechanism: `SCRAM-SHA-256` or `SCRAM-SHA-512`.
+        credential_of: User -> its credential for this mechanism; None: it has none.
+        token_login_of: Id of a delegation token -> what it lets in; None: there is no such token. None: no tokens are taken.
+        decoys: For those that have none.
+        make_nonce: Makes the server's part of the nonce: `random_text` of 17 random bytes.
+        time: The broker's clock, for the lifetime of tokens.
+    """
+
+    __slots__ = (
+        "_auth_prefix",
+        "_credential",
+        "_credential_of",
+        "_decoys",
+        "_expiry",
+        "_first",
+        "_hash",
+        "_known",
+        "_make_nonce",
+        "_nonce",
+        "_state",
+        "_time",
+        "_token_login_of",
+        "_user",
+        "is_delegation_token",
+        "name",
+        "session_lifetime_ms",
+    )
+
+    def __init__(
+        self,
+        mechanism: str,
+        credential_of: Callable[[str], ScramCredential | None],
+        token_login_of: Callable[[str], TokenLogin | None] | None,
+        decoys: DecoyCredentials,
+        make_nonce: Callable[[], str],
+        time: Time,
+    ) -> None:
+        self.name = mechanism
+        self.is_delegation_token = False
+        self.session_lifetime_ms: int | None = None
+        self._hash = scram.SCRAM_HASHES[mechanism]
+        self._credential_of = credential_of
+        self._token_login_of = token_login_of
+        self._decoys = decoys
+        self._make_nonce = make_nonce
+        self._time = time
+        self._state = _State.CLIENT_FIRST
+        self._credential: ScramCredential | None = None
+        self._known = False
+        self._user = ""
+        self._expiry: int | None = None
+        self._first: scram.ClientFirstMessage | None = None
+        self._nonce = ""
+        self._auth_prefix = ""
+
+    def __repr__(self) -> str:
+        return f"ScramServer({self.name}, {self._state.name})"
+
+    @property
+    def complete(self) -> bool:
+        return self._state is _State.COMPLETE
+
+    @property
+    def authorization_id(self) -> str:
+        """The user, or the owner of the token."""
+        assert self.complete
+        return self._user
+
+    def evaluate(self, response: bytes) -> bytes:
+        """See `SaslMechanism.evaluate`."""
+        state, self._state = self._state, _State.FAILED
+        try:
+            if state is _State.CLIENT_FIRST:
+                answer = self._challenge(response)
+                self._state = _State.CLIENT_FINAL
+            elif state is _State.CLIENT_FINAL:
+                answer = self._verify(response)
+                self._credential = self._first = None
+                self._state = _State.COMPLETE
+            else:
+                raise SaslExchangeError(f"Unexpected challenge in Sasl server state {state.name}")
+        except scram.ScramFormatError as error:
+            raise SaslExchangeError(str(error)) from None
+        finally:
+            if self._state is _State.FAILED:
+                self._credential = self._first = None
+        return answer
+
+    def _challenge(self, response: bytes) -> bytes:
+        first = scram.parse_client_first(response)
+        credential = self._find(first)
+        if first.authorization_id and first.authorization_id != first.user:
+            raise SaslAuthenticationError(_OTHER_AUTHORIZATION_ID)
+        if credential.iterations < scram.MIN_ITERATIONS:
+            raise SaslExchangeError(
+                f"Iterations {credential.iterations} is less than the minimum {scram.MIN_ITERATIONS} for {self.name}"
+            )
+        self._first = first
+        self._credential = credential
+        self._nonce = first.nonce + self._make_nonce()
+        salt = base64.b64encode(credential.salt).decode()
+        challenge = f"r={self._nonce},s={salt},i={credential.iterations}"
+        self._auth_prefix = f"{first.bare},{challenge},"
+        return challenge.encode()
+
+    def _find(self, first: scram.ClientFirstMessage) -> ScramCredential:
+        """The user's credential, or a made-up one, which is made in any case: it takes equally long."""
+        decoy = self._decoys.credential(self._hash, first.user)
+        credential = None
+        self._user = first.user
+        if first.token_authenticated:
+            self.is_delegation_token = True
+            login = self._token_login_of(first.user) if self._token_login_of is not None else None
+            if login is not None:
+                self._user, self._expiry, credential = login
+        else:
+            credential = self._credential_of(first.user)
+        self._known = credential is not None
+        return credential if credential is not None else decoy
+
+    def _verify(self, response: bytes) -> bytes:
+        assert self._first is not None and self._credential is not None
+        final = scram.parse_client_final(response)
+        # CVE-2024-56128: without this an old proof could be sent again.
+        if not hmac.compare_digest(final.nonce.encode(), self._nonce.encode()):
+            raise SaslExchangeError("Invalid client nonce in the final client message.")
+        # What the client repeats of its header (`c=`) is not compared, as in Kafka: there is no channel binding to take away,
+        # Java's client always says "n,,", and the proof is made over it.
+        auth_message = self._auth_prefix + final.without_proof
+        credential = self._credential
+        client_signature = scram.signature(self._hash, credential.stored_key, auth_message)
+        server_signature = scram.signature(self._hash, credential.server_key, auth_message)
+        proof = final.proof.ljust(len(client_signature), b"\0")[: len(client_signature)]
+        shown = scram.stored_key(self._hash, scram.xor(client_signature, proof))
+        fits = hmac.compare_digest(shown, credential.stored_key)
+        if not (fits and self._known and len(final.proof) == len(client_signature)):
+            raise SaslExchangeError("Invalid client credentials")
+        self.session_lifetime_ms = remaining_ms(self._expiry, self._time.milliseconds())
+        return b"v=" + base64.b64encode(server_signature)
