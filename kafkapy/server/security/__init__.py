@@ -1,0 +1,1 @@
+"""Security as the broker has it: who may do what."""
