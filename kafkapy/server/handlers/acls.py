@@ -82,7 +82,10 @@ class AclsHandler:
             results[index] = result
         return CreateAclsResponse(
             results=[
-                CreateAclsResponse.AclCreationResult(error_code=result.code, error_message=result.message)
+                # Kafka sends an empty text for what was created, and none for what was deleted.
+                CreateAclsResponse.AclCreationResult()
+                if result is NO_ERROR
+                else CreateAclsResponse.AclCreationResult(error_code=result.code, error_message=result.message)
                 for result in results
             ]
         )
@@ -99,7 +102,8 @@ class AclsHandler:
         deleted = self._authorizer.delete_acls(request.context, filters)
         return DeleteAclsResponse(
             filter_results=[
-                DeleteAclsResponse.DeleteAclsFilterResult(matching_acls=_matching(deletions)) for deletions in deleted
+                DeleteAclsResponse.DeleteAclsFilterResult(error_message=None, matching_acls=_matching(deletions))
+                for deletions in deleted
             ]
         )
 

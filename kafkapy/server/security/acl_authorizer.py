@@ -112,7 +112,7 @@ class AclAuthorizer(Authorizer):
         return decision.allowed
 
     def authorize_by_resource_type(self, context: RequestContext, operation: str, resource_type: str) -> bool:
-        """See `Authorizer`. A super user is not logged, as in Kafka."""
+        """See `Authorizer`."""
         decision = self._index.decide_by_resource_type(context.principal, host_of(context), operation, resource_type)
         if self._log.wants(decision.allowed, True, True):
             action = RequestedAction(operation, resource_type, "UNKNOWN", "NONE", 0)
