@@ -2,62 +2,13 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import Any
 
+from kafkapy.common.acl_types import ACLOperation as ACLOperation
+from kafkapy.common.acl_types import ACLPermissionType as ACLPermissionType
+from kafkapy.common.acl_types import ACLResourcePatternType as ACLResourcePatternType
+from kafkapy.common.acl_types import ResourceType as ResourceType
 from kafkapy.errors import IllegalArgumentError
-
-
-class ResourceType(IntEnum):
-    """What an ACL is about. ANY is for filters only."""
-
-    UNKNOWN = 0
-    ANY = 1
-    TOPIC = 2
-    GROUP = 3
-    CLUSTER = 4
-    TRANSACTIONAL_ID = 5
-    DELEGATION_TOKEN = 6
-    USER = 7
-
-
-class ACLOperation(IntEnum):
-    """What may be done. ANY is for filters only."""
-
-    UNKNOWN = 0
-    ANY = 1
-    ALL = 2
-    READ = 3
-    WRITE = 4
-    CREATE = 5
-    DELETE = 6
-    ALTER = 7
-    DESCRIBE = 8
-    CLUSTER_ACTION = 9
-    DESCRIBE_CONFIGS = 10
-    ALTER_CONFIGS = 11
-    IDEMPOTENT_WRITE = 12
-    CREATE_TOKENS = 13
-    DESCRIBE_TOKENS = 14
-
-
-class ACLPermissionType(IntEnum):
-    """ANY is for filters only."""
-
-    UNKNOWN = 0
-    ANY = 1
-    DENY = 2
-    ALLOW = 3
-
-
-class ACLResourcePatternType(IntEnum):
-    """How a resource's name is compared (KIP-290). ANY and MATCH are for filters only."""
-
-    UNKNOWN = 0
-    ANY = 1
-    MATCH = 2
-    LITERAL = 3
-    PREFIXED = 4
 
 
 class _Comparable:

@@ -324,6 +324,7 @@ class KafkaChannel(AnswerChannel):
             self._resume()
 
     def _handle_request(self, request: Request, key: int) -> None:
+        self.context.api_key = request.api_key
         self._busy = True
         self._handling = True
         self._frame_size = request.size

@@ -19,9 +19,10 @@ ERRORS_NOTED_BY_HANDLER: Final = (ApiKey.PRODUCE, ApiKey.FETCH)
 
 
 class RequestContext:
-    """What is known of the sender. One object for each connection; `client_id` is that of its latest request."""
+    """What is known of the sender. One object for each connection; `client_id` and `api_key` are those of its latest request."""
 
     __slots__ = (
+        "api_key",
         "client_host",
         "client_id",
         "client_software_name",
@@ -51,6 +52,7 @@ class RequestContext:
         self.security_protocol = security_protocol
         self.principal = principal
         self.client_id = ""
+        self.api_key: ApiKey | None = None
         self.client_software_name = "unknown"
         self.client_software_version = "unknown"
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.server.handlers import api_versions, controller_apis, security
+from kafkapy.server.handlers.acls import AclsHandler
 from kafkapy.server.handlers.configs import ConfigsHandler
 from kafkapy.server.handlers.control import ControlHandler
 from kafkapy.server.handlers.controller_apis import ControllerApisHandler
@@ -45,6 +46,7 @@ class Handlers(NamedTuple):
     groups: GroupsHandler
     group_offsets: GroupOffsetsHandler
     transactions: TransactionsHandler
+    acls: AclsHandler
     features: FinalizedFeatureListener
 
     def by_api(self) -> dict[ApiKey, Handler]:
@@ -83,9 +85,9 @@ HANDLERS: dict[ApiKey, Callable[[Handlers], Handler]] = {
     ApiKey.DESCRIBE_TRANSACTIONS: lambda h: h.transactions.handle_describe_transactions,
     ApiKey.LIST_TRANSACTIONS: lambda h: h.transactions.handle_list_transactions,
     ApiKey.OFFSET_FOR_LEADER_EPOCH: lambda h: h.offsets.handle_offset_for_leader_epoch,
-    ApiKey.DESCRIBE_ACLS: lambda _: security.handle_describe_acls,
-    ApiKey.CREATE_ACLS: lambda _: security.handle_alter_acls,
-    ApiKey.DELETE_ACLS: lambda _: security.handle_alter_acls,
+    ApiKey.DESCRIBE_ACLS: lambda h: h.acls.handle_describe_acls,
+    ApiKey.CREATE_ACLS: lambda h: h.acls.handle_create_acls,
+    ApiKey.DELETE_ACLS: lambda h: h.acls.handle_delete_acls,
     ApiKey.DESCRIBE_CONFIGS: lambda h: h.configs.handle_describe_configs,
     ApiKey.ALTER_CONFIGS: lambda h: h.configs.handle_alter_configs,
     ApiKey.ALTER_REPLICA_LOG_DIRS: lambda h: h.log_dirs.handle_alter_replica_log_dirs,

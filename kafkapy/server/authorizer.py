@@ -1,28 +1,172 @@
-"""The seam where ACLs come in (KIP-11): every handler asks before it acts or reveals."""
+"""The seam where ACLs come in (KIP-11, KIP-504): every handler asks before it acts or reveals."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
 
+from kafkapy.common.acl_types import CLUSTER_NAME as CLUSTER_NAME
+from kafkapy.common.acl_types import (
+    SUPPORTED_OPERATIONS,
+    AccessControlEntry,
+    AclBinding,
+    AclBindingFilter,
+    AclPattern,
+    AclPatternFilter,
+    ResourceType,
+)
 from kafkapy.network.request import RequestContext
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.security.acl.acl_index import AclIndex
+from kafkapy.server.api_error import NO_ERROR, ApiError
+
+_SUPPORTED: Final = {
+    resource_type.name: tuple((operation.name, 1 << operation) for operation in operations)
+    for resource_type, operations in SUPPORTED_OPERATIONS.items()
+}
 
 
-class Authorizer(Protocol):
-    """May this sender do that? Operations and resource types by Kafka's names: `READ`, `CLUSTER_ACTION`; `TOPIC`, `GROUP`."""
+class AclDeletion(NamedTuple):
+    """An ACL that a filter of a DeleteAcls matched, and what became of it."""
 
-    enabled: bool
+    binding: AclBinding
+    error: ApiError = NO_ERROR
 
-    def authorize(self, context: RequestContext, operation: str, resource_type: str, name: str) -> bool: ...
+
+class Authorizer:
+    """May this sender do that? Base class of those of one's own, too: only `authorize` has to be defined.
+
+    Operations and resource types have Kafka's names: `READ`, `CLUSTER_ACTION`; `TOPIC`, `GROUP`. `authorize` and what is made of
+    it are called on the reactor's thread and must not block; methods about ACLs are called in other threads and may.
+
+    Example:
+        >>> class OnlyOwnTopics(Authorizer):
+        ...     def authorize(self, context, operation, resource_type, name, **options):
+        ...         return resource_type != "TOPIC" or name.startswith(context.principal.name)
+    """
+
+    enabled = True
+    """False: everything is allowed, and nothing need be asked."""
+
+    def startup(self) -> None:
+        """Called before the broker serves; may block. What it raises ends the broker."""
+
+    def shutdown(self) -> None:
+        """Called when the broker has stopped serving; may block."""
+
+    # --- decisions ----------------------------------------------------------------------------------------------------
+
+    def authorize(
+        self,
+        context: RequestContext,
+        operation: str,
+        resource_type: str,
+        name: str,
+        *,
+        log_if_allowed: bool = True,
+        log_if_denied: bool = True,
+        count: int = 1,
+    ) -> bool:
+        """May the sender do that to the resource?
+
+        Args:
+            context: The sender's principal and address, and what it asks for.
+            operation: Kafka's name of it.
+            resource_type: Kafka's name of it.
+            name: The resource's.
+            log_if_allowed: False if nothing is done by that right, for example because all rights are looked up.
+            log_if_denied: False if the sender has not asked for this resource, for example because it asks for all there are.
+            count: How often the request names the resource, for the log.
+        """
+        raise NotImplementedError
+
+    def authorize_by_resource_type(self, context: RequestContext, operation: str, resource_type: str) -> bool:
+        """May the sender do that to at least one resource of the type (KIP-679)?
+
+        By default: to one with a name that hardly any ACL is about, or by what `acls` has.
+        """
+        if self.authorize(context, operation, resource_type, "hardcode", log_if_denied=False):
+            return True
+        entries: dict[AclPattern, list[AccessControlEntry]] = {}
+        for binding in self.acls(AclBindingFilter(AclPatternFilter(ResourceType[resource_type]))):
+            entries.setdefault(binding.pattern, []).append(binding.entry)
+        host = host_of(context)
+        return AclIndex(entries).decide_by_resource_type(context.principal, host, operation, resource_type).allowed
+
+    def filter_authorized(
+        self,
+        context: RequestContext,
+        operation: str,
+        resource_type: str,
+        names: Iterable[str],
+        *,
+        log_if_allowed: bool = True,
+        log_if_denied: bool = True,
+    ) -> set[str]:
+        """Those of the names that the sender may do it to; each is asked for once."""
+        counts: dict[str, int] = {}
+        for name in names:
+            counts[name] = counts.get(name, 0) + 1
+        return {
+            name
+            for name, count in counts.items()
+            if self.authorize(
+                context,
+                operation,
+                resource_type,
+                name,
+                log_if_allowed=log_if_allowed,
+                log_if_denied=log_if_denied,
+                count=count,
+            )
+        }
+
+    def authorized_operations(self, context: RequestContext, resource_type: str, name: str) -> int:
+        """What the sender may do with the resource: a bit for each operation's code (KIP-430)."""
+        allowed = 0
+        for operation, bit in _SUPPORTED[resource_type]:
+            if self.authorize(context, operation, resource_type, name, log_if_allowed=False, log_if_denied=False):
+                allowed |= bit
+        return allowed
+
+    # --- ACLs ---------------------------------------------------------------------------------------------------------
+
+    def acls(self, acl_filter: AclBindingFilter) -> Iterable[AclBinding]:
+        """Those that match.
+
+        Raises:
+            KafkaError: SECURITY_DISABLED if there are no ACLs, which is the default.
+        """
+        raise KafkaError(Errors.SECURITY_DISABLED, "This authorizer has no ACLs")
+
+    def create_acls(self, context: RequestContext, bindings: Sequence[AclBinding]) -> list[ApiError]:
+        """Add them; what became of each. Raises as `acls` does."""
+        raise KafkaError(Errors.SECURITY_DISABLED, "This authorizer has no ACLs")
+
+    def delete_acls(self, context: RequestContext, filters: Sequence[AclBindingFilter]) -> list[list[AclDeletion]]:
+        """Delete what matches; for each filter the ACLs that it was the first to match. Raises as `acls` does."""
+        raise KafkaError(Errors.SECURITY_DISABLED, "This authorizer has no ACLs")
 
 
-class AllowAll:
+class AllowAll(Authorizer):
     """No `authorizer.class.name`: everybody may do everything, as in Kafka."""
 
     enabled = False
 
-    def authorize(self, context: RequestContext, operation: str, resource_type: str, name: str) -> bool:
+    def authorize(
+        self,
+        context: RequestContext,
+        operation: str,
+        resource_type: str,
+        name: str,
+        *,
+        log_if_allowed: bool = True,
+        log_if_denied: bool = True,
+        count: int = 1,
+    ) -> bool:
         return True
 
 
-CLUSTER_NAME = "kafka-cluster"
-"""The one name of the resource type CLUSTER."""
+def host_of(context: RequestContext) -> str:
+    """The sender's address, as ACLs have it (Java's `getHostAddress`)."""
+    return context.client_host.removeprefix("/")

@@ -45,6 +45,7 @@ from kafkapy.server.coordinators.marker_channels import MarkerChannels
 from kafkapy.server.coordinators.txn_markers import TxnMarkerWriter
 from kafkapy.server.coordinators.txn_verifier import TxnVerifier
 from kafkapy.server.fetch.fetch_session import FetchSessionCache
+from kafkapy.server.handlers.acls import AclsHandler
 from kafkapy.server.handlers.configs import ConfigsHandler
 from kafkapy.server.handlers.control import ControlHandler
 from kafkapy.server.handlers.controller_apis import ControllerApisHandler
@@ -408,6 +409,7 @@ def build_handlers(
         groups=GroupsHandler(groups, authorizer, config, outside.clock),
         group_offsets=GroupOffsetsHandler(groups, cache, authorizer, config, zk_client, in_thread, outside.clock),
         transactions=_transactions_handler(core, authorizer, outside.clock),
+        acls=AclsHandler(authorizer, in_thread),
         features=FinalizedFeatureListener(zk_client, lambda work: outside.clock.schedule_in_thread("features", work)),
     )
 

@@ -638,9 +638,18 @@ class KafkaZkClient:
         response = self._pipeline.answer_to(GetData(path))
         return (response.data, response.stat.ctime) if self._exists(response) and response.stat else None
 
+    def get_many(self, paths: Sequence[str]) -> list[tuple[bytes | None, int] | None]:
+        """(data, zk version) of each path in order, None where there is no such node. Many share a request."""
+        responses = self._pipeline.data_of(paths)
+        return [(response.data, response.version) if self._exists(response) else None for response in responses]
+
     def create_recursive(self, path: str, data: bytes | None = None) -> None:
         """Create `path` and the parents that are missing; `NodeExistsError` if it is there."""
         self._pipeline.create_recursive(path, data)
+
+    def create_sequential(self, path_prefix: str, data: bytes) -> None:
+        """Create a persistent node whose name ends with ZooKeeper's next number."""
+        self._notify(path_prefix, data)
 
     def conditional_update_path(self, path: str, data: bytes, expected_version: int) -> tuple[bool, int]:
         """Compare-and-set: (True, new version), or (False, UNKNOWN_VERSION) if the node has moved on or is gone.
@@ -652,6 +661,14 @@ class KafkaZkClient:
             now = self.get_data_and_version(path)
             return (True, now[1]) if now[0] == data else (False, UNKNOWN_VERSION)
         return (True, response.version) if self._exists(response) else (False, UNKNOWN_VERSION)
+
+    def conditional_delete(self, path: str, expected_version: int) -> bool:
+        """Compare-and-delete: False if the node is at another version; a node that is gone is as good as deleted."""
+        response = self._pipeline.one(Delete(path, expected_version))
+        if isinstance(response.error, BadVersionError):
+            return False
+        self._exists(response)
+        return True
 
     def set_data(self, path: str, data: bytes, expected_version: int = MATCH_ANY_VERSION) -> int:
         """Write an existing node; returns its new version."""

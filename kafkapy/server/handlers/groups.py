@@ -25,7 +25,6 @@ from kafkapy.runtime.chunks import chunks
 from kafkapy.runtime.clock import Clock
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config.kafka_config import KafkaConfig
-from kafkapy.server.handlers.metadata import ACL_OPERATIONS, GROUP_OPERATIONS
 
 
 @dataclass(eq=False)
@@ -92,30 +91,21 @@ class GroupsHandler:
                 continue
             group = self._coordinator.describe_group(group_id)
             if body.include_authorized_operations and group.error_code == Errors.NONE.code:
-                group.authorized_operations = self._authorized_operations(request, group_id)
+                group.authorized_operations = self._authorizer.authorized_operations(request.context, "GROUP", group_id)
             described.append(group)
         response.groups += described
         return response
-
-    def _authorized_operations(self, request: Request, group_id: str) -> int:
-        """What the sender may do with the group, as a bit field (KIP-430)."""
-        return sum(
-            1 << code
-            for code, operation in ACL_OPERATIONS.items()
-            if GROUP_OPERATIONS >> code & 1
-            and self._authorizer.authorize(request.context, operation, "GROUP", group_id)
-        )
 
     async def handle_list_groups(self, request: Request) -> ListGroupsResponse:
         """All groups if the sender may describe the cluster, else those that it may describe."""
         response = await self._coordinator.list_groups(request.body)
         authorize = self._authorizer.authorize
-        if not authorize(request.context, "DESCRIBE", "CLUSTER", CLUSTER_NAME):
+        if not authorize(request.context, "DESCRIBE", "CLUSTER", CLUSTER_NAME, log_if_denied=False):
             listed, response.groups = response.groups, []
             request.keep(listed)
             for group in listed:
                 await self._clock.checkpoint()
-                if authorize(request.context, "DESCRIBE", "GROUP", group.group_id):
+                if authorize(request.context, "DESCRIBE", "GROUP", group.group_id, log_if_denied=False):
                     response.groups.append(group)
         return response
 

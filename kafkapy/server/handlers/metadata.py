@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kafkapy.common.topic_names import INTERNAL_TOPICS, reason_invalid
@@ -26,11 +26,6 @@ CreateTopics = Callable[[list[str]], Awaitable[dict[str, Errors]]]
 _BROKERS, _CONTROLLERS = 1, 2
 _FIRST_WITH_LISTENER_NOT_FOUND = 6
 
-# Bit fields of AclOperation codes (KIP-430): what anybody may do when there is no authorizer.
-TOPIC_OPERATIONS = sum(1 << code for code in (3, 4, 5, 6, 7, 8, 10, 11))
-GROUP_OPERATIONS = sum(1 << code for code in (3, 6, 8))
-CLUSTER_OPERATIONS = sum(1 << code for code in (5, 7, 8, 9, 10, 11, 12))
-
 
 @dataclass(eq=False)
 class MetadataHandler:
@@ -50,7 +45,7 @@ class MetadataHandler:
         cache = self._metadata_cache
         refused, topics, missing = await self._look_up(request, body)
         if missing:
-            topics += await self._missing_topics(body, missing)
+            topics += await self._missing_topics(request, missing, refused)
         if version >= 8 and body.include_topic_authorized_operations:
             topics = await self._with_operations(request, topics)
         response = MetadataResponse(
@@ -63,9 +58,7 @@ class MetadataHandler:
             topics=refused + topics,
         )
         if 8 <= version <= 10 and body.include_cluster_authorized_operations:
-            response.cluster_authorized_operations = self._operations(
-                request, "CLUSTER", CLUSTER_NAME, CLUSTER_OPERATIONS
-            )
+            response.cluster_authorized_operations = self._cluster_operations(request)
         return response
 
     async def _look_up(
@@ -78,12 +71,12 @@ class MetadataHandler:
         topics: list[TopicMetadata] = []
         missing: list[str] = []
         if everything:
-            names = sorted(cache.all_topics())
+            names = dict.fromkeys(sorted(cache.all_topics()), ZERO_UUID)
         else:
             names = await self._names(body, request.api_version, refused)
         for chunk in chunks(names):
             await self._clock.checkpoint()
-            allowed = self._authorized(request, chunk, everything, refused)
+            allowed = self._authorized(request, chunk, names, None if everything else refused)
             view = _View.of(cache, request)
             for name in view.unknown(allowed):
                 view.topic(name)
@@ -92,8 +85,11 @@ class MetadataHandler:
             missing += [name for name in allowed if not cache.contains_topic(name)]
         return refused, topics, missing
 
-    async def _names(self, body: MetadataRequest, version: int, refused: list[TopicMetadata]) -> list[str]:
-        """The topics that were named. A request that has ids goes by its ids alone; unknown ones are answered in `refused`."""
+    async def _names(self, body: MetadataRequest, version: int, refused: list[TopicMetadata]) -> dict[str, bytes]:
+        """The topics that were named, each with the id that it was named by, ZERO_UUID for a name.
+
+        A request that has ids goes by its ids alone; unknown ones are answered in `refused`.
+        """
         ids: dict[bytes, None] = {}
         named: dict[str, None] = {}
         for chunk in chunks(body.topics or []):
@@ -102,8 +98,8 @@ class MetadataHandler:
             ids.update((topic.topic_id, None) for topic in chunk if topic.topic_id != ZERO_UUID)
             named.update((topic.name or "", None) for topic in chunk)
         if not ids:
-            return list(named)
-        names = []
+            return dict.fromkeys(named, ZERO_UUID)
+        names: dict[str, bytes] = {}
         for some_ids in chunks(ids):
             await self._clock.checkpoint()
             for topic_id in some_ids:
@@ -111,30 +107,41 @@ class MetadataHandler:
                 if name is None:
                     refused.append(TopicMetadata(error_code=Errors.UNKNOWN_TOPIC_ID.code, name=None, topic_id=topic_id))
                 else:
-                    names.append(name)
+                    names[name] = topic_id
         return names
 
     def _authorized(
         self,
         request: Request,
         names: Sequence[str],
-        everything: bool,
-        refused: list[TopicMetadata],
+        ids: Mapping[str, bytes],
+        refused: list[TopicMetadata] | None,
     ) -> Sequence[str]:
-        """The topics that may be described; named ones that may not are answered with an error, existing or not."""
+        """The topics that may be described; others are answered in `refused`, existing or not, unless all were asked for."""
         if not self._authorizer.enabled:
             return names
         allowed: list[str] = []
         for name in names:
-            if self._authorizer.authorize(request.context, "DESCRIBE", "TOPIC", name):
+            asked_for = refused is not None
+            if self._authorizer.authorize(request.context, "DESCRIBE", "TOPIC", name, log_if_denied=asked_for):
                 allowed.append(name)
-            elif not everything:
-                refused.append(TopicMetadata(error_code=Errors.TOPIC_AUTHORIZATION_FAILED.code, name=name))
+            elif refused is not None:
+                # Asked for by its id, a topic has no name in the answer; asked for by its name, no id.
+                topic_id = ids[name]
+                code = Errors.TOPIC_AUTHORIZATION_FAILED.code
+                shown = name if topic_id == ZERO_UUID else None
+                refused.append(TopicMetadata(error_code=code, name=shown, topic_id=topic_id))
         return allowed
 
-    async def _missing_topics(self, body: MetadataRequest, missing: list[str]) -> list[TopicMetadata]:
-        if body.allow_auto_topic_creation and self._config.auto_create_topics_enable:
-            errors = await self.create_topics(missing)
+    async def _missing_topics(
+        self, request: Request, missing: list[str], refused: list[TopicMetadata]
+    ) -> list[TopicMetadata]:
+        """Answers for topics that are not there: they are created if the request and the broker allow it.
+
+        `refused` gets those that the sender may not create.
+        """
+        if request.body.allow_auto_topic_creation and self._config.auto_create_topics_enable:
+            errors = await self.create_topics(await self._creatable(request, missing, refused))
         else:
             errors = await self._unknown(missing)
         topics: list[TopicMetadata] = []
@@ -145,6 +152,24 @@ class MetadataHandler:
                 for name in chunk
             ]
         return topics
+
+    async def _creatable(self, request: Request, names: list[str], refused: list[TopicMetadata]) -> list[str]:
+        """Those that the sender may create; the others are answered with an error."""
+        authorizer, context = self._authorizer, request.context
+        if not authorizer.enabled or authorizer.authorize(
+            context, "CREATE", "CLUSTER", CLUSTER_NAME, log_if_denied=False
+        ):
+            return names
+        allowed = []
+        for chunk in chunks(names):
+            await self._clock.checkpoint()
+            for name in chunk:
+                if authorizer.authorize(context, "CREATE", "TOPIC", name):
+                    allowed.append(name)
+                else:
+                    code = Errors.TOPIC_AUTHORIZATION_FAILED.code
+                    refused.append(TopicMetadata(error_code=code, name=name, is_internal=name in INTERNAL_TOPICS))
+        return allowed
 
     async def _unknown(self, names: list[str]) -> dict[str, Errors]:
         errors = {}
@@ -167,21 +192,19 @@ class MetadataHandler:
                     topic_id=topic.topic_id,
                     is_internal=topic.is_internal,
                     partitions=topic.partitions,
-                    topic_authorized_operations=self._operations(request, "TOPIC", topic.name or "", TOPIC_OPERATIONS),
+                    topic_authorized_operations=self._authorizer.authorized_operations(
+                        request.context, "TOPIC", topic.name or ""
+                    ),
                 )
                 for topic in chunk
             ]
         return copies
 
-    def _operations(self, request: Request, resource_type: str, name: str, supported: int) -> int:
-        authorizer = self._authorizer
-        if not authorizer.enabled:
-            return supported
-        allowed = 0
-        for code, operation in ACL_OPERATIONS.items():
-            if supported >> code & 1 and authorizer.authorize(request.context, operation, resource_type, name):
-                allowed |= 1 << code
-        return allowed
+    def _cluster_operations(self, request: Request) -> int:
+        """None, if the sender may not even know."""
+        if not self._authorizer.authorize(request.context, "DESCRIBE", "CLUSTER", CLUSTER_NAME):
+            return 0
+        return self._authorizer.authorized_operations(request.context, "CLUSTER", CLUSTER_NAME)
 
     async def handle_describe_cluster(self, request: Request) -> DescribeClusterResponse:
         """The brokers and the controller (KIP-700); v1 may ask for controllers, which a ZooKeeper-mode broker does not list."""
@@ -206,9 +229,7 @@ class MetadataHandler:
             ],
         )
         if body.include_cluster_authorized_operations:
-            response.cluster_authorized_operations = self._operations(
-                request, "CLUSTER", CLUSTER_NAME, CLUSTER_OPERATIONS
-            )
+            response.cluster_authorized_operations = self._cluster_operations(request)
         return response
 
 
@@ -285,17 +306,3 @@ class _View:
             isr_nodes=isr,
             offline_replicas=state.offline_replicas,
         )
-
-
-ACL_OPERATIONS = {
-    3: "READ",
-    4: "WRITE",
-    5: "CREATE",
-    6: "DELETE",
-    7: "ALTER",
-    8: "DESCRIBE",
-    9: "CLUSTER_ACTION",
-    10: "DESCRIBE_CONFIGS",
-    11: "ALTER_CONFIGS",
-    12: "IDEMPOTENT_WRITE",
-}

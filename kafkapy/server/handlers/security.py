@@ -1,4 +1,4 @@
-"""What a broker without authorizer, SASL and delegation tokens answers to questions about them: Kafka's own refusals."""
+"""What a broker without SASL and delegation tokens answers to questions about them: Kafka's own refusals."""
 
 from __future__ import annotations
 
@@ -8,14 +8,6 @@ from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.expire_delegation_token import ExpireDelegationTokenResponse
 from kafkapy.protocol.messages.renew_delegation_token import RenewDelegationTokenResponse
-
-
-async def handle_describe_acls(request: Request) -> Message:
-    return _refusal(request, Errors.SECURITY_DISABLED, "No Authorizer is configured on the broker")
-
-
-async def handle_alter_acls(request: Request) -> Message:
-    return _refusal(request, Errors.SECURITY_DISABLED, "No Authorizer is configured.")
 
 
 async def handle_delegation_tokens(request: Request) -> Message:

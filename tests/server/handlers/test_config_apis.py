@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from kafkapy.common.time import MockTime
+from kafkapy.network.request import RequestContext
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.alter_configs import AlterConfigsRequest
 from kafkapy.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from kafkapy.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from kafkapy.runtime.clock import MockClock
-from kafkapy.server.authorizer import AllowAll
+from kafkapy.server.authorizer import AllowAll, Authorizer
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.handlers.configs import ConfigsHandler
@@ -30,7 +31,7 @@ TOPIC, BROKER, LOGGER, CLIENT_METRICS = 2, 4, 8, 16
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 
 
-class Denies:
+class Denies(Authorizer):
     """May do everything but one operation on one type of resource."""
 
     enabled = True
@@ -38,7 +39,9 @@ class Denies:
     def __init__(self, operation: str, resource_type: str) -> None:
         self.denied = (operation, resource_type)
 
-    def authorize(self, context: object, operation: str, resource_type: str, name: str) -> bool:
+    def authorize(
+        self, context: RequestContext, operation: str, resource_type: str, name: str, **options: object
+    ) -> bool:
         return (operation, resource_type) != self.denied
 
 

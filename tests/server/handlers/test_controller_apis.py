@@ -12,6 +12,7 @@ import pytest
 from kafkapy.common.replica_assignment import ReplicaAssignment
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.wire_enums import ElectionType
+from kafkapy.network.request import RequestContext
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from kafkapy.protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
@@ -22,7 +23,7 @@ from kafkapy.protocol.messages.list_partition_reassignments import ListPartition
 from kafkapy.protocol.messages.update_features import UpdateFeaturesRequest
 from kafkapy.runtime.clock import MockClock
 from kafkapy.runtime.completion import Completion, spawn
-from kafkapy.server.authorizer import AllowAll
+from kafkapy.server.authorizer import AllowAll, Authorizer
 from kafkapy.server.handlers.controller_apis import ControllerApisHandler
 
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
@@ -64,13 +65,15 @@ class Cache:
         return predicate()
 
 
-class Denies:
+class Denies(Authorizer):
     enabled = True
 
     def __init__(self, operation: str) -> None:
         self.operation = operation
 
-    def authorize(self, context: object, operation: str, resource_type: str, name: str) -> bool:
+    def authorize(
+        self, context: RequestContext, operation: str, resource_type: str, name: str, **options: object
+    ) -> bool:
         return operation != self.operation
 
 

@@ -35,6 +35,7 @@ from kafkapy.protocol.messages.sync_group import SyncGroupRequest
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafkapy.runtime.clock import MockClock
 from kafkapy.server.api_handlers import HANDLERS, Handlers
+from kafkapy.server.authorizer import Authorizer
 from kafkapy.server.handlers.find_coordinator import FindCoordinatorHandler
 from kafkapy.server.handlers.group_offsets import GroupOffsetsHandler
 from kafkapy.server.handlers.groups import GroupsHandler
@@ -64,7 +65,7 @@ GROUP_APIS = [
 ]
 
 
-class FakeAuthorizer:
+class FakeAuthorizer(Authorizer):
     """Allows all but what a test denies."""
 
     enabled = True
@@ -72,7 +73,9 @@ class FakeAuthorizer:
     def __init__(self) -> None:
         self.denied: set[tuple[str, str, str]] = set()
 
-    def authorize(self, context: RequestContext, operation: str, resource_type: str, name: str) -> bool:
+    def authorize(
+        self, context: RequestContext, operation: str, resource_type: str, name: str, **options: object
+    ) -> bool:
         return (operation, resource_type, name) not in self.denied
 
 

@@ -1,0 +1,303 @@
+"""The decision engine (`AclAuthorizer.authorizeAction`, `authorizeByResourceType`)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Final
+
+from kafkapy.common.acl_types import (
+    WILDCARD_PRINCIPAL,
+    WILDCARD_RESOURCE,
+    AccessControlEntry,
+    AclBinding,
+    AclBindingFilter,
+    ACLOperation,
+    AclPattern,
+    ACLResourcePatternType,
+    ResourceType,
+)
+from kafkapy.security.acl.decision import BY_DEFAULT_ALLOWED, BY_DEFAULT_DENIED, BY_SUPER_USER, AclDecision
+from kafkapy.security.acl.principal_acls import ALL_BIT, NamesByPattern, PrincipalAcls, Rule, Rules, rules_of
+from kafkapy.security.principal import KafkaPrincipal
+
+MAX_DECISIONS: Final = 20_000
+"""How many decisions are kept: about 6 MB."""
+
+MAX_KEPT_NAME: Final = 256
+"""Longer names, which no topic has, are not kept: a client could fill the memory with them."""
+
+_IMPLYING: Final[dict[ACLOperation, tuple[ACLOperation, ...]]] = {
+    ACLOperation.DESCRIBE: (ACLOperation.READ, ACLOperation.WRITE, ACLOperation.DELETE, ACLOperation.ALTER),
+    ACLOperation.DESCRIBE_CONFIGS: (ACLOperation.ALTER_CONFIGS,),
+}
+"""The right to do these includes the right to do that. A prohibition includes no other."""
+
+_DENY_BITS: Final = {operation.name: 1 << operation | ALL_BIT for operation in ACLOperation if operation > 1}
+_ALLOW_BITS: Final = {
+    operation.name: _DENY_BITS[operation.name] | sum(1 << other for other in _IMPLYING.get(operation, ()))
+    for operation in ACLOperation
+    if operation > ACLOperation.ANY
+}
+
+_Key = tuple[str, str]
+"""Principal and the name of a type of resource."""
+
+
+class AclIndex:
+    """All ACLs at one moment, with the decisions that follow from them.
+
+    Immutable but for the decisions that it keeps: `changed` makes another index, which shares what is the same. So a change in
+    one thread is seen in another one as a whole, and it leaves no old decision behind.
+
+    Invariant: `_by_principal` has an entry for each principal and type that have a rule, `_by_type` for each type that has a
+    pattern; both are made of `_acls` alone.
+    """
+
+    __slots__ = (
+        "_acls",
+        "_allow_everyone",
+        "_by_principal",
+        "_by_type",
+        "_decisions",
+        "_super_users",
+        "_type_decisions",
+    )
+
+    def __init__(
+        self,
+        acls: Mapping[AclPattern, Iterable[AccessControlEntry]] | None = None,
+        super_users: Iterable[KafkaPrincipal] = (),
+        allow_everyone_if_no_acl_found: bool = False,
+    ) -> None:
+        """Index all of them at once.
+
+        Args:
+            acls: The entries of each pattern; patterns without entries are left out.
+            super_users: Principals that may do everything, whatever ACLs say.
+            allow_everyone_if_no_acl_found: Is that allowed which no ACL is about?
+
+        Example:
+            >>> topics = AclPattern(ResourceType.TOPIC, "acme-", ACLResourcePatternType.PREFIXED)
+            >>> reads = AccessControlEntry("User:alice", "*", ACLOperation.READ, ACLPermissionType.ALLOW)
+            >>> index = AclIndex({topics: [reads]})
+            >>> index.decide(KafkaPrincipal("User", "alice"), "10.0.0.1", "DESCRIBE", "TOPIC", "acme-orders").allowed
+            True
+        """
+        self._acls: dict[AclPattern, frozenset[AccessControlEntry]] = {}
+        self._super_users = frozenset(str(principal) for principal in super_users)
+        self._allow_everyone = allow_everyone_if_no_acl_found
+        self._by_principal: dict[_Key, PrincipalAcls] = {}
+        self._by_type: dict[str, PrincipalAcls] = {}
+        self._forget_decisions()
+        self._load(acls or {})
+
+    def _forget_decisions(self) -> None:
+        self._decisions: dict[tuple[KafkaPrincipal, str, str, str, str], AclDecision] = {}
+        self._type_decisions: dict[tuple[KafkaPrincipal, str, str, str], AclDecision] = {}
+
+    def _load(self, acls: Mapping[AclPattern, Iterable[AccessControlEntry]]) -> None:
+        by_principal: dict[_Key, tuple[dict[str, Rules], dict[str, Rules]]] = {}
+        by_type: dict[str, tuple[dict[str, Rules], dict[str, Rules]]] = {}
+        for pattern, entries in acls.items():
+            kept = frozenset(entries)
+            if not kept:
+                continue
+            self._acls[pattern] = kept
+            place = 0 if pattern.pattern_type is ACLResourcePatternType.LITERAL else 1
+            type_name = pattern.resource_type.name
+            by_type.setdefault(type_name, ({}, {}))[place][pattern.name] = ()
+            for principal, rules in _by_principal(pattern, kept).items():
+                by_principal.setdefault((principal, type_name), ({}, {}))[place][pattern.name] = rules
+        self._by_principal = {key: PrincipalAcls(*patterns) for key, patterns in by_principal.items()}
+        self._by_type = {type_name: PrincipalAcls(*patterns) for type_name, patterns in by_type.items()}
+
+    # --- changes ------------------------------------------------------------------------------------------------------
+
+    def changed(self, pattern: AclPattern, entries: Collection[AccessControlEntry]) -> AclIndex:
+        """Another index, in which the pattern has these entries instead of those it had; none of them: it is gone."""
+        new, old = frozenset(entries), self._acls.get(pattern, frozenset())
+        if new == old:
+            return self
+        index = AclIndex.__new__(AclIndex)
+        index._super_users, index._allow_everyone = self._super_users, self._allow_everyone
+        index._forget_decisions()
+        index._acls = self._acls.copy()
+        index._by_principal, index._by_type = self._by_principal.copy(), self._by_type.copy()
+        if new:
+            index._acls[pattern] = new
+        else:
+            del index._acls[pattern]
+        type_name = pattern.resource_type.name
+        if not (new and old):
+            _replace_pattern(index._by_type, type_name, pattern, bool(new))
+        before, after = _by_principal(pattern, old), _by_principal(pattern, new)
+        for principal in before.keys() | after.keys():
+            rules = after.get(principal, ())
+            if rules != before.get(principal, ()):
+                key = principal, type_name
+                found = index._by_principal.get(key) or PrincipalAcls({}, {})
+                replaced = found.replaced(pattern.pattern_type, pattern.name, rules)
+                if replaced.is_empty:
+                    index._by_principal.pop(key, None)
+                else:
+                    index._by_principal[key] = replaced
+        return index
+
+    # --- what there is ------------------------------------------------------------------------------------------------
+
+    def entries(self, pattern: AclPattern) -> frozenset[AccessControlEntry]:
+        """Those of exactly this pattern."""
+        return self._acls.get(pattern, frozenset())
+
+    @property
+    def patterns(self) -> Collection[AclPattern]:
+        """All that have entries."""
+        return self._acls.keys()
+
+    def acls(self, acl_filter: AclBindingFilter | None = None) -> Iterator[AclBinding]:
+        """Those that match the filter; all without one."""
+        pattern_filter, entry_filter = acl_filter or AclBindingFilter()
+        exact = pattern_filter.patterns()
+        for pattern in exact or self._acls:
+            if exact or pattern_filter.matches(pattern):
+                for entry in self._acls.get(pattern, ()):
+                    if entry_filter.matches(entry):
+                        yield AclBinding(pattern, entry)
+
+    def is_super_user(self, principal: KafkaPrincipal) -> bool:
+        return f"{principal.principal_type}:{principal.name}" in self._super_users
+
+    # --- decisions ----------------------------------------------------------------------------------------------------
+
+    def decide(
+        self, principal: KafkaPrincipal, host: str, operation: str, resource_type: str, name: str
+    ) -> AclDecision:
+        """May the principal, from that address, do that to the resource?
+
+        Args:
+            principal: Compared by type and name.
+            host: Textual address, as Java prints it; ACLs have exactly this or `*`.
+            operation: Kafka's name of an `ACLOperation`, for example `READ`.
+            resource_type: Kafka's name of a `ResourceType`, for example `TOPIC`.
+            name: Of the resource, literally.
+
+        Raises:
+            KeyError: There is no such operation.
+
+        Example: see `AclIndex`.
+        """
+        key = principal, host, operation, resource_type, name
+        decision = self._decisions.get(key)
+        if decision is None:
+            decision = self._decide(principal, host, operation, resource_type, name)
+            if len(name) <= MAX_KEPT_NAME:
+                if len(self._decisions) >= MAX_DECISIONS:
+                    self._decisions.clear()
+                self._decisions[key] = decision
+        return decision
+
+    def _decide(
+        self, principal: KafkaPrincipal, host: str, operation: str, resource_type: str, name: str
+    ) -> AclDecision:
+        deny_bits, allow_bits = _DENY_BITS[operation], _ALLOW_BITS[operation]
+        text = f"{principal.principal_type}:{principal.name}"
+        if text in self._super_users:
+            return BY_SUPER_USER
+        allowing: AclDecision | None = None
+        for owner in (text, WILDCARD_PRINCIPAL):
+            acls = self._by_principal.get((owner, resource_type))
+            if acls is not None and (decision := acls.find(name, host, deny_bits, allow_bits)) is not None:
+                if not decision.allowed:
+                    return decision
+                allowing = allowing or decision
+        if allowing is not None:
+            return allowing
+        if self._allow_everyone:
+            of_type = self._by_type.get(resource_type)
+            if of_type is None or not of_type.has_rules_for(name):
+                return BY_DEFAULT_ALLOWED
+        return BY_DEFAULT_DENIED
+
+    def decide_by_resource_type(
+        self, principal: KafkaPrincipal, host: str, operation: str, resource_type: str
+    ) -> AclDecision:
+        """May the principal do that to at least one resource of the type, be there such a one or not (KIP-679)?
+
+        An ALLOW counts unless a DENY dominates it: one of the wildcard, of the same name, or of a prefix of it. Implied
+        operations do not count, and an ALLOW of the wildcard counts whatever prefixes are denied, as in Kafka.
+
+        Raises:
+            ValueError: The operation or the type is none that a resource has: UNKNOWN or ANY.
+            KeyError: There is no such operation or type.
+        """
+        if ResourceType[resource_type] <= ResourceType.ANY:
+            raise ValueError("Must specify a non-filter resource type for authorizeByResourceType")
+        if ACLOperation[operation] <= ACLOperation.ANY:
+            raise ValueError("Must specify a non-filter operation type for authorizeByResourceType")
+        key = principal, host, operation, resource_type
+        decision = self._type_decisions.get(key)
+        if decision is None:
+            decision = self._decide_by_resource_type(principal, host, operation, resource_type)
+            if len(self._type_decisions) >= MAX_DECISIONS:
+                self._type_decisions.clear()
+            self._type_decisions[key] = decision
+        return decision
+
+    def _decide_by_resource_type(
+        self, principal: KafkaPrincipal, host: str, operation: str, resource_type: str
+    ) -> AclDecision:
+        text = f"{principal.principal_type}:{principal.name}"
+        if text in self._super_users:
+            return BY_SUPER_USER
+        bit = 1 << ACLOperation[operation]
+        owners = {text: None, WILDCARD_PRINCIPAL: None}
+        found = [acls for owner in owners if (acls := self._by_principal.get((owner, resource_type))) is not None]
+        denied = [names for acls in found for names in acls.names(True, bit, host)]
+        for literals, _ in denied:
+            if (rule := literals.get(WILDCARD_RESOURCE)) is not None:
+                return rule.decision
+        if self._allow_everyone:
+            return BY_DEFAULT_ALLOWED
+        for acls in found:
+            for allowed in acls.names(False, bit, host):
+                if (rule := _not_dominated(allowed, denied)) is not None:
+                    return rule.decision
+        return BY_DEFAULT_DENIED
+
+
+def _not_dominated(allowed: NamesByPattern, denied: list[NamesByPattern]) -> Rule | None:
+    """An allowing rule that no denying one dominates."""
+    literals, prefixes = allowed
+    if (rule := literals.get(WILDCARD_RESOURCE)) is not None:
+        return rule
+    for prefix, rule in prefixes.items():
+        if not _has_dominant_prefix(prefix, denied):
+            return rule
+    for name, rule in literals.items():
+        if not any(name in names for names, _ in denied) and not _has_dominant_prefix(name, denied):
+            return rule
+    return None
+
+
+def _has_dominant_prefix(name: str, denied: list[NamesByPattern]) -> bool:
+    prefixes = [names for _, names in denied if names]
+    return any(name[:length] in names for names in prefixes for length in range(len(name) + 1))
+
+
+def _by_principal(pattern: AclPattern, entries: Iterable[AccessControlEntry]) -> dict[str, Rules]:
+    owned: dict[str, list[AclBinding]] = {}
+    for entry in sorted(entries):
+        owned.setdefault(entry.principal, []).append(AclBinding(pattern, entry))
+    return {principal: rules for principal, bindings in owned.items() if (rules := rules_of(bindings))}
+
+
+def _replace_pattern(by_type: dict[str, PrincipalAcls], type_name: str, pattern: AclPattern, is_there: bool) -> None:
+    """Add the pattern to those that have entries, or take it away."""
+    found = by_type.get(type_name) or PrincipalAcls({}, {})
+    literals, prefixes = found.literals.copy(), found.prefixes.copy()
+    names = literals if pattern.pattern_type is ACLResourcePatternType.LITERAL else prefixes
+    if is_there:
+        names[pattern.name] = ()
+    else:
+        names.pop(pattern.name, None)
+    by_type[type_name] = PrincipalAcls(literals, prefixes)

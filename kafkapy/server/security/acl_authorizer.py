@@ -1,0 +1,264 @@
+"""ACLs that are kept in ZooKeeper (`kafka.security.authorizer.AclAuthorizer`)."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from kafkapy.common.acl_types import (
+    AccessControlEntry,
+    AclBinding,
+    AclBindingFilter,
+    AclPattern,
+    ACLResourcePatternType,
+)
+from kafkapy.common.time import SystemTime, Time
+from kafkapy.network.request import RequestContext
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.security.acl.acl_index import AclIndex
+from kafkapy.security.acl.decision import AclDecision
+from kafkapy.security.principal import KafkaPrincipal
+from kafkapy.server.api_error import NO_ERROR, ApiError
+from kafkapy.server.authorizer import AclDeletion, Authorizer, host_of
+from kafkapy.server.security.decision_log import DecisionListener, DecisionLog, RequestedAction
+from kafkapy.zk.acl_store import VersionedAcls, ZkAclStore
+from kafkapy.zk.change_notifications import ZkNodeChangeNotificationListener
+
+log = logging.getLogger("kafkapy.security.authorizer.AclAuthorizer")
+
+MAX_UPDATE_RETRIES: Final = 10
+_RETRY_BACKOFF_MS: Final = 100
+_RETRY_BACKOFF_JITTER_MS: Final = 50
+
+Entries = frozenset[AccessControlEntry]
+
+
+class AclAuthorizer(Authorizer):
+    """Decides by what it has in memory, and follows what any broker writes.
+
+    Invariant: `_index` is replaced as a whole, under `_lock`; it is read without. For each pattern it has what was in
+    ZooKeeper at the version of `_zk_versions`, or later if a notification is still to come. `_zk_versions` has the patterns of
+    `_index`; only the holder of `_lock` touches it.
+    """
+
+    def __init__(
+        self,
+        store: ZkAclStore,
+        super_users: Iterable[KafkaPrincipal] = (),
+        allow_everyone_if_no_acl_found: bool = False,
+        time: Time | None = None,
+        prefixes_supported: Callable[[], bool] = lambda: True,
+        on_decision: DecisionListener | None = None,
+    ) -> None:
+        """Decides nothing before `startup`: without ACLs all but super users are denied.
+
+        Args:
+            store: Where ACLs are.
+            super_users: `super.users`, see `parse_super_users`.
+            allow_everyone_if_no_acl_found: `allow.everyone.if.no.acl.found`.
+            time: Sleeps between tries of an update.
+            prefixes_supported: May prefixed patterns be created: is inter.broker.protocol.version 2.0 or later?
+            on_decision: Called with each decision, for the audit.
+        """
+        self._store = store
+        self._super_users = tuple(super_users)
+        self._allow_everyone = allow_everyone_if_no_acl_found
+        self._time = time or SystemTime()
+        self._prefixes_supported = prefixes_supported
+        self._log = DecisionLog(on_decision)
+        self._lock = threading.Lock()
+        self._index = AclIndex({}, self._super_users, allow_everyone_if_no_acl_found)
+        self._zk_versions: dict[AclPattern, int] = {}
+        self._listeners: list[ZkNodeChangeNotificationListener] = []
+
+    def startup(self) -> None:
+        """Create what is missing of the znodes, listen, and load all ACLs. Blocks on ZooKeeper.
+
+        Raises:
+            ValueError: A node has what are no ACLs; the text names it.
+        """
+        self._store.create_acl_paths()
+        self._listeners = self._store.listeners(self._reload_pattern, self._load)
+        for listener in self._listeners:
+            listener.startup()
+        self._load()
+
+    def shutdown(self) -> None:
+        for listener in self._listeners:
+            listener.shutdown()
+        self._listeners = []
+
+    # --- decisions ----------------------------------------------------------------------------------------------------
+
+    def authorize(
+        self,
+        context: RequestContext,
+        operation: str,
+        resource_type: str,
+        name: str,
+        *,
+        log_if_allowed: bool = True,
+        log_if_denied: bool = True,
+        count: int = 1,
+    ) -> bool:
+        """See `Authorizer`."""
+        decision = self._index.decide(context.principal, host_of(context), operation, resource_type, name)
+        if self._log.wants(decision.allowed, log_if_allowed, log_if_denied):
+            action = RequestedAction(operation, resource_type, "LITERAL", name, count, log_if_allowed, log_if_denied)
+            self._log.write(context, action, decision)
+        return decision.allowed
+
+    def authorize_by_resource_type(self, context: RequestContext, operation: str, resource_type: str) -> bool:
+        """See `Authorizer`."""
+        decision = self._index.decide_by_resource_type(context.principal, host_of(context), operation, resource_type)
+        if self._log.wants(decision.allowed, True, True):
+            action = RequestedAction(operation, resource_type, "UNKNOWN", "NONE", 0)
+            self._log.write(context, action, decision)
+        return decision.allowed
+
+    def decision(
+        self, principal: KafkaPrincipal, host: str, operation: str, resource_type: str, name: str
+    ) -> AclDecision:
+        """What would be decided, and by which rule; nothing is logged."""
+        return self._index.decide(principal, host, operation, resource_type, name)
+
+    # --- ACLs ---------------------------------------------------------------------------------------------------------
+
+    def acls(self, acl_filter: AclBindingFilter) -> list[AclBinding]:
+        """Those in memory that match."""
+        return list(self._index.acls(acl_filter))
+
+    def create_acls(self, context: RequestContext, bindings: Sequence[AclBinding]) -> list[ApiError]:
+        """Write them to ZooKeeper; what became of each. Those of one pattern are written together, or none of them is."""
+        results = [self._why_invalid(binding) for binding in bindings]
+        by_pattern: dict[AclPattern, list[int]] = {}
+        for index, binding in enumerate(bindings):
+            if results[index] is NO_ERROR:
+                by_pattern.setdefault(binding.pattern, []).append(index)
+        for pattern, indexes in by_pattern.items():
+            new = frozenset(bindings[index].entry for index in indexes)
+            error = self._try_update(pattern, new.__or__)
+            for index in indexes:
+                results[index] = error
+        return results
+
+    def delete_acls(self, context: RequestContext, filters: Sequence[AclBindingFilter]) -> list[list[AclDeletion]]:
+        """Delete what matches from ZooKeeper; for each filter the ACLs that it was the first to match."""
+        results: list[list[AclDeletion]] = [[] for _ in filters]
+        for pattern, indexes in self._patterns_of(filters).items():
+            matched: dict[AccessControlEntry, int] = {}
+
+            def without_matching(
+                entries: Entries, indexes: list[int] = indexes, matched: dict[AccessControlEntry, int] = matched
+            ) -> Entries:
+                matched.clear()
+                for entry in sorted(entries):
+                    for index in indexes:
+                        if filters[index].entry_filter.matches(entry):
+                            matched[entry] = index
+                            break
+                return entries - matched.keys()
+
+            error = self._try_update(pattern, without_matching)
+            for entry, index in matched.items():
+                results[index].append(AclDeletion(AclBinding(pattern, entry), error))
+        return results
+
+    def _why_invalid(self, binding: AclBinding) -> ApiError:
+        pattern = binding.pattern
+        if pattern.pattern_type is ACLResourcePatternType.PREFIXED and not self._prefixes_supported():
+            reason = "prefixed patterns require inter.broker.protocol.version of 2.0-IV1 or greater"
+        elif binding.is_unknown:
+            reason = "ACL binding contains unknown elements"
+        elif "/" in pattern.name:
+            reason = f"ACL binding contains invalid resource name: {pattern.name}"
+        else:
+            return NO_ERROR
+        return ApiError(Errors.INVALID_REQUEST, f"Failed to create ACL: {reason}")
+
+    def _patterns_of(self, filters: Sequence[AclBindingFilter]) -> dict[AclPattern, list[int]]:
+        """Which filters match which patterns. One that says all its patterns finds those that are not in memory yet, too."""
+        found: dict[AclPattern, list[int]] = {}
+        known = self._index.patterns
+        for index, (pattern_filter, _) in enumerate(filters):
+            for pattern in pattern_filter.patterns() or filter(pattern_filter.matches, known):
+                found.setdefault(pattern, []).append(index)
+        return found
+
+    # --- updates ------------------------------------------------------------------------------------------------------
+
+    def _try_update(self, pattern: AclPattern, change: Callable[[Entries], Entries]) -> ApiError:
+        try:
+            with self._lock:
+                self._update(pattern, change)
+        except Exception as error:
+            if isinstance(error, ValueError):
+                return ApiError(Errors.UNKNOWN_SERVER_ERROR, str(error))
+            log.error("ACLs of %s could not be updated", pattern, exc_info=error)
+            return ApiError.from_exception(error)
+        return NO_ERROR
+
+    def _update(self, pattern: AclPattern, change: Callable[[Entries], Entries]) -> None:
+        """Compare-and-set, until nothing comes in between.
+
+        Raises:
+            ValueError: The pattern or an entry cannot be stored.
+            KafkaError: Another broker came first each time.
+        """
+        current = self._kept(pattern) or self._store.get(pattern)
+        for attempt in range(MAX_UPDATE_RETRIES + 1):
+            if attempt:
+                self._time.sleep((_RETRY_BACKOFF_MS + random.randrange(_RETRY_BACKOFF_JITTER_MS)) / 1000)
+                current = self._store.get(pattern)
+            new = change(current.entries)
+            _require_principals(new - current.entries)
+            zk_version = self._store.update(pattern, new, current.zk_version)
+            if zk_version is not None:
+                break
+        else:
+            text = f"Failed to update ACLs for {pattern} after trying a maximum of {MAX_UPDATE_RETRIES} times"
+            raise KafkaError(Errors.UNKNOWN_SERVER_ERROR, text)
+        self._keep(pattern, VersionedAcls(new, zk_version))
+        if new != current.entries:
+            log.info("Updated ACLs for %s with new version %d", pattern, zk_version)
+            self._store.notify(pattern)
+
+    def _kept(self, pattern: AclPattern) -> VersionedAcls | None:
+        zk_version = self._zk_versions.get(pattern)
+        return None if zk_version is None else VersionedAcls(self._index.entries(pattern), zk_version)
+
+    def _keep(self, pattern: AclPattern, acls: VersionedAcls) -> None:
+        """Holds `_lock`."""
+        self._index = self._index.changed(pattern, acls.entries)
+        if acls.entries:
+            self._zk_versions[pattern] = acls.zk_version
+        else:
+            self._zk_versions.pop(pattern, None)
+
+    def _reload_pattern(self, pattern: AclPattern) -> None:
+        """A broker, perhaps this one, has changed the pattern's entries."""
+        with self._lock:
+            acls = self._store.get(pattern)
+            log.info(
+                "Processing Acl change notification for %s, versionedAcls : %s, zkVersion : %d",
+                pattern,
+                sorted(map(str, acls.entries)),
+                acls.zk_version,
+            )
+            self._keep(pattern, acls)
+
+    def _load(self) -> None:
+        with self._lock:
+            loaded = {pattern: acls for pattern, acls in self._store.load_all() if acls.entries}
+            entries = {pattern: acls.entries for pattern, acls in loaded.items()}
+            self._index = AclIndex(entries, self._super_users, self._allow_everyone)
+            self._zk_versions = {pattern: acls.zk_version for pattern, acls in loaded.items()}
+
+
+def _require_principals(entries: Iterable[AccessControlEntry]) -> None:
+    for entry in entries:
+        if ":" not in entry.principal:
+            raise ValueError(f"expected a string in format principalType:principalName but got {entry.principal}")

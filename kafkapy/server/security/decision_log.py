@@ -1,0 +1,75 @@
+"""The authorizer's log: a line for each decision (`AclAuthorizer.logAuditMessage`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from kafkapy.common.acl_types import ACLOperation, ResourceType, pascal_case
+from kafkapy.common.logger_levels import LEVELS
+from kafkapy.network.request import RequestContext
+from kafkapy.security.acl.decision import AclDecision
+from kafkapy.server.authorizer import host_of
+
+log = logging.getLogger("kafkapy.authorizer.logger")
+
+_ALLOWED: Final = LEVELS["DEBUG"]
+_DENIED: Final = LEVELS["INFO"]
+_ASIDE: Final = LEVELS["TRACE"]
+"""Of decisions that nothing was done by, and refusals of what was not asked for by name."""
+
+
+class RequestedAction(NamedTuple):
+    """What was asked (Kafka's `Action`)."""
+
+    operation: str
+    resource_type: str
+    pattern_type: str
+    """LITERAL; UNKNOWN for a question about any resource of the type."""
+    name: str
+    reference_count: int = 1
+    """How often the request names the resource."""
+    log_if_allowed: bool = True
+    log_if_denied: bool = True
+
+
+DecisionListener = Callable[[RequestContext, RequestedAction, AclDecision], object]
+
+
+class DecisionLog:
+    """Writes refusals at INFO, permissions at DEBUG, what is of less interest at TRACE; tells a listener of all of them."""
+
+    def __init__(self, listener: DecisionListener | None = None) -> None:
+        self._listener = listener
+
+    def wants(self, allowed: bool, log_if_allowed: bool, log_if_denied: bool) -> bool:
+        """Is it worth while to make a `RequestedAction` for `write`?"""
+        return self._listener is not None or log.isEnabledFor(_level(allowed, log_if_allowed, log_if_denied))
+
+    def write(self, context: RequestContext, action: RequestedAction, decision: AclDecision) -> None:
+        level = _level(decision.allowed, action.log_if_allowed, action.log_if_denied)
+        if log.isEnabledFor(level):
+            log.log(level, "%s", _text(context, action, decision))
+        if self._listener is not None:
+            self._listener(context, action, decision)
+
+
+def _level(allowed: bool, log_if_allowed: bool, log_if_denied: bool) -> int:
+    if allowed:
+        return _ALLOWED if log_if_allowed else _ASIDE
+    return _DENIED if log_if_denied else _ASIDE
+
+
+def _text(context: RequestContext, action: RequestedAction, decision: AclDecision) -> str:
+    operation = pascal_case(ACLOperation[action.operation])
+    resource_type = pascal_case(ResourceType[action.resource_type])
+    api_key = context.api_key
+    line = (
+        f"Principal = {context.principal} is {'Allowed' if decision.allowed else 'Denied'} Operation = {operation} "
+        f"from host = {host_of(context)} on resource = {resource_type}:{action.pattern_type}:{action.name} "
+        f"for request = {'' if api_key is None else api_key.title} with resourceRefCount = {action.reference_count} "
+        f"based on rule {decision}"
+    )
+    # Names come from outside: none of them may begin a line of its own.
+    return line if line.isprintable() else line.encode("unicode_escape").decode()

@@ -1,0 +1,145 @@
+"""Hears of changes through sequential nodes (Kafka's `ZkNodeChangeNotificationListener`).
+
+A broker that changes something writes it, and then creates a node `<path>/<prefix>0000000042` that names what has changed. Every
+broker watches the children, and reads each node whose number is above the last one that it handled.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Final
+
+from kafkapy.common.time import Time
+from kafkapy.zk.handlers import StateChangeHandler, ZNodeChildChangeHandler
+from kafkapy.zk.kafka_zk_client import KafkaZkClient
+
+log = logging.getLogger("kafkapy.common.ZkNodeChangeNotificationListener")
+
+CHANGE_EXPIRATION_MS: Final = 15 * 60 * 1000
+"""Age at which a notification is deleted."""
+
+_CHANGED, _NEW_SESSION, _STOP = range(3)
+
+
+class ZkNodeChangeNotificationListener:
+    """Reads notifications on a thread of its own.
+
+    Invariant: every notification up to `_last_executed_change` was handed to `process`, or was there before `startup` returned,
+    and so before the caller reads the state that they are about. One thread at a time reads.
+    """
+
+    def __init__(
+        self,
+        zk_client: KafkaZkClient,
+        path: str,
+        sequence_prefix: str,
+        process: Callable[[bytes], object],
+        time: Time,
+        reload: Callable[[], object] = lambda: None,
+        change_expiration_ms: int = CHANGE_EXPIRATION_MS,
+    ) -> None:
+        """Does nothing before `startup`.
+
+        Args:
+            zk_client: Shared; its handlers for `path` are this listener's.
+            path: Parent of the notifications.
+            sequence_prefix: What their names begin with.
+            process: Called with the data of each; may block. What it raises is logged, and the next one follows.
+            time: Tells the age of notifications.
+            reload: Called for a new session, as notifications that came and expired in between are lost; may block.
+            change_expiration_ms: Older ones are deleted.
+        """
+        self._zk_client = zk_client
+        self._path = path
+        self._sequence_prefix = sequence_prefix
+        self._process = process
+        self._time = time
+        self._reload = reload
+        self._change_expiration_ms = change_expiration_ms
+        self._last_executed_change = -1
+        self._events: SimpleQueue[int] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def startup(self) -> None:
+        """Watch from now on; blocks on ZooKeeper. The caller reads the state afterwards: what is there by now is not handled."""
+        self._zk_client.register_state_change_handler(
+            StateChangeHandler(self._handler_name, after_initializing_session=lambda: self._put(_NEW_SESSION))
+        )
+        self._zk_client.register_znode_child_change_handler(
+            ZNodeChildChangeHandler(self._path, lambda: self._put(_CHANGED))
+        )
+        self._last_executed_change = max(self._notifications(), default=-1)
+        self._thread = threading.Thread(target=self._run, name=f"{self._path}-event-process-thread", daemon=True)
+        self._thread.start()
+
+    def shutdown(self) -> None:
+        """Stop listening; waits for the notification that is being handled."""
+        self._zk_client.unregister_state_change_handler(self._handler_name)
+        self._zk_client.unregister_znode_child_change_handler(self._path)
+        self._put(_STOP)
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def process_notifications(self) -> None:
+        """Handle what is new, delete what is old, arm the watch. Nothing is raised: the next change retries."""
+        try:
+            notifications = self._notifications()
+            now = self._time.milliseconds()
+            for number in sorted(notifications):
+                if number > self._last_executed_change:
+                    self._handle(notifications[number])
+                    self._last_executed_change = number
+            self._purge(now, [notifications[number] for number in sorted(notifications)])
+        except Exception as error:
+            log.error("Error while processing notification change for path = %s", self._path, exc_info=error)
+
+    @property
+    def _handler_name(self) -> str:
+        return f"change-notification-{self._path}"
+
+    def _notifications(self) -> dict[int, str]:
+        """Paths by number; arms the watch. Nodes with other names are not ours."""
+        found = {}
+        for name in self._zk_client.get_children(self._path):
+            number = name.removeprefix(self._sequence_prefix)
+            if name.startswith(self._sequence_prefix) and number.isascii() and number.isdigit():
+                found[int(number)] = f"{self._path}/{name}"
+        return found
+
+    def _put(self, event: int) -> None:
+        """Called on ZooKeeper's threads. A change need not wait behind another one."""
+        if event != _CHANGED or self._events.empty():
+            self._events.put(event)
+
+    def _run(self) -> None:
+        while (event := self._events.get()) != _STOP:
+            self.process_notifications()
+            if event == _NEW_SESSION:
+                try:
+                    self._reload()
+                except Exception as error:
+                    log.error("Error while reading again what %s is about", self._path, exc_info=error)
+
+    def _handle(self, path: str) -> None:
+        found = self._zk_client.get_data_and_ctime(path)
+        if found is None or found[0] is None:
+            log.warning("read null data from %s", path)
+            return
+        try:
+            self._process(found[0])
+        except Exception as error:
+            log.error("error processing change notification %r from %s", found[0], path, exc_info=error)
+
+    def _purge(self, now: int, paths: list[str]) -> None:
+        for path in paths:
+            found = self._zk_client.get_data_and_ctime(path)
+            if found is None:
+                continue
+            if now - found[1] <= self._change_expiration_ms:
+                break  # the numbers grow with time: those that follow are younger
+            log.debug("Purging change notification %s", path)
+            self._zk_client.delete_path(path)
