@@ -9,7 +9,7 @@ from typing import Final
 from kafkapy.common.limits import MAX_INT
 
 MAX_THROTTLE_MS: Final = MAX_INT
-"""The longest throttle time that an answer can tell. Java's numbers wrap around there: at Apache's, a quota of 0 holds nothing up."""
+"""The longest throttle time that an answer can tell. Java's numbers wrap around there: Apache's quota of 0 throttles nothing."""
 
 
 class Rate:
