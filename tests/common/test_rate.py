@@ -78,7 +78,9 @@ def test_throttle_times_worked_out_by_hand() -> None:
     assert rate.throttle_ms(1000, 5000, MAX_THROTTLE_MS) == 105_000
     assert rate.throttle_ms(1000, 5000, 1000) == 1000
     assert rate.throttle_ms(11_500, 5000) == 0, "at the limit is not above it"
-    assert rate.throttle_ms(10_000, 6500) == 1000, "over 10.5 s: a window that is not over stands for a tenth of the ten"
+    assert rate.throttle_ms(10_000, 6500) == 1000, (
+        "over 10.5 s: a window that is not over stands for a tenth of the ten"
+    )
     half = Rate()
     half.record(100_025, 0)
     assert half.throttle_ms(10_000, 0) == 3, "2.5 ms: Java rounds a half up"

@@ -37,6 +37,13 @@ EXPIRE_MS: Final = 30_000
 FIRST_STRICT: Final = {ApiKey.CREATE_TOPICS: 6, ApiKey.CREATE_PARTITIONS: 3, ApiKey.DELETE_TOPICS: 5}
 """The first versions that know THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
 
+_EXEMPT: Final = frozenset(
+    (
+        *(ApiKey.LEADER_AND_ISR, ApiKey.STOP_REPLICA, ApiKey.UPDATE_METADATA, ApiKey.CONTROLLED_SHUTDOWN),
+        *(ApiKey.WRITE_TXN_MARKERS, ApiKey.ALTER_PARTITION),
+    )
+)
+"""Other requests of brokers (AllocateProducerIds, AddPartitionsToTxn ...) are throttled if their user has a quota."""
 _NEVER_STRICT: Final = 1 << 15
 _IP_RATE: Final = "connection_creation_rate"
 
@@ -260,9 +267,9 @@ class QuotaManagers:
 
 def _is_exempt(api_key: ApiKey, error: Errors | None) -> bool:
     """Requests of other brokers are not throttled; a sender that may not make them is (Kafka's `RequestHandlerHelper`)."""
-    if not api_key.cluster_action or error is Errors.CLUSTER_AUTHORIZATION_FAILED:
-        return False
-    return error is not None or api_key is not ApiKey.ALLOCATE_PRODUCER_IDS
+    if error is None:
+        return api_key in _EXEMPT
+    return api_key.cluster_action and error is not Errors.CLUSTER_AUTHORIZATION_FAILED
 
 
 def _tell(response: Message | None, throttle_ms: int) -> int:
