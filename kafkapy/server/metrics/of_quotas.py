@@ -9,7 +9,7 @@ from kafkapy.runtime.chunks import chunks
 from kafkapy.server.metrics.metric import LeftOut, Metric, Read, Sample, gauge
 from kafkapy.server.metrics.sources import Sources
 from kafkapy.server.quotas.client_quota_callback import CLIENT_ID_TAG, USER_TAG, Tags
-from kafkapy.server.quotas.client_quota_manager import UNLIMITED, ClientQuotaManager, ClientSensors
+from kafkapy.server.quotas.client_quota_manager import ClientQuotaManager, ClientSensors
 from kafkapy.server.quotas.controller_mutation_quota_manager import MutationSensors
 from kafkapy.server.quotas.quota_managers import QuotaManagers
 
@@ -52,7 +52,7 @@ def _largest(found: list[tuple[tuple[str, ...], float]], limit: int) -> Iterator
 
 
 def _rate(sensors: ClientSensors, now: int) -> float:
-    return sensors.rate.per_second(now)
+    return sensors.per_second(now)
 
 
 def _throttle(sensors: ClientSensors, now: int) -> float | None:
@@ -60,9 +60,7 @@ def _throttle(sensors: ClientSensors, now: int) -> float | None:
 
 
 def _tokens(sensors: ClientSensors, now: int) -> float | None:
-    if not isinstance(sensors, MutationSensors) or sensors.limit == UNLIMITED:
-        return None
-    return sensors.bucket.tokens(sensors.limit, now)
+    return sensors.tokens(now) if isinstance(sensors, MutationSensors) else None
 
 
 def _exempt(sources: Sources) -> list[Sample]:

@@ -52,6 +52,10 @@ class ClientSensors:
         self.throttle_times: SampledStat | None = None
         """Of the answers that were throttled, ms; None: there has been none."""
 
+    def per_second(self, now: int) -> float:
+        """What is used a second."""
+        return self.rate.per_second(now)
+
 
 class ClientQuotaManager:
     """Records values, says how long a client has to wait. On the reactor thread.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Lock
 
 from kafkapy.common.rate import Rate
 from kafkapy.common.time import Time
@@ -15,17 +16,52 @@ from kafkapy.server.quotas.token_bucket import TokenBucket
 
 
 class MutationSensors(ClientSensors):
-    """A bucket besides the rate; the rate is only a metric."""
+    """A bucket besides the rate; the rate is only a metric.
 
-    __slots__ = ("bucket",)
+    Topics are made and deleted in threads. Invariant: `_bucket` and `rate` are touched under `_lock` only.
+    """
+
+    __slots__ = ("_bucket", "_lock")
 
     def __init__(self, tags: Tags, rate: Rate, bucket: TokenBucket) -> None:
         super().__init__(tags, rate)
-        self.bucket = bucket
+        self._bucket = bucket
+        self._lock = Lock()
+
+    def spend_unless_exceeded(self, partitions: int, now: int) -> int:
+        """How long until there is no debt, ms; 0: there was none, and so many are spent."""
+        with self._lock:
+            wait = self._debt_ms(now)
+            if not wait:
+                self._spend(partitions, now)
+            return wait
+
+    def spend(self, partitions: int, now: int) -> int:
+        """How long until there is no debt afterwards, ms."""
+        with self._lock:
+            self._spend(partitions, now)
+            return self._debt_ms(now)
+
+    def per_second(self, now: int) -> float:
+        with self._lock:
+            return self.rate.per_second(now)
+
+    def tokens(self, now: int) -> float | None:
+        """How many more there may be at once; None: there is no limit."""
+        with self._lock:
+            return None if self.limit == UNLIMITED else self._bucket.tokens(self.limit, now)
+
+    def _spend(self, partitions: int, now: int) -> None:
+        self.rate.record(partitions, now)
+        if self.limit != UNLIMITED:
+            self._bucket.record(partitions, self.limit, now)
+
+    def _debt_ms(self, now: int) -> int:
+        return 0 if self.limit == UNLIMITED else self._bucket.throttle_ms(self.limit, now)
 
 
 class ControllerMutationQuota:
-    """What one request may change; made for each (Kafka's trait of this name). This one: as much as it likes."""
+    """What one request may change; made for each, used in any thread (Kafka's trait of this name). This one: all."""
 
     __slots__ = ()
 
@@ -60,21 +96,8 @@ class _BucketQuota(ControllerMutationQuota):
         """Less what has passed since: the request may have waited for the controller."""
         return max(self._throttle_ms - (self._now() - self._recorded_ms), 0) if self._throttle_ms else 0
 
-    def _spend(self, partitions: int, now: int) -> None:
-        sensors = self._sensors
-        sensors.rate.record(partitions, now)
-        if sensors.limit != UNLIMITED:
-            sensors.bucket.record(partitions, sensors.limit, now)
-
-    def _debt_ms(self, now: int) -> int:
-        """Remembers it, if there is any."""
-        sensors = self._sensors
-        if sensors.limit == UNLIMITED:
-            return 0
-        wait = sensors.bucket.throttle_ms(sensors.limit, now)
-        if wait:
-            self._throttle_ms, self._recorded_ms = wait, now
-        return wait
+    def _wait(self, throttle_ms: int, now: int) -> None:
+        self._throttle_ms, self._recorded_ms = throttle_ms, now
 
 
 class StrictControllerMutationQuota(_BucketQuota):
@@ -84,9 +107,10 @@ class StrictControllerMutationQuota(_BucketQuota):
 
     def record(self, partitions: int) -> None:
         now = self._now()
-        if self._debt_ms(now):
+        wait = self._sensors.spend_unless_exceeded(partitions, now)
+        if wait:
+            self._wait(wait, now)
             raise KafkaError(Errors.THROTTLING_QUOTA_EXCEEDED)
-        self._spend(partitions, now)
 
 
 class PermissiveControllerMutationQuota(_BucketQuota):
@@ -96,8 +120,9 @@ class PermissiveControllerMutationQuota(_BucketQuota):
 
     def record(self, partitions: int) -> None:
         now = self._now()
-        self._spend(partitions, now)
-        self._debt_ms(now)
+        wait = self._sensors.spend(partitions, now)
+        if wait:
+            self._wait(wait, now)
 
 
 class ControllerMutationQuotaManager(ClientQuotaManager):

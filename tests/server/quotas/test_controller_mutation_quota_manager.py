@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from kafkapy.common.time import MockTime
@@ -88,6 +90,19 @@ def test_a_removed_quota_holds_nothing_up(mutations: ControllerMutationQuotaMana
     mutations.quota_for(ALICE, "c", is_strict=True).record(1000)
     mutations.update_quota(USER, None)
     mutations.quota_for(ALICE, "c", is_strict=True).record(1)
+
+
+def test_threads_do_not_spend_the_same_tokens_twice(mutations: ControllerMutationQuotaManager) -> None:
+    def create(number: int) -> int:
+        quota = mutations.quota_for(ALICE, "c", is_strict=True)
+        try:
+            quota.record(1)
+        except KafkaError:
+            return 0
+        return 1
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(create, range(400))) == 56, "what the bucket holds, and the one that empties it"
 
 
 def test_the_rate_over_time(mutations: ControllerMutationQuotaManager, time: MockTime) -> None:
