@@ -90,8 +90,8 @@ class QuotaManagers:
         self._quotas_changed()
 
     @classmethod
-    def of_config(cls, config: KafkaConfig, properties: Mapping[str, str], time: Time) -> QuotaManagers:
-        """As the configs of a broker say; `properties`: all of them, for the plug-in.
+    def of_config(cls, config: KafkaConfig, time: Time) -> QuotaManagers:
+        """As the configs of a broker say. A plug-in is given all its properties, those that are no configs of Kafka as well.
 
         Raises:
             ConfigException: `client.quota.callback.class` cannot be used.
@@ -103,7 +103,7 @@ class QuotaManagers:
             config.quota_window_size_seconds,
             config.controller_quota_window_num,
             config.controller_quota_window_size_seconds,
-            load_quota_callback(path, properties) if path else None,
+            load_quota_callback(path, config.originals) if path else None,
         )
 
     def _quotas_changed(self) -> None:

@@ -336,7 +336,7 @@ def test_a_plug_in_from_the_configs(time: MockTime) -> None:
         "quota.window.num": "3",
         "my.own.config": "5",
     }
-    quotas = QuotaManagers.of_config(KafkaConfig(properties), properties, time)
+    quotas = QuotaManagers.of_config(KafkaConfig(properties), time)
     callback = quotas.callback
     assert isinstance(callback, OfLeaders)
     assert callback.configs["my.own.config"] == "5"
@@ -352,13 +352,13 @@ def test_a_plug_in_from_the_configs(time: MockTime) -> None:
 
 def test_without_a_plug_in(time: MockTime) -> None:
     properties = {"zookeeper.connect": "localhost:2181"}
-    quotas = QuotaManagers.of_config(KafkaConfig(properties), properties, time)
+    quotas = QuotaManagers.of_config(KafkaConfig(properties), time)
     assert quotas.callback is None
     quotas.cluster_metadata_changed(2)
     quotas.close()
     with pytest.raises(ConfigException, match=r"no\.such\.Class"):
         properties["client.quota.callback.class"] = "no.such.Class"
-        QuotaManagers.of_config(KafkaConfig(properties), properties, time)
+        QuotaManagers.of_config(KafkaConfig(properties), time)
 
 
 def test_idle_clients_are_forgotten(quotas: QuotaManagers, time: MockTime) -> None:
