@@ -2,29 +2,45 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
+from typing import Final
+
+from kafkapy.common.limits import MAX_INT
+
+MAX_THROTTLE_MS: Final = MAX_INT
+"""The longest throttle time that an answer can tell. Java's numbers wrap around there: Apache's quota of 0 throttles nothing."""
 
 
 class Rate:
     """Times are in ms, of a monotonic clock.
 
-    Invariant: `_samples` are (start, sum), each of one window, the oldest first, none older than all windows together; `_total`
-    is their sum.
+    A window begins with the first value after the one before is full; it counts until all windows have passed since its last
+    value (as in Kafka from 3.8 on, "Fix rate metric spikes"), so the oldest one may have begun up to one window earlier.
+
+    Invariant: `_samples` are [start, time of the last value, sum], each of one window, the oldest first, none older than all
+    windows together; `_total` is their sum.
     """
+
+    __slots__ = ("_num_windows", "_samples", "_total", "_window_ms")
 
     def __init__(self, num_windows: int = 11, window_ms: int = 1000) -> None:
         self._num_windows = num_windows
         self._window_ms = window_ms
-        self._samples: deque[tuple[int, int]] = deque()
-        self._total = 0
+        self._samples: deque[list[float]] = deque()
+        self._total = 0.0
 
-    def record(self, value: int, now: int) -> None:
-        self._expire(now)
-        if self._samples and now - self._samples[-1][0] < self._window_ms:
-            start, before = self._samples[-1]
-            self._samples[-1] = (start, before + value)
+    def record(self, value: float, now: int) -> None:
+        """Count `value`; a negative one takes back what was counted in vain."""
+        samples = self._samples
+        if samples and now - samples[0][1] >= self._num_windows * self._window_ms:
+            self._expire(now)
+        if samples and now - samples[-1][0] < self._window_ms:
+            sample = samples[-1]
+            sample[1] = now
+            sample[2] += value
         else:
-            self._samples.append((now, value))
+            samples.append([now, now, value])
         self._total += value
 
     def per_second(self, now: int) -> float:
@@ -34,27 +50,31 @@ class Rate:
             return 0.0
         return self._total * 1000 / self._elapsed(now)
 
-    def throttle_ms(self, limit: float, now: int) -> int:
+    def throttle_ms(self, limit: float, now: int, bound_ms: int | None = None) -> int:
         """How long to wait for a rate above `limit` a second: in proportion to the excess; 0 if it is not above.
 
-        At most as long as all windows (Kafka's `QuotaUtils.boundedThrottleTime`).
+        At most `bound_ms`, by default as long as all windows (Kafka's `QuotaUtils.boundedThrottleTime`).
         """
         rate = self.per_second(now)
-        if rate <= limit:
+        if not rate > limit:
             return 0
-        longest = self._num_windows * self._window_ms
+        if bound_ms is None:
+            bound_ms = self._num_windows * self._window_ms
         if limit <= 0:
-            return longest
-        return min(round((rate - limit) / limit * self._elapsed(now)), longest)
+            return bound_ms
+        return int(min(math.floor((rate - limit) / limit * self._elapsed(now) + 0.5), bound_ms))
 
-    def _elapsed(self, now: int) -> int:
+    def _elapsed(self, now: int) -> float:
         elapsed = now - self._samples[0][0]
         windows = elapsed // self._window_ms
-        return elapsed + max(self._num_windows - 1 - windows, 0) * self._window_ms
+        return max(elapsed + max(self._num_windows - 1 - windows, 0) * self._window_ms, 1)
 
     def _expire(self, now: int) -> None:
-        while self._samples and now - self._samples[0][0] >= self._num_windows * self._window_ms:
-            self._total -= self._samples.popleft()[1]
+        samples, age = self._samples, self._num_windows * self._window_ms
+        while samples and now - samples[0][1] >= age:
+            samples.popleft()
+            # Not by subtraction: what rounding leaves behind would stay for ever.
+            self._total = math.fsum(sample[2] for sample in samples)
 
 
 class SimpleRate(Rate):
@@ -63,5 +83,7 @@ class SimpleRate(Rate):
     A burst after silence is a high rate after the first window: a throttle holds from the beginning.
     """
 
-    def _elapsed(self, now: int) -> int:
+    __slots__ = ()
+
+    def _elapsed(self, now: int) -> float:
         return max(now - self._samples[0][0], self._window_ms)

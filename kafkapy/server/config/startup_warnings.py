@@ -108,8 +108,8 @@ def log_config(config: KafkaConfig, own: Iterable[str] = ()) -> None:
         log.warning("These configurations are known, but kafkapy does not act on them yet: %s", _list_of(others))
     if of_security:
         log.warning(
-            "These configurations of security have no effect: %s. There are neither SASL nor ACLs yet, so every client that reaches "
-            "a listener may do everything. Remove them, and let the network protect the broker", _list_of(of_security),
+            "These configurations of security have no effect: %s. There are neither SASL nor ACLs yet, so every client that "
+            "reaches a listener may do everything. Remove them, and let the network protect the broker", _list_of(of_security),
         )  # fmt: skip
     if "offsets.commit.required.acks" in config.originals:
         log.warning("offsets.commit.required.acks is deprecated and it will be removed in Apache Kafka 4.0.")

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from kafkapy.server.fetch.fetch_session import FetchSessionCache
     from kafkapy.server.metadata.metadata_cache import MetadataCache
     from kafkapy.server.metrics.end_offsets import EndOffsets
+    from kafkapy.server.quotas.quota_managers import QuotaManagers
     from kafkapy.server.replication.replica_fetcher_manager import ReplicaFetcherManager
     from kafkapy.server.replication.replica_manager import ReplicaManager
     from kafkapy.zk.kafka_zk_client import KafkaZkClient
@@ -71,6 +72,7 @@ class Sources:
     idle: Share = field(init=False)
     survey: Survey = field(init=False)
     """Of the page that is being made."""
+    quotas: QuotaManagers | None = None
 
     def __post_init__(self) -> None:
         self.idle = Share(lambda: self.meter.idle_seconds)

@@ -1,0 +1,56 @@
+"""The share of a thread's time that a client's requests may take (KIP-124; Kafka's `ClientRequestQuotaManager`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from kafkapy.common.rate import Rate
+from kafkapy.common.time import Time
+from kafkapy.security.principal import KafkaPrincipal
+from kafkapy.server.quotas.client_quota_callback import ClientQuotaCallback
+from kafkapy.server.quotas.client_quota_manager import ClientQuotaManager, ClientSensors
+from kafkapy.server.quotas.quota_entity import QuotaType
+
+NANOS_TO_PERCENT: Final = 100.0 / 1_000_000_000
+"""100 % is one second of a thread in a second."""
+
+
+class ClientRequestQuotaManager(ClientQuotaManager):
+    """Percent instead of bytes; no throttle time is longer than one window.
+
+    Example:
+        >>> from kafkapy.common.time import MockTime
+        >>> from kafkapy.server.quotas.quota_entity import QuotaEntity
+        >>> requests = ClientRequestQuotaManager(MockTime())
+        >>> requests.update_quota(QuotaEntity("alice", None), 1.0)
+        >>> requests.time_and_throttle_ms(KafkaPrincipal("User", "alice"), "app", 110_000_000, now=0)
+        1000
+    """
+
+    def __init__(
+        self,
+        time: Time,
+        num_samples: int = 11,
+        window_seconds: int = 1,
+        callback: ClientQuotaCallback | None = None,
+        quotas_changed: Callable[[], object] = lambda: None,
+    ) -> None:
+        super().__init__(QuotaType.REQUEST, time, num_samples, window_seconds, callback, quotas_changed)
+        self.exempt = Rate(num_samples, window_seconds * 1000)
+        """Percent that requests took which are never throttled: other brokers', and those without an answer."""
+
+    def time_and_throttle_ms(self, principal: KafkaPrincipal, client_id: str, nanos: int, now: int) -> int:
+        """Count the time that a request has taken; how long its sender has to wait, ms."""
+        return self.record_and_throttle_ms(principal, client_id, nanos * NANOS_TO_PERCENT, now)
+
+    def record_time(self, principal: KafkaPrincipal, client_id: str, nanos: int, now: int) -> None:
+        """Count time that was taken after the answer was made: it tells in the next one."""
+        self.record(principal, client_id, nanos * NANOS_TO_PERCENT, now)
+
+    def record_exempt(self, nanos: int, now: int) -> None:
+        """Count the time of a request that is not throttled."""
+        self.exempt.record(nanos * NANOS_TO_PERCENT, now)
+
+    def _throttle_ms(self, sensors: ClientSensors, now: int) -> int:
+        return max(sensors.rate.throttle_ms(sensors.limit, now, self._window_seconds * 1000), 0)
