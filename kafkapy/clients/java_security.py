@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from kafkapy.common.config_def import ConfigException
+from kafkapy.common.extras import MissingExtra
 from kafkapy.errors import KafkaConfigurationError
 from kafkapy.security.jaas import JaasConfigError, parse_jaas_config, single_module
+
+if TYPE_CHECKING:
+    import ssl
 
 _LOGIN_MODULES = {
     "org.apache.kafka.common.security.plain.PlainLoginModule",
@@ -14,30 +19,45 @@ _LOGIN_MODULES = {
 }
 
 
+_OPTION_FOR_FILE = {"ssl.truststore.location": "ssl_cafile", "ssl.keystore.location": "ssl_certfile"}
+_WITH_OPTIONS = {
+    *_OPTION_FOR_FILE,
+    "ssl.truststore.type",
+    "ssl.keystore.type",
+    "ssl.key.password",
+    "ssl.endpoint.identification.algorithm",
+}
+
+
 def tls_arguments(configs: Mapping[str, Any]) -> dict[str, Any]:
-    """Stores must be PEM files: Python cannot read Java's. Raises `KafkaConfigurationError`."""
+    """What the options `ssl_*` say is said with them: files of PEM. Other stores and settings make an `ssl_context`.
+
+    Raises `KafkaConfigurationError`.
+    """
+    given = {name: value for name, value in configs.items() if value is not None}
+    in_pem = all(
+        str(given.get(name.replace("location", "type"), "JKS")).upper() == "PEM"
+        for name in _OPTION_FOR_FILE
+        if name in given
+    )
+    if not in_pem or not given.keys() <= _WITH_OPTIONS:
+        return {"ssl_context": _context(configs)}
     arguments: dict[str, Any] = {}
     if "ssl.endpoint.identification.algorithm" in configs:
         arguments["ssl_check_hostname"] = bool(configs["ssl.endpoint.identification.algorithm"])
-    for name in ("ssl.truststore.certificates", "ssl.keystore.certificate.chain", "ssl.keystore.key"):
-        if configs.get(name):
-            store = name.split(".")[1]
-            raise KafkaConfigurationError(
-                f"{name} is not supported: put the PEM into a file and set ssl.{store}.location"
-            )
-    for store, argument in (("truststore", "ssl_cafile"), ("keystore", "ssl_certfile")):
-        location = configs.get(f"ssl.{store}.location")
-        if location is None:
-            continue
-        type_ = configs.get(f"ssl.{store}.type", "JKS")
-        if type_.upper() != "PEM":
-            raise KafkaConfigurationError(
-                f"ssl.{store}.type={type_} is not supported: convert {location} to PEM and set ssl.{store}.type=PEM"
-            )
-        arguments[argument] = location
-    if configs.get("ssl.key.password") is not None:
-        arguments["ssl_password"] = configs["ssl.key.password"]
+    arguments |= {option: given[name] for name, option in _OPTION_FOR_FILE.items() if name in given}
+    if "ssl.key.password" in given:
+        arguments["ssl_password"] = given["ssl.key.password"]
     return arguments
+
+
+def _context(configs: Mapping[str, Any]) -> ssl.SSLContext:
+    from kafkapy.security.tls.contexts import client_context
+
+    try:
+        return client_context(configs)
+    except (ConfigException, MissingExtra) as error:
+        raise KafkaConfigurationError(str(error)) from None
 
 
 def sasl_arguments(configs: Mapping[str, Any]) -> dict[str, Any]:

@@ -240,7 +240,7 @@ def test_security_goes_to_the_clients(mode: Mode) -> None:
     ("name", "text", "sentence"),
     [
         ("sasl.mechanism", "GSSAPI", "sasl.mechanism=GSSAPI is not supported"),
-        ("ssl.truststore.type", "JKS", "convert /ca.pem to PEM"),
+        ("ssl.truststore.type", "JKS", "Failed to load SSL keystore /ca.pem of type JKS"),
         ("sasl.jaas.config", "x", "sasl.jaas.config must read like"),
         ("security.providers", "x", "it names Java classes"),
     ],

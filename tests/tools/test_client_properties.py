@@ -120,9 +120,16 @@ def test_what_has_no_effect_is_named(name: str, value: str, warning: str, capsys
         ({"security.protocol": "SASL_SSL"}, "sasl.mechanism=GSSAPI is not supported"),
         (
             {"security.protocol": "SSL", "ssl.truststore.location": "a.jks"},
-            "ssl.truststore.type=JKS is not supported: convert a.jks to PEM and set ssl.truststore.type=PEM",
+            "Failed to load SSL keystore a.jks of type JKS: No such file or directory",
         ),
-        ({"security.protocol": "SSL", "ssl.keystore.key": "PEM"}, "ssl.keystore.key is not supported: put the PEM"),
+        (
+            {"security.protocol": "SSL", "ssl.keystore.key": "PEM"},
+            "SSL private key can be specified only for PEM, but key store type is JKS.",
+        ),
+        (
+            {"security.protocol": "SSL", "ssl.enabled.protocols": "TLSv1"},
+            "Invalid value [TLSv1] for configuration ssl.enabled.protocols: these are insecure and stay off",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_refused(properties: dict[str, str], sentence: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Mapping
 from typing import Any
 
 from kafkapy.security.tls.config_values import TlsConfigs
@@ -11,6 +12,18 @@ from kafkapy.security.tls.pem import to_pem
 from kafkapy.security.tls.secret_file import secret_file
 from kafkapy.security.tls.stores import load_key_store, load_trust_store
 from kafkapy.security.tls.tls_settings import TlsSettings
+
+
+class ClientContext(ssl.SSLContext):
+    """A client's context that can be pickled: it is made anew of its configs where it arrives (Spark's executors).
+
+    A pickle has the passwords of the configs in it, as one of the clients' options has.
+    """
+
+    configs: Mapping[str, Any] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return client_context, (self.configs,)
 
 
 def server_context(configs: TlsConfigs) -> ssl.SSLContext:
@@ -54,7 +67,8 @@ def make_server_context(configs: TlsConfigs, keys: KeyStore | None, trusted: Key
 def make_client_context(configs: TlsConfigs, keys: KeyStore | None, trusted: KeyStore | None) -> ssl.SSLContext:
     """`client_context`, of stores that are loaded."""
     settings = TlsSettings.of(configs)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context = ClientContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.configs = dict(configs)
     context.check_hostname = settings.check_hostname
     _set_up(context, settings, keys)
     _trust(context, trusted, ssl.Purpose.SERVER_AUTH)

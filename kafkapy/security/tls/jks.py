@@ -41,7 +41,7 @@ def jks_store(data: bytes, password: str | None, key_password: str | None, origi
             f"{origin} was tampered with, or its password is wrong; check ssl.*.password, or restore the file"
         )
     try:
-        return _Reader(content, key_password, origin).store()
+        return _JksReader(content, key_password, origin).store()
     except (struct.error, IndexError, DerError, UnicodeDecodeError):
         raise StoreError(f"{origin} is damaged: it ends within an entry, or has none where one should be") from None
 
@@ -54,7 +54,7 @@ def _password_bytes(password: str) -> bytes:
     return password.encode("utf-16-be", "surrogatepass")
 
 
-class _Reader:
+class _JksReader:
     """Goes through the entries. Counts and lengths are checked by reading: a slice is never longer than the file."""
 
     def __init__(self, content: bytes, key_password: str | None, origin: str) -> None:

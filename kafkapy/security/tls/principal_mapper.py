@@ -68,7 +68,7 @@ class SslPrincipalMapper:
         raise NoMatchingRuleError(f"No rules apply to {distinguished_name}, rules {self._shown}")
 
 
-class _Default:
+class _DefaultRule:
     """Leaves the name as it is."""
 
     def __str__(self) -> str:
@@ -78,7 +78,7 @@ class _Default:
         return name
 
 
-class _Rule:
+class _MappingRule:
     """A pattern for the whole name, and what to put for each of its matches."""
 
     def __init__(self, pattern: str, replacement: str, case: str) -> None:
@@ -114,7 +114,7 @@ def _split(rules: str) -> list[str]:
     return [match[1] for match in _SPLITTER.finditer(java_trim(rules))]
 
 
-def _parsed(text: str) -> _Default | _Rule | None:
+def _parsed(text: str) -> _DefaultRule | _MappingRule | None:
     """None: an empty rule, which Kafka passes over."""
     match = _PARSER.match(text)
     if match is None:
@@ -122,8 +122,8 @@ def _parsed(text: str) -> _Default | _Rule | None:
     if match.end() != len(text):
         raise ConfigException(f"Invalid rule: `{text}`, unmatched substring: `{text[match.end() :]}`")
     if match[1] is not None:
-        return _Default()
-    return None if match[2] is None else _Rule(match[2], match[3], match[4])
+        return _DefaultRule()
+    return None if match[2] is None else _MappingRule(match[2], match[3], match[4])
 
 
 def _compiled(pattern: str) -> tuple[regex.Pattern[str], dict[str, int]]:

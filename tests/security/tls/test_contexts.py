@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import ssl
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from kafkapy.security.tls.secret_file import secret_file
 from kafkapy.security.tls.session import TlsSession
 from kafkapy.security.tls.tls_settings import TlsSettings
 from tests.security.tls.jks_writer import jks
-from tests.security.tls.pki import authority, connected, credential, exchange, keys, read_all, trust
+from tests.security.tls.pki import authority, connected, credential, exchange, keys, read_all, sessions, trust
 
 STORES = Path(__file__).parent / "stores"
 
@@ -258,6 +259,15 @@ def test_without_a_truststore_the_system_decides() -> None:
     context = client_context({})
     assert context.verify_mode == ssl.CERT_REQUIRED
     assert context.check_hostname
+
+
+def test_a_clients_context_goes_to_other_processes() -> None:
+    context = pickle.loads(pickle.dumps(client_context({**trust(), "ssl.endpoint.identification.algorithm": ""})))
+    server, _ = sessions()
+    client = TlsSession(context)
+    exchange(server, client)
+    assert client.handshake_complete
+    assert client.peer_name() == "CN=broker,OU=kafka,O=kit"
 
 
 # --- keys
