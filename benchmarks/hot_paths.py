@@ -47,7 +47,7 @@ from kafkapy.record.records_builder import MemoryRecordsBuilder
 from kafkapy.runtime.clock import MockClock
 from kafkapy.runtime.time_slice import Checkpoints, TimeSlice
 from kafkapy.server.admin.controller import Controller
-from kafkapy.server.build import Core, Outside, build_core, build_handlers, build_sockets
+from kafkapy.server.build import Core, Outside, build_core, build_guards, build_handlers, build_sockets
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.fetch.fetch_session import FetchSessionCache
@@ -117,10 +117,11 @@ def broker(directory: str, stats: RequestStatsByApi | None = None, partitions: i
     core = core._replace(fetch_sessions=FetchSessionCache(10, clock, new_id=lambda: SESSION_ID))
     lead(core, topic_id := random_uuid(), partitions)
     producer_ids = ProducerIdManager(_no_ids, clock.monotonic_ms)
+    guards = build_guards(config, outside)
     handlers = build_handlers(
-        config, outside, core, "", cast(Controller, None), producer_ids, DynamicBrokerConfig(config)
+        config, outside, core, "", cast(Controller, None), producer_ids, DynamicBrokerConfig(config), guards
     )
-    sockets = build_sockets(config, outside, ConnectionLimits())
+    sockets = build_sockets(config, outside, guards, ConnectionLimits())
     sockets.request_stats = stats
     return Broker(
         sockets,

@@ -15,6 +15,7 @@ from kafkapy.common.metrics_requests import RequestStats, RequestStatsByApi
 from kafkapy.network.large_requests import PRODUCE_DECODED_AT_ONCE, is_large
 from kafkapy.network.memory_pool import MemoryPool
 from kafkapy.network.request import ERRORS_NOTED_BY_HANDLER, AnswerChannel, Request, RequestContext
+from kafkapy.network.sasl_connection import SaslConnection
 from kafkapy.network.send_queue import Part
 from kafkapy.network.spare_buffers import SpareBuffers
 from kafkapy.network.transport import PlaintextTransport
@@ -63,6 +64,8 @@ class ChannelOwner(Protocol):
     memory_pool: MemoryPool | None
     request_stats: RequestStatsByApi | None
     time_slice: TimeSlice
+    failed_authentication_delay: float
+    """Seconds."""
 
     @property
     def now(self) -> Callable[[], float]:
@@ -115,6 +118,8 @@ class KafkaChannel(AnswerChannel):
         self.context = context
         self.peer = ""
         """The client's address, by which connections are counted."""
+        self.sasl: SaslConnection | None = None
+        """Set before the first byte comes, where clients have to authenticate."""
         self._pending: memoryview | None = None
         self._filled = 0
         self._spare: memoryview | None = None
@@ -130,6 +135,7 @@ class KafkaChannel(AnswerChannel):
         self._gathering = False
         self._gathered: list[bytes] = []
         self._waiting: Any = None
+        self._wait_to_close: Any = None
         self._throttle_ms = 0
         self.closed = False
         self.last_active = server.now()
@@ -215,6 +221,10 @@ class KafkaChannel(AnswerChannel):
                     self._wait(0)  # other connections have their turn
                     break
             (size,) = _SIZE.unpack_from(buffer, position)
+            sasl = self.sasl
+            if sasl is not None and not sasl.complete and not 0 <= size <= sasl.max_receive_size:
+                sasl.oversized(self, size)
+                return
             if size < 0 or size > self._max_request_size:
                 self.close(
                     f"a frame of {size} bytes was announced; socket.request.max.bytes is {self._max_request_size}"
@@ -285,6 +295,8 @@ class KafkaChannel(AnswerChannel):
                 pool.give(reserved)
 
     def _handle_frame(self, frame: memoryview) -> None:
+        if self.sasl is not None and self.sasl.takes(self, frame):
+            return None
         try:
             key, version, correlation_id, client_id, position = read_request_header(frame)
             codec = self._codecs.find(key, version)
@@ -524,6 +536,9 @@ class KafkaChannel(AnswerChannel):
         if self._waiting is not None:
             self._waiting.cancel()
             self._waiting = None
+        if self._wait_to_close is not None:
+            self._wait_to_close.cancel()
+            self._wait_to_close = None
         self._awaiting.clear()
         self.closed = True
         self._let_go()
@@ -546,6 +561,26 @@ class KafkaChannel(AnswerChannel):
         self._let_go()
         log.info("Closing the connection of %s: %s", self.context.connection_id, reason)
         self.transport.close_now()
+
+    def send_raw(self, data: bytes) -> None:
+        """An answer of SASL's."""
+        self.transport.send(data)
+        if self.transport.outgoing.queued_bytes:
+            self._unsent = True
+
+    def close_later(self, data: bytes, reason: str) -> None:
+        """The client could not authenticate: tell it after a delay, and hang up. Nothing is read until then."""
+        self._busy = True
+        self._wait_to_close = self._server.reactor.callLater(
+            self._server.failed_authentication_delay, self._refuse, data, reason
+        )
+
+    def _refuse(self, data: bytes, reason: str) -> None:
+        self._wait_to_close = None
+        if not self.closed:
+            if data:
+                self.transport.send(data)
+            self.close(reason)
 
     def close(self, reason: str) -> None:
         """Hang up after what is queued was sent."""

@@ -25,6 +25,7 @@ from kafkapy.network.connection_quotas import ConnectionLimits, ConnectionQuotas
 from kafkapy.network.large_requests import LargeRequests
 from kafkapy.network.memory_pool import MemoryPool
 from kafkapy.network.request import Request, RequestContext
+from kafkapy.network.sasl_connection import SaslConnection
 from kafkapy.network.tls_transport import TlsFactory, TlsPort
 from kafkapy.network.transport import PlaintextPort
 from kafkapy.protocol.api_codecs import ApiCodecs
@@ -33,8 +34,11 @@ from kafkapy.protocol.wire import SchemaError
 from kafkapy.runtime.clock import InThread
 from kafkapy.runtime.completion import spawn
 from kafkapy.runtime.time_slice import TimeSlice
+from kafkapy.security.sasl.authenticator import DEFAULT_MAX_RECEIVE_SIZE, SaslServerAuthenticator
 
 log = logging.getLogger("kafkapy.network.SocketServer")
+
+NewAuthenticator = Callable[[RequestContext], SaslServerAuthenticator]
 
 IDLE_SCAN_SECONDS = 1.0
 
@@ -113,15 +117,23 @@ class SocketServer:
         receive_buffer: int = -1,
         memory_pool: MemoryPool | None = None,
         tls_of: Callable[[EndPoint], TlsFactory | None] = lambda _: None,
+        sasl_of: Callable[[EndPoint], NewAuthenticator | None] = lambda _: None,
+        sasl_max_receive_size: int = DEFAULT_MAX_RECEIVE_SIZE,
+        failed_authentication_delay: float = 0.1,
     ) -> None:
         """`cold_reads`: threads that may wait for a disk; `decoding`: those that decode large requests.
         `send_buffer`, `receive_buffer`: bytes of the kernel's buffers for each connection, -1: as the system likes.
-        `memory_pool`: what requests may hold while they arrive. `tls_of`: None for a listener without TLS."""
+        `memory_pool`: what requests may hold while they arrive. `tls_of`: None for a listener without TLS.
+        `sasl_of`: makes the authenticators of a listener's connections; None for a listener without SASL.
+        `sasl_max_receive_size`: of a frame before its client is known. `failed_authentication_delay`: seconds."""
         self.reactor = reactor
         self.cold_reads = cold_reads
         self._large_requests = LargeRequests(decoding)
         self.memory_pool = memory_pool
         self._tls_of = tls_of
+        self._sasl_of = sasl_of
+        self._sasl_max_receive_size = sasl_max_receive_size
+        self.failed_authentication_delay = failed_authentication_delay
         self.max_request_size = max_request_size
         self.quotas = ConnectionQuotas(limits, inter_broker_listener, lambda: int(self.now() * 1000), make_rate)
         self.codecs = ApiCodecs(enabled_apis)
@@ -161,7 +173,10 @@ class SocketServer:
         `address`: of `bind_address`; None where the endpoint names no host, or none that has to be looked up.
         """
         tls = self._tls_of(endpoint)
-        factory: Any = _ChannelFactory(self, endpoint) if tls is None else _TlsChannelFactory(self, endpoint, tls)
+        sasl = self._sasl_of(endpoint)
+        factory: Any = (
+            _ChannelFactory(self, endpoint, sasl) if tls is None else _TlsChannelFactory(self, endpoint, sasl, tls)
+        )
         interface = (ALL_ADDRESSES if endpoint.host in _ALL_HOSTS else endpoint.host) if address is None else address
         kind = PlaintextPort if tls is None else TlsPort
         port = kind(endpoint.port, factory, backlog, interface, self.reactor)
@@ -253,7 +268,9 @@ class SocketServer:
         slots = 1 if self.quotas.is_rated(listener) else self.quotas.slots(listener)
         return slots - sum(port.accepted_count for port in self._ports.values())
 
-    def accept(self, endpoint: EndPoint, address: IPv4Address | IPv6Address) -> KafkaChannel | None:
+    def accept(
+        self, endpoint: EndPoint, address: IPv4Address | IPv6Address, new_authenticator: NewAuthenticator | None = None
+    ) -> KafkaChannel | None:
         """A channel for a new connection, or None if its address has too many."""
         if endpoint.listener_name in self._cut_off:
             return None
@@ -276,6 +293,9 @@ class SocketServer:
         assert self._handler is not None
         channel = KafkaChannel(self, context, self._handler)
         channel.peer = ip
+        if new_authenticator is not None:
+            authenticator = new_authenticator(context)
+            channel.sasl = SaslConnection(authenticator, context, self.codecs, self._sasl_max_receive_size)
         return channel
 
     def decode(self, channel: KafkaChannel, request: Request, frame: memoryview | bytes, position: int) -> None:
@@ -363,9 +383,10 @@ class SocketServer:
 class _ChannelFactory(protocol.ServerFactory):
     noisy = False
 
-    def __init__(self, server: SocketServer, endpoint: EndPoint) -> None:
+    def __init__(self, server: SocketServer, endpoint: EndPoint, sasl: NewAuthenticator | None) -> None:
         self._server = server
         self._endpoint = endpoint
+        self._sasl = sasl
         self.cold_reads = server.cold_reads
 
     def room(self) -> int:
@@ -375,10 +396,12 @@ class _ChannelFactory(protocol.ServerFactory):
         return monotonic() >= self._server.time_slice.ends
 
     def buildProtocol(self, addr: Any) -> Any:
-        return self._server.accept(self._endpoint, addr)
+        return self._server.accept(self._endpoint, addr, self._sasl)
 
 
 class _TlsChannelFactory(_ChannelFactory):
-    def __init__(self, server: SocketServer, endpoint: EndPoint, tls: TlsFactory) -> None:
-        super().__init__(server, endpoint)
+    def __init__(
+        self, server: SocketServer, endpoint: EndPoint, sasl: NewAuthenticator | None, tls: TlsFactory
+    ) -> None:
+        super().__init__(server, endpoint, sasl)
         self.new_session, self.principal_of = tls.new_session, tls.principal_of

@@ -145,7 +145,8 @@ class TlsTransport(PlaintextTransport):
     def _establish(self) -> None:
         self._is_established = True
         try:
-            self.protocol.context.principal = self._factory.principal_of(self.session)
+            if self.protocol.sasl is None:
+                self.protocol.context.principal = self._factory.principal_of(self.session)
         except ValueError as problem:
             self.protocol.close(f"its certificate names no principal: {problem}")
 

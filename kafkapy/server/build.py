@@ -3,8 +3,7 @@
 `KafkaServer`, the broker of the tests and the one of `benchmarks/hot_paths.py` all call `build_core` and `build_handlers`; what
 they stand on (`Outside`) differs. Nothing runs before it is started: `KafkaServer` does that, in order.
 
-What is to come has its place: an authorizer in `build_handlers`, another coordinator beside `_group_coordinator`, quotas of
-clients beside `throttles`, listeners with TLS or SASL in `build_sockets`.
+What is to come has its place: another coordinator beside `_group_coordinator`, quotas of clients beside `throttles`.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from kafkapy.server.admin.auto_topic_creation import AutoTopicCreationManager
 from kafkapy.server.admin.controller import Controller
 from kafkapy.server.admin.zk_admin_manager import ZkAdminManager
 from kafkapy.server.api_handlers import HANDLERS, Handlers
-from kafkapy.server.authorizer import AllowAll, Authorizer
+from kafkapy.server.authorizer import Authorizer
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.coordinators.coordinator_log import CoordinatorLog
@@ -46,6 +45,7 @@ from kafkapy.server.coordinators.txn_markers import TxnMarkerWriter
 from kafkapy.server.coordinators.txn_verifier import TxnVerifier
 from kafkapy.server.fetch.fetch_session import FetchSessionCache
 from kafkapy.server.handlers.acls import AclsHandler
+from kafkapy.server.handlers.api_versions import answer_api_versions
 from kafkapy.server.handlers.configs import ConfigsHandler
 from kafkapy.server.handlers.control import ControlHandler
 from kafkapy.server.handlers.controller_apis import ControllerApisHandler
@@ -80,6 +80,9 @@ from kafkapy.server.replication.replication import (
     make_alter_partition_manager,
     replication_quota,
 )
+from kafkapy.server.security.authorizers import build_authorizer
+from kafkapy.server.security.sasl_listeners import SaslListeners
+from kafkapy.server.security.scram_credentials import ScramCredentials
 from kafkapy.server.security.tls_listeners import tls_listener
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from kafkapy.zk.zk_data import BrokerInfo
@@ -105,6 +108,15 @@ class Outside(NamedTuple):
     zk_client: KafkaZkClient
     broker_epoch: Callable[[], int]
     """Of this broker's latest registration; -1 before the first."""
+
+
+class Guards(NamedTuple):
+    """Who may come in, and who may do what."""
+
+    authorizer: Authorizer
+    credentials: ScramCredentials
+    features: FinalizedFeatureListener
+    """A client that is not authenticated yet may ask for the versions of APIs; this goes with them."""
 
 
 class TransactionParts(NamedTuple):
@@ -309,8 +321,28 @@ def _transactions(
     return TransactionParts(coordinator, channels, writer, verifier, late)
 
 
-def build_sockets(config: KafkaConfig, outside: Outside, limits: ConnectionLimits) -> SocketServer:
+def build_guards(config: KafkaConfig, outside: Outside) -> Guards:
+    """The authorizer is to be started before the broker serves.
+
+    Raises:
+        ConfigException: `authorizer.class.name` or a config of the authorizer cannot be used.
+    """
+    return Guards(
+        build_authorizer(config, outside.zk_client, outside.clock),
+        ScramCredentials(),
+        FinalizedFeatureListener(outside.zk_client, lambda work: outside.clock.schedule_in_thread("features", work)),
+    )
+
+
+def build_sockets(config: KafkaConfig, outside: Outside, guards: Guards, limits: ConnectionLimits) -> SocketServer:
     """It listens nowhere yet."""
+    features = guards.features
+    sasl = SaslListeners(
+        config,
+        guards.credentials,
+        lambda request, version: answer_api_versions(tuple(HANDLERS), features.epoch, request, version),
+        outside.clock,
+    )
     return SocketServer(
         outside.reactor,
         HANDLERS,
@@ -324,6 +356,9 @@ def build_sockets(config: KafkaConfig, outside: Outside, limits: ConnectionLimit
         receive_buffer=config.socket_receive_buffer_bytes,
         memory_pool=MemoryPool(config.queued_max_request_bytes) if config.queued_max_request_bytes > 0 else None,
         tls_of=partial(tls_listener, config),
+        sasl_of=sasl.of,
+        sasl_max_receive_size=config.sasl_server_max_receive_size,
+        failed_authentication_delay=config.connection_failed_authentication_delay_ms / 1000,
     )
 
 
@@ -361,11 +396,12 @@ def build_handlers(
     controller: Controller,
     producer_ids: ProducerIdManager,
     dynamic_config: DynamicBrokerConfig,
+    guards: Guards,
 ) -> Handlers:
     zk_client, in_thread = outside.zk_client, outside.requests
     replicas, cache, throttles = core.replica_manager, core.metadata_cache, core.replication.throttles
     groups, transactions = core.group_coordinator, core.transactions
-    authorizer = AllowAll()
+    authorizer = guards.authorizer
     admin_manager = ZkAdminManager(config, zk_client)
     auto_topics = AutoTopicCreationManager(config, zk_client, cache, in_thread)
     return Handlers(
@@ -410,7 +446,7 @@ def build_handlers(
         group_offsets=GroupOffsetsHandler(groups, cache, authorizer, config, zk_client, in_thread, outside.clock),
         transactions=_transactions_handler(core, authorizer, outside.clock),
         acls=AclsHandler(authorizer, in_thread),
-        features=FinalizedFeatureListener(zk_client, lambda work: outside.clock.schedule_in_thread("features", work)),
+        features=guards.features,
     )
 
 

@@ -34,9 +34,11 @@ from kafkapy.server import broker_identity
 from kafkapy.server.api_handlers import Handlers
 from kafkapy.server.build import (
     Core,
+    Guards,
     Outside,
     build_controller,
     build_core,
+    build_guards,
     build_handlers,
     build_metrics,
     build_sockets,
@@ -171,16 +173,26 @@ class KafkaServer:
         dynamic_config = DynamicBrokerConfig(config)
         dynamic_config.initialize(*await self._in_thread(_dynamic_properties, zk_client, broker_id))
         core = await self._build_core(outside, cluster_id)
-        sockets = build_sockets(config, outside, await self._in_thread(connection_limits, config, self._addresses))
+        guards = build_guards(config, outside)
+        authorizer = guards.authorizer
+        await self._start(
+            Part(
+                "authorizer",
+                lambda: self._in_thread(authorizer.startup),
+                lambda: self._in_thread(authorizer.shutdown),
+            )
+        )
+        limits = await self._in_thread(connection_limits, config, self._addresses)
+        sockets = build_sockets(config, outside, guards, limits)
         await self._start(Part("socket server", None, sockets.shutdown))
         broker_info = await self._register(zk_client, sockets)
         controller = build_controller(config, outside, broker_info, self._registered_anew)
         self._hooks.built(BuiltBroker(core, sockets, controller))
         self._zk_client, self._metadata_cache, self._controller = zk_client, core.metadata_cache, controller
         producer_ids = ProducerIdManager(self._request_producer_ids, self._clock.monotonic_ms)
-        handlers = build_handlers(config, outside, core, cluster_id, controller, producer_ids, dynamic_config)
+        handlers = build_handlers(config, outside, core, cluster_id, controller, producer_ids, dynamic_config, guards)
         for part in self._parts(
-            outside, core, cluster_id, sockets, controller, producer_ids, handlers, dynamic_config, threads
+            outside, core, cluster_id, sockets, controller, producer_ids, handlers, dynamic_config, threads, guards
         ):
             await self._start(part)
         log.info("[KafkaServer id=%d] started", broker_id)
@@ -236,6 +248,7 @@ class KafkaServer:
         handlers: Handlers,
         dynamic_config: DynamicBrokerConfig,
         threads: RequestThreads,
+        guards: Guards,
     ) -> Iterator[Part]:
         """What begins to work once the broker is registered, in order."""
         config, replication, coordinator = self.config, core.replication, core.group_coordinator
@@ -257,7 +270,7 @@ class KafkaServer:
         yield Part("transaction coordinator", start_transactions, transactions.shutdown)
         if metadata_version.is_feature_versioning_supported(config.inter_broker_protocol_version):
             yield Part("features", lambda: self._in_thread(handlers.features.startup))
-        listener = self._config_listener(outside, core, sockets, controller, dynamic_config, threads)
+        listener = self._config_listener(outside, core, sockets, controller, dynamic_config, threads, guards)
         yield Part(
             "config listener",
             lambda: self._in_thread(listener.startup),
@@ -288,6 +301,7 @@ class KafkaServer:
         controller: KafkaController,
         dynamic_config: DynamicBrokerConfig,
         threads: RequestThreads,
+        guards: Guards,
     ) -> ZkConfigChangeListener:
         """Applies what ZooKeeper has of configs, at its start and whenever it changes (KIP-226)."""
         for part in (
@@ -311,6 +325,7 @@ class KafkaServer:
             core.log_manager.update_topic_config,
             controller.enable_topic_unclean_leader_election,
             core.replication.throttles,
+            guards.credentials.apply,
         )
         return ZkConfigChangeListener(
             outside.zk_client, handlers, self._clock.from_thread, self._clock, prepare=self._addresses.look_up

@@ -664,7 +664,7 @@ class KafkaZkClient:
 
     def conditional_delete(self, path: str, expected_version: int) -> bool:
         """Compare-and-delete: False if the node is at another version; a node that is gone is as good as deleted."""
-        response = self._pipeline.one(Delete(path, expected_version))
+        response = self._pipeline.answer_to(Delete(path, expected_version))
         if isinstance(response.error, BadVersionError):
             return False
         self._exists(response)

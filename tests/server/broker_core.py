@@ -39,7 +39,7 @@ from kafkapy.record.records_builder import MemoryRecordsBuilder
 from kafkapy.runtime.clock import MockClock, P, R
 from kafkapy.runtime.completion import Completion, spawn
 from kafkapy.server.admin.controller import Controller
-from kafkapy.server.build import Outside, build_core, build_handlers, build_sockets
+from kafkapy.server.build import Outside, build_core, build_guards, build_handlers, build_sockets
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.inter_broker.producer_ids import ProducerIdManager
@@ -259,6 +259,7 @@ class BrokerCore:
             (name, proposed, done)
         )
         self.producer_ids = ProducerIdManager(_block_of_ids, self.time.monotonic_ms)
+        guards = build_guards(self.config, outside)
         self.handlers = build_handlers(
             self.config,
             outside,
@@ -267,11 +268,12 @@ class BrokerCore:
             cast(Controller, NoController()),
             self.producer_ids,
             DynamicBrokerConfig(self.config),
+            guards,
         )
         self.created: list[str] = []
         self.handlers.metadata.create_topics = self._create_topics
         self.by_api = self.handlers.by_api()
-        self.sockets = build_sockets(self.config, outside, ConnectionLimits())
+        self.sockets = build_sockets(self.config, outside, guards, ConnectionLimits())
         self._apis = KafkaApis(self.by_api, outside.clock, LargeRequests(outside.records))
         self.controller = self.connect("controller")
         self.brokers = [BROKER_ID, *others]

@@ -43,6 +43,10 @@ NOT_ACTED_ON: Final = (
     *("early.start.listeners", "group.coordinator.rebalance.protocols", "principal.builder.class"),
     # of listeners with TLS; stores are read when a listener opens
     *(name for name in KafkaConfig.definition if name.startswith("ssl.") and not name.startswith("ssl.allow.")),
+    # of listeners with SASL, and of authorizers
+    *("authorizer.class.name", "sasl.enabled.mechanisms", "sasl.jaas.config", "sasl.mechanism.inter.broker.protocol"),
+    *("connections.max.reauth.ms", "connection.failed.authentication.delay.ms", "sasl.server.max.receive.size"),
+    "sasl.kerberos.principal.to.local.rules",
     *UNENFORCED,
 }
 """Known configs that change nothing in this broker: a value other than the default is named in a warning."""
@@ -108,8 +112,7 @@ def log_config(config: KafkaConfig, own: Iterable[str] = ()) -> None:
         log.warning("These configurations are known, but kafkapy does not act on them yet: %s", _list_of(others))
     if of_security:
         log.warning(
-            "These configurations of security have no effect: %s. There are neither SASL nor ACLs yet, so every client that "
-            "reaches a listener may do everything. Remove them, and let the network protect the broker", _list_of(of_security),
+            "These configurations of security are known, but kafkapy does not act on them yet: %s", _list_of(of_security),
         )  # fmt: skip
     if "offsets.commit.required.acks" in config.originals:
         log.warning("offsets.commit.required.acks is deprecated and it will be removed in Apache Kafka 4.0.")

@@ -11,6 +11,7 @@ from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkapy.server.metadata.finalized_features import FinalizedFeatureListener
 
+_FIRST_WITH_SOFTWARE = 3
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
@@ -18,17 +19,27 @@ async def handle_api_versions(
     enabled: Collection[ApiKey], features: FinalizedFeatureListener, request: Request
 ) -> ApiVersionsResponse:
     body: ApiVersionsRequest | None = request.body
+    response = answer_api_versions(enabled, features.epoch, body, request.api_version)
     if body is None:
-        # A version from the future: answered in version 0, naming the versions of this one API (KIP-511).
         request.answer_in_version(0)
+    elif request.api_version >= _FIRST_WITH_SOFTWARE and response.error_code == Errors.NONE.code:
+        request.context.client_software_name = body.client_software_name
+        request.context.client_software_version = body.client_software_version
+    return response
+
+
+def answer_api_versions(
+    enabled: Collection[ApiKey], features_epoch: int, request: ApiVersionsRequest | None, version: int
+) -> ApiVersionsResponse:
+    """`request` None: it has a version from the future. It is answered in version 0, naming the versions of this one API
+    (KIP-511)."""
+    if request is None:
         return ApiVersionsResponse(error_code=Errors.UNSUPPORTED_VERSION.code, api_keys=_ranges([ApiKey.API_VERSIONS]))
-    if request.api_version >= 3:
-        name, version = body.client_software_name, body.client_software_version
-        if not _SOFTWARE.fullmatch(name) or not _SOFTWARE.fullmatch(version):
+    if version >= _FIRST_WITH_SOFTWARE:
+        software = (request.client_software_name, request.client_software_version)
+        if not all(map(_SOFTWARE.fullmatch, software)):
             return ApiVersionsResponse(error_code=Errors.INVALID_REQUEST.code)
-        request.context.client_software_name = name
-        request.context.client_software_version = version
-    return ApiVersionsResponse(api_keys=_ranges(sorted(enabled)), finalized_features_epoch=features.epoch)
+    return ApiVersionsResponse(api_keys=_ranges(sorted(enabled)), finalized_features_epoch=features_epoch)
 
 
 def _ranges(keys: Collection[ApiKey]) -> list[ApiVersionsResponse.ApiVersion]:

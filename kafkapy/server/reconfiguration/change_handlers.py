@@ -82,8 +82,12 @@ def config_handlers(
     update_topic_config: Callable[[str, dict[str, str]], object],
     enable_topic_unclean_leader_election: Callable[[str], object],
     throttles: ReplicationThrottles,
+    users: ConfigHandler,
 ) -> dict[str, ConfigHandler]:
-    """Handlers by type of entity, for `ZkConfigChangeListener`. Quotas of clients, users and IPs are only stored."""
+    """Handlers by type of entity, for `ZkConfigChangeListener`. Quotas of clients, users and IPs are only stored.
+
+    `users`: is told of SCRAM users.
+    """
 
     def stored_only(entity: str, configs: dict[str, str]) -> None:
         pass
@@ -93,7 +97,7 @@ def config_handlers(
             config, update_topic_config, enable_topic_unclean_leader_election, throttles
         ),
         zk_entity_configs.CLIENTS: stored_only,
-        zk_entity_configs.USERS: stored_only,
+        zk_entity_configs.USERS: users,
         zk_entity_configs.BROKERS: BrokerConfigHandler(dynamic_config, throttles),
         zk_entity_configs.IPS: stored_only,
     }

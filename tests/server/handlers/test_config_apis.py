@@ -71,7 +71,12 @@ class FakeBroker:
         """What the change listener does."""
         self.throttles = ReplicationThrottles(*(ReplicationQuota(MockTime()) for _ in range(3)))
         handlers = config_handlers(
-            self.config, self.dynamic_config, lambda topic, own: None, lambda topic: None, self.throttles
+            self.config,
+            self.dynamic_config,
+            lambda topic, own: None,
+            lambda topic: None,
+            self.throttles,
+            lambda user, own: None,
         )
         for entity in self.zookeeper.notifications:
             entity_type, _, name = entity.partition("/")

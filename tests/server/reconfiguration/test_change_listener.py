@@ -176,6 +176,7 @@ def handlers_of(config: KafkaConfig) -> tuple[dict[str, Any], DynamicBrokerConfi
         lambda topic, configs: told.append((topic, configs)),
         lambda topic: told.append((topic, "unclean")),
         ReplicationThrottles(*(ReplicationQuota(MockTime()) for _ in range(3))),
+        lambda user, configs: told.append((f"user {user}", configs)),
     )
     return handlers, dynamic_config, told
 
