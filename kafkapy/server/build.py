@@ -358,11 +358,13 @@ def build_handlers(
     controller: Controller,
     producer_ids: ProducerIdManager,
     dynamic_config: DynamicBrokerConfig,
+    authorizer: Authorizer | None = None,
 ) -> Handlers:
+    """`authorizer`: started; None allows everything."""
     zk_client, in_thread = outside.zk_client, outside.requests
     replicas, cache, throttles = core.replica_manager, core.metadata_cache, core.replication.throttles
     groups, transactions = core.group_coordinator, core.transactions
-    authorizer = AllowAll()
+    authorizer = authorizer or AllowAll()
     admin_manager = ZkAdminManager(config, zk_client)
     auto_topics = AutoTopicCreationManager(config, zk_client, cache, in_thread)
     return Handlers(
