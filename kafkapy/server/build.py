@@ -368,14 +368,7 @@ def build_handlers(
     admin_manager = ZkAdminManager(config, zk_client)
     auto_topics = AutoTopicCreationManager(config, zk_client, cache, in_thread)
     return Handlers(
-        produce=ProduceHandler(
-            replicas,
-            authorizer,
-            cache,
-            LargeAppends(replicas, outside.records),
-            outside.clock,
-            core.transactions.verifier,
-        ),
+        produce=_produce_handler(outside, core, authorizer),
         fetch=FetchHandler(core.fetch_sessions, config, replicas, cache, authorizer, outside.records, outside.clock),
         offsets=OffsetsHandler(replicas, authorizer, outside.cold_reads, outside.clock),
         metadata=MetadataHandler(cache, cluster_id, authorizer, config, auto_topics.create_topics, outside.clock),
@@ -410,6 +403,18 @@ def build_handlers(
         transactions=_transactions_handler(core, authorizer, outside.clock),
         acls=AclsHandler(authorizer, in_thread),
         features=FinalizedFeatureListener(zk_client, lambda work: outside.clock.schedule_in_thread("features", work)),
+    )
+
+
+def _produce_handler(outside: Outside, core: Core, authorizer: Authorizer) -> ProduceHandler:
+    replicas = core.replica_manager
+    return ProduceHandler(
+        replicas,
+        authorizer,
+        core.metadata_cache,
+        LargeAppends(replicas, outside.records),
+        outside.clock,
+        core.transactions.verifier,
     )
 
 

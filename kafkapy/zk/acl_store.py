@@ -168,9 +168,16 @@ def _resource_type(name: str) -> ResourceType:
 class ZkAclStore:
     """Reads and writes entries. Every method blocks; `ZooKeeperError`s are the client's, as `KafkaZkClient` raises them."""
 
-    def __init__(self, zk_client: KafkaZkClient, time: Time) -> None:
+    def __init__(self, zk_client: KafkaZkClient, time: Time, close_client: bool = False) -> None:
+        """`close_client`: the client is for this store alone, `close` closes it."""
         self._zk_client = zk_client
         self._time = time
+        self._close_client = close_client
+
+    def close(self) -> None:
+        """Close the client, if it is for this store alone."""
+        if self._close_client:
+            self._zk_client.close()
 
     def create_acl_paths(self) -> None:
         """Create the parents of all nodes, as far as they are missing."""

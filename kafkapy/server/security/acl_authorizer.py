@@ -90,6 +90,7 @@ class AclAuthorizer(Authorizer):
         for listener in self._listeners:
             listener.shutdown()
         self._listeners = []
+        self._store.close()
 
     # --- decisions ----------------------------------------------------------------------------------------------------
 

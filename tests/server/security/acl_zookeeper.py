@@ -21,6 +21,9 @@ class FakeAclStore:
         self.before_update: Callable[[AclPattern], object] = lambda pattern: None
         self.updates = 0
 
+    def close(self) -> None:
+        """Nothing to close."""
+
     def create_acl_paths(self) -> None:
         """Nothing to create."""
 
