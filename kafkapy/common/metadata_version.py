@@ -129,6 +129,11 @@ def does_leader_and_isr_tell_new_replicas(version: str) -> bool:
     return is_at_least(version, "1.0-IV0")
 
 
+def are_prefixed_acls_supported(version: str) -> bool:
+    """May ACLs be about prefixes of names (KIP-290)? An older broker would not know of them."""
+    return is_at_least(version, "2.0-IV1")
+
+
 def is_static_membership_supported(version: str) -> bool:
     """May group members have a `group.instance.id` (KIP-345)? An older coordinator would lose it."""
     return is_at_least(version, "2.3-IV0")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from kafkapy.common.acl_types import CLUSTER_NAME as CLUSTER_NAME
@@ -47,6 +47,9 @@ class Authorizer:
 
     enabled = True
     """False: everything is allowed, and nothing need be asked."""
+
+    def configure(self, configs: Mapping[str, str]) -> None:
+        """Called first, with all of the broker's properties as they are in its file; `ConfigException` for one that is wrong."""
 
     def startup(self) -> None:
         """Called before the broker serves; may block. What it raises ends the broker."""

@@ -80,7 +80,7 @@ from kafkapy.server.replication.replication import (
     make_alter_partition_manager,
     replication_quota,
 )
-from kafkapy.server.security.authorizers import build_authorizer
+from kafkapy.server.security.authorizer_factory import build_authorizer
 from kafkapy.server.security.sasl_listeners import SaslListeners
 from kafkapy.server.security.scram_credentials import ScramCredentials
 from kafkapy.server.security.tls_listeners import tls_listener
@@ -322,7 +322,7 @@ def _transactions(
 
 
 def build_guards(config: KafkaConfig, outside: Outside) -> Guards:
-    """The authorizer is to be started before the broker serves.
+    """The authorizer is to be started before the broker serves. Blocks if ACLs have a ZooKeeper of their own.
 
     Raises:
         ConfigException: `authorizer.class.name` or a config of the authorizer cannot be used.
@@ -405,14 +405,7 @@ def build_handlers(
     admin_manager = ZkAdminManager(config, zk_client)
     auto_topics = AutoTopicCreationManager(config, zk_client, cache, in_thread)
     return Handlers(
-        produce=ProduceHandler(
-            replicas,
-            authorizer,
-            cache,
-            LargeAppends(replicas, outside.records),
-            outside.clock,
-            core.transactions.verifier,
-        ),
+        produce=_produce_handler(outside, core, authorizer),
         fetch=FetchHandler(core.fetch_sessions, config, replicas, cache, authorizer, outside.records, outside.clock),
         offsets=OffsetsHandler(replicas, authorizer, outside.cold_reads, outside.clock),
         metadata=MetadataHandler(cache, cluster_id, authorizer, config, auto_topics.create_topics, outside.clock),
@@ -447,6 +440,18 @@ def build_handlers(
         transactions=_transactions_handler(core, authorizer, outside.clock),
         acls=AclsHandler(authorizer, in_thread),
         features=guards.features,
+    )
+
+
+def _produce_handler(outside: Outside, core: Core, authorizer: Authorizer) -> ProduceHandler:
+    replicas = core.replica_manager
+    return ProduceHandler(
+        replicas,
+        authorizer,
+        core.metadata_cache,
+        LargeAppends(replicas, outside.records),
+        outside.clock,
+        core.transactions.verifier,
     )
 
 

@@ -173,7 +173,7 @@ class KafkaServer:
         dynamic_config = DynamicBrokerConfig(config)
         dynamic_config.initialize(*await self._in_thread(_dynamic_properties, zk_client, broker_id))
         core = await self._build_core(outside, cluster_id)
-        guards = build_guards(config, outside)
+        guards = await self._in_thread(build_guards, config, outside)
         authorizer = guards.authorizer
         await self._start(
             Part(

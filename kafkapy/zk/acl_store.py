@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any, Final, NamedTuple
 
 from kafkapy.common.acl_types import (
@@ -168,9 +169,20 @@ def _resource_type(name: str) -> ResourceType:
 class ZkAclStore:
     """Reads and writes entries. Every method blocks; `ZooKeeperError`s are the client's, as `KafkaZkClient` raises them."""
 
-    def __init__(self, zk_client: KafkaZkClient, time: Time) -> None:
+    def __init__(self, zk_client: KafkaZkClient, time: Time, close_client: bool = False) -> None:
+        """`close_client`: the client is for this store alone, `close` closes it."""
         self._zk_client = zk_client
         self._time = time
+        self._close_client = close_client
+
+    def close(self) -> None:
+        """Close the client, if it is for this store alone."""
+        if self._close_client:
+            self._zk_client.close()
+
+    def patience(self, timeout_ms: int) -> AbstractContextManager[None]:
+        """In the block, this thread waits no longer than that for a lost connection: `ZooKeeperClientTimeoutError`."""
+        return self._zk_client.patience(timeout_ms)
 
     def create_acl_paths(self) -> None:
         """Create the parents of all nodes, as far as they are missing."""

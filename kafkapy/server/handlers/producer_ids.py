@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
-from kafkapy.network.request import Request
+from kafkapy.network.request import Request, RequestContext
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
@@ -29,7 +29,7 @@ class ProducerIdsHandler:
         body: InitProducerIdRequest = request.body
         if body.transactional_id is not None:
             return await self._of_transactional_id(request, body, body.transactional_id)
-        if not self._authorizer.authorize(request.context, "IDEMPOTENT_WRITE", "CLUSTER", CLUSTER_NAME):
+        if not self._may_write(request.context):
             return _refused(Errors.CLUSTER_AUTHORIZATION_FAILED)
         if (body.producer_id == _NO_ID) != (body.producer_epoch == _NO_ID):
             return _refused(Errors.INVALID_REQUEST)
@@ -37,6 +37,15 @@ class ProducerIdsHandler:
             return InitProducerIdResponse(producer_id=await self._producer_ids.generate_when_ready(), producer_epoch=0)
         except KafkaError as error:
             return _refused(error.error)
+
+    def _may_write(self, context: RequestContext) -> bool:
+        """To the cluster, or to any topic (KIP-679)."""
+        authorizer = self._authorizer
+        return (
+            not authorizer.enabled
+            or authorizer.authorize(context, "IDEMPOTENT_WRITE", "CLUSTER", CLUSTER_NAME, log_if_denied=False)
+            or authorizer.authorize_by_resource_type(context, "WRITE", "TOPIC")
+        )
 
     async def _of_transactional_id(
         self, request: Request, body: InitProducerIdRequest, transactional_id: str

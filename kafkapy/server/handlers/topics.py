@@ -98,7 +98,9 @@ class TopicsHandler:
         self, request: Request, body: CreateTopicsRequest
     ) -> tuple[dict[str, CreateTopicsResponse.CreatableTopicResult], list[CreatableTopic]]:
         """The answers for those topics that can't be created, as far as this broker can tell by itself; and the others."""
-        may_create_all = self._authorizer.authorize(request.context, "CREATE", "CLUSTER", CLUSTER_NAME)
+        may_create_all = self._authorizer.authorize(
+            request.context, "CREATE", "CLUSTER", CLUSTER_NAME, log_if_denied=False
+        )
         counts: Counter[str] = Counter()
         for chunk in chunks(body.topics):
             await self._clock.checkpoint()
@@ -144,7 +146,7 @@ class TopicsHandler:
         return changes
 
     def _may_describe_configs(self, request: Request, topic: str) -> bool:
-        return self._authorizer.authorize(request.context, "DESCRIBE_CONFIGS", "TOPIC", topic)
+        return self._authorizer.authorize(request.context, "DESCRIBE_CONFIGS", "TOPIC", topic, log_if_denied=False)
 
     def _create_result(
         self, request: Request, change: TopicChange, shown: _ShownConfigs

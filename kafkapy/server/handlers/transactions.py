@@ -235,7 +235,7 @@ class TransactionsHandler:
         body: WriteTxnMarkersRequest = request.body
         authorizer, context = self._authorizer, request.context
         if not (
-            authorizer.authorize(context, "ALTER", "CLUSTER", CLUSTER_NAME)
+            authorizer.authorize(context, "ALTER", "CLUSTER", CLUSTER_NAME, log_if_denied=False)
             or authorizer.authorize(context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME)
         ):
             raise KafkaError(Errors.CLUSTER_AUTHORIZATION_FAILED)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 import random
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from kafkapy.common.acl_types import (
     AccessControlEntry,
+    AccessControlEntryFilter,
     AclBinding,
     AclBindingFilter,
     AclPattern,
@@ -30,6 +32,9 @@ from kafkapy.zk.change_notifications import ZkNodeChangeNotificationListener
 log = logging.getLogger("kafkapy.security.authorizer.AclAuthorizer")
 
 MAX_UPDATE_RETRIES: Final = 10
+UPDATE_TIMEOUT_MS: Final = 30_000
+"""How long an update waits for ZooKeeper, and for another one that waits for it: clients wait no longer by default."""
+
 _RETRY_BACKOFF_MS: Final = 100
 _RETRY_BACKOFF_JITTER_MS: Final = 50
 
@@ -90,6 +95,7 @@ class AclAuthorizer(Authorizer):
         for listener in self._listeners:
             listener.shutdown()
         self._listeners = []
+        self._store.close()
 
     # --- decisions ----------------------------------------------------------------------------------------------------
 
@@ -138,33 +144,24 @@ class AclAuthorizer(Authorizer):
         for index, binding in enumerate(bindings):
             if results[index] is NO_ERROR:
                 by_pattern.setdefault(binding.pattern, []).append(index)
-        for pattern, indexes in by_pattern.items():
-            new = frozenset(bindings[index].entry for index in indexes)
-            error = self._try_update(pattern, new.__or__)
-            for index in indexes:
-                results[index] = error
+        with self._store.patience(UPDATE_TIMEOUT_MS):
+            for pattern, indexes in by_pattern.items():
+                new = frozenset(bindings[index].entry for index in indexes)
+                error = self._try_update(pattern, new.__or__)
+                for index in indexes:
+                    results[index] = error
         return results
 
     def delete_acls(self, context: RequestContext, filters: Sequence[AclBindingFilter]) -> list[list[AclDeletion]]:
         """Delete what matches from ZooKeeper; for each filter the ACLs that it was the first to match."""
         results: list[list[AclDeletion]] = [[] for _ in filters]
-        for pattern, indexes in self._patterns_of(filters).items():
-            matched: dict[AccessControlEntry, int] = {}
-
-            def without_matching(
-                entries: Entries, indexes: list[int] = indexes, matched: dict[AccessControlEntry, int] = matched
-            ) -> Entries:
-                matched.clear()
-                for entry in sorted(entries):
-                    for index in indexes:
-                        if filters[index].entry_filter.matches(entry):
-                            matched[entry] = index
-                            break
-                return entries - matched.keys()
-
-            error = self._try_update(pattern, without_matching)
-            for entry, index in matched.items():
-                results[index].append(AclDeletion(AclBinding(pattern, entry), error))
+        with self._store.patience(UPDATE_TIMEOUT_MS):
+            for pattern, indexes in self._patterns_of(filters).items():
+                matched: dict[AccessControlEntry, int] = {}
+                entry_filters = {index: filters[index].entry_filter for index in indexes}
+                error = self._try_update(pattern, partial(_without_matching, entry_filters, matched))
+                for entry, index in matched.items():
+                    results[index].append(AclDeletion(AclBinding(pattern, entry), error))
         return results
 
     def _why_invalid(self, binding: AclBinding) -> ApiError:
@@ -191,14 +188,18 @@ class AclAuthorizer(Authorizer):
     # --- updates ------------------------------------------------------------------------------------------------------
 
     def _try_update(self, pattern: AclPattern, change: Callable[[Entries], Entries]) -> ApiError:
+        # The reading of a change holds the lock for as long as ZooKeeper is away.
+        if not self._lock.acquire(timeout=UPDATE_TIMEOUT_MS / 1000):
+            return ApiError(Errors.REQUEST_TIMED_OUT)
         try:
-            with self._lock:
-                self._update(pattern, change)
+            self._update(pattern, change)
+        except ValueError as error:
+            return ApiError(Errors.UNKNOWN_SERVER_ERROR, str(error))
         except Exception as error:
-            if isinstance(error, ValueError):
-                return ApiError(Errors.UNKNOWN_SERVER_ERROR, str(error))
             log.error("ACLs of %s could not be updated", pattern, exc_info=error)
             return ApiError.from_exception(error)
+        finally:
+            self._lock.release()
         return NO_ERROR
 
     def _update(self, pattern: AclPattern, change: Callable[[Entries], Entries]) -> None:
@@ -256,6 +257,18 @@ class AclAuthorizer(Authorizer):
             entries = {pattern: acls.entries for pattern, acls in loaded.items()}
             self._index = AclIndex(entries, self._super_users, self._allow_everyone)
             self._zk_versions = {pattern: acls.zk_version for pattern, acls in loaded.items()}
+
+
+def _without_matching(
+    filters: Mapping[int, AccessControlEntryFilter], matched: dict[AccessControlEntry, int], entries: Entries
+) -> Entries:
+    """The entries that no filter matches; `matched` gets the others, each with the number of the first filter that does."""
+    matched.clear()
+    for entry in sorted(entries):
+        first = next((index for index, entry_filter in filters.items() if entry_filter.matches(entry)), None)
+        if first is not None:
+            matched[entry] = first
+    return entries - matched.keys()
 
 
 def _require_principals(entries: Iterable[AccessControlEntry]) -> None:

@@ -15,6 +15,7 @@ from kafkapy.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafkapy.runtime.completion import Completion
 from kafkapy.server.api_handlers import HANDLERS
+from tests.server.allows import Allows
 from tests.server.broker_core import TOPIC, BrokerCore, Client, MakeCore, live_broker, topic_id_of
 
 NEWEST = 12
@@ -196,6 +197,68 @@ def test_what_everybody_may_do(client: Client) -> None:
     response = client.call(metadata(TOPIC), 8)
     assert response.topics[0].topic_authorized_operations == NO_OPERATIONS
     assert response.cluster_authorized_operations == NO_OPERATIONS
+
+
+# -- who may see what
+
+
+def allow(core: BrokerCore, *allowed: tuple[str, str, str]) -> Allows:
+    authorizer = core.handlers.metadata._authorizer = Allows(*allowed)
+    return authorizer
+
+
+def test_topics_that_may_not_be_described_look_the_same_whether_they_are_there_or_not(
+    core: BrokerCore, client: Client
+) -> None:
+    core.create_topic("mine")
+    authorizer = allow(core, ("DESCRIBE", "TOPIC", "mine"))
+    response = client.call(metadata("mine", TOPIC, "unknown", create=True), NEWEST)
+    denied = Errors.TOPIC_AUTHORIZATION_FAILED
+    assert summary(response) == [(TOPIC, denied), ("unknown", denied), ("mine", Errors.NONE)]
+    assert [topic.topic_id for topic in response.topics[:2]] == [ZERO_UUID] * 2
+    assert authorizer.told == [("DESCRIBE", "TOPIC", TOPIC), ("DESCRIBE", "TOPIC", "unknown")]
+    assert core.created == []
+
+
+def test_all_topics_are_those_that_may_be_described(core: BrokerCore, client: Client) -> None:
+    core.create_topic("mine")
+    authorizer = allow(core, ("DESCRIBE", "TOPIC", "mine"))
+    assert summary(client.call(metadata(everything=True), NEWEST)) == [("mine", Errors.NONE)]
+    assert authorizer.told == []
+
+
+def test_an_id_does_not_tell_the_name(core: BrokerCore, client: Client) -> None:
+    allow(core)
+    response = client.call(metadata(topic_id_of(TOPIC)), NEWEST)
+    assert summary(response) == [(None, Errors.TOPIC_AUTHORIZATION_FAILED)]
+    assert response.topics[0].topic_id == topic_id_of(TOPIC)
+
+
+def test_missing_topics_are_created_by_those_who_may(core: BrokerCore, client: Client) -> None:
+    described = [("DESCRIBE", "TOPIC", name) for name in ("a", "b")]
+    authorizer = allow(core, *described, ("CREATE", "TOPIC", "b"))
+    response = client.call(metadata("a", "b", create=True), NEWEST)
+    assert summary(response) == [("a", Errors.TOPIC_AUTHORIZATION_FAILED), ("b", Errors.LEADER_NOT_AVAILABLE)]
+    assert authorizer.told == [("CREATE", "TOPIC", "a")]
+    allow(core, *described, ("CREATE", "CLUSTER", "kafka-cluster"))
+    response = client.call(metadata("a", "b", create=True), NEWEST)
+    assert summary(response) == [("a", Errors.LEADER_NOT_AVAILABLE), ("b", Errors.LEADER_NOT_AVAILABLE)]
+    assert core.created == ["b", "a", "b"]
+
+
+def test_what_somebody_may_do(core: BrokerCore, client: Client) -> None:
+    topic, cluster = ("READ", "TOPIC", TOPIC), ("ALTER", "CLUSTER", "kafka-cluster")
+    authorizer = allow(core, topic, ("DESCRIBE", "TOPIC", TOPIC), cluster)
+    asked = {"include_topic_authorized_operations": True, "include_cluster_authorized_operations": True}
+    response = client.call(metadata(TOPIC, **asked), 8)
+    assert response.topics[0].topic_authorized_operations == 1 << 3 | 1 << 8
+    assert response.cluster_authorized_operations == 0, "it may not be described"
+    described = DescribeClusterRequest(include_cluster_authorized_operations=True)
+    assert client.call(described, 1).cluster_authorized_operations == 0
+    assert authorizer.told == [("DESCRIBE", "CLUSTER", "kafka-cluster")] * 2
+    authorizer.allowed.add(("DESCRIBE", "CLUSTER", "kafka-cluster"))
+    assert client.call(metadata(TOPIC, **asked), 10).cluster_authorized_operations == 1 << 7 | 1 << 8
+    assert client.call(described, 1).cluster_authorized_operations == 1 << 7 | 1 << 8
 
 
 # -- DescribeCluster

@@ -7,6 +7,7 @@ import pytest
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.init_producer_id import InitProducerIdRequest
+from tests.server.allows import Allows
 from tests.server.broker_core import BrokerCore, Client
 
 
@@ -37,6 +38,24 @@ def test_refusals(client: Client, request_: InitProducerIdRequest, expected: Err
     response = client.call(request_, 5)
     assert Errors.for_code(response.error_code) is expected
     assert (response.producer_id, response.producer_epoch) == (-1, -1)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "expected"),
+    [
+        ((), Errors.CLUSTER_AUTHORIZATION_FAILED),
+        ((("READ", "TOPIC", "t"),), Errors.CLUSTER_AUTHORIZATION_FAILED),
+        ((("WRITE", "TOPIC", "t"),), Errors.NONE),
+        ((("IDEMPOTENT_WRITE", "CLUSTER", "kafka-cluster"),), Errors.NONE),
+    ],
+)
+def test_the_right_to_write_to_a_topic_is_enough_for_an_id(
+    core: BrokerCore, client: Client, allowed: tuple[tuple[str, str, str], ...], expected: Errors
+) -> None:
+    """KIP-679."""
+    core.handlers.producer_ids._authorizer = Allows(*allowed)
+    response = client.call(InitProducerIdRequest(transactional_id=None), 4)
+    assert Errors.for_code(response.error_code) is expected
 
 
 @pytest.mark.parametrize(

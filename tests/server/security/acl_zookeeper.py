@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from kafkapy.common.acl_types import AccessControlEntry, AclPattern
@@ -20,6 +21,12 @@ class FakeAclStore:
         self.reloads: list[Callable[[], object]] = []
         self.before_update: Callable[[AclPattern], object] = lambda pattern: None
         self.updates = 0
+
+    def patience(self, timeout_ms: int) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def close(self) -> None:
+        """Nothing to close."""
 
     def create_acl_paths(self) -> None:
         """Nothing to create."""
