@@ -33,9 +33,9 @@ TOKEN_AUTH: Final = "tokenauth"
 """The extension that says: the user is a delegation token's id, and the password its HMAC (KIP-48)."""
 
 _BASE64 = r"[A-Za-z0-9+/]*={0,2}"
-_NAME = r"(?:[^=,\x00]|=2C|=3D)+"
-_NONCE = r"[\x21-\x2b\x2d-\x7e]+"
-_EXTENSIONS = r"(?:,[A-Za-z]+=[^,\x00]+)*"
+_NAME = r"(?:[^=,\x00]++|=2C|=3D)++"
+_NONCE = r"[\x21-\x2b\x2d-\x7e]++"
+_EXTENSIONS = r"(?:,[A-Za-z]++=[^,\x00]++)*"
 _CLIENT_FIRST = re.compile(
     rf"(?P<header>n,(?:a=(?P<authzid>{_NAME}))?,)(?P<bare>n=(?P<name>{_NAME}),r=(?P<nonce>{_NONCE})(?P<extensions>{_EXTENSIONS}))"
 )

@@ -48,7 +48,7 @@ class SaslStep(NamedTuple):
     failure: SaslFailure | None = None
 
 
-class _State(Enum):
+class _SaslState(Enum):
     INITIAL = auto()
     """Nothing was received yet."""
     VERSIONS_OR_HANDSHAKE = auto()
@@ -93,7 +93,7 @@ class SaslServerAuthenticator:
         self._answer_api_versions = answer_api_versions
         self._max_reauth_ms = connections_max_reauth_ms
         self._time = time
-        self._state = _State.INITIAL
+        self._state = _SaslState.INITIAL
         self._current: SaslMechanism | None = None
         self._has_headers = False
         self._reauthentication_began_ms: int | None = None
@@ -109,7 +109,7 @@ class SaslServerAuthenticator:
     @property
     def complete(self) -> bool:
         """Requests may be served, as far as the session has not expired."""
-        return self._state is _State.COMPLETE
+        return self._state is _SaslState.COMPLETE
 
     @property
     def is_reauthenticating(self) -> bool:
@@ -123,7 +123,7 @@ class SaslServerAuthenticator:
     @property
     def expects_token(self) -> bool:
         """The next frame is a token without a header."""
-        return self._state is _State.AUTHENTICATE and not self._has_headers
+        return self._state is _SaslState.AUTHENTICATE and not self._has_headers
 
     def session_expired(self) -> bool:
         """A request that is no SaslHandshake now ends the connection (KIP-368)."""
@@ -134,7 +134,7 @@ class SaslServerAuthenticator:
 
         After the handshake a small one of another API is, so that its answer can say which error each of its items has.
         """
-        if self._state in (_State.AUTHENTICATE, _State.BAD_MECHANISM):
+        if self._state in (_SaslState.AUTHENTICATE, _SaslState.BAD_MECHANISM):
             return api_key is ApiKey.SASL_AUTHENTICATE or size <= _SMALL_REQUEST_BYTES
         return api_key in (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE)
 
@@ -146,11 +146,11 @@ class SaslServerAuthenticator:
             version: Its version.
             request: What was decoded; None if the API has no such version, or is one that `accepts` does not want.
         """
-        if self._state is _State.BAD_MECHANISM:
+        if self._state is _SaslState.BAD_MECHANISM:
             return self._failed(self._bad_mechanism)
-        if self._state is _State.AUTHENTICATE:
+        if self._state is _SaslState.AUTHENTICATE:
             return self._authenticate(api_key, version, request)
-        if self._state in (_State.COMPLETE, _State.FAILED):
+        if self._state in (_SaslState.COMPLETE, _SaslState.FAILED):
             return self._broken(f"Unexpected Kafka request of type {api_key.name} in state {self._state.name}")
         if api_key is ApiKey.API_VERSIONS:
             return self._api_versions(version, request)
@@ -186,19 +186,19 @@ class SaslServerAuthenticator:
         if began is not None and now - began < _MIN_BETWEEN_REAUTHENTICATIONS_MS:
             return None
         self._reauthentication_began_ms = now
-        self._state = _State.HANDSHAKE
+        self._state = _SaslState.HANDSHAKE
         self._has_headers = False
         return self._handshake(version, request)
 
     def _api_versions(self, version: int, request: ApiVersionsRequest | None) -> SaslStep:
-        if self._state is _State.HANDSHAKE:
+        if self._state is _SaslState.HANDSHAKE:
             return self._broken(
                 "Unexpected ApiVersions request received during SASL authentication state HANDSHAKE_REQUEST"
             )
-        self._state = _State.VERSIONS_OR_HANDSHAKE
+        self._state = _SaslState.VERSIONS_OR_HANDSHAKE
         response = self._answer_api_versions(request, version)
         if response.error_code == Errors.NONE.code:
-            self._state = _State.HANDSHAKE
+            self._state = _SaslState.HANDSHAKE
         return SaslStep(response, 0 if request is None else None)
 
     def _handshake(self, version: int, request: SaslHandshakeRequest | None) -> SaslStep:
@@ -216,10 +216,10 @@ class SaslServerAuthenticator:
                 f"SASL mechanism '{name}' requested by client is not supported for re-authentication of mechanism "
                 f"'{self.mechanism.name}'"
             )
-            self._state = _State.BAD_MECHANISM
+            self._state = _SaslState.BAD_MECHANISM
         else:
             self._current = self._mechanisms[name]()
-            self._state = _State.AUTHENTICATE
+            self._state = _SaslState.AUTHENTICATE
         return SaslStep(SaslHandshakeResponse(mechanisms=enabled))
 
     def _authenticate(self, api_key: ApiKey, version: int, request: Any) -> SaslStep:
@@ -274,10 +274,10 @@ class SaslServerAuthenticator:
         self.mechanism = mechanism
         self.principal = principal
         self._current = None
-        self._state = _State.COMPLETE
+        self._state = _SaslState.COMPLETE
 
     def _invalid(self, reason: str) -> SaslStep:
-        if self._state is _State.INITIAL:
+        if self._state is _SaslState.INITIAL:
             reason = (
                 "Invalid request, potential reasons: kafka client configured with the wrong security protocol, it does not "
                 f"support KIP-43 or it is not a kafka client. ({reason})"
@@ -293,7 +293,7 @@ class SaslServerAuthenticator:
         return SaslStep(response, failure=SaslFailure(reason, delayed=True))
 
     def _end(self) -> None:
-        self._state = _State.FAILED
+        self._state = _SaslState.FAILED
         self._current = None
 
 

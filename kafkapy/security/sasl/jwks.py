@@ -144,7 +144,8 @@ class RefreshingJwks:
         self._refresh_ms = refresh_ms
         self._backoff_ms = retry_backoff_ms
         self._backoff_max_ms = retry_backoff_max_ms
-        self._on_due_earlier = on_due_earlier
+        self.on_due_earlier = on_due_earlier
+        """May be set later, by what owns the timer."""
         self._keys: tuple[VerificationKey, ...] = ()
         self._due_ms = time.monotonic_ms()
         self._fetched_ms: int | None = None
@@ -214,7 +215,7 @@ class RefreshingJwks:
         due = now if self._fetched_ms is None else max(now, self._fetched_ms + _MIN_BETWEEN_FETCHES_MS)
         if due < self._due_ms:
             self._due_ms = due
-            self._on_due_earlier()
+            self.on_due_earlier()
 
     def _fetched(self, next_in_ms: int) -> None:
         self._fetched_ms = self._time.monotonic_ms()

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from kafkapy.common.time import Time
 from kafkapy.security.sasl.mechanism import SaslAuthenticationError, SaslExchangeError, remaining_ms
-from kafkapy.security.sasl.oauth_token import OAuthBearerToken, OAuthTokenError, TokenValidator
+from kafkapy.security.sasl.oauth_token import MAX_TOKEN_CHARACTERS, OAuthBearerToken, OAuthTokenError, TokenValidator
+
+log = logging.getLogger("kafkapy.security.sasl.OAuthBearerServer")
 
 OAUTHBEARER: Final = "OAUTHBEARER"
 
 _INVALID = "Invalid OAUTHBEARER client first message"
-_HEADER = re.compile(r"n,(?:a=((?:[^=,\x00\x80-\U0010ffff]|=2C|=3D)+))?,")
+_HEADER = re.compile(r"n,(?:a=((?:[^=,\x00\x80-\U0010ffff]++|=2C|=3D){1,8192}+))?,")
 _KEY = re.compile(r"[A-Za-z]+")
 _VALUE = re.compile(r"[\x21-\x7e \t\r\n]+")
 _AUTH = re.compile(r"(\w+) +([-_.a-zA-Z0-9]+)", re.ASCII)
 _SEPARATOR = "\x01"
+_MAX_BYTES = MAX_TOKEN_CHARACTERS + 32 * 1024
+_MAX_EXTENSIONS = 1000
 
 
 class ClientInitialResponse(NamedTuple):
@@ -43,6 +48,8 @@ def parse_client_initial_response(response: bytes) -> ClientInitialResponse:
         >>> parse_client_initial_response(b"n,,\\x01auth=Bearer x.y.z\\x01traceId=123\\x01\\x01").extensions
         {'traceId': '123'}
     """
+    if len(response) > _MAX_BYTES:
+        raise SaslExchangeError(_INVALID)
     try:
         text = bytes(response).decode("ascii")
     except UnicodeDecodeError:
@@ -51,7 +58,8 @@ def parse_client_initial_response(response: bytes) -> ClientInitialResponse:
     if header is None or text[header.end() : header.end() + 1] != _SEPARATOR or not text.endswith(_SEPARATOR * 2):
         raise SaslExchangeError(_INVALID)
     values: dict[str, str] = {}
-    for pair in text[header.end() + 1 : -2].split(_SEPARATOR):
+    # What is left over at the end of so many is no value.
+    for pair in text[header.end() + 1 : -2].split(_SEPARATOR, _MAX_EXTENSIONS):
         key, _, value = pair.partition("=")
         if not _KEY.fullmatch(key) or not _VALUE.fullmatch(value) or key in values:
             raise SaslExchangeError(_INVALID)
@@ -113,6 +121,7 @@ class OAuthBearerServer:
         try:
             token = self._validator.validate(initial.token)
         except OAuthTokenError as error:
+            log.info("A token is refused (%s): %s", error.status, error)
             self._refusal = _refusal(error)
             return self._refusal.encode()
         except Exception as error:

@@ -57,7 +57,7 @@ class DecoyCredentials:
         return ScramCredential(scram.random_text(base).encode(), key, key, iterations)
 
 
-class _State(Enum):
+class _ScramState(Enum):
     CLIENT_FIRST = auto()
     CLIENT_FINAL = auto()
     COMPLETE = auto()
@@ -118,7 +118,7 @@ class ScramServer:
         self._decoys = decoys
         self._make_nonce = make_nonce
         self._time = time
-        self._state = _State.CLIENT_FIRST
+        self._state = _ScramState.CLIENT_FIRST
         self._credential: ScramCredential | None = None
         self._known = False
         self._user = ""
@@ -132,7 +132,7 @@ class ScramServer:
 
     @property
     def complete(self) -> bool:
-        return self._state is _State.COMPLETE
+        return self._state is _ScramState.COMPLETE
 
     @property
     def authorization_id(self) -> str:
@@ -142,21 +142,21 @@ class ScramServer:
 
     def evaluate(self, response: bytes) -> bytes:
         """See `SaslMechanism.evaluate`."""
-        state, self._state = self._state, _State.FAILED
+        state, self._state = self._state, _ScramState.FAILED
         try:
-            if state is _State.CLIENT_FIRST:
+            if state is _ScramState.CLIENT_FIRST:
                 answer = self._challenge(response)
-                self._state = _State.CLIENT_FINAL
-            elif state is _State.CLIENT_FINAL:
+                self._state = _ScramState.CLIENT_FINAL
+            elif state is _ScramState.CLIENT_FINAL:
                 answer = self._verify(response)
                 self._credential = self._first = None
-                self._state = _State.COMPLETE
+                self._state = _ScramState.COMPLETE
             else:
                 raise SaslExchangeError(f"Unexpected challenge in Sasl server state {state.name}")
         except scram.ScramFormatError as error:
             raise SaslExchangeError(str(error)) from None
         finally:
-            if self._state is _State.FAILED:
+            if self._state is _ScramState.FAILED:
                 self._credential = self._first = None
         return answer
 

@@ -69,6 +69,11 @@ def test_the_example_of_rfc_7628() -> None:
         b"n,,\x01auth=Bearer x\x01k=\x02\x01\x01",
         b"n,,\x01auth=Bearer \xff\x01\x01",
         b"n,a=a=b,\x01auth=Bearer x\x01\x01",
+        b"n,a=" + b"x" * 500_000 + b",\x01auth=Bearer x\x01\x01",
+        b"n,a=" + b"=2C" * 8193 + b",\x01auth=Bearer x\x01\x01",
+        b"n,,\x01auth=Bearer x"
+        + b"".join(b"\x01k%c%c=v" % (97 + i // 26 % 26, 97 + i % 26) * 2 for i in range(600))
+        + b"\x01\x01",
     ],
 )
 def test_malformed_first_messages(response: bytes) -> None:
