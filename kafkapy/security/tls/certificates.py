@@ -14,8 +14,8 @@ from kafkapy.common.extras import need
 
 if TYPE_CHECKING:
     from cryptography import x509
-    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
-    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey, EllipticCurvePublicKey
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
 
 VALID_DAYS: Final = 3650
 _BACKDATED = timedelta(hours=1)  # for clocks that differ
@@ -102,20 +102,20 @@ class CertificateAuthority:
             builder = builder.add_extension(x509.SubjectAlternativeName(list(map(_host, hosts))), critical=False)
         return Credential(_key_pem(key, password), _pem(self._sign(builder)) + self.certificate)
 
-    def _builder(self, name: x509.Name, public_key: object) -> x509.CertificateBuilder:
+    def _builder(self, name: x509.Name, public_key: RSAPublicKey | EllipticCurvePublicKey) -> x509.CertificateBuilder:
         from cryptography import x509
 
-        own: x509.CertificateBuilder = x509.CertificateBuilder(
-            issuer_name=self._name,
-            subject_name=name,
-            public_key=public_key,  # type: ignore[arg-type]  # of either kind
-            serial_number=x509.random_serial_number(),
-            not_valid_before=self._from,
-            not_valid_after=self._until,
+        return (
+            x509.CertificateBuilder()
+            .issuer_name(self._name)
+            .subject_name(name)
+            .public_key(public_key)
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(self._from)
+            .not_valid_after(self._until)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(public_key), critical=False)
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
         )
-        subject = x509.SubjectKeyIdentifier.from_public_key(public_key)  # type: ignore[arg-type]  # of either kind
-        issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
-        return own.add_extension(subject, critical=False).add_extension(issuer, critical=False)
 
     def _sign(self, builder: x509.CertificateBuilder) -> x509.Certificate:
         from cryptography.hazmat.primitives.hashes import SHA256

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import random
+import shutil
 import struct
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from kafkapy.common.config_def import Password
-from kafkapy.security.tls import stores
+from kafkapy.security.tls import pbe, pkcs12, stores
 from kafkapy.security.tls.jks import jks_store
 from kafkapy.security.tls.key_store import MAX_STORE_BYTES, KeyStore, PrivateKey, StoreError
 from kafkapy.security.tls.pem import pem_trust_store, to_pem
@@ -169,6 +171,24 @@ def test_damage_anywhere_is_a_sentence() -> None:
             pass
 
 
+def test_damage_within_a_pkcs12_store_that_passes_its_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pkcs12, "_check_mac", lambda *_: None)
+    monkeypatch.setattr(pbe, "MAX_ITERATIONS", 3000)
+    original = (HERE / "openssl_key.p12").read_bytes()
+    randomness = random.Random(12)
+    sentences = set()
+    for _ in range(1500):
+        data = bytearray(original)
+        for _ in range(randomness.randrange(1, 3)):
+            data[randomness.randrange(len(data))] = randomness.randrange(256)
+        try:
+            pkcs12_store(bytes(data), "store-secret", "store-secret", "x")
+        except StoreError as error:
+            sentences.add(str(error))
+    assert len(sentences) > 10
+    assert not any(secret in sentence for secret in SECRETS for sentence in sentences)
+
+
 # --- PKCS12
 
 
@@ -240,6 +260,17 @@ def test_key_and_chain_in_one_file(tmp_path: Path) -> None:
     assert store.aliases == ("kafka",)
     assert belongs(store)
     assert store_files(configs) == [str(both)]
+
+
+def test_pem_in_one_line() -> None:
+    """As a properties file has it when its lines are joined with spaces."""
+    configs = {
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.key": " ".join((HERE / "encrypted-pbes2-aes256.pem").read_text().split("\n")),
+        "ssl.keystore.certificate.chain": " ".join((HERE / "legacy.pem").read_text().split("\n")),
+        "ssl.key.password": "key-secret",
+    }
+    assert belongs(key_store(configs))
 
 
 def test_pem_that_is_no_store(tmp_path: Path) -> None:
@@ -333,3 +364,27 @@ def test_keys_are_hidden() -> None:
         assert "PRIVATE KEY" not in repr(store)
         assert secret not in repr(store)
     assert repr(store.keys[0].key) == "PrivateKey([hidden])"
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("kind", ["JKS", "PKCS12"])
+def test_stores_of_the_keytool_that_is_here(kind: str, tmp_path: Path) -> None:
+    keytool = shutil.which("keytool")
+    if keytool is None:
+        pytest.skip("there is no keytool")
+    store = tmp_path / "store"
+    for alias in ("One", "two", "three"):
+        subprocess.run(
+            [
+                *(keytool, "-genkeypair", "-keyalg", "RSA", "-keysize", "2048", "-alias", alias, "-storetype", kind),
+                *("-keystore", str(store), "-storepass", "store-secret", "-keypass", "store-secret"),
+                *("-dname", f"CN={alias}, OU=\\#a\\,b, O=\\ x\\ , EMAILADDRESS=a@b", "-ext", "SAN=dns:localhost"),
+            ],
+            check=True,
+            capture_output=True,
+        )
+    found = key_store({"ssl.keystore.location": str(store), "ssl.keystore.password": "store-secret"})
+    assert set(found.aliases) == {"one", "two", "three"}
+    assert belongs(found)
+    names = {alias: fields.subject.java_name for alias, fields in found.certificates()}
+    assert names["two"].startswith(r"CN=two,OU=\#a\,b,O=\ x\ ,1.2.840.113549.1.9.1=#1603614062")
