@@ -125,7 +125,7 @@ def broker(directory: str, stats: RequestStatsByApi | None = None, partitions: i
     sockets.request_stats = stats
     return Broker(
         sockets,
-        KafkaApis(handlers.by_api(), clock, LargeRequests(clock.in_thread)).handle,
+        KafkaApis(handlers.by_api(), clock, LargeRequests(clock.in_thread), guards.quotas).handle,
         core.replica_manager,
         topic_id,
     )

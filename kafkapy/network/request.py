@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, Final
@@ -100,7 +101,9 @@ class Request:
         "answer",
         "api_key",
         "api_version",
+        "began_ns",
         "body",
+        "busy_ns",
         "channel",
         "codec",
         "context",
@@ -133,6 +136,8 @@ class Request:
         self.body = body
         self.size = 0
         """Bytes of its frame."""
+        self.began_ns = self.busy_ns = 0
+        """When its handler was called, while that is at work; how long it was. Only measured where there are quotas."""
         self.answer: tuple[Message, int, float] | None = None
         """(response, throttle in ms, when) of one that has to wait for the answers before it."""
         self.times: tuple[float, float] | None = None
@@ -179,9 +184,13 @@ class Request:
         self.api_version = version
         self.codec = ApiCodec(self.api_key, version)
 
-    def no_response(self) -> None:
+    def no_response(self, throttle_ms: int = 0) -> None:
         """The request is done and has no answer (Produce with acks=0)."""
-        self.channel.request_done()
+        self.channel.request_done(throttle_ms)
+
+    def thread_ns(self) -> int:
+        """How long it has kept the thread so far. What it does after it had to wait is not measured."""
+        return time.perf_counter_ns() - self.began_ns if self.began_ns else self.busy_ns
 
     def close_connection(self, reason: str) -> None:
         """The only answer is to hang up."""

@@ -37,6 +37,7 @@ from kafkapy.server.api_handlers import HANDLERS, Handlers
 from kafkapy.server.authorizer import Authorizer
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.config.zk_entity_configs import USERS
 from kafkapy.server.coordinators.coordinator_log import CoordinatorLog
 from kafkapy.server.coordinators.elections import CoordinatorElections
 from kafkapy.server.coordinators.late_transactions import LateTransactions
@@ -67,7 +68,9 @@ from kafkapy.server.inter_broker.producer_ids import ProducerIdManager
 from kafkapy.server.metadata.finalized_features import FinalizedFeatureListener
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.server.purgatory.deadlines import Deadlines
+from kafkapy.server.quotas.quota_managers import QuotaManagers
 from kafkapy.server.reconfiguration.change_handlers import usable_topic_configs
+from kafkapy.server.reconfiguration.change_listener import ConfigHandler
 from kafkapy.server.replication.high_watermarks import HighWatermarkCheckpoints
 from kafkapy.server.replication.leadership import Fetchers, Leadership, PartitionListener
 from kafkapy.server.replication.log_threads import LargeAppends, flush_in
@@ -115,8 +118,19 @@ class Guards(NamedTuple):
 
     authorizer: Authorizer
     credentials: ScramCredentials
+    quotas: QuotaManagers
     features: FinalizedFeatureListener
     """A client that is not authenticated yet may ask for the versions of APIs; this goes with them."""
+
+    def config_handlers(self) -> dict[str, ConfigHandler]:
+        """What hears of the configs of users, clients and IPs."""
+        of_quotas = self.quotas.handlers()
+
+        def users(entity: str, configs: dict[str, str]) -> None:
+            self.credentials.apply(entity, configs)
+            of_quotas[USERS](entity, configs)
+
+        return {**of_quotas, USERS: users}
 
 
 class TransactionParts(NamedTuple):
@@ -330,6 +344,7 @@ def build_guards(config: KafkaConfig, outside: Outside) -> Guards:
     return Guards(
         build_authorizer(config, outside.zk_client, outside.clock),
         ScramCredentials(),
+        QuotaManagers.of_config(config, outside.clock),
         FinalizedFeatureListener(outside.zk_client, lambda work: outside.clock.schedule_in_thread("features", work)),
     )
 
@@ -406,7 +421,9 @@ def build_handlers(
     auto_topics = AutoTopicCreationManager(config, zk_client, cache, in_thread)
     return Handlers(
         produce=_produce_handler(outside, core, authorizer),
-        fetch=FetchHandler(core.fetch_sessions, config, replicas, cache, authorizer, outside.records, outside.clock),
+        fetch=FetchHandler(
+            core.fetch_sessions, config, replicas, cache, authorizer, guards.quotas, outside.records, outside.clock
+        ),
         offsets=OffsetsHandler(replicas, authorizer, outside.cold_reads, outside.clock),
         metadata=MetadataHandler(cache, cluster_id, authorizer, config, auto_topics.create_topics, outside.clock),
         control=ControlHandler(

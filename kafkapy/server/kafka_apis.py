@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
+from time import perf_counter_ns
 from typing import Any
 
 from kafkapy.network.large_requests import LargeRequests
@@ -16,6 +17,7 @@ from kafkapy.protocol.message import Message
 from kafkapy.runtime.clock import Clock
 from kafkapy.runtime.completion import Completion, run, spawn
 from kafkapy.server.api_error import CloseConnection
+from kafkapy.server.quotas.quota_managers import QuotaManagers
 
 log = logging.getLogger("kafkapy.server.KafkaApis")
 
@@ -28,15 +30,26 @@ Handler = Callable[[Request], Answer]
 class KafkaApis:
     """Calls the handler of a request and sends its answer, whatever happens.
 
-    Quotas, audit and request metrics belong here: no handler sends.
+    Quotas are applied here, and audit and request metrics belong here: no handler sends.
     """
 
-    def __init__(self, handlers: Mapping[ApiKey, Handler], clock: Clock, large_requests: LargeRequests) -> None:
+    def __init__(
+        self, handlers: Mapping[ApiKey, Handler], clock: Clock, large_requests: LargeRequests, quotas: QuotaManagers
+    ) -> None:
         self._handlers = handlers
         self._clock = clock
         self._large_requests = large_requests
+        self._quotas = quotas
 
     def handle(self, request: Request) -> None:
+        if not self._quotas.enabled:
+            self._handle(request)
+            return
+        request.began_ns = perf_counter_ns()
+        self._handle(request)
+        request.busy_ns, request.began_ns = request.thread_ns(), 0
+
+    def _handle(self, request: Request) -> None:
         self._clock.slice_begins()
         try:
             answer = self._handlers[request.api_key](request)
@@ -61,23 +74,24 @@ class KafkaApis:
             self._respond(request, response)
 
     def _respond(self, request: Request, response: Message | None) -> None:
+        throttle_ms = self._quotas.answered(request, response, request.thread_ns()) if self._quotas.enabled else 0
         if response is None:
-            request.no_response()
+            request.no_response(throttle_ms)
             self._sent(request)
         elif self._large_requests.has_large_answer(request, response):
-            spawn(self._respond_with_much(request, response))
+            spawn(self._respond_with_much(request, response, throttle_ms))
         else:
-            self._send(request, response)
+            self._send(request, response, throttle_ms)
             self._sent(request)
             self._large_requests.answered(request, None)
 
-    async def _respond_with_much(self, request: Request, response: Message) -> None:
+    async def _respond_with_much(self, request: Request, response: Message, throttle_ms: int) -> None:
         try:
             await self._large_requests.encode(request, response)
         except Exception as error:
             self._failed(request, error)
         else:
-            self._send(request, response)
+            self._send(request, response, throttle_ms)
             self._sent(request)
             self._large_requests.answered(request, response)
 
@@ -86,9 +100,9 @@ class KafkaApis:
         if afterwards is not None:
             afterwards()
 
-    def _send(self, request: Request, response: Message) -> None:
+    def _send(self, request: Request, response: Message, throttle_ms: int) -> None:
         try:
-            request.respond(response)
+            request.respond(response, throttle_ms)
         except Exception as error:
             self._failed(request, error)
 
@@ -108,7 +122,10 @@ class KafkaApis:
             response = error_response(request.body, request.api_version, code, message)
             if response is not None:
                 request.failed = True
-                request.respond(response)
+                throttle_ms = 0
+                if self._quotas.enabled:
+                    throttle_ms = self._quotas.answered(request, response, request.thread_ns(), code)
+                request.respond(response, throttle_ms)
                 return
         except Exception:
             log.exception("Could not answer %r with an error", request)

@@ -54,6 +54,7 @@ from kafkapy.server.kafka_apis import KafkaApis
 from kafkapy.server.metadata.first_metadata import FirstMetadata
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.server.metrics.config import HEALTH_LISTENER, LISTENER, HttpAddress, MetricsConfig
+from kafkapy.server.quotas.quota_managers import EXPIRE_MS
 from kafkapy.server.reconfiguration.change_handlers import config_handlers
 from kafkapy.server.reconfiguration.change_listener import ZkConfigChangeListener
 from kafkapy.server.reconfiguration.dynamic_parts import (
@@ -252,7 +253,7 @@ class KafkaServer:
     ) -> Iterator[Part]:
         """What begins to work once the broker is registered, in order."""
         config, replication, coordinator = self.config, core.replication, core.group_coordinator
-        yield Part("periodic tasks", lambda: self._schedule_periodic_tasks(core))
+        yield Part("periodic tasks", lambda: self._schedule_periodic_tasks(core, guards))
         yield Part("replication", replication.startup, replication.shutdown)
         yield Part("log dir moves", None, core.log_dir_moves.shutdown)
 
@@ -280,7 +281,7 @@ class KafkaServer:
             yield self._metrics(self._metrics_config, outside, core, cluster_id, controller, sockets)
 
         def open_doors() -> None:
-            apis = KafkaApis(handlers.by_api(), outside.clock, LargeRequests(outside.records))
+            apis = KafkaApis(handlers.by_api(), outside.clock, LargeRequests(outside.records), guards.quotas)
             first_metadata = FirstMetadata(apis.handle, core.metadata_cache, bool(core.log_manager.all_logs()))
             sockets.start_accepting(self._hooks.handler(first_metadata.handle))
             self._are_doors_open = True
@@ -325,7 +326,7 @@ class KafkaServer:
             core.log_manager.update_topic_config,
             controller.enable_topic_unclean_leader_election,
             core.replication.throttles,
-            guards.credentials.apply,
+            guards.config_handlers(),
         )
         return ZkConfigChangeListener(
             outside.zk_client, handlers, self._clock.from_thread, self._clock, prepare=self._addresses.look_up
@@ -453,7 +454,7 @@ class KafkaServer:
         # As Kafka halts: an orderly stop would write checkpoints into directories that can't be written.
         os._exit(1)
 
-    def _schedule_periodic_tasks(self, core: Core) -> None:
+    def _schedule_periodic_tasks(self, core: Core, guards: Guards) -> None:
         """Those of the broker itself; they end with the clock."""
         interval_ms = self.config.replica_high_watermark_checkpoint_interval_ms
         self._clock.schedule(
@@ -464,6 +465,7 @@ class KafkaServer:
         )
         check = FullCollections().check
         self._clock.schedule("full-garbage-collection", check, CHECK_INTERVAL_MS, CHECK_INTERVAL_MS)
+        self._clock.schedule("expired-quotas", guards.quotas.expire, EXPIRE_MS, EXPIRE_MS)
 
     def _write_high_watermarks(self, core: Core) -> Awaitable[None]:
         return self._in_thread(core.high_watermarks.write, list(core.replica_manager.partitions()))

@@ -13,7 +13,6 @@ UNENFORCED: Final = {
     "zookeeper.ssl.client.enable": "ZooKeeper is spoken to without TLS",
     "create.topic.policy.class.name": "policies are Java classes, nothing would be refused",
     "alter.config.policy.class.name": "policies are Java classes, nothing would be refused",
-    "client.quota.callback.class": "quotas of clients are not enforced",
 }
 """Config -> what would be without it. The other configs of security change nothing while these are not set, or what they are for
 is refused (delegation tokens, passwords in ZooKeeper)."""

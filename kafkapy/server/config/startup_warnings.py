@@ -26,15 +26,12 @@ NOT_ACTED_ON: Final = (
         # plug-ins are Java classes
         *("kafka.metrics.polling.interval.secs", "kafka.metrics.reporters", "metric.reporters"),
         "auto.include.jmx.reporter",
-        # quotas
-        *("controller.quota.window.num", "controller.quota.window.size.seconds"),
         # metrics
         *("metrics.num.samples", "metrics.recording.level", "metrics.sample.window.ms", "telemetry.max.bytes"),
         # there is no queue of requests: one is handled when it is read, one of each connection at a time (and of Produce, five
         # that wait for followers)
         "queued.max.requests",
         *("socket.connection.setup.timeout.max.ms", "log.dir.failure.timeout.ms"),
-        "connection.failed.authentication.delay.ms",
         "max.request.partition.size.limit",
     }
 ) - {

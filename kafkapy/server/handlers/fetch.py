@@ -30,6 +30,8 @@ from kafkapy.server.fetch.fetch_session import (
     SessionErrorContext,
 )
 from kafkapy.server.metadata.metadata_cache import MetadataCache
+from kafkapy.server.quotas.fetch_response_size import fetch_response_size
+from kafkapy.server.quotas.quota_managers import QuotaManagers
 from kafkapy.server.replication.delayed_fetch import DelayedFetch
 from kafkapy.server.replication.fetch_params import FetchParams, FetchPartition, FetchResult, is_enough
 from kafkapy.server.replication.log_reads import LogReads
@@ -64,6 +66,7 @@ class FetchHandler:
         replica_manager: ReplicaManager,
         metadata_cache: MetadataCache,
         authorizer: Authorizer,
+        quotas: QuotaManagers,
         conversions: InThread,
         clock: Clock,
     ) -> None:
@@ -75,6 +78,7 @@ class FetchHandler:
         self._reads = LogReads(replica_manager, clock)
         self._metadata_cache = metadata_cache
         self._authorizer = authorizer
+        self._quotas = quotas
         self._clock = clock
 
     async def handle(self, request: Request) -> FetchResponse:
@@ -107,6 +111,8 @@ class FetchHandler:
         results = [next(remaining) if error is None else _refused(error) for error in errors]
         if version < _FIRST_WITH_MAGIC_2:
             await self._convert_for_old_client(context, results, _newest_magic(version))
+        if self._quotas.enabled and not is_follower and (throttle_ms := self._throttle_ms(request, context, results)):
+            return FetchResponse(throttle_time_ms=throttle_ms, session_id=context.session_id)
         response = await self.response(request, context, results, context.select(results), is_follower)
         request.keep(wanted, readable, found, results, context.fetches)
         return response
@@ -115,6 +121,8 @@ class FetchHandler:
         body: FetchRequest = request.body
         is_follower = replica_id >= 0
         max_bytes = min(body.max_bytes, self._config.fetch_max_bytes)
+        if self._quotas.enabled and not is_follower:
+            max_bytes = min(max_bytes, self._quotas.fetch_max_bytes(request))
         return FetchParams(
             replica_id,
             body.max_wait_ms,
@@ -136,6 +144,14 @@ class FetchHandler:
             await self._clock.checkpoint()
             errors += [self.refusal(request, fetch, is_follower) for fetch in chunk]
         return errors
+
+    def _throttle_ms(self, request: Request, context: FetchContext, results: list[FetchResult]) -> int:
+        """For how long a consumer has to wait for what was found; 0: it may have it."""
+        found = zip(context.fetches, results, strict=True)
+        size = fetch_response_size(
+            request.api_version, ((fetch.topic_partition.topic, result.size) for fetch, result in found)
+        )
+        return self._quotas.fetch_throttle_ms(request, size, request.thread_ns())
 
     def record_throttled(self, fetches: list[FetchPartition], results: list[FetchResult]) -> None:
         quota = self._replica_manager.leader_quota

@@ -82,22 +82,16 @@ def config_handlers(
     update_topic_config: Callable[[str, dict[str, str]], object],
     enable_topic_unclean_leader_election: Callable[[str], object],
     throttles: ReplicationThrottles,
-    users: ConfigHandler,
+    clients: Mapping[str, ConfigHandler],
 ) -> dict[str, ConfigHandler]:
-    """Handlers by type of entity, for `ZkConfigChangeListener`. Quotas of clients, users and IPs are only stored.
+    """Handlers by type of entity, for `ZkConfigChangeListener`.
 
-    `users`: is told of SCRAM users.
+    `clients`: of users, clients and IPs (quotas, SCRAM credentials).
     """
-
-    def stored_only(entity: str, configs: dict[str, str]) -> None:
-        pass
-
     return {
+        **clients,
         zk_entity_configs.TOPICS: TopicConfigHandler(
             config, update_topic_config, enable_topic_unclean_leader_election, throttles
         ),
-        zk_entity_configs.CLIENTS: stored_only,
-        zk_entity_configs.USERS: users,
         zk_entity_configs.BROKERS: BrokerConfigHandler(dynamic_config, throttles),
-        zk_entity_configs.IPS: stored_only,
     }

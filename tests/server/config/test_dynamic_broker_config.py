@@ -235,24 +235,12 @@ def test_what_may_change_is_taken(properties: dict[str, str], per_broker: bool) 
     assert config.config.originals == config.static
 
 
-SASL = {"listeners": "PLAINTEXT://:9092,SASL_SSL://:9093"}
-NO_SASL = "listener SASL_SSL has the security protocol SASL_SSL, but listeners have no SASL"
-
-
-def test_a_listener_that_would_be_open_to_all_is_refused(caplog: pytest.LogCaptureFixture) -> None:
-    config = dynamic()
-    with pytest.raises(ConfigException, match=NO_SASL):
-        config.validate(SASL, per_broker=True)
-    config.update_broker_config(SASL)  # another broker wrote it into ZooKeeper
-    assert [end_point.listener_name for end_point in config.config.listeners] == ["PLAINTEXT"]
-    assert NO_SASL in caplog.text
-    with pytest.raises(ConfigException, match="mechanisms=PLAIN, but clients are not authenticated"):
-        config.validate({"listener.name.other.sasl.enabled.mechanisms": "PLAIN"}, per_broker=True)
+UNSAFE = {"zookeeper.set.acl": "true"}
 
 
 def test_a_broker_does_not_start_without_the_protection_that_zookeeper_has_for_it() -> None:
-    with pytest.raises(ConfigException, match=NO_SASL):
-        dynamic().initialize({}, SASL)
+    with pytest.raises(ConfigException, match="znodes are made without ACLs"):
+        dynamic().initialize({}, UNSAFE)
 
 
 def test_a_part_may_refuse() -> None:

@@ -76,7 +76,7 @@ class FakeBroker:
             lambda topic, own: None,
             lambda topic: None,
             self.throttles,
-            lambda user, own: None,
+            dict.fromkeys(("clients", "users", "ips"), lambda entity, own: None),
         )
         for entity in self.zookeeper.notifications:
             entity_type, _, name = entity.partition("/")

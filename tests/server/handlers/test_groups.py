@@ -41,6 +41,7 @@ from kafkapy.server.handlers.group_offsets import GroupOffsetsHandler
 from kafkapy.server.handlers.groups import GroupsHandler
 from kafkapy.server.kafka_apis import KafkaApis
 from kafkapy.server.metadata.metadata_cache import MetadataCache
+from kafkapy.server.quotas.quota_managers import QuotaManagers
 from kafkapy.zk.errors import ZooKeeperError
 from tests.coordinator.group.group_harness import DELAY, GROUP, Harness, subscription
 from tests.server.broker_core import Client, HeldThreads
@@ -122,7 +123,10 @@ class Broker:
         in_thread = MockClock().in_thread
         self.sockets = SocketServer(Clock(), GROUP_APIS, 1 << 24, ConnectionLimits(), in_thread, in_thread)
         self.apis = KafkaApis(
-            {api: HANDLERS[api](handlers) for api in GROUP_APIS}, self.clock, LargeRequests(self.clock.in_thread)
+            {api: HANDLERS[api](handlers) for api in GROUP_APIS},
+            self.clock,
+            LargeRequests(self.clock.in_thread),
+            QuotaManagers(self.clock),
         )
         self.update({"t": [0, 0]})
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -176,7 +177,10 @@ def handlers_of(config: KafkaConfig) -> tuple[dict[str, Any], DynamicBrokerConfi
         lambda topic, configs: told.append((topic, configs)),
         lambda topic: told.append((topic, "unclean")),
         ReplicationThrottles(*(ReplicationQuota(MockTime()) for _ in range(3))),
-        lambda user, configs: told.append((f"user {user}", configs)),
+        {
+            entity_type: partial(lambda kind, name, configs: told.append((f"{kind} {name}", configs)), entity_type)
+            for entity_type in ("clients", "users", "ips")
+        },
     )
     return handlers, dynamic_config, told
 
@@ -211,8 +215,8 @@ def test_brokers_take_their_own_configs_and_all_brokers_only() -> None:
     assert dynamic_config.dynamic_broker == {"message.max.bytes": "5"}
 
 
-def test_quotas_are_only_stored() -> None:
+def test_users_and_their_quotas_are_handed_on() -> None:
     handlers, _, told = handlers_of(KafkaConfig.from_properties({"zookeeper.connect": "z:1"}))
     for entity_type in ("clients", "users", "ips"):
         handlers[entity_type]("x", {"producer_byte_rate": "5"})
-    assert told == []
+    assert told == [(f"{entity_type} x", {"producer_byte_rate": "5"}) for entity_type in ("clients", "users", "ips")]
