@@ -159,6 +159,27 @@ def test_a_connection_that_ends() -> None:
     assert client.failure is None
 
 
+def test_what_came_before_the_end_is_read_after_it() -> None:
+    server, client = connected()
+    client.write([b"last words" * 5000])
+    server.received(client.take_outgoing())
+    server.eof_received()
+    assert server.has_input
+    assert read_all(server) == b"last words" * 5000
+    assert not server.has_input
+    assert server.failure is None
+
+
+def test_what_follows_a_close_notify_is_dropped() -> None:
+    server, client = connected()
+    client.write([b"x"])
+    client.close()
+    server.received(client.take_outgoing() + b"\x17\x03\x03" + bytes(100))
+    assert read_all(server) == b"x"
+    assert server.peer_closed
+    assert not server.has_input
+
+
 def test_a_session_keeps_its_context() -> None:
     """What replaces a context holds for new sessions only."""
     server, client = connected()
