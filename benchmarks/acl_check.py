@@ -37,10 +37,14 @@ def random_index(chance: random.Random) -> AclIndex:
 
 
 def mean_us(function: Callable[..., object], asked: list[tuple[KafkaPrincipal, str, str, str, str]]) -> float:
-    start = time.perf_counter()
-    for arguments in asked:
-        function(*arguments)
-    return (time.perf_counter() - start) / len(asked) * 1e6
+    """CPU time of one call in the mean, in the best of five rounds: other programs do not count."""
+    rounds = []
+    for _ in range(5):
+        start = time.process_time()
+        for arguments in asked:
+            function(*arguments)
+        rounds.append((time.process_time() - start) / len(asked) * 1e6)
+    return min(rounds)
 
 
 def main() -> None:

@@ -24,6 +24,8 @@ _SUPPORTED: Final = {
     resource_type.name: tuple((operation.name, 1 << operation) for operation in operations)
     for resource_type, operations in SUPPORTED_OPERATIONS.items()
 }
+SUPPORTED_BITS: Final = {name: sum(bit for _, bit in operations) for name, operations in _SUPPORTED.items()}
+"""A bit for each operation that a resource of the type has."""
 
 
 class AclDeletion(NamedTuple):

@@ -17,7 +17,16 @@ from kafkapy.common.acl_types import (
     ResourceType,
 )
 from kafkapy.security.acl.decision import BY_DEFAULT_ALLOWED, BY_DEFAULT_DENIED, BY_SUPER_USER, AclDecision
-from kafkapy.security.acl.principal_acls import ALL_BIT, NamesByPattern, PrincipalAcls, Rule, Rules, rules_of
+from kafkapy.security.acl.principal_acls import (
+    ALL_BIT,
+    EVERY_OPERATION,
+    IMPLYING,
+    NamesByPattern,
+    PrincipalAcls,
+    Rule,
+    Rules,
+    rules_of,
+)
 from kafkapy.security.principal import KafkaPrincipal
 
 MAX_DECISIONS: Final = 20_000
@@ -26,15 +35,9 @@ MAX_DECISIONS: Final = 20_000
 MAX_KEPT_NAME: Final = 256
 """Longer names, which no topic has, are not kept: a client could fill the memory with them."""
 
-_IMPLYING: Final[dict[ACLOperation, tuple[ACLOperation, ...]]] = {
-    ACLOperation.DESCRIBE: (ACLOperation.READ, ACLOperation.WRITE, ACLOperation.DELETE, ACLOperation.ALTER),
-    ACLOperation.DESCRIBE_CONFIGS: (ACLOperation.ALTER_CONFIGS,),
-}
-"""The right to do these includes the right to do that. A prohibition includes no other."""
-
 _DENY_BITS: Final = {operation.name: 1 << operation | ALL_BIT for operation in ACLOperation if operation > 1}
 _ALLOW_BITS: Final = {
-    operation.name: _DENY_BITS[operation.name] | sum(1 << other for other in _IMPLYING.get(operation, ()))
+    operation.name: _DENY_BITS[operation.name] | sum(1 << other for other in IMPLYING.get(operation, ()))
     for operation in ACLOperation
     if operation > ACLOperation.ANY
 }
@@ -212,11 +215,27 @@ class AclIndex:
                 allowing = allowing or decision
         if allowing is not None:
             return allowing
-        if self._allow_everyone:
-            of_type = self._by_type.get(resource_type)
-            if of_type is None or not of_type.has_rules_for(name):
-                return BY_DEFAULT_ALLOWED
-        return BY_DEFAULT_DENIED
+        return BY_DEFAULT_ALLOWED if self._is_allowed_by_default(resource_type, name) else BY_DEFAULT_DENIED
+
+    def _is_allowed_by_default(self, resource_type: str, name: str) -> bool:
+        if not self._allow_everyone:
+            return False
+        of_type = self._by_type.get(resource_type)
+        return of_type is None or not of_type.has_rules_for(name)
+
+    def allowed_operations(self, principal: KafkaPrincipal, host: str, resource_type: str, name: str) -> int:
+        """All that `decide` would allow, as a bit for each operation's code; whether the type has such operations or not."""
+        text = f"{principal.principal_type}:{principal.name}"
+        if text in self._super_users or self._is_allowed_by_default(resource_type, name):
+            return EVERY_OPERATION
+        allowed = denied = 0
+        for owner in (text, WILDCARD_PRINCIPAL):
+            acls = self._by_principal.get((owner, resource_type))
+            if acls is not None:
+                more_allowed, more_denied = acls.operations(name, host)
+                allowed |= more_allowed
+                denied |= more_denied
+        return allowed & ~denied
 
     def decide_by_resource_type(
         self, principal: KafkaPrincipal, host: str, operation: str, resource_type: str

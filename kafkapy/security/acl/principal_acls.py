@@ -16,6 +16,19 @@ from kafkapy.common.acl_types import (
 from kafkapy.security.acl.decision import MATCHING_ACL, AclDecision
 
 ALL_BIT: Final = 1 << ACLOperation.ALL
+EVERY_OPERATION: Final = sum(1 << operation for operation in ACLOperation if operation > ACLOperation.ANY)
+
+IMPLYING: Final[dict[ACLOperation, tuple[ACLOperation, ...]]] = {
+    ACLOperation.DESCRIBE: (ACLOperation.READ, ACLOperation.WRITE, ACLOperation.DELETE, ACLOperation.ALTER),
+    ACLOperation.DESCRIBE_CONFIGS: (ACLOperation.ALTER_CONFIGS,),
+}
+"""The right to do these includes the right to do that. A prohibition includes no other."""
+
+_DENIED_WITH: Final = {ALL_BIT: EVERY_OPERATION}
+_ALLOWED_WITH: Final = _DENIED_WITH | {
+    1 << other: 1 << other | 1 << operation for operation, others in IMPLYING.items() for other in others
+}
+"""What a rule allows, where that is more than the one operation that it names."""
 
 
 class Rule(NamedTuple):
@@ -86,16 +99,7 @@ class PrincipalAcls:
 
         Looks at prefixes, longest first, then at the wildcard, then at the name itself, as Kafka does.
         """
-        longest, prefixes, literals = len(name), self.prefixes, self.literals
-        candidates = []
-        for length in self.lengths:
-            if length <= longest and (rules := prefixes.get(name[:length])):
-                candidates.append(rules)
-        if literals:
-            if rules := literals.get(WILDCARD_RESOURCE):
-                candidates.append(rules)
-            if rules := literals.get(name):
-                candidates.append(rules)
+        candidates = self._matching(name)
         if not candidates:
             return None
         hosts = host, WILDCARD_HOST
@@ -107,6 +111,33 @@ class PrincipalAcls:
                         return decision
                     allowing = allowing or decision
         return allowing
+
+    def operations(self, name: str, host: str) -> tuple[int, int]:
+        """Bits of the operations that are allowed, implied ones included, and of those that are denied."""
+        hosts = host, WILDCARD_HOST
+        allowed = denied = 0
+        for rules in self._matching(name):
+            for bit, denies, rule_host, _ in rules:
+                if rule_host in hosts:
+                    if denies:
+                        denied |= _DENIED_WITH.get(bit, bit)
+                    else:
+                        allowed |= _ALLOWED_WITH.get(bit, bit)
+        return allowed, denied
+
+    def _matching(self, name: str) -> list[Rules]:
+        """The rules of each pattern that the name matches: longer prefixes first, then the wildcard, then the name itself."""
+        longest, prefixes, literals = len(name), self.prefixes, self.literals
+        candidates = []
+        for length in self.lengths:
+            if length <= longest and (rules := prefixes.get(name[:length])):
+                candidates.append(rules)
+        if literals:
+            if rules := literals.get(WILDCARD_RESOURCE):
+                candidates.append(rules)
+            if rules := literals.get(name):
+                candidates.append(rules)
+        return candidates
 
     def names(self, denies: bool, operation_bit: int, host: str) -> Iterator[NamesByPattern]:
         """Of which patterns is there a rule for the operation, or for ALL, from this host or from any?

@@ -24,7 +24,7 @@ from kafkapy.security.acl.acl_index import AclIndex
 from kafkapy.security.acl.decision import AclDecision
 from kafkapy.security.principal import KafkaPrincipal
 from kafkapy.server.api_error import NO_ERROR, ApiError
-from kafkapy.server.authorizer import AclDeletion, Authorizer, host_of
+from kafkapy.server.authorizer import SUPPORTED_BITS, AclDeletion, Authorizer, host_of
 from kafkapy.server.security.decision_log import DecisionListener, DecisionLog, RequestedAction
 from kafkapy.zk.acl_store import VersionedAcls, ZkAclStore
 from kafkapy.zk.change_notifications import ZkNodeChangeNotificationListener
@@ -66,7 +66,7 @@ class AclAuthorizer(Authorizer):
             allow_everyone_if_no_acl_found: `allow.everyone.if.no.acl.found`.
             time: Sleeps between tries of an update.
             prefixes_supported: May prefixed patterns be created: is inter.broker.protocol.version 2.0 or later?
-            on_decision: Called with each decision, for the audit.
+            on_decision: Called with each decision but those of `authorized_operations`, for the audit.
         """
         self._store = store
         self._super_users = tuple(super_users)
@@ -124,6 +124,13 @@ class AclAuthorizer(Authorizer):
             action = RequestedAction(operation, resource_type, "UNKNOWN", "NONE", 0)
             self._log.write(context, action, decision)
         return decision.allowed
+
+    def authorized_operations(self, context: RequestContext, resource_type: str, name: str) -> int:
+        """See `Authorizer`. As nothing is done by these rights, the audit does not hear of them, and the log only at TRACE."""
+        if self._log.wants_asides:
+            return super().authorized_operations(context, resource_type, name)
+        allowed = self._index.allowed_operations(context.principal, host_of(context), resource_type, name)
+        return allowed & SUPPORTED_BITS[resource_type]
 
     def decision(
         self, principal: KafkaPrincipal, host: str, operation: str, resource_type: str, name: str

@@ -47,6 +47,11 @@ class DecisionLog:
         """Is it worth while to make a `RequestedAction` for `write`?"""
         return self._listener is not None or log.isEnabledFor(_level(allowed, log_if_allowed, log_if_denied))
 
+    @property
+    def wants_asides(self) -> bool:
+        """Does the log have decisions, too, that nothing is done by?"""
+        return log.isEnabledFor(_ASIDE)
+
     def write(self, context: RequestContext, action: RequestedAction, decision: AclDecision) -> None:
         level = _level(decision.allowed, action.log_if_allowed, action.log_if_denied)
         if log.isEnabledFor(level):

@@ -46,6 +46,14 @@ def grouped(acls: list[AclBinding]) -> dict[AclPattern, list[AccessControlEntry]
     return entries
 
 
+def bits_by_decision(index: AclIndex, principal: KafkaPrincipal, host: str, resource_type: str, name: str) -> int:
+    return sum(
+        1 << operation
+        for operation in OPERATIONS
+        if index.decide(principal, host, operation.name, resource_type, name).allowed
+    )
+
+
 def compare(index: AclIndex, naive: Naive, chance: random.Random) -> None:
     for _ in range(40):
         principal, host = parse_principal(chance.choice(PRINCIPALS)), chance.choice(HOSTS)
@@ -55,6 +63,8 @@ def compare(index: AclIndex, naive: Naive, chance: random.Random) -> None:
         assert decision.allowed == naive.authorize(*asked, name), (naive, asked, name)
         if decision.acl is not None:
             assert decision.acl in naive.acls
+        where = (principal, host, resource_type.name, name)
+        assert index.allowed_operations(*where) == bits_by_decision(index, *where)
         by_type = index.decide_by_resource_type(principal, host, operation.name, resource_type.name)
         assert by_type.allowed == naive.authorize_by_resource_type(*asked), (naive, asked)
 
