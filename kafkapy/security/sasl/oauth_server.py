@@ -20,7 +20,7 @@ _INVALID = "Invalid OAUTHBEARER client first message"
 _HEADER = re.compile(r"n,(?:a=((?:[^=,\x00\x80-\U0010ffff]++|=2C|=3D){1,8192}+))?,")
 _KEY = re.compile(r"[A-Za-z]+")
 _VALUE = re.compile(r"[\x21-\x7e \t\r\n]+")
-_AUTH = re.compile(r"(\w+) +([-_.a-zA-Z0-9]+)", re.ASCII)
+_AUTH = re.compile(r"(\w+) +([-_~+/.a-zA-Z0-9]+=*)", re.ASCII)
 _SEPARATOR = "\x01"
 _MAX_BYTES = MAX_TOKEN_CHARACTERS + 32 * 1024
 _MAX_EXTENSIONS = 1000

@@ -33,18 +33,21 @@ def said(token: str, authzid: str = "", extensions: str = "") -> bytes:
     return f"n,{authzid},\x01auth=Bearer {token}{extensions}\x01\x01".encode()
 
 
-def test_the_example_of_rfc_7628() -> None:
-    response = b"n,a=user@example.com,\x01host=server.example.com\x01port=143\x01auth=Bearer "
-    response += b"vF9dft4qmTc2Nvb3RlckBhbHRhdmlzdGEuY29tCg==\x01\x01"
-    with pytest.raises(SaslExchangeError, match="invalid 'auth' format"):
-        parse_client_initial_response(response)  # Kafka takes no "=" in a token
-    initial = parse_client_initial_response(response.replace(b"==", b""))
-    assert initial == (
-        "vF9dft4qmTc2Nvb3RlckBhbHRhdmlzdGEuY29tCg",
-        "user@example.com",
-        {"host": "server.example.com", "port": "143"},
-    )
+@pytest.mark.parametrize(
+    "token", ["vF9dft4qmTc2Nvb3RlckBhbHRhdmlzdGEuY29tCg==", "vF-9.df_t4qm~Tc2Nvb3RlckBhbHR+hdmlzdGEuY29/tCg=="]
+)
+def test_the_example_of_rfc_7628_and_all_characters_of_rfc_6750(token: str) -> None:
+    response = f"n,a=user@example.com,\x01host=server.example.com\x01port=143\x01auth=Bearer {token}\x01\x01"
+    initial = parse_client_initial_response(response.encode())
+    assert tuple(initial) == (token, "user@example.com", {"host": "server.example.com", "port": "143"})
     assert "vF9" not in repr(initial)
+
+
+def test_both_alphabets_of_base64() -> None:
+    claims = {**CLAIMS, "sub": "~~~???>>>"}
+    token = unsecured(claims)
+    assert validator().validate(token).principal_name == "~~~???>>>"
+    assert validator().validate(token.replace("-", "+").replace("_", "/")).principal_name == "~~~???>>>"
 
 
 @pytest.mark.parametrize(
