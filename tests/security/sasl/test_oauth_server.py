@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 
 from kafkapy.common.time import MockTime
 from kafkapy.security.sasl.mechanism import SaslAuthenticationError, SaslExchangeError, SaslMechanism
-from kafkapy.security.sasl.oauth_server import OAuthBearerServer, parse_client_initial_response
+from kafkapy.security.sasl.oauth_messages import (
+    OAuthMessageError,
+    client_initial_response,
+    parse_client_initial_response,
+)
+from kafkapy.security.sasl.oauth_server import OAuthBearerServer
 from kafkapy.security.sasl.oauth_token import OAuthBearerToken, OAuthTokenError
 from kafkapy.security.sasl.unsecured_jws import UnsecuredValidator, asks_for_unsecured_tokens
 from tests.security.sasl.tokens import encoded, unsecured
@@ -41,6 +46,31 @@ def test_the_example_of_rfc_7628_and_all_characters_of_rfc_6750(token: str) -> N
     initial = parse_client_initial_response(response.encode())
     assert tuple(initial) == (token, "user@example.com", {"host": "server.example.com", "port": "143"})
     assert "vF9" not in repr(initial)
+
+
+def test_what_a_client_says_is_read() -> None:
+    said = client_initial_response("x.y.z", {"traceId": "a b", "other": "=,"}, "a=b,c")
+    assert tuple(parse_client_initial_response(said)) == ("x.y.z", "a=b,c", {"traceId": "a b", "other": "=,"})
+    assert client_initial_response("123.345.567", {"nineteen": "42"}) == (
+        b"n,,\x01auth=Bearer 123.345.567\x01nineteen=42\x01\x01"
+    )
+
+
+@pytest.mark.parametrize(
+    ("token", "extensions"),
+    [
+        ("", {}),
+        ("x y", {}),
+        ("x\x01", {}),
+        ("x", {"auth": "y"}),
+        ("x", {"19": "42"}),
+        ("x", {"a": ""}),
+        ("x", {"a": "\x01"}),
+    ],
+)
+def test_what_a_client_cannot_say(token: str, extensions: dict[str, str]) -> None:
+    with pytest.raises(OAuthMessageError):
+        client_initial_response(token, extensions)
 
 
 def test_both_alphabets_of_base64() -> None:
