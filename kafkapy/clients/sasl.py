@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from kafkapy.errors import KafkaConfigurationError, SaslAuthenticationFailedError
 from kafkapy.security import scram
+from kafkapy.security.sasl.oauth_messages import OAuthMessageError, client_initial_response
 
 
 class Credentials(Protocol):
@@ -69,8 +70,10 @@ class OAuthBearer:
     def first(self) -> bytes:
         token = self._provider.token()
         extensions = self._provider.extensions() if hasattr(self._provider, "extensions") else {}
-        pairs = "".join(f"\x01{key}={value}" for key, value in (extensions or {}).items())
-        return f"n,,\x01auth=Bearer {token}{pairs}\x01\x01".encode()
+        try:
+            return client_initial_response(token, extensions or {})
+        except OAuthMessageError as error:
+            raise SaslAuthenticationFailedError(f"sasl_oauth_token_provider: {error}") from None
 
     def next(self, challenge: bytes) -> bytes | None:
         if challenge and not self._told:

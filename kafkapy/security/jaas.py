@@ -12,12 +12,21 @@ from typing import Final, NamedTuple
 
 CONTROL_FLAGS: Final = ("required", "requisite", "sufficient", "optional")
 
+DISALLOWED_LOGIN_MODULES: Final = (
+    "com.sun.security.auth.module.JndiLoginModule",
+    "com.sun.security.auth.module.LdapLoginModule",
+)
+"""Those that Kafka 3.9.1 refuses by default (CVE-2023-25194, CVE-2025-27818)."""
+
+_QUOTES_NEEDED = (
+    "; what does not begin with a letter, or has other characters than letters, digits, '.', '-', '_' and '$', "
+    "needs quotes"
+)
 _ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _ESCAPE = re.compile(r"\\([0-3]?[0-7]{1,2}|.)", re.DOTALL)
 _BLANK = re.compile(r"(?:[\x00-\x20]+|//[^\r\n]*|/\*.*?\*/|/(?!\*)[^\r\n]*)+", re.DOTALL)
 _QUOTED = {quote: re.compile(rf"{quote}((?:[^\\\r\n{quote}]|\\.)*)({quote}?)", re.DOTALL) for quote in "\"'"}
-_WORD = re.compile(r"[^\x00-\x20;=/\"'\x81-\x9f]+")
-_WORD_IN_FILE = re.compile(r"[^\x00-\x20;=/\"'{}\x81-\x9f]+")
+_WORD = re.compile(r"[A-Za-z_$*\xa0-\U0010ffff][A-Za-z0-9_$*.\-\xa0-\U0010ffff]*")
 _PROPERTY = re.compile(r"\$\{([^}]*)\}")
 
 
@@ -71,7 +80,7 @@ def parse_jaas_config(text: str, source: str = "sasl.jaas.config") -> tuple[Logi
         >>> module.options["password"]
         'a"b'
     """
-    tokens = _Tokens(text, source, in_file=False)
+    tokens = _Tokens(text, source)
     modules = []
     while not tokens.at_end():
         modules.append(_module(tokens, None))
@@ -101,7 +110,7 @@ def parse_jaas_file(
         >>> sections["KafkaServer"]
         (LoginModule(x.ScramLoginModule required, options: none),)
     """
-    tokens = _Tokens(text, source, in_file=True)
+    tokens = _Tokens(text, source)
     sections: dict[str, tuple[LoginModule, ...]] = {}
     while not tokens.at_end():
         name = tokens.word("the name of a section")
@@ -145,6 +154,17 @@ def single_module(modules: Sequence[LoginModule], source: str = "sasl.jaas.confi
     return modules[0]
 
 
+def check_allowed(modules: Iterable[LoginModule], source: str) -> None:
+    """Refuse the modules that Kafka refuses.
+
+    Raises:
+        JaasConfigError: One of them is in `DISALLOWED_LOGIN_MODULES`.
+    """
+    for module in modules:
+        if module.name.strip() in DISALLOWED_LOGIN_MODULES:
+            raise JaasConfigError(f"{source}: {module.name.strip()} is not allowed")
+
+
 def module_option(modules: Iterable[LoginModule], option: str, module_name: str | None = None) -> str | None:
     """The first value of an option (Kafka's `JaasContext.configEntryOption`).
 
@@ -170,14 +190,12 @@ class _Token(NamedTuple):
 class _Tokens:
     """The words and symbols of a text, one by one. `_at` is where the next one is looked for.
 
-    Java's StreamTokenizer, with Kafka's settings for strings; in files `{` and `}` are symbols, too.
-    A line's end closes a quote, as it does in Java.
+    Java's StreamTokenizer: numbers are no words, and a line's end closes a quote.
     """
 
-    def __init__(self, text: str, source: str, in_file: bool) -> None:
+    def __init__(self, text: str, source: str) -> None:
         self._text = text
         self._source = source
-        self._word = _WORD_IN_FILE if in_file else _WORD
         self._at = 0
         self._open_quote: _Token | None = None
 
@@ -201,7 +219,8 @@ class _Tokens:
     def word(self, what: str) -> _Token:
         token = self._next()
         if token is None or not token.is_word:
-            raise self.error(f"expected {what}", token)
+            hint = "" if token is None or token.text in "{};=" else _QUOTES_NEEDED
+            raise self.error(f"expected {what}{hint}", token)
         return token
 
     def error(self, cause: str, token: _Token | None) -> JaasConfigError:
@@ -232,7 +251,7 @@ class _Tokens:
             if token.open_quote:
                 self._open_quote = token
             self._at = match.end()
-        elif match := self._word.match(self._text, start):
+        elif match := _WORD.match(self._text, start):
             token = _Token(match[0], start, is_word=True)
             self._at = match.end()
         else:

@@ -15,7 +15,7 @@ MODULES = [
     "java_substitution",
     "sasl.scram_server",
     "sasl.plain_server",
-    "sasl.oauth_server",
+    "sasl.oauth_messages",
     "sasl.jwks",
 ]
 

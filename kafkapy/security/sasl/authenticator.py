@@ -25,6 +25,7 @@ DEFAULT_MAX_RECEIVE_SIZE: Final = 524_288
 
 _MIN_BETWEEN_REAUTHENTICATIONS_MS = 1000
 _SMALL_REQUEST_BYTES = 4096
+_GSSAPI = "GSSAPI"
 
 
 class SaslFailure(NamedTuple):
@@ -146,6 +147,8 @@ class SaslServerAuthenticator:
             version: Its version.
             request: What was decoded; None if the API has no such version, or is one that `accepts` does not want.
         """
+        if self._state is _SaslState.INITIAL:
+            self._state = _SaslState.VERSIONS_OR_HANDSHAKE
         if self._state is _SaslState.BAD_MECHANISM:
             return self._failed(self._bad_mechanism)
         if self._state is _SaslState.AUTHENTICATE:
@@ -156,7 +159,7 @@ class SaslServerAuthenticator:
             return self._api_versions(version, request)
         if api_key is ApiKey.SASL_HANDSHAKE:
             return self._handshake(version, request)
-        return self._invalid(f"Unexpected Kafka request of type {api_key.name} during SASL handshake.")
+        return self._failed(f"Unexpected Kafka request of type {api_key.name} during SASL handshake.")
 
     def on_token(self, token: bytes) -> SaslStep:
         """A frame while `expects_token` is true."""
@@ -167,9 +170,23 @@ class SaslServerAuthenticator:
             return self._failed(str(error))
         return SaslStep(token=answer)
 
-    def on_malformed(self, reason: str) -> SaslStep:
-        """A frame that is no request."""
-        return self._invalid(reason)
+    def on_malformed(self, frame: bytes, reason: str) -> SaslStep:
+        """A frame that is no request.
+
+        If it is the first, it may be a token of a client of Kafka 0.9, which knows GSSAPI alone and no handshake.
+        """
+        if self._state is not _SaslState.INITIAL:
+            return self._broken(reason)
+        if _GSSAPI not in self._mechanisms:
+            return self._failed(
+                f"Exception handling first SASL packet from client, GSSAPI is not supported by server: {reason}"
+            )
+        self._begin(_GSSAPI, has_headers=False)
+        return self.on_token(frame)
+
+    def on_undecodable(self, reason: str) -> SaslStep:
+        """A request whose header can be read, and the rest not."""
+        return self._broken(reason)
 
     def on_oversized(self, size: int) -> SaslStep:
         """A frame that says it is larger than `sasl.server.max.receive.size`, or negative."""
@@ -178,9 +195,12 @@ class SaslServerAuthenticator:
     def begin_reauthentication(self, version: int, request: SaslHandshakeRequest | None) -> SaslStep | None:
         """A SaslHandshake on a connection that is authenticated.
 
-        None: the last one began less than a second ago, so this is a request like others: Kafka's answer is ILLEGAL_SASL_STATE.
+        None: the session does not end, or the last one began less than a second ago. So this is a request like others,
+        whose answer is ILLEGAL_SASL_STATE.
         """
         assert self.complete
+        if self.session_ends_ms is None:
+            return None
         now = self._time.monotonic_ms()
         began = self._reauthentication_began_ms
         if began is not None and now - began < _MIN_BETWEEN_REAUTHENTICATIONS_MS:
@@ -195,7 +215,6 @@ class SaslServerAuthenticator:
             return self._broken(
                 "Unexpected ApiVersions request received during SASL authentication state HANDSHAKE_REQUEST"
             )
-        self._state = _SaslState.VERSIONS_OR_HANDSHAKE
         response = self._answer_api_versions(request, version)
         if response.error_code == Errors.NONE.code:
             self._state = _SaslState.HANDSHAKE
@@ -203,7 +222,7 @@ class SaslServerAuthenticator:
 
     def _handshake(self, version: int, request: SaslHandshakeRequest | None) -> SaslStep:
         if request is None:
-            return self._invalid(f"Version {version} of SaslHandshake is not supported")
+            return self._broken(f"Version {version} of SaslHandshake is not supported")
         name = request.mechanism
         enabled = list(self._mechanisms)
         if name not in self._mechanisms:
@@ -218,8 +237,7 @@ class SaslServerAuthenticator:
             )
             self._state = _SaslState.BAD_MECHANISM
         else:
-            self._current = self._mechanisms[name]()
-            self._state = _SaslState.AUTHENTICATE
+            self._begin(name, self._has_headers)
         return SaslStep(SaslHandshakeResponse(mechanisms=enabled))
 
     def _authenticate(self, api_key: ApiKey, version: int, request: Any) -> SaslStep:
@@ -276,13 +294,10 @@ class SaslServerAuthenticator:
         self._current = None
         self._state = _SaslState.COMPLETE
 
-    def _invalid(self, reason: str) -> SaslStep:
-        if self._state is _SaslState.INITIAL:
-            reason = (
-                "Invalid request, potential reasons: kafka client configured with the wrong security protocol, it does not "
-                f"support KIP-43 or it is not a kafka client. ({reason})"
-            )
-        return self._broken(reason)
+    def _begin(self, mechanism: str, has_headers: bool) -> None:
+        self._current = self._mechanisms[mechanism]()
+        self._has_headers = has_headers
+        self._state = _SaslState.AUTHENTICATE
 
     def _broken(self, reason: str) -> SaslStep:
         self._end()

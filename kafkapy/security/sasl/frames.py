@@ -34,20 +34,26 @@ def handle_frame(
         on_client_id: Is told the client id of a request.
     """
     if authenticator.expects_token:
-        step = authenticator.on_token(bytes(frame))
-        return SaslReply(b"" if step.token is None else struct.pack(">i", len(step.token)) + step.token, step.failure)
+        return _token_reply(authenticator.on_token(bytes(frame)))
     try:
         key, version, correlation_id, client_id, position = read_request_header(frame)
-        api_key = ApiKey(key)
-        request: Any = None
+    except SchemaError as error:
+        return _token_reply(authenticator.on_malformed(bytes(frame), f"malformed request: {error}"))
+    api_key = ApiKey(key)
+    request: Any = None
+    try:
         if authenticator.accepts(api_key, len(frame)):
             request = find_codec(key, version).decode(frame, position)
     except SchemaError as error:
-        return SaslReply(b"", authenticator.on_malformed(f"malformed request: {error}").failure)
+        return SaslReply(b"", authenticator.on_undecodable(f"malformed request: {error}").failure)
     on_client_id(client_id)
     return encode_step(
         authenticator.on_request(api_key, version, request), api_key, version, correlation_id, find_codec
     )
+
+
+def _token_reply(step: SaslStep) -> SaslReply:
+    return SaslReply(b"" if step.token is None else struct.pack(">i", len(step.token)) + step.token, step.failure)
 
 
 def encode_step(

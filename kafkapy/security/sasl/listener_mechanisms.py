@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from kafkapy.common.config_def import ConfigException
 from kafkapy.common.time import Time
 from kafkapy.security.import_path import ImportPathError, make_callback_handler
-from kafkapy.security.jaas import JaasConfigError, LoginModule, parse_jaas_config, server_section, single_module
+from kafkapy.security.jaas import (
+    JaasConfigError,
+    LoginModule,
+    check_allowed,
+    parse_jaas_config,
+    server_section,
+    single_module,
+)
 from kafkapy.security.sasl.mechanism import SaslMechanism
 from kafkapy.security.sasl.oauth_server import OAUTHBEARER, OAuthBearerServer
 from kafkapy.security.sasl.oauth_token import TokenValidator
@@ -132,8 +139,12 @@ class _MechanismConfigs:
         text = self._text_of(f"{self._prefix}sasl.jaas.config")
         if text is not None:
             source = self.full_name("sasl.jaas.config")
-            return (single_module(parse_jaas_config(text, source), source),)
-        return server_section(self._jaas_file, self.listener_name, "the JAAS configuration")
+            modules: tuple[LoginModule, ...] = (single_module(parse_jaas_config(text, source), source),)
+        else:
+            source = "the JAAS configuration"
+            modules = server_section(self._jaas_file, self.listener_name, source)
+        check_allowed(modules, source)
+        return modules
 
     def optional_jaas(self) -> tuple[LoginModule, ...]:
         """Empty if there is none."""

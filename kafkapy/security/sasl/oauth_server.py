@@ -4,76 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from kafkapy.common.time import Time
 from kafkapy.security.sasl.mechanism import SaslAuthenticationError, SaslExchangeError, remaining_ms
-from kafkapy.security.sasl.oauth_token import MAX_TOKEN_CHARACTERS, OAuthBearerToken, OAuthTokenError, TokenValidator
+from kafkapy.security.sasl.oauth_messages import OAuthMessageError, parse_client_initial_response
+from kafkapy.security.sasl.oauth_token import OAuthBearerToken, OAuthTokenError, TokenValidator
 
 log = logging.getLogger("kafkapy.security.sasl.OAuthBearerServer")
 
 OAUTHBEARER: Final = "OAUTHBEARER"
-
-_INVALID = "Invalid OAUTHBEARER client first message"
-_HEADER = re.compile(r"n,(?:a=((?:[^=,\x00\x80-\U0010ffff]++|=2C|=3D){1,8192}+))?,")
-_KEY = re.compile(r"[A-Za-z]+")
-_VALUE = re.compile(r"[\x21-\x7e \t\r\n]+")
-_AUTH = re.compile(r"(\w+) +([-_.a-zA-Z0-9]+)", re.ASCII)
-_SEPARATOR = "\x01"
-_MAX_BYTES = MAX_TOKEN_CHARACTERS + 32 * 1024
-_MAX_EXTENSIONS = 1000
-
-
-class ClientInitialResponse(NamedTuple):
-    """What a client says first (Kafka's `OAuthBearerClientInitialResponse`)."""
-
-    token: str
-    authorization_id: str
-    """Empty: none was asked for."""
-    extensions: dict[str, str]
-
-    def __repr__(self) -> str:
-        return f"ClientInitialResponse({self.authorization_id!r}, extensions: {sorted(self.extensions)})"
-
-
-def parse_client_initial_response(response: bytes) -> ClientInitialResponse:
-    """Read `n,[a=authzid],^Aauth=Bearer token^A[key=value^A...]^A`.
-
-    Raises:
-        SaslExchangeError: It is malformed. The message quotes nothing of it.
-
-    Example:
-        >>> parse_client_initial_response(b"n,,\\x01auth=Bearer x.y.z\\x01traceId=123\\x01\\x01").extensions
-        {'traceId': '123'}
-    """
-    if len(response) > _MAX_BYTES:
-        raise SaslExchangeError(_INVALID)
-    try:
-        text = bytes(response).decode("ascii")
-    except UnicodeDecodeError:
-        raise SaslExchangeError(_INVALID) from None
-    header = _HEADER.match(text)
-    if header is None or text[header.end() : header.end() + 1] != _SEPARATOR or not text.endswith(_SEPARATOR * 2):
-        raise SaslExchangeError(_INVALID)
-    values: dict[str, str] = {}
-    # What is left over at the end of so many is no value.
-    for pair in text[header.end() + 1 : -2].split(_SEPARATOR, _MAX_EXTENSIONS):
-        key, _, value = pair.partition("=")
-        if not _KEY.fullmatch(key) or not _VALUE.fullmatch(value) or key in values:
-            raise SaslExchangeError(_INVALID)
-        values[key] = value
-    auth = values.pop("auth", None)
-    if auth is None:
-        raise SaslExchangeError(f"{_INVALID}: 'auth' not specified")
-    match = _AUTH.fullmatch(auth)
-    if match is None:
-        raise SaslExchangeError(f"{_INVALID}: invalid 'auth' format")
-    if match[1].lower() != "bearer":
-        raise SaslExchangeError("Invalid scheme in OAUTHBEARER client first message")
-    authorization_id = (header[1] or "").replace("=2C", ",").replace("=3D", "=")
-    return ClientInitialResponse(match[2], authorization_id, values)
 
 
 class OAuthBearerServer:
@@ -117,7 +58,10 @@ class OAuthBearerServer:
         if self._refusal is not None:
             # Kafka takes another token here: trying many would cost no delay.
             raise SaslAuthenticationError(self._refusal)
-        initial = parse_client_initial_response(response)
+        try:
+            initial = parse_client_initial_response(response)
+        except OAuthMessageError as error:
+            raise SaslExchangeError(str(error)) from None
         try:
             token = self._validator.validate(initial.token)
         except OAuthTokenError as error:

@@ -87,9 +87,9 @@ class PlainServer:
             raise SaslExchangeError("Authentication exchange has completed")
         authorization_id, user, password = _split(response)
         if not user:
-            raise SaslExchangeError("Authentication failed: username not specified")
+            raise SaslAuthenticationError("Authentication failed: username not specified")
         if not password:
-            raise SaslExchangeError("Authentication failed: password not specified")
+            raise SaslAuthenticationError("Authentication failed: password not specified")
         try:
             authenticated = self._authenticator.authenticate(user, password)
         except Exception as error:
@@ -112,9 +112,9 @@ def _split(response: bytes) -> list[str]:
     try:
         tokens = bytes(response).decode().split("\0", 3)
     except UnicodeDecodeError:
-        raise SaslExchangeError("Invalid SASL/PLAIN response: it is not UTF-8") from None
+        raise SaslAuthenticationError("Invalid SASL/PLAIN response: it is not UTF-8") from None
     if len(tokens) != 3:
-        raise SaslExchangeError(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(tokens)}")
+        raise SaslAuthenticationError(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(tokens)}")
     return tokens
 
 

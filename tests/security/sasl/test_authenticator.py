@@ -54,7 +54,7 @@ class Connection:
                 SaslAuthenticationContext(mechanism, "SASL_PLAINTEXT", "/127.0.0.1", "SASL")
             ),
             self.api_versions,
-            {"PLAIN": max_reauth_ms},
+            {"PLAIN": max_reauth_ms, "SCRAM-SHA-256": max_reauth_ms},
             self.time,
         )
 
@@ -153,12 +153,14 @@ def test_what_the_peer_is_told() -> None:
 
 def test_what_the_peer_is_not_told() -> None:
     connection = Connection()
-    connection.handshake()
-    response = connection.authenticate(b"\0\0wrong")
-    sentence = "Authentication failed during authentication due to invalid credentials with SASL mechanism PLAIN"
+    connection.handshake("SCRAM-SHA-256")
+    response = connection.authenticate(b"garbage")
+    sentence = (
+        "Authentication failed during authentication due to invalid credentials with SASL mechanism SCRAM-SHA-256"
+    )
     assert (response.error_code, response.error_message) == (58, sentence)
     assert connection.failure is not None
-    assert connection.failure.reason == f"{sentence}: Authentication failed: username not specified"
+    assert connection.failure.reason == f"{sentence}: Invalid SCRAM client first message format"
 
 
 def test_a_mechanism_that_is_not_enabled() -> None:
@@ -181,8 +183,8 @@ def test_other_requests_before_the_handshake_are_not_decoded() -> None:
     authenticator = connection.authenticator
     assert [key for key in ApiKey if authenticator.accepts(key, 10)] == [HANDSHAKE, VERSIONS]
     step = authenticator.on_request(ApiKey.METADATA, 9, None)
-    assert step.response is None and step.failure is not None and not step.failure.delayed
-    assert "potential reasons" in step.failure.reason and "METADATA" in step.failure.reason
+    assert step.response is None and step.failure is not None and step.failure.delayed
+    assert step.failure.reason == "Unexpected Kafka request of type METADATA during SASL handshake."
     later = Connection()
     later.versions()
     failure = later.authenticator.on_request(AUTHENTICATE, 2, None).failure
@@ -273,6 +275,12 @@ def test_reauthentication() -> None:
     assert connection.reauthenticate() is not None
 
 
+def test_without_an_end_of_the_session_there_is_no_reauthentication() -> None:
+    connection = connected()
+    assert connection.reauthenticate() is None
+    assert connection.authenticator.complete
+
+
 def test_an_expired_session_may_be_renewed() -> None:
     connection = connected(max_reauth_ms=3000)
     connection.time.advance(9000)
@@ -305,15 +313,18 @@ def test_the_mechanism_must_stay() -> None:
 
 
 def test_a_wrong_password_at_reauthentication() -> None:
-    connection = connected(max_reauth_ms=3000)
-    connection.reauthenticate()
-    assert connection.authenticate(b"\0\0x").error_message == (
-        "Authentication failed during re-authentication due to invalid credentials with SASL mechanism PLAIN"
+    connection = Connection(max_reauth_ms=3000)
+    connection.handshake("SCRAM-SHA-256")
+    client = Scram("SCRAM-SHA-256", "alice", "secret")
+    connection.authenticate(client.next(connection.authenticate(client.first()).auth_bytes) or b"")
+    assert connection.reauthenticate("SCRAM-SHA-256") is not None
+    assert connection.authenticate(b"garbage").error_message == (
+        "Authentication failed during re-authentication due to invalid credentials with SASL mechanism SCRAM-SHA-256"
     )
 
 
 def test_a_mechanism_not_enabled_at_reauthentication() -> None:
-    connection = connected()
+    connection = connected(max_reauth_ms=3000)
     step = connection.reauthenticate("GSSAPI")
     assert step is not None and step.failure is not None
     assert isinstance(step.response, SaslHandshakeResponse) and step.response.error_code == 33
@@ -404,7 +415,26 @@ def test_frames_of_raw_tokens() -> None:
 )
 def test_frames_that_are_no_requests(frame: bytes) -> None:
     reply = handle_frame(Connection().authenticator, frame, codec)
+    assert reply.data == b"" and reply.failure is not None and reply.failure.delayed
+    assert "GSSAPI is not supported by server" in reply.failure.reason
+    later = Connection()
+    later.versions()
+    reply = handle_frame(later.authenticator, frame, codec)
     assert reply.data == b"" and reply.failure is not None and not reply.failure.delayed
+
+
+def test_a_request_that_ends_too_early() -> None:
+    frame = request_frame(SaslHandshakeRequest(mechanism="PLAIN"), HANDSHAKE, 1)[:-2]
+    reply = handle_frame(Connection().authenticator, frame, codec)
+    assert reply.data == b"" and reply.failure is not None and not reply.failure.delayed
+
+
+def test_a_client_of_kafka_0_9_begins_with_a_token() -> None:
+    connection = Connection()
+    connection.authenticator._mechanisms = {"GSSAPI": Kerberos}
+    connection.authenticator._build_principal = lambda mechanism: KafkaPrincipal("User", "alice")
+    assert handle_frame(connection.authenticator, b"\x60\x82\x02", codec) == (b"\0\0\0\0", None)
+    assert connection.authenticator.complete
 
 
 HANDSHAKES = [request_frame(SaslHandshakeRequest(mechanism="PLAIN"), HANDSHAKE, version) for version in (0, 1)]

@@ -172,6 +172,13 @@ def test_a_mechanism_of_an_extra() -> None:
             "^listener.name.sasl.plain.sasl.jaas.config, line 1, column 3: the control flag",
         ),
         (
+            {
+                "sasl.enabled.mechanisms": "PLAIN",
+                "plain.sasl.jaas.config": "com.sun.security.auth.module.JndiLoginModule required;",
+            },
+            "JndiLoginModule is not allowed",
+        ),
+        (
             {"sasl.enabled.mechanisms": "PLAIN", f"plain.{HANDLER}": "org.example.Handler"},
             f"^listener.name.sasl.plain.{HANDLER}: org.example.Handler cannot be imported",
         ),

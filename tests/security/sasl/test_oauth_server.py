@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 
 from kafkapy.common.time import MockTime
 from kafkapy.security.sasl.mechanism import SaslAuthenticationError, SaslExchangeError, SaslMechanism
-from kafkapy.security.sasl.oauth_server import OAuthBearerServer, parse_client_initial_response
+from kafkapy.security.sasl.oauth_messages import (
+    OAuthMessageError,
+    client_initial_response,
+    parse_client_initial_response,
+)
+from kafkapy.security.sasl.oauth_server import OAuthBearerServer
 from kafkapy.security.sasl.oauth_token import OAuthBearerToken, OAuthTokenError
 from kafkapy.security.sasl.unsecured_jws import UnsecuredValidator, asks_for_unsecured_tokens
 from tests.security.sasl.tokens import encoded, unsecured
@@ -33,18 +38,46 @@ def said(token: str, authzid: str = "", extensions: str = "") -> bytes:
     return f"n,{authzid},\x01auth=Bearer {token}{extensions}\x01\x01".encode()
 
 
-def test_the_example_of_rfc_7628() -> None:
-    response = b"n,a=user@example.com,\x01host=server.example.com\x01port=143\x01auth=Bearer "
-    response += b"vF9dft4qmTc2Nvb3RlckBhbHRhdmlzdGEuY29tCg==\x01\x01"
-    with pytest.raises(SaslExchangeError, match="invalid 'auth' format"):
-        parse_client_initial_response(response)  # Kafka takes no "=" in a token
-    initial = parse_client_initial_response(response.replace(b"==", b""))
-    assert initial == (
-        "vF9dft4qmTc2Nvb3RlckBhbHRhdmlzdGEuY29tCg",
-        "user@example.com",
-        {"host": "server.example.com", "port": "143"},
-    )
+@pytest.mark.parametrize(
+    "token", ["vF9dft4qmTc2Nvb3RlckBhbHRhdmlzdGEuY29tCg==", "vF-9.df_t4qm~Tc2Nvb3RlckBhbHR+hdmlzdGEuY29/tCg=="]
+)
+def test_the_example_of_rfc_7628_and_all_characters_of_rfc_6750(token: str) -> None:
+    response = f"n,a=user@example.com,\x01host=server.example.com\x01port=143\x01auth=Bearer {token}\x01\x01"
+    initial = parse_client_initial_response(response.encode())
+    assert tuple(initial) == (token, "user@example.com", {"host": "server.example.com", "port": "143"})
     assert "vF9" not in repr(initial)
+
+
+def test_what_a_client_says_is_read() -> None:
+    said = client_initial_response("x.y.z", {"traceId": "a b", "other": "=,"}, "a=b,c")
+    assert tuple(parse_client_initial_response(said)) == ("x.y.z", "a=b,c", {"traceId": "a b", "other": "=,"})
+    assert client_initial_response("123.345.567", {"nineteen": "42"}) == (
+        b"n,,\x01auth=Bearer 123.345.567\x01nineteen=42\x01\x01"
+    )
+
+
+@pytest.mark.parametrize(
+    ("token", "extensions"),
+    [
+        ("", {}),
+        ("x y", {}),
+        ("x\x01", {}),
+        ("x", {"auth": "y"}),
+        ("x", {"19": "42"}),
+        ("x", {"a": ""}),
+        ("x", {"a": "\x01"}),
+    ],
+)
+def test_what_a_client_cannot_say(token: str, extensions: dict[str, str]) -> None:
+    with pytest.raises(OAuthMessageError):
+        client_initial_response(token, extensions)
+
+
+def test_both_alphabets_of_base64() -> None:
+    claims = {**CLAIMS, "sub": "~~~???>>>"}
+    token = unsecured(claims)
+    assert validator().validate(token).principal_name == "~~~???>>>"
+    assert validator().validate(token.replace("-", "+").replace("_", "/")).principal_name == "~~~???>>>"
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,13 @@ def test_the_own_authorization_id() -> None:
 @pytest.mark.parametrize(
     ("response", "message"),
     [
+        (b"", "Invalid SASL/PLAIN response: expected 3 tokens, got 1"),
+        (b"alice\0secret", "Invalid SASL/PLAIN response: expected 3 tokens, got 2"),
+        (b"\0alice\0secret\0", "Invalid SASL/PLAIN response: expected 3 tokens, got 4"),
+        (b"\0" * 500_000, "Invalid SASL/PLAIN response: expected 3 tokens, got 4"),
+        (b"\0\0secret", "Authentication failed: username not specified"),
+        (b"\0alice\0", "Authentication failed: password not specified"),
+        (b"\0alice\0\xff", "Invalid SASL/PLAIN response: it is not UTF-8"),
         (b"\0alice\0wrong", "Authentication failed: Invalid username or password"),
         (b"\0mallory\0secret", "Authentication failed: Invalid username or password"),
         (b"\0username\0x", "Authentication failed: Invalid username or password"),
@@ -53,24 +60,6 @@ def test_refusals_that_the_peer_is_told(response: bytes, message: str) -> None:
         server().evaluate(response)
     assert str(caught.value) == message
     assert not isinstance(caught.value, SaslExchangeError)
-
-
-@pytest.mark.parametrize(
-    ("response", "reason"),
-    [
-        (b"", "Invalid SASL/PLAIN response: expected 3 tokens, got 1"),
-        (b"alice\0secret", "Invalid SASL/PLAIN response: expected 3 tokens, got 2"),
-        (b"\0alice\0secret\0", "Invalid SASL/PLAIN response: expected 3 tokens, got 4"),
-        (b"\0" * 500_000, "Invalid SASL/PLAIN response: expected 3 tokens, got 4"),
-        (b"\0\0secret", "Authentication failed: username not specified"),
-        (b"\0alice\0", "Authentication failed: password not specified"),
-        (b"\0alice\0\xff", "Invalid SASL/PLAIN response: it is not UTF-8"),
-    ],
-)
-def test_refusals_for_the_log(response: bytes, reason: str) -> None:
-    with pytest.raises(SaslExchangeError) as caught:
-        server().evaluate(response)
-    assert str(caught.value) == reason
 
 
 class Failing:
