@@ -22,11 +22,12 @@ class Rate:
     windows together; `_total` is their sum.
     """
 
-    __slots__ = ("_num_windows", "_samples", "_total", "_window_ms")
+    __slots__ = ("_least_ms", "_num_windows", "_samples", "_total", "_window_ms")
 
     def __init__(self, num_windows: int = 11, window_ms: int = 1000) -> None:
         self._num_windows = num_windows
         self._window_ms = window_ms
+        self._least_ms = self._least_elapsed()
         self._samples: deque[list[float]] = deque()
         self._total = 0.0
 
@@ -55,6 +56,8 @@ class Rate:
 
         At most `bound_ms`, by default as long as all windows (Kafka's `QuotaUtils.boundedThrottleTime`).
         """
+        if self._total * 1000 <= limit * self._least_ms:
+            return 0  # as most requests are, whatever the time
         rate = self.per_second(now)
         if not rate > limit:
             return 0
@@ -64,7 +67,11 @@ class Rate:
             return bound_ms
         return int(min(math.floor((rate - limit) / limit * self._elapsed(now) + 0.5), bound_ms))
 
+    def _least_elapsed(self) -> int:
+        return max((self._num_windows - 1) * self._window_ms, 1)
+
     def _elapsed(self, now: int) -> float:
+        """At least `_least_ms`."""
         elapsed = now - self._samples[0][0]
         windows = elapsed // self._window_ms
         return max(elapsed + max(self._num_windows - 1 - windows, 0) * self._window_ms, 1)
@@ -84,6 +91,9 @@ class SimpleRate(Rate):
     """
 
     __slots__ = ()
+
+    def _least_elapsed(self) -> int:
+        return self._window_ms
 
     def _elapsed(self, now: int) -> float:
         return max(now - self._samples[0][0], self._window_ms)

@@ -101,6 +101,7 @@ class ClientQuotaManager:
         self._by_client: dict[tuple[str, str], ClientSensors] = {}
         self._swept_ms = -_SWEEP_MS
         self._logged_ms = -_LOG_MS
+        self._longest_throttle_ms = MAX_THROTTLE_MS
         self._shared = self._new_sensors({})
         """Of all clients whose plug-in fails: without a limit."""
 
@@ -109,13 +110,9 @@ class ClientQuotaManager:
     def record_and_throttle_ms(self, principal: KafkaPrincipal, client_id: str, value: float, now: int) -> int:
         """Count `value` (bytes, percent of a thread's second); how long the client has to wait for it, ms."""
         sensors = self.sensors_of(principal, client_id, now)
-        sensors.rate.record(value, now)
-        if sensors.limit == UNLIMITED:
-            return 0
-        return self._throttle_ms(sensors, now)
-
-    def _throttle_ms(self, sensors: ClientSensors, now: int) -> int:
-        return max(sensors.rate.throttle_ms(sensors.limit, now, MAX_THROTTLE_MS), 0)
+        rate, limit = sensors.rate, sensors.limit
+        rate.record(value, now)
+        return 0 if limit == UNLIMITED else rate.throttle_ms(limit, now, self._longest_throttle_ms)
 
     def record(self, principal: KafkaPrincipal, client_id: str, value: float, now: int) -> None:
         """Count `value` without throttling for it: it tells in later answers. A negative value takes back what was counted."""

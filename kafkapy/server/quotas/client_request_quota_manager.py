@@ -9,7 +9,7 @@ from kafkapy.common.rate import Rate
 from kafkapy.common.time import Time
 from kafkapy.security.principal import KafkaPrincipal
 from kafkapy.server.quotas.client_quota_callback import ClientQuotaCallback
-from kafkapy.server.quotas.client_quota_manager import ClientQuotaManager, ClientSensors
+from kafkapy.server.quotas.client_quota_manager import ClientQuotaManager
 from kafkapy.server.quotas.quota_entity import QuotaType
 
 NANOS_TO_PERCENT: Final = 100.0 / 1_000_000_000
@@ -37,6 +37,7 @@ class ClientRequestQuotaManager(ClientQuotaManager):
         quotas_changed: Callable[[], object] = lambda: None,
     ) -> None:
         super().__init__(QuotaType.REQUEST, time, num_samples, window_seconds, callback, quotas_changed)
+        self._longest_throttle_ms = window_seconds * 1000
         self.exempt = Rate(num_samples, window_seconds * 1000)
         """Percent that requests took which are never throttled: other brokers', and those without an answer."""
 
@@ -51,6 +52,3 @@ class ClientRequestQuotaManager(ClientQuotaManager):
     def record_exempt(self, nanos: int, now: int) -> None:
         """Count the time of a request that is not throttled."""
         self.exempt.record(nanos * NANOS_TO_PERCENT, now)
-
-    def _throttle_ms(self, sensors: ClientSensors, now: int) -> int:
-        return max(sensors.rate.throttle_ms(sensors.limit, now, self._window_seconds * 1000), 0)
