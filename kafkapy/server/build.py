@@ -9,7 +9,6 @@ What is to come has its place: another coordinator beside `_group_coordinator`, 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkapy.clients.driver import Driver
@@ -86,7 +85,7 @@ from kafkapy.server.replication.replication import (
 from kafkapy.server.security.authorizer_factory import build_authorizer
 from kafkapy.server.security.sasl_listeners import SaslListeners
 from kafkapy.server.security.scram_credentials import ScramCredentials
-from kafkapy.server.security.tls_listeners import tls_listener
+from kafkapy.server.security.tls_listeners import TlsListeners
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from kafkapy.zk.zk_data import BrokerInfo
 
@@ -119,6 +118,7 @@ class Guards(NamedTuple):
     authorizer: Authorizer
     credentials: ScramCredentials
     quotas: QuotaManagers
+    tls: TlsListeners
     features: FinalizedFeatureListener
     """A client that is not authenticated yet may ask for the versions of APIs; this goes with them."""
 
@@ -345,6 +345,7 @@ def build_guards(config: KafkaConfig, outside: Outside) -> Guards:
         build_authorizer(config, outside.zk_client, outside.clock),
         ScramCredentials(),
         QuotaManagers.of_config(config, outside.clock),
+        TlsListeners(config),
         FinalizedFeatureListener(outside.zk_client, lambda work: outside.clock.schedule_in_thread("features", work)),
     )
 
@@ -370,7 +371,7 @@ def build_sockets(config: KafkaConfig, outside: Outside, guards: Guards, limits:
         send_buffer=config.socket_send_buffer_bytes,
         receive_buffer=config.socket_receive_buffer_bytes,
         memory_pool=MemoryPool(config.queued_max_request_bytes) if config.queued_max_request_bytes > 0 else None,
-        tls_of=partial(tls_listener, config),
+        tls_of=guards.tls.of,
         sasl_of=sasl.of,
         sasl_max_receive_size=config.sasl_server_max_receive_size,
         failed_authentication_delay=config.connection_failed_authentication_delay_ms / 1000,

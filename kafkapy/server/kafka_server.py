@@ -67,6 +67,7 @@ from kafkapy.server.reconfiguration.dynamic_parts import (
     HostAddresses,
     connection_limits,
 )
+from kafkapy.server.security.tls_listeners import CHECK_MS
 from kafkapy.server.zookeeper_connector import ZooKeeperConnector
 from kafkapy.zk.embedded.connect import EmbeddedConnect
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
@@ -466,6 +467,7 @@ class KafkaServer:
         check = FullCollections().check
         self._clock.schedule("full-garbage-collection", check, CHECK_INTERVAL_MS, CHECK_INTERVAL_MS)
         self._clock.schedule("expired-quotas", guards.quotas.expire, EXPIRE_MS, EXPIRE_MS)
+        self._clock.schedule_in_thread("tls-stores", guards.tls.refresh, CHECK_MS, CHECK_MS)
 
     def _write_high_watermarks(self, core: Core) -> Awaitable[None]:
         return self._in_thread(core.high_watermarks.write, list(core.replica_manager.partitions()))

@@ -38,8 +38,8 @@ NOT_ACTED_ON: Final = (
     # read, if only to be checked or given to clients
     *("node.id", "process.roles", "zookeeper.metadata.migration.enable", "controller.listener.names"),
     *("early.start.listeners", "group.coordinator.rebalance.protocols", "principal.builder.class"),
-    # of listeners with TLS; stores are read when a listener opens
-    *(name for name in KafkaConfig.definition if name.startswith("ssl.") and not name.startswith("ssl.allow.")),
+    # of listeners with TLS
+    *(name for name in KafkaConfig.definition if name.startswith("ssl.")),
     # of listeners with SASL, and of authorizers
     *("authorizer.class.name", "sasl.enabled.mechanisms", "sasl.jaas.config", "sasl.mechanism.inter.broker.protocol"),
     *("connections.max.reauth.ms", "connection.failed.authentication.delay.ms", "sasl.server.max.receive.size"),
@@ -48,6 +48,9 @@ NOT_ACTED_ON: Final = (
 }
 """Known configs that change nothing in this broker: a value other than the default is named in a warning."""
 
+
+_OF_AUTHORIZERS: Final = ("super.users", "allow.everyone.if.no.acl.found", "authorizer.zookeeper.")
+"""What `AclAuthorizer` reads."""
 
 _OF_FORMER_VERSIONS: Final = {
     "host.name": "listeners",
@@ -72,8 +75,10 @@ def not_acted_on(config: KafkaConfig) -> dict[str, str]:
 
 
 def unknown_names(names: Iterable[str]) -> list[str]:
-    """Names that are no configs of a broker, sorted."""
-    return sorted(name for name in names if base_name(name) not in KafkaConfig.definition)
+    """Names that are no configs of a broker, nor of Kafka's authorizer, sorted."""
+    return sorted(
+        name for name in names if base_name(name) not in KafkaConfig.definition and not name.startswith(_OF_AUTHORIZERS)
+    )
 
 
 def misspelt(names: Iterable[str], own: Iterable[str] = ()) -> list[str]:

@@ -235,14 +235,6 @@ def test_what_may_change_is_taken(properties: dict[str, str], per_broker: bool) 
     assert config.config.originals == config.static
 
 
-UNSAFE = {"zookeeper.set.acl": "true"}
-
-
-def test_a_broker_does_not_start_without_the_protection_that_zookeeper_has_for_it() -> None:
-    with pytest.raises(ConfigException, match="znodes are made without ACLs"):
-        dynamic().initialize({}, UNSAFE)
-
-
 def test_a_part_may_refuse() -> None:
     config = dynamic()
     config.add_reconfigurable(Part("message.max.bytes", refuses="not that"))

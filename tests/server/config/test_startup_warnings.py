@@ -27,14 +27,14 @@ def test_every_name_without_effect_is_a_config() -> None:
 def test_only_what_differs_from_its_default_is_named() -> None:
     config = from_properties(
         {
-            "controller.quota.window.num": "11",
-            "controller.quota.window.size.seconds": " 5 ",
+            "queued.max.requests": "500",
+            "socket.connection.setup.timeout.max.ms": " 5 ",
             "log.segment.bytes": "1000",
             "listener.name.internal.delegation.token.secret.key": "pw",
         }
     )
     assert not_acted_on(config) == {
-        "controller.quota.window.size.seconds": "5",
+        "socket.connection.setup.timeout.max.ms": "5",
         "listener.name.internal.delegation.token.secret.key": "[hidden]",
     }
 
@@ -77,8 +77,8 @@ def test_each_kind_has_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     properties = {
         "a.unknown": "1",
         "log.retention.hour": "secret",
-        "controller.quota.window.num": "5",
-        "connections.max.reauth.ms": "5",
+        "queued.max.requests": "5",
+        "sasl.login.class": "a.B",
         "offsets.commit.required.acks": "-1",
         "log.message.format.version": "0.10.2",
     }
@@ -87,8 +87,11 @@ def test_each_kind_has_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
     assert warnings[0] == "These configurations '[a.unknown, log.retention.hour]' were supplied but are not used yet."
     assert warnings[1] == "log.retention.hour is unknown; did you mean log.retention.hours?"
-    assert warnings[2].endswith("does not act on them yet: controller.quota.window.num=5")
-    assert "of security have no effect: connections.max.reauth.ms=5. There are neither SASL nor ACLs" in warnings[3]
+    assert warnings[2].endswith("does not act on them yet: queued.max.requests=5")
+    assert (
+        "configurations of security are known, but kafkapy does not act on them yet: sasl.login.class=a.B"
+        in warnings[3]
+    )
     assert "offsets.commit.required.acks is deprecated" in warnings[4]
     assert "log.message.format.version with value 0.10.2 is ignored" in warnings[5]
     assert len(warnings) == 6
