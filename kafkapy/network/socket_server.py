@@ -9,7 +9,7 @@ import socket
 import time
 from collections.abc import Callable, Collection
 from time import monotonic
-from typing import Any
+from typing import Any, Protocol
 
 from twisted.internet import error, protocol
 from twisted.internet.abstract import isIPAddress, isIPv6Address
@@ -37,6 +37,17 @@ from kafkapy.runtime.time_slice import TimeSlice
 from kafkapy.security.sasl.authenticator import DEFAULT_MAX_RECEIVE_SIZE, SaslServerAuthenticator
 
 log = logging.getLogger("kafkapy.network.SocketServer")
+
+
+class IpRates(Protocol):
+    """What the server needs of `IpConnectionRates`."""
+
+    enabled: bool
+
+    def throttle_ms(self, ip: str) -> int:
+        """Count a connection; more than 0: it is to be closed, unread, after so long."""
+        ...
+
 
 NewAuthenticator = Callable[[RequestContext], SaslServerAuthenticator]
 
@@ -120,11 +131,13 @@ class SocketServer:
         sasl_of: Callable[[EndPoint], NewAuthenticator | None] = lambda _: None,
         sasl_max_receive_size: int = DEFAULT_MAX_RECEIVE_SIZE,
         failed_authentication_delay: float = 0.1,
+        ip_rates: IpRates | None = None,
     ) -> None:
         """`cold_reads`: threads that may wait for a disk; `decoding`: those that decode large requests.
         `send_buffer`, `receive_buffer`: bytes of the kernel's buffers for each connection, -1: as the system likes.
         `memory_pool`: what requests may hold while they arrive. `tls_of`: None for a listener without TLS.
         `sasl_of`: makes the authenticators of a listener's connections; None for a listener without SASL.
+        `ip_rates`: how fast each address may connect (KIP-612).
         `sasl_max_receive_size`: of a frame before its client is known. `failed_authentication_delay`: seconds."""
         self.reactor = reactor
         self.cold_reads = cold_reads
@@ -134,6 +147,8 @@ class SocketServer:
         self._sasl_of = sasl_of
         self._sasl_max_receive_size = sasl_max_receive_size
         self.failed_authentication_delay = failed_authentication_delay
+        self._ip_rates = ip_rates
+        self._refused_for = 0.0
         self.max_request_size = max_request_size
         self.quotas = ConnectionQuotas(limits, inter_broker_listener, lambda: int(self.now() * 1000), make_rate)
         self.codecs = ApiCodecs(enabled_apis)
@@ -275,6 +290,11 @@ class SocketServer:
         if endpoint.listener_name in self._cut_off:
             return None
         ip = address.host.removeprefix(_IPV4_MAPPED)
+        if self._ip_rates is not None and self._ip_rates.enabled:
+            self._refused_for = self._ip_rates.throttle_ms(ip) / 1000
+            if self._refused_for:
+                self.refused += 1
+                return None
         self.quotas.accepted(endpoint.listener_name)
         self._delay(endpoint.listener_name)
         if self.quotas.is_full_for(ip):
@@ -297,6 +317,14 @@ class SocketServer:
             authenticator = new_authenticator(context)
             channel.sasl = SaslConnection(authenticator, context, self.codecs, self._sasl_max_receive_size)
         return channel
+
+    def close_refused(self, connection: socket.socket) -> None:
+        """At once, or, of one that came too fast, when the next may come: so its client is slowed down."""
+        seconds, self._refused_for = self._refused_for, 0.0
+        if seconds:
+            self.reactor.callLater(seconds, connection.close)
+        else:
+            connection.close()
 
     def decode(self, channel: KafkaChannel, request: Request, frame: memoryview | bytes, position: int) -> None:
         spawn(self._decode(channel, request, frame, position))
@@ -394,6 +422,9 @@ class _ChannelFactory(protocol.ServerFactory):
 
     def turn_is_over(self) -> bool:
         return monotonic() >= self._server.time_slice.ends
+
+    def close_refused(self, connection: socket.socket) -> None:
+        self._server.close_refused(connection)
 
     def buildProtocol(self, addr: Any) -> Any:
         return self._server.accept(self._endpoint, addr, self._sasl)

@@ -66,6 +66,10 @@ class RoomKeeper(Protocol):
         """Should others be served before more connections are made?"""
         ...
 
+    def close_refused(self, connection: socket.socket) -> None:
+        """The connection that was accepted last has been refused."""
+        ...
+
 
 class PlaintextTransport(Served, tcp.Server):
     """One accepted connection.
@@ -295,7 +299,7 @@ class PlaintextPort(tcp.Port):
         factory: Any = self.factory
         protocol = factory.buildProtocol(self._buildAddr(peer))
         if protocol is None:
-            accepted.close()
+            self.factory.close_refused(accepted)
             return
         self.sessionno += 1
         protocol.makeConnection(self.transport(accepted, protocol, peer, self, self.sessionno - 1, self.reactor))

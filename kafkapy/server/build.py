@@ -374,6 +374,7 @@ def build_sockets(config: KafkaConfig, outside: Outside, guards: Guards, limits:
         tls_of=guards.tls.of,
         sasl_of=sasl.of,
         sasl_max_receive_size=config.sasl_server_max_receive_size,
+        ip_rates=guards.quotas.ips,
         failed_authentication_delay=config.connection_failed_authentication_delay_ms / 1000,
     )
 
@@ -442,7 +443,15 @@ def build_handlers(
         ),
         controller=ControllerApisHandler(authorizer, controller, outside.clock, cache),
         topics=TopicsHandler(
-            controller, cache, in_thread, admin_manager, authorizer, dynamic_config, config, outside.clock
+            controller,
+            cache,
+            in_thread,
+            admin_manager,
+            authorizer,
+            dynamic_config,
+            config,
+            outside.clock,
+            guards.quotas,
         ),
         records=RecordsHandler(cache, replicas, authorizer, outside.clock),
         configs=ConfigsHandler(authorizer, cache, in_thread, zk_client, dynamic_config, controller, outside.clock),

@@ -54,6 +54,14 @@ class TopicChange:
         return self.error == NO_ERROR
 
 
+CountPartitions = Callable[[int], object]
+"""Is told of partitions before they are made; raises KafkaError if they may not be made now."""
+
+
+def _unlimited(partitions: int) -> None:
+    pass
+
+
 class ZkAdminManager:
     """Safe to use from several threads: it holds no state."""
 
@@ -69,11 +77,15 @@ class ZkAdminManager:
     # ------------------------------------------------------------------------------------------------ create
 
     def create_topics(
-        self, topics: Iterable[CreatableTopic], brokers: Mapping[int, str | None], validate_only: bool = False
+        self,
+        topics: Iterable[CreatableTopic],
+        brokers: Mapping[int, str | None],
+        validate_only: bool = False,
+        count: CountPartitions = _unlimited,
     ) -> list[TopicChange]:
         """Create the topics on the live `brokers` (id → rack). The errors are in the results; nothing is raised.
 
-        All that are in order are written together; a topic comes once.
+        All that are in order are written together; a topic comes once. `count` is told of the partitions of each before.
         """
         wanted = {topic.name: topic for topic in topics}
         try:
@@ -82,7 +94,7 @@ class ZkAdminManager:
             return [_refused(topic, error) for topic in wanted.values()]
         changes: dict[str, TopicChange] = {}
         for topic in wanted.values():
-            changes[topic.name] = change = self._planned(topic, brokers, taken)
+            changes[topic.name] = change = self._planned(topic, brokers, taken, _unlimited if validate_only else count)
             if change.succeeded and not validate_only:
                 taken.take(topic.name)
         if not validate_only:
@@ -90,7 +102,9 @@ class ZkAdminManager:
             changes.update((change.topic, change) for change in self._write(planned, wanted))
         return list(changes.values())
 
-    def _planned(self, topic: CreatableTopic, brokers: Mapping[int, str | None], taken: _TakenNames) -> TopicChange:
+    def _planned(
+        self, topic: CreatableTopic, brokers: Mapping[int, str | None], taken: _TakenNames, count: CountPartitions
+    ) -> TopicChange:
         """What is to be written, or why it is not."""
         try:
             configs = _configs(topic)
@@ -101,6 +115,7 @@ class ZkAdminManager:
             _validate_assignment(assignment)
             config = self._config
             check_topic_configs(configs, config.log_config_defaults(), config.remote_log_storage_system_enable)
+            count(len(assignment))
         except Exception as error:
             return _refused(topic, error)
         return TopicChange(topic.name, assignment=assignment, configs=configs)
@@ -175,15 +190,22 @@ class ZkAdminManager:
     # ------------------------------------------------------------------------------------------------ grow
 
     def create_partitions(
-        self, topics: Iterable[CreatePartitionsTopic], validate_only: bool = False
+        self,
+        topics: Iterable[CreatePartitionsTopic],
+        validate_only: bool = False,
+        count: CountPartitions = _unlimited,
     ) -> list[TopicChange]:
-        """Add partitions to topics; a result's `assignment` has the old partitions too."""
+        """Add partitions to topics; a result's `assignment` has the old partitions too. `count` is told of new ones before."""
+        if validate_only:
+            count = _unlimited
         topics = list(topics)
         try:
             brokers = self._live_brokers()
         except ZooKeeperClientTimeoutError as error:
             return [TopicChange(topic.name, ApiError.from_exception(error)) for topic in topics]
-        return [change for chunk in chunks(topics) for change in self._grow_together(chunk, brokers, validate_only)]
+        return [
+            change for chunk in chunks(topics) for change in self._grow_together(chunk, brokers, validate_only, count)
+        ]
 
     def _live_brokers(self) -> dict[int, str | None]:
         brokers = {b.id: b.rack for b in sorted(self._zk_client.get_all_brokers_in_cluster(), key=lambda b: b.id)}
@@ -196,7 +218,11 @@ class ZkAdminManager:
         return brokers
 
     def _grow_together(
-        self, requests: Sequence[CreatePartitionsTopic], brokers: Mapping[int, str | None], validate_only: bool
+        self,
+        requests: Sequence[CreatePartitionsTopic],
+        brokers: Mapping[int, str | None],
+        validate_only: bool,
+        count: CountPartitions,
     ) -> list[TopicChange]:
         """They are read together, which ZooKeeper does much faster than one by one."""
         try:
@@ -205,9 +231,9 @@ class ZkAdminManager:
             if isinstance(error, ZooKeeperClientTimeoutError) or len(requests) == 1:
                 return [_not_grown(request, error) for request in requests]
             # The name of one may be no path: it alone has the error.
-            return [change for one in requests for change in self._grow_together([one], brokers, validate_only)]
+            return [change for one in requests for change in self._grow_together([one], brokers, validate_only, count)]
         there = {topic.topic: topic for topic in found}
-        return [self._try_grow(request, there.get(request.name), brokers, validate_only) for request in requests]
+        return [self._try_grow(request, there.get(request.name), brokers, validate_only, count) for request in requests]
 
     def _try_grow(
         self,
@@ -215,9 +241,10 @@ class ZkAdminManager:
         found: TopicIdReplicaAssignment | None,
         brokers: Mapping[int, str | None],
         validate_only: bool,
+        count: CountPartitions,
     ) -> TopicChange:
         try:
-            return self._grow(request, found, brokers, validate_only)
+            return self._grow(request, found, brokers, validate_only, count)
         except Exception as error:
             return _not_grown(request, error)
 
@@ -227,6 +254,7 @@ class ZkAdminManager:
         found: TopicIdReplicaAssignment | None,
         brokers: Mapping[int, str | None],
         validate_only: bool,
+        count: CountPartitions,
     ) -> TopicChange:
         topic = request.name
         if found is None or not found.assignment:
@@ -237,6 +265,7 @@ class ZkAdminManager:
                 Errors.REASSIGNMENT_IN_PROGRESS, f"A partition reassignment is in progress for the topic '{topic}'."
             )
         new = _new_partitions(request, existing, brokers)
+        count(len(new))
         combined = existing | {partition: ReplicaAssignment(tuple(replicas)) for partition, replicas in new.items()}
         if not validate_only:
             log.info("Creating %d partitions for '%s' with the replica assignment %s", len(new), topic, new)

@@ -27,6 +27,8 @@ from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.in_time import LEAST_PATIENCE_MS, in_time
 from kafkapy.server.metadata.metadata_cache import MetadataCache
+from kafkapy.server.quotas.controller_mutation_quota_manager import ControllerMutationQuota
+from kafkapy.server.quotas.quota_managers import QuotaManagers
 
 log = logging.getLogger("kafkapy.server.KafkaApis")
 
@@ -57,6 +59,7 @@ class TopicsHandler:
     _dynamic_config: DynamicBrokerConfig
     _config: KafkaConfig
     _clock: Clock
+    _quotas: QuotaManagers
 
     async def _in_time(self, request: Request, timeout_ms: int, work: Callable[[], R]) -> tuple[R | None, int]:
         """Do what waits for ZooKeeper, and say how much of the time is left; None if ZooKeeper is away for too long."""
@@ -77,9 +80,12 @@ class TopicsHandler:
                 response.topics += [_create_error(topic.name, Errors.NOT_CONTROLLER) for topic in chunk]
             return response
         results, wanted = await self._sort_out_topics(request, body)
+        quota = self._quotas.mutations_for(request)
         brokers = {live.id: live.rack for live in self._metadata_cache.alive_brokers()}
         changes, left_ms = await self._in_time(
-            request, body.timeout_ms, lambda: self._admin_manager.create_topics(wanted, brokers, body.validate_only)
+            request,
+            body.timeout_ms,
+            lambda: self._admin_manager.create_topics(wanted, brokers, body.validate_only, quota.record),
         )
         if changes is None:
             changes = await self._timed_out(wanted)
@@ -92,6 +98,7 @@ class TopicsHandler:
         for chunk in chunks(body.topics):
             await self._clock.checkpoint()
             response.topics += [results[topic.name] for topic in chunk]
+        response.throttle_time_ms = quota.throttle_ms()
         return response
 
     async def _sort_out_topics(
@@ -212,14 +219,27 @@ class TopicsHandler:
             results.append(result)
             if result.name is not None and result.error_code == 0:
                 names[result.name] = None
-        errors = await self._delete(request, list(names), body.timeout_ms)
+        quota = self._quotas.mutations_for(request)
+        refused = self._not_now(quota, names)
+        errors = await self._delete(request, [name for name in names if name not in refused], body.timeout_ms)
+        errors |= refused
         for chunk in chunks(results):
             await self._clock.checkpoint()
             for result in chunk:
                 if result.name is not None and result.error_code == 0:
                     # Where a name comes twice, only the first is told, as in Kafka.
                     result.error_code = errors.pop(result.name, Errors.NONE).code
-        return DeleteTopicsResponse(responses=results)
+        return DeleteTopicsResponse(throttle_time_ms=quota.throttle_ms(), responses=results)
+
+    def _not_now(self, quota: ControllerMutationQuota, names: Iterable[str]) -> dict[str, Errors]:
+        """The topics that may not be deleted now, since their client has deleted or made many."""
+        refused: dict[str, Errors] = {}
+        for name in names:
+            try:
+                quota.record(self._metadata_cache.num_partitions(name) or 0)
+            except KafkaError as problem:
+                refused[name] = problem.error
+        return refused
 
     def _resolve(
         self, request: Request, name: str | None, topic_id: bytes
@@ -272,8 +292,11 @@ class TopicsHandler:
                 answered.update((topic.name, _grown(topic.name, _NOT_CONTROLLER)) for topic in chunk)
             return CreatePartitionsResponse(results=list(answered.values()))
         errors, valid = await self._sort_out_partitions(request, body)
+        quota = self._quotas.mutations_for(request)
         changes, left_ms = await self._in_time(
-            request, body.timeout_ms, lambda: self._admin_manager.create_partitions(valid, body.validate_only)
+            request,
+            body.timeout_ms,
+            lambda: self._admin_manager.create_partitions(valid, body.validate_only, quota.record),
         )
         if changes is None:
             changes = await self._timed_out(valid)
@@ -285,7 +308,7 @@ class TopicsHandler:
         for chunk in chunks(body.topics):  # one that comes twice is answered once
             await self._clock.checkpoint()
             answered.update((topic.name, _grown(topic.name, errors[topic.name])) for topic in chunk)
-        return CreatePartitionsResponse(results=list(answered.values()))
+        return CreatePartitionsResponse(throttle_time_ms=quota.throttle_ms(), results=list(answered.values()))
 
     async def _sort_out_partitions(
         self, request: Request, body: CreatePartitionsRequest

@@ -25,6 +25,7 @@ from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.handlers.topics import TopicsHandler
 from kafkapy.server.metadata.metadata_cache import MetadataCache
+from kafkapy.server.quotas.quota_managers import QuotaManagers
 from tests.server.broker_core import HeldThreads
 
 TOPIC_ID = bytes(range(16))
@@ -43,7 +44,11 @@ class FakeAdminManager:
         return work()
 
     def create_topics(
-        self, topics: Iterable[CreatableTopic], brokers: Mapping[int, str | None], validate_only: bool = False
+        self,
+        topics: Iterable[CreatableTopic],
+        brokers: Mapping[int, str | None],
+        validate_only: bool = False,
+        count: Callable[[int], object] = int,
     ) -> list[TopicChange]:
         topics = list(topics)
         self.calls.append(([topic.name for topic in topics], dict(brokers), validate_only))
@@ -65,7 +70,10 @@ class FakeAdminManager:
         return {name: Errors.UNKNOWN_SERVER_ERROR if name == "refused" else Errors.NONE for name in topics}
 
     def create_partitions(
-        self, topics: Iterable[CreatePartitionsTopic], validate_only: bool = False
+        self,
+        topics: Iterable[CreatePartitionsTopic],
+        validate_only: bool = False,
+        count: Callable[[int], object] = int,
     ) -> list[TopicChange]:
         return [
             TopicChange(topic.name, REFUSED)
@@ -99,6 +107,7 @@ class Harness:
             DynamicBrokerConfig(config),
             config,
             self.clock,
+            QuotaManagers(self.clock),
         )
         self.update({})
 
