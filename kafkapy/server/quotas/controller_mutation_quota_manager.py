@@ -53,7 +53,9 @@ class MutationSensors(ClientSensors):
 
     def _spend(self, partitions: int, now: int) -> None:
         self.rate.record(partitions, now)
-        if self.limit != UNLIMITED:
+        if self.limit == UNLIMITED:
+            self._bucket.fill()  # as it does at once in Kafka, where no limit is one of 2^63
+        else:
             self._bucket.record(partitions, self.limit, now)
 
     def _debt_ms(self, now: int) -> int:
@@ -158,6 +160,12 @@ class ControllerMutationQuotaManager(ClientQuotaManager):
         assert isinstance(sensors, MutationSensors)
         kind = StrictControllerMutationQuota if is_strict else PermissiveControllerMutationQuota
         return kind(sensors, self._time.monotonic_ms)
+
+    def limits_changed(self) -> None:
+        """Without quotas there is no request that could find its bucket full again: so the debts go with the last quota."""
+        super().limits_changed()
+        if not self.enabled:
+            self._sensors = {}
 
     def _new_sensors(self, tags: Tags) -> ClientSensors:
         # A rate of Kafka's default windows: 2 of 30 s.

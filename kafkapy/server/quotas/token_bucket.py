@@ -41,6 +41,10 @@ class TokenBucket:
             return burst
         return min(burst, self._tokens + limit * (now - self._updated) / 1000)
 
+    def fill(self) -> None:
+        """There is no debt, and a whole burst."""
+        self._tokens = None
+
     def throttle_ms(self, limit: float, now: int) -> int:
         """How long until there is no debt any more; 0 if there is none."""
         tokens = self.tokens(limit, now)

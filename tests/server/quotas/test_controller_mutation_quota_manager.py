@@ -86,9 +86,15 @@ def test_a_user_without_a_quota_is_only_measured(mutations: ControllerMutationQu
     mutations.quota_for(BOB, "c", is_strict=True).record(1)
 
 
-def test_a_removed_quota_holds_nothing_up(mutations: ControllerMutationQuotaManager) -> None:
+@pytest.mark.parametrize("has_others", [False, True])
+def test_a_debt_goes_with_its_quota(mutations: ControllerMutationQuotaManager, has_others: bool) -> None:
+    if has_others:
+        mutations.update_quota(QuotaEntity("bob", None), 1.0)
     mutations.quota_for(ALICE, "c", is_strict=True).record(1000)
     mutations.update_quota(USER, None)
+    mutations.quota_for(ALICE, "c", is_strict=True).record(1)
+    mutations.update_quota(USER, 5.0)
+    mutations.quota_for(ALICE, "c", is_strict=True).record(55)
     mutations.quota_for(ALICE, "c", is_strict=True).record(1)
 
 
