@@ -442,17 +442,7 @@ def build_handlers(
             outside.clock,
         ),
         controller=ControllerApisHandler(authorizer, controller, outside.clock, cache),
-        topics=TopicsHandler(
-            controller,
-            cache,
-            in_thread,
-            admin_manager,
-            authorizer,
-            dynamic_config,
-            config,
-            outside.clock,
-            guards.quotas,
-        ),
+        topics=_topics_handler(config, outside, core, controller, dynamic_config, guards),
         records=RecordsHandler(cache, replicas, authorizer, outside.clock),
         configs=ConfigsHandler(authorizer, cache, in_thread, zk_client, dynamic_config, controller, outside.clock),
         log_dirs=LogDirsHandler(
@@ -482,6 +472,27 @@ def _produce_handler(outside: Outside, core: Core, authorizer: Authorizer) -> Pr
     )
 
 
+def _topics_handler(
+    config: KafkaConfig,
+    outside: Outside,
+    core: Core,
+    controller: Controller,
+    dynamic_config: DynamicBrokerConfig,
+    guards: Guards,
+) -> TopicsHandler:
+    return TopicsHandler(
+        controller,
+        core.metadata_cache,
+        outside.requests,
+        ZkAdminManager(config, outside.zk_client),
+        guards.authorizer,
+        dynamic_config,
+        config,
+        outside.clock,
+        guards.quotas,
+    )
+
+
 def _transactions_handler(core: Core, authorizer: Authorizer, clock: Clock) -> TransactionsHandler:
     parts = core.transactions
     return TransactionsHandler(
@@ -503,6 +514,7 @@ def build_metrics(
     cluster_id: str,
     controller: KafkaController,
     sockets: SocketServer,
+    quotas: QuotaManagers,
     is_stopping: Callable[[], bool],
     site: HttpSite,
 ) -> BrokerMetrics:
@@ -532,5 +544,6 @@ def build_metrics(
         end_offsets=end_offsets(config, reactor, outside.clock, core.replica_manager),
         is_stopping=is_stopping,
         meter=sockets.time_slice.meter,
+        quotas=quotas,
     )
     return BrokerMetrics(metrics_config, sources, outside.clock, site)

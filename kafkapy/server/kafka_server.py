@@ -54,7 +54,7 @@ from kafkapy.server.kafka_apis import KafkaApis
 from kafkapy.server.metadata.first_metadata import FirstMetadata
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.server.metrics.config import HEALTH_LISTENER, LISTENER, HttpAddress, MetricsConfig
-from kafkapy.server.quotas.quota_managers import EXPIRE_MS
+from kafkapy.server.quotas.quota_managers import EXPIRE_MS, QuotaManagers
 from kafkapy.server.reconfiguration.change_handlers import config_handlers
 from kafkapy.server.reconfiguration.change_listener import ZkConfigChangeListener
 from kafkapy.server.reconfiguration.dynamic_parts import (
@@ -279,7 +279,7 @@ class KafkaServer:
             lambda: self._in_thread(listener.shutdown),
         )
         if self._metrics_config is not None:
-            yield self._metrics(self._metrics_config, outside, core, cluster_id, controller, sockets)
+            yield self._metrics(self._metrics_config, outside, core, cluster_id, controller, sockets, guards.quotas)
 
         def open_doors() -> None:
             apis = KafkaApis(handlers.by_api(), outside.clock, LargeRequests(outside.records), guards.quotas)
@@ -341,11 +341,12 @@ class KafkaServer:
         cluster_id: str,
         controller: KafkaController,
         sockets: SocketServer,
+        quotas: QuotaManagers,
     ) -> Part:
         config, is_stopping, site = self.config, lambda: self._stopping, self._metrics_site
         assert site is not None
         metrics = build_metrics(
-            metrics_config, config, outside, core, cluster_id, controller, sockets, is_stopping, site
+            metrics_config, config, outside, core, cluster_id, controller, sockets, quotas, is_stopping, site
         )
         return Part("metrics", metrics.start, metrics.stop)
 

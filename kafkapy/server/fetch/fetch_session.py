@@ -311,7 +311,7 @@ class FetchSessionCache:
         """The context for a request (`FetchManager.newContext`)."""
         if session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             if session_id != INVALID_SESSION_ID:
-                self._drop(session_id)
+                self.drop(session_id)
             if session_epoch == FINAL_EPOCH:
                 return FetchContext(fetches)
             return FullFetchContext(fetches, self._maybe_create(is_follower, uses_topic_ids, fetches, broker_id))
@@ -324,7 +324,7 @@ class FetchSessionCache:
             return SessionErrorContext(Errors.FETCH_SESSION_TOPIC_ID_ERROR)
         session.update(fetches, forgotten)
         if not session.partitions:
-            self._drop(session_id)
+            self.drop(session_id)
             return FetchContext([])
         now = self._time.monotonic_ms()
         if isinstance(session, FollowerFetchSession):
@@ -335,7 +335,8 @@ class FetchSessionCache:
         session.next_epoch()
         return IncrementalFetchContext(session)
 
-    def _drop(self, session_id: int) -> None:
+    def drop(self, session_id: int) -> None:
+        """End a session, if there is one of this id."""
         session = self._sessions.pop(session_id, None)
         if session is not None:
             session.close()
@@ -385,6 +386,6 @@ class FetchSessionCache:
                 victim = lowest
         if victim is None:
             return False
-        self._drop(victim.id)
+        self.drop(victim.id)
         self.evictions += 1
         return True

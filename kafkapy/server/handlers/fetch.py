@@ -109,10 +109,12 @@ class FetchHandler:
             self.record_throttled(readable, found)
         remaining = iter(found)
         results = [next(remaining) if error is None else _refused(error) for error in errors]
+        if self._quotas.enabled:
+            throttle_ms = self._throttle_ms(request, context, results, is_follower)
+            if throttle_ms:
+                return self._throttled(context, throttle_ms)
         if version < _FIRST_WITH_MAGIC_2:
             await self._convert_for_old_client(context, results, _newest_magic(version))
-        if self._quotas.enabled and not is_follower and (throttle_ms := self._throttle_ms(request, context, results)):
-            return FetchResponse(throttle_time_ms=throttle_ms, session_id=context.session_id)
         response = await self.response(request, context, results, context.select(results), is_follower)
         request.keep(wanted, readable, found, results, context.fetches)
         return response
@@ -145,13 +147,25 @@ class FetchHandler:
             errors += [self.refusal(request, fetch, is_follower) for fetch in chunk]
         return errors
 
-    def _throttle_ms(self, request: Request, context: FetchContext, results: list[FetchResult]) -> int:
+    def _throttle_ms(
+        self, request: Request, context: FetchContext, results: list[FetchResult], is_follower: bool
+    ) -> int:
         """For how long a consumer has to wait for what was found; 0: it may have it."""
+        if is_follower:
+            self._quotas.exempt(request.thread_ns())
+            return 0
         found = zip(context.fetches, results, strict=True)
         size = fetch_response_size(
             request.api_version, ((fetch.topic_partition.topic, result.size) for fetch, result in found)
         )
         return self._quotas.fetch_throttle_ms(request, size, request.thread_ns())
+
+    def _throttled(self, context: FetchContext, throttle_ms: int) -> FetchResponse:
+        """Nothing is told, so that the session stays as it was; one that has just begun ends (Kafka's `getThrottledResponse`)."""
+        if isinstance(context, IncrementalFetchContext):
+            return FetchResponse(throttle_time_ms=throttle_ms, session_id=context.session_id)
+        self._fetch_sessions.drop(context.session_id)
+        return FetchResponse(throttle_time_ms=throttle_ms, session_id=0)
 
     def record_throttled(self, fetches: list[FetchPartition], results: list[FetchResult]) -> None:
         quota = self._replica_manager.leader_quota

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafkapy.server.metrics import of_controller, of_groups, of_replication, of_requests, of_topics, of_transactions
+from kafkapy.server.metrics import (
+    of_controller,
+    of_groups,
+    of_quotas,
+    of_replication,
+    of_requests,
+    of_topics,
+    of_transactions,
+)
 from kafkapy.server.metrics.metric import Metric, gauge
 
 LEFT_OUT = gauge(
@@ -23,6 +31,7 @@ SECTIONS: tuple[tuple[str, Sequence[Metric]], ...] = (
     ("Controller and ZooKeeper", of_controller.CONTROLLER_METRICS),
     ("Consumer groups", of_groups.GROUP_METRICS),
     ("Transactions", of_transactions.TRANSACTION_METRICS),
+    ("Client quotas", of_quotas.QUOTA_METRICS),
     ("About the metrics", (LEFT_OUT,)),
 )
 

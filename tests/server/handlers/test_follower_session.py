@@ -311,7 +311,7 @@ def test_a_session_that_ends_says_how_far_its_follower_was(core: BrokerCore) -> 
     follower.fetch()
     now = core.time.monotonic_ms()
     core.advance(100)
-    core.fetch_sessions._drop(follower.session_id)
+    core.fetch_sessions.drop(follower.session_id)
     assert follower.replica().last_caught_up_ms == now
     assert not core.replicas.quiet_partitions
     core.append(b"a")
