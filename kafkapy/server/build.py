@@ -419,7 +419,6 @@ def build_handlers(
     replicas, cache, throttles = core.replica_manager, core.metadata_cache, core.replication.throttles
     groups, transactions = core.group_coordinator, core.transactions
     authorizer = guards.authorizer
-    admin_manager = ZkAdminManager(config, zk_client)
     auto_topics = AutoTopicCreationManager(config, zk_client, cache, in_thread)
     return Handlers(
         produce=_produce_handler(outside, core, authorizer),
