@@ -130,7 +130,8 @@ class ControllerApisHandler:
         body: ElectLeadersRequest = request.body
         if not self._authorizer.authorize(request.context, "ALTER", "CLUSTER", CLUSTER_NAME):
             response = await self._no_elections(body, Errors.CLUSTER_AUTHORIZATION_FAILED)
-            response.error_code = Errors.CLUSTER_AUTHORIZATION_FAILED.code
+            if request.api_version >= 1:  # before, each partition has the error alone
+                response.error_code = Errors.CLUSTER_AUTHORIZATION_FAILED.code
             return response
         deadline_ms = self._clock.monotonic_ms() + body.timeout_ms
         asked = self._partitions_to_elect(body)
