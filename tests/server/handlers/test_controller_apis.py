@@ -218,10 +218,13 @@ def test_elections_of_partitions_that_are_named_twice_elsewhere() -> None:
     assert told == [("u", [0]), ("t", [0, 1])]
 
 
-def test_elect_leaders_without_permission() -> None:
-    response, controller, _ = call(ControllerApisHandler.handle_elect_leaders, elect_request(T0), denied="ALTER")
+@pytest.mark.parametrize(("version", "error"), [(0, Errors.NONE), (1, Errors.CLUSTER_AUTHORIZATION_FAILED)])
+def test_elect_leaders_without_permission(version: int, error: Errors) -> None:
+    """Version 0 has no error beside those of partitions."""
+    handler = ControllerApisHandler.handle_elect_leaders
+    response, controller, _ = call(handler, elect_request(T0), denied="ALTER", version=version)
     assert controller.asked is None
-    assert response.error_code == Errors.CLUSTER_AUTHORIZATION_FAILED.code
+    assert response.error_code == error.code
     assert results(response) == {"t-0": (Errors.CLUSTER_AUTHORIZATION_FAILED.code, None)}
 
 
