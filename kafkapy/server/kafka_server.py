@@ -254,6 +254,7 @@ class KafkaServer:
     ) -> Iterator[Part]:
         """What begins to work once the broker is registered, in order."""
         config, replication, coordinator = self.config, core.replication, core.group_coordinator
+        yield Part("client quotas", None, guards.quotas.close)
         yield Part("periodic tasks", lambda: self._schedule_periodic_tasks(core, guards))
         yield Part("replication", replication.startup, replication.shutdown)
         yield Part("log dir moves", None, core.log_dir_moves.shutdown)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 from collections.abc import Callable
@@ -59,7 +60,7 @@ class SaslListeners:
         self._services = SaslServices(
             clock,
             lambda: random_text(secrets.token_bytes(_NONCE_BYTES)),
-            DecoyCredentials(secrets.token_bytes(32)),
+            DecoyCredentials(_decoy_secret(config)),
             credentials.credential_of,
         )
 
@@ -106,6 +107,14 @@ def _principal(
     return builder.build(
         SaslAuthenticationContext(mechanism, context.security_protocol, context.client_host, context.listener_name)
     )
+
+
+def _decoy_secret(config: KafkaConfig) -> bytes:
+    """A secret that all brokers have, so that they tell the same salt of a user that does not exist; else one of this process."""
+    for shared in (config.delegation_token_secret_key, config.password_encoder_secret):
+        if shared is not None:
+            return hashlib.sha256(b"kafkapy SCRAM decoys\0" + shared.value.encode()).digest()
+    return secrets.token_bytes(32)
 
 
 def _jaas_file_of_java_options() -> dict[str, tuple[LoginModule, ...]]:
