@@ -23,19 +23,7 @@ sys.path.insert(0, str(REPOSITORY))
 
 from kafkapy.common.free_ports import free_ports  # noqa: E402
 
-QUOTAS = "client quotas are not served yet"
-
 NOT_YET = {
-    **dict.fromkeys(
-        (
-            "producer.quota_throttles",
-            "consumer.quota_throttles",
-            "admin.client_quotas",
-            "admin.client_quota_errors",
-            "admin.ip_and_default_quotas",
-        ),
-        QUOTAS,
-    ),
     "log.compaction_default_intervals": "takes too long here, at Kafka's default intervals",
     "group.no_record_lost_or_doubled_over_rebalance": (
         "stops before all is sent as soon as the consumers have caught up, so it fails with Apache's broker as often"
