@@ -51,6 +51,9 @@ class IpRates(Protocol):
 
 NewAuthenticator = Callable[[RequestContext], SaslServerAuthenticator]
 
+MOST_KEPT_REFUSED = 1000
+"""Connections that came too fast and are kept for a moment: each is a descriptor. Others are closed at once."""
+
 IDLE_SCAN_SECONDS = 1.0
 
 _SCANNED_AT_ONCE = 500
@@ -149,6 +152,7 @@ class SocketServer:
         self.failed_authentication_delay = failed_authentication_delay
         self._ip_rates = ip_rates
         self._refused_for = 0.0
+        self._kept_refused = 0
         self.max_request_size = max_request_size
         self.quotas = ConnectionQuotas(limits, inter_broker_listener, lambda: int(self.now() * 1000), make_rate)
         self.codecs = ApiCodecs(enabled_apis)
@@ -321,10 +325,15 @@ class SocketServer:
     def close_refused(self, connection: socket.socket) -> None:
         """At once, or, of one that came too fast, when the next may come: so its client is slowed down."""
         seconds, self._refused_for = self._refused_for, 0.0
-        if seconds:
-            self.reactor.callLater(seconds, connection.close)
+        if seconds and self._kept_refused < MOST_KEPT_REFUSED:
+            self._kept_refused += 1
+            self.reactor.callLater(seconds, self._close_kept, connection)
         else:
             connection.close()
+
+    def _close_kept(self, connection: socket.socket) -> None:
+        self._kept_refused -= 1
+        connection.close()
 
     def decode(self, channel: KafkaChannel, request: Request, frame: memoryview | bytes, position: int) -> None:
         spawn(self._decode(channel, request, frame, position))

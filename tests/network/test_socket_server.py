@@ -637,3 +637,30 @@ def test_connections_that_end_at_once_hold_up_no_other(make_loopback: MakeLoopba
     loop.until(lambda: loop.server.connection_count == 1)
     assert len(loop.requests) == 2
     assert other.is_served()
+
+
+class FastIps:
+    """Says of every connection that it came too fast."""
+
+    enabled = True
+
+    def throttle_ms(self, ip: str) -> int:
+        return 10
+
+
+def test_what_comes_too_fast_is_closed_unread_after_a_while(
+    make_loopback: MakeLoopback, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A few are kept, to slow their clients down; others are closed at once."""
+    monkeypatch.setattr("kafkapy.network.socket_server.MOST_KEPT_REFUSED", 2)
+    loop = make_loopback()
+    loop.server._ip_rates = FastIps()
+    port = loop.listen()
+    clients = [loop.connect(port) for _ in range(5)]
+    for client in clients:
+        client.heartbeat()
+        loop.until(client.is_closed)
+    assert not loop.requests
+    assert loop.server.connection_count == 0
+    assert loop.server.refused == 5
+    assert loop.server._kept_refused == 0
