@@ -9,15 +9,6 @@ from kafkapy.clients.java_security import jaas_options, tls_arguments
 from kafkapy.common.config_def import Password
 from kafkapy.server.config.kafka_config import KafkaConfig
 
-_TLS = (
-    "ssl.endpoint.identification.algorithm",
-    "ssl.truststore.location",
-    "ssl.truststore.type",
-    "ssl.keystore.location",
-    "ssl.keystore.type",
-    "ssl.key.password",
-)
-
 
 def inter_broker_client_config(
     config: KafkaConfig, client_id: str, timeout_ms: int, listener: str | None = None
@@ -25,7 +16,7 @@ def inter_broker_client_config(
     """`listener`: where the other broker is spoken to; None: its inter-broker listener.
 
     TLS and SASL come from `ssl.*`, `sasl.mechanism.inter.broker.protocol` and `sasl.jaas.config`, the listener's own where
-    it has them (`listener.name.<listener>.[<mechanism>.]...`), as Kafka's brokers take theirs. Stores are PEM files.
+    it has them (`listener.name.<listener>.[<mechanism>.]...`), as Kafka's brokers take theirs.
     Raises KafkaConfigurationError for what cannot be used.
     """
     listener = listener or config.inter_broker_listener_name
@@ -51,10 +42,9 @@ def controller_client_config(config: KafkaConfig) -> ClientConfig:
 
 
 def _tls(config: KafkaConfig, listener: str) -> dict[str, Any]:
-    found = {name: config.listener_value(listener, name) for name in _TLS}
-    given = {name: value.value if isinstance(value, Password) else value for name, value in found.items()}
-    ciphers = ":".join(config.listener_value(listener, "ssl.cipher.suites")) or None
-    return {**tls_arguments(given), "ssl_ciphers": ciphers}
+    """Of all `ssl.*`, since brokers take any kind of store and suites by Java's names."""
+    names = (name for name in config.definition if name.startswith("ssl."))
+    return tls_arguments({name: config.listener_value(listener, name) for name in names})
 
 
 def _sasl(config: KafkaConfig, listener: str) -> dict[str, Any]:
