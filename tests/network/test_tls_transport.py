@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import struct
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from unittest.mock import patch
 import pytest
 
 from kafkapy.network.send_queue import READ_CHUNK
+from kafkapy.network.tls_transport import TlsTransport
 from kafkapy.record.file_records import FileRecords
 from kafkapy.security.tls.contexts import client_context
 from kafkapy.security.tls.session import TlsSession
@@ -215,3 +217,24 @@ def test_the_broker_says_close_notify(loop: Loopback) -> None:
     loop.until(lambda: client.pump() or client.eof)
     client.session.read_into(bytearray(10))
     assert client.session.peer_closed
+
+
+def test_nothing_of_a_connection_stays(loop: Loopback) -> None:
+    """Reference counts free it; a cycle would wait for Python's collector."""
+    port = loop.listen()
+    gc.collect()
+    before = {id(each) for each in gc.get_objects() if isinstance(each, TlsTransport)}
+    gc.disable()
+    try:
+        for _ in range(3):
+            client = connect(loop, port)
+            client.heartbeat()
+            client.response()
+            client.close()
+            loop.until(lambda: loop.server.connection_count == 0)
+        loop.requests.clear()
+        loop.turns(3)
+        stay = [each for each in gc.get_objects() if isinstance(each, TlsTransport) and id(each) not in before]
+        assert stay == []
+    finally:
+        gc.enable()
