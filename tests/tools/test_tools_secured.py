@@ -77,4 +77,4 @@ def test_what_cannot_be_done_is_refused(
     configs = Path(given[-1])
     configs.write_text(configs.read_text().replace("=PEM", "=JKS"))
     assert topics.main([*given, "--list"]) == 1
-    assert "ssl.truststore.type=JKS is not supported" in capsys.readouterr().err
+    assert "(ssl.truststore.location) is PEM, not JKS: set ssl.truststore.type=PEM" in capsys.readouterr().err

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Iterator
 
 
@@ -21,6 +20,8 @@ def secret_file(content: bytes) -> Iterator[str]:
     path = None
     descriptor = _in_memory()
     if descriptor is None:
+        import tempfile  # what it brings along is much, and a broker on Linux never needs it
+
         descriptor, path = tempfile.mkstemp(prefix="kafkapy-")
     try:
         with open(descriptor, "wb", closefd=False) as file:

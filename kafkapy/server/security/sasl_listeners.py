@@ -25,7 +25,6 @@ from kafkapy.security.sasl.principal_builder import DefaultSaslPrincipalBuilder,
 from kafkapy.security.sasl.scram_server import DecoyCredentials
 from kafkapy.security.scram import random_text
 from kafkapy.server.config.kafka_config import KafkaConfig
-from kafkapy.server.security.jwks_fetcher import JwksFetcher
 from kafkapy.server.security.scram_credentials import ScramCredentials
 
 if TYPE_CHECKING:
@@ -93,6 +92,9 @@ class SaslListeners:
         )
 
     def _fetch(self, url: str, keys: RefreshingJwks) -> None:
+        # A broker without such listeners needs neither cryptography nor an HTTP client.
+        from kafkapy.server.security.jwks_fetcher import JwksFetcher
+
         JwksFetcher(url, keys, self._clock).start()
 
     def _text_of(self, listener: str, name: str) -> str | None:
