@@ -36,7 +36,7 @@ for start, codec in enumerate((None, "gzip", "snappy", "lz4", "zstd")):
     with KafkaProducer(bootstrap_servers=server, compression_type=codec) as producer:
         producer.send_many("light", some, keys=some)
 with KafkaConsumer("light", bootstrap_servers=server, auto_offset_reset="earliest", consumer_timeout_ms=300000) as consumer:
-    records = [record for record, _ in zip(consumer, range(1500))]
+    records = [record for _, record in zip(range(1500), consumer)]
 print(sorted(record.value for record in records) == sorted(values) and all(r.key == r.value for r in records))
 """
 
