@@ -28,7 +28,14 @@ def ends_in_good_order(broker: BrokerProcess, *numbers: signal.Signals) -> bool:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_each_signal_shuts_the_broker_down(zk_connect: str, tmp_path: Path, number: signal.Signals) -> None:
     broker = BrokerProcess(tmp_path, zk_connect)
-    broker.start()
+    ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # of `nohup`: the broker would keep to it
+    if ignored:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    try:
+        broker.start()
+    finally:
+        if ignored:
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
     assert ends_in_good_order(broker, number)
     assert f"Terminating process due to signal {number.name} " in broker.log()
 
