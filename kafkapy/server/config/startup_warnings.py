@@ -43,7 +43,8 @@ NOT_ACTED_ON: Final = (
     # of listeners with SASL, and of authorizers
     *("authorizer.class.name", "sasl.enabled.mechanisms", "sasl.jaas.config", "sasl.mechanism.inter.broker.protocol"),
     *("connections.max.reauth.ms", "connection.failed.authentication.delay.ms", "sasl.server.max.receive.size"),
-    "sasl.kerberos.principal.to.local.rules",
+    *("sasl.kerberos.principal.to.local.rules", "sasl.server.callback.handler.class"),
+    *(name for name in KafkaConfig.definition if name.startswith("sasl.oauthbearer.") and ".token." not in name),
     *UNENFORCED,
 }
 """Known configs that change nothing in this broker: a value other than the default is named in a warning."""

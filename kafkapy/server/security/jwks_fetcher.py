@@ -22,7 +22,7 @@ MOST_BYTES: Final = 1 << 20
 class JwksFetcher:
     """Fetches in a thread; all else is on the reactor thread.
 
-    Invariant: while `_fetching`, no timer is set; else `_timer` is set for when the keys are due.
+    Invariant: while `_fetching`, and after `stop`, no timer is set; else `_timer` is set for when the keys are due.
     """
 
     def __init__(self, url: str, keys: RefreshingJwks, clock: Clock) -> None:
@@ -32,6 +32,7 @@ class JwksFetcher:
         self._clock = clock
         self._timer: ScheduledTask | None = None
         self._fetching = False
+        self._stopped = False
         keys.on_due_earlier = self._wait
 
     def start(self) -> None:
@@ -40,11 +41,17 @@ class JwksFetcher:
             self._keys.refresh(lambda: _read(self._kind, self._place))
         self._wait()
 
+    def stop(self) -> None:
+        """The listener is opened anew, with keys of its own."""
+        self._stopped = True
+        self._wait()
+
     def _wait(self) -> None:
-        if self._fetching:
-            return
         if self._timer is not None:
             self._timer.cancel()
+            self._timer = None
+        if self._fetching or self._stopped:
+            return
         self._timer = self._clock.schedule_once("jwks", self._fetch, self._keys.due_in_ms())
 
     def _fetch(self) -> None:

@@ -29,6 +29,7 @@ from kafkapy.server.security.scram_credentials import ScramCredentials
 
 if TYPE_CHECKING:
     from kafkapy.security.sasl.jwks import RefreshingJwks
+    from kafkapy.server.security.jwks_fetcher import JwksFetcher
 
 AnswerApiVersions = Callable[[ApiVersionsRequest | None, int], ApiVersionsResponse]
 
@@ -37,7 +38,10 @@ _JAAS_FILE: Final = "java.security.auth.login.config"
 
 
 class SaslListeners:
-    """Makes what authenticates the connections of listeners with SASL."""
+    """Makes what authenticates the connections of listeners with SASL.
+
+    Invariant: `_fetchers` are those of each listener's key sets since it was opened last; earlier ones are stopped.
+    """
 
     def __init__(
         self,
@@ -56,6 +60,7 @@ class SaslListeners:
         self._config = config
         self._answer_api_versions = answer_api_versions
         self._clock = clock
+        self._fetchers: dict[str, list[JwksFetcher]] = {}
         self._services = SaslServices(
             clock,
             lambda: random_text(secrets.token_bytes(_NONCE_BYTES)),
@@ -74,8 +79,7 @@ class SaslListeners:
         listener = end_point.listener_name
         services = self._services._replace(jaas_file=_jaas_file_of_java_options())
         mechanisms = make_listener_mechanisms(listener, partial(self._text_of, listener), services)
-        for url, keys in mechanisms.jwks:
-            self._fetch(url, keys)
+        self._fetch(listener, mechanisms.jwks)
         rules = self._config.listener_value(listener, "sasl.kerberos.principal.to.local.rules")
         builder = DefaultSaslPrincipalBuilder(KerberosShortNamer(rules))
         return partial(self._authenticator, mechanisms, builder)
@@ -91,11 +95,17 @@ class SaslListeners:
             self._clock,
         )
 
-    def _fetch(self, url: str, keys: RefreshingJwks) -> None:
+    def _fetch(self, listener: str, key_sets: list[tuple[str, RefreshingJwks]]) -> None:
+        for fetcher in self._fetchers.pop(listener, ()):
+            fetcher.stop()
+        if not key_sets:
+            return
         # A broker without such listeners needs neither cryptography nor an HTTP client.
         from kafkapy.server.security.jwks_fetcher import JwksFetcher
 
-        JwksFetcher(url, keys, self._clock).start()
+        self._fetchers[listener] = [JwksFetcher(url, keys, self._clock) for url, keys in key_sets]
+        for fetcher in self._fetchers[listener]:
+            fetcher.start()
 
     def _text_of(self, listener: str, name: str) -> str | None:
         originals = self._config.originals
