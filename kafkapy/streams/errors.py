@@ -1,0 +1,30 @@
+"""What Streams raises; names and meanings are those of `org.apache.kafka.streams.errors`.
+
+Java's general exceptions are Python's: IllegalArgumentException is ValueError, NullPointerException TypeError,
+IllegalStateException RuntimeError, UnsupportedOperationException NotImplementedError, SerializationException ValueError.
+"""
+
+from __future__ import annotations
+
+
+class StreamsException(Exception):
+    """The application cannot go on; the cause is chained."""
+
+
+class TopologyException(StreamsException):
+    """The topology makes no sense; found while it is built or started."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(f"Invalid topology: {message}")
+
+
+class ProcessorStateException(StreamsException):
+    """A state store could not be read, written or restored."""
+
+
+class InvalidStateStoreException(StreamsException):
+    """A store is closed, unknown, of another type, or not ready to be queried."""
+
+
+class TaskCorruptedException(StreamsException):
+    """The state of a task is not what its changelogs say; it is wiped and restored."""

@@ -1,0 +1,239 @@
+"""Records on their way through a topology, where they came from, and what tables and stores make of values."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, NamedTuple, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+KR = TypeVar("KR")
+VR = TypeVar("VR")
+
+Headers = list[tuple[str, bytes | None]]
+"""In order; a name may occur more than once."""
+
+
+class Record(Generic[K, V]):
+    """A record between two processors; a value, which the `with_…` methods copy.
+
+    Args:
+        key: May be None.
+        value: May be None.
+        timestamp: ms since the epoch, not negative.
+        headers: Passed on to where the record is written.
+
+    Raises:
+        StreamsException: The timestamp is negative.
+    """
+
+    __slots__ = ("headers", "key", "timestamp", "value")
+
+    def __init__(self, key: K, value: V, timestamp: int, headers: Headers | None = None) -> None:
+        if timestamp < 0:
+            raise _negative(key, value, timestamp)
+        self.key = key
+        self.value = value
+        self.timestamp = timestamp
+        self.headers: Headers = [] if headers is None else headers
+
+    def with_key(self, key: KR) -> Record[KR, V]:
+        return Record(key, self.value, self.timestamp, self.headers)
+
+    def with_value(self, value: VR) -> Record[K, VR]:
+        return Record(self.key, value, self.timestamp, self.headers)
+
+    def with_timestamp(self, timestamp: int) -> Record[K, V]:
+        return Record(self.key, self.value, timestamp, self.headers)
+
+    def with_headers(self, headers: Headers) -> Record[K, V]:
+        return Record(self.key, self.value, self.timestamp, headers)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Record) and (self.key, self.value, self.timestamp, self.headers) == (
+            other.key,
+            other.value,
+            other.timestamp,
+            other.headers,
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Record({self.key!r}, {self.value!r}, {self.timestamp}, {self.headers!r})"
+
+
+class FixedKeyRecord(Generic[K, V]):
+    """A record whose key a `FixedKeyProcessor` may read and not change; only the runtime makes one."""
+
+    __slots__ = ("_key", "headers", "timestamp", "value")
+
+    def __init__(self, key: K, value: V, timestamp: int, headers: Headers) -> None:
+        self._key = key
+        self.value = value
+        self.timestamp = timestamp
+        self.headers = headers
+
+    @property
+    def key(self) -> K:
+        return self._key
+
+    def with_value(self, value: VR) -> FixedKeyRecord[K, VR]:
+        return FixedKeyRecord(self._key, value, self.timestamp, self.headers)
+
+    def with_timestamp(self, timestamp: int) -> FixedKeyRecord[K, V]:
+        if timestamp < 0:
+            raise _negative(self._key, self.value, timestamp)
+        return FixedKeyRecord(self._key, self.value, timestamp, self.headers)
+
+    def with_headers(self, headers: Headers) -> FixedKeyRecord[K, V]:
+        return FixedKeyRecord(self._key, self.value, self.timestamp, headers)
+
+    def __repr__(self) -> str:
+        return f"FixedKeyRecord({self._key!r}, {self.value!r}, {self.timestamp}, {self.headers!r})"
+
+
+class RecordContext:
+    """Where the record that is processed came from (Kafka's `ProcessorRecordContext`). Never changed once made."""
+
+    __slots__ = ("headers", "offset", "partition", "timestamp", "topic")
+
+    def __init__(self, timestamp: int, offset: int, partition: int, topic: str | None, headers: Headers) -> None:
+        self.timestamp = timestamp
+        self.offset = offset
+        self.partition = partition
+        self.topic = topic
+        self.headers = headers
+
+
+class RecordMetadata(NamedTuple):
+    """Of the record that is processed; (None, -1, -1) in a punctuation."""
+
+    topic: str | None
+    partition: int
+    offset: int
+
+
+class Change(NamedTuple):
+    """An update of a table."""
+
+    new_value: Any
+    old_value: Any
+    """None where no operator downstream wants it."""
+    is_latest: bool = True
+    """False for an update that is out of order in a versioned table."""
+
+
+class ValueAndTimestamp(NamedTuple):
+    """A value of a timestamped store."""
+
+    value: Any
+    timestamp: int
+
+
+class VersionedRecord(NamedTuple):
+    """A value of a versioned store."""
+
+    value: Any
+    timestamp: int
+    valid_to: int | None = None
+    """None for the latest."""
+
+
+class Window:
+    """A span of time; two windows of one kind with the same bounds are equal (Kafka's `TimeWindow`, `SessionWindow`).
+
+    Raises:
+        ValueError: The start is negative or after the end.
+    """
+
+    __slots__ = ("_end", "_start")
+
+    def __init__(self, start: int, end: int) -> None:
+        if start < 0:
+            raise ValueError("Window startMs time cannot be negative.")
+        if end < start:
+            raise ValueError("Window endMs time cannot be smaller than window startMs time.")
+        self._start = start
+        self._end = end
+
+    @property
+    def start(self) -> int:
+        """ms since the epoch, in the window."""
+        return self._start
+
+    @property
+    def end(self) -> int:
+        """ms since the epoch; the window of a session has it in itself, others do not."""
+        return self._end
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and (self._start, self._end) == (other._start, other._end)
+
+    def __hash__(self) -> int:
+        return hash((self._start, self._end))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._start}, {self._end})"
+
+
+class TimeWindow(Window):
+    """From its start up to its end, which is not in it.
+
+    Raises:
+        ValueError: It would be empty.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, start: int, end: int) -> None:
+        if start == end:
+            raise ValueError("Window endMs must be greater than window startMs.")
+        super().__init__(start, end)
+
+
+class SessionWindow(Window):
+    """From the first to the last record of a session."""
+
+    __slots__ = ()
+
+
+class UnlimitedWindow(Window):
+    """From its start on without an end."""
+
+    __slots__ = ()
+
+    def __init__(self, start: int) -> None:
+        super().__init__(start, 2**63 - 1)
+
+
+class Windowed(Generic[K]):
+    """A key in a window: what a windowed table has as its key."""
+
+    __slots__ = ("_key", "_window")
+
+    def __init__(self, key: K, window: Window) -> None:
+        self._key = key
+        self._window = window
+
+    @property
+    def key(self) -> K:
+        return self._key
+
+    @property
+    def window(self) -> Window:
+        return self._window
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Windowed) and self._window == other._window and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash((self._key, self._window))
+
+    def __repr__(self) -> str:
+        return f"[{self._key}@{self._window.start}/{self._window.end}]"
+
+
+def _negative(key: object, value: object, timestamp: int) -> Exception:
+    from kafkapy.streams.errors import StreamsException
+
+    return StreamsException(f"Malformed Record: timestamp may not be negative. Timestamp: {timestamp}")
