@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from kafkapy.common.config_def import ConfigException
 from kafkapy.security.tls.certificate_fields import CertificateFields, certificate_fields
 from kafkapy.security.tls.der import DerError
-from kafkapy.security.tls.java_hash_order import hash_map_order
+from kafkapy.common.java_hash_order import hash_map_order
 
 MAX_STORE_BYTES: Final = 16 << 20
 """A store with 5,000 trusted certificates has about 8 MB."""

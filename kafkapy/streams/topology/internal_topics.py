@@ -1,0 +1,53 @@
+"""The topics that an application makes for itself (Kafka's `InternalTopicConfig` and its subclasses)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from kafkapy.streams.topology.store_factory import ChangelogKind, StoreFactory
+
+_DAY_MS: Final = 24 * 60 * 60 * 1000
+_MAX_INT64: Final = 2**63 - 1
+_CREATE_TIME: Final = {"message.timestamp.type": "CreateTime"}
+
+
+class InternalTopic(NamedTuple):
+    """A topic as Streams makes it.
+
+    Attributes:
+        kind: "repartition" or "changelog".
+        partitions: If the topology enforces their number; None: as many as the topics that it is read with.
+        config: Topic configs by Kafka's names.
+    """
+
+    kind: str
+    partitions: int | None
+    config: Mapping[str, str]
+
+
+def repartition_topic(partitions: int | None) -> InternalTopic:
+    """Records stay until they are processed: the application deletes them itself."""
+    config = {
+        **_CREATE_TIME,
+        "cleanup.policy": "delete",
+        "retention.ms": "-1",
+        "segment.bytes": "52428800",
+    }
+    return InternalTopic("repartition", partitions, config)
+
+
+def changelog_topic(store: StoreFactory, additional_retention_ms: int) -> InternalTopic:
+    """Of a store, by its kind; its own configs go first.
+
+    Args:
+        store: The store's factory.
+        additional_retention_ms: `windowstore.changelog.additional.retention.ms`.
+    """
+    windowed = store.changelog_kind is ChangelogKind.WINDOWED
+    config = {**_CREATE_TIME, "cleanup.policy": "compact,delete" if windowed else "compact", **store.log_config}
+    if windowed and "retention.ms" not in store.log_config:
+        config["retention.ms"] = str(min(store.retention_ms + additional_retention_ms, _MAX_INT64))
+    if store.changelog_kind is ChangelogKind.VERSIONED and "min.compaction.lag.ms" not in store.log_config:
+        config["min.compaction.lag.ms"] = str(min(store.retention_ms + _DAY_MS, _MAX_INT64))
+    return InternalTopic("changelog", None, config)
