@@ -1,0 +1,212 @@
+"""The records of a task that wait, and which of them is next (KIP-353, KIP-695)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple
+
+from kafkapy.streams.errors import StreamsException
+from kafkapy.streams.java_priority_queue import JavaPriorityQueue
+from kafkapy.streams.records import Headers
+from kafkapy.streams.topology.nodes import SourceNode
+
+UNKNOWN: Final = -1
+"""A time before the first record."""
+
+
+class ConsumedRecord(NamedTuple):
+    """A record of a topic: as it was read, key and value are bytes; a timestamp extractor gets them deserialized."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: Any
+    value: Any
+    headers: Headers
+
+
+class StampedRecord(NamedTuple):
+    """A record with its time; `corrupted`: it could not be read, only its offset counts."""
+
+    record: ConsumedRecord
+    timestamp: int
+    corrupted: bool = False
+
+
+Deserialize = Callable[[SourceNode, ConsumedRecord], ConsumedRecord | None]
+"""None for a record that is left out."""
+
+
+class RecordQueue:
+    """The records of one partition, the first of them deserialized (Kafka's `RecordQueue`).
+
+    Invariant: `head` is None only if no record waits; its rank is that of the queue. `partition_time` is the highest time of the
+    records that were taken out.
+
+    Args:
+        topic: Of the partition.
+        partition: Its number.
+        source: The node that its records go to.
+        extractor: Tells the time of a record.
+        deserialize: Reads key and value.
+        dropped: Called for each record without a valid time.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        partition: int,
+        source: SourceNode,
+        extractor: Any,
+        deserialize: Deserialize,
+        dropped: Callable[[], None],
+    ) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.source = source
+        self.head: StampedRecord | None = None
+        self.partition_time = UNKNOWN
+        self._extractor = extractor
+        self._deserialize = deserialize
+        self._dropped = dropped
+        self._waiting: deque[ConsumedRecord] = deque()
+
+    def __len__(self) -> int:
+        return len(self._waiting) + (self.head is not None)
+
+    @property
+    def rank(self) -> int:
+        return UNKNOWN if self.head is None else self.head.timestamp
+
+    def add(self, records: Iterable[ConsumedRecord]) -> None:
+        """More records, in the order of their offsets.
+
+        Raises:
+            StreamsException: A record cannot be read, and the handler says so; or the extractor failed.
+        """
+        self._waiting.extend(records)
+        self._find_head()
+
+    def poll(self) -> StampedRecord:
+        """Take out the first record."""
+        record = self.head
+        assert record is not None
+        self.head = None
+        self.partition_time = max(self.partition_time, record.timestamp)
+        self._find_head()
+        return record
+
+    def clear(self) -> None:
+        self._waiting.clear()
+        self.head = None
+        self.partition_time = UNKNOWN
+
+    def _find_head(self) -> None:
+        corrupted = None
+        while self.head is None and self._waiting:
+            raw = self._waiting.popleft()
+            record = self._deserialize(self.source, raw)
+            if record is None:
+                corrupted = raw
+                continue
+            timestamp = self._timestamp(record)
+            if timestamp < 0:
+                self._dropped()
+                continue
+            self.head = StampedRecord(record, timestamp)
+        if self.head is None and corrupted is not None:
+            self.head = StampedRecord(corrupted, UNKNOWN, corrupted=True)
+
+    def _timestamp(self, record: ConsumedRecord) -> int:
+        try:
+            return int(self._extractor.extract(record, self.partition_time))
+        except StreamsException:
+            raise
+        except Exception as error:
+            raise StreamsException(
+                f"Fatal user code error in TimestampExtractor callback for record {record}."
+            ) from error
+
+
+class PartitionGroup:
+    """The partitions of a task (Kafka's `PartitionGroup`).
+
+    Invariant: `_by_time` holds each queue with records once; `stream_time` is the highest time that was taken out; `size` is the
+    number of records that wait.
+
+    Args:
+        queues: Of all partitions.
+        max_task_idle_ms: `max.task.idle.ms`.
+        lag: How many records of a partition the broker has that were not read yet; None: not known yet.
+    """
+
+    def __init__(
+        self, queues: Iterable[RecordQueue], max_task_idle_ms: int, lag: Callable[[str, int], int | None]
+    ) -> None:
+        self.queues = {(queue.topic, queue.partition): queue for queue in queues}
+        self.stream_time = UNKNOWN
+        self.size = 0
+        self._idle_ms = max_task_idle_ms
+        self._lag = lag
+        self._by_time: JavaPriorityQueue[RecordQueue] = JavaPriorityQueue()
+        self._deadlines: dict[tuple[str, int], int] = {}
+        """Until when an empty partition is waited for."""
+
+    def add(self, topic: str, partition: int, records: Iterable[ConsumedRecord]) -> int:
+        """More records of a partition; how many of it wait now."""
+        queue = self.queues[topic, partition]
+        before = len(queue)
+        queue.add(records)
+        after = len(queue)
+        if not before and after:
+            self._by_time.add(queue)
+        self.size += after - before
+        return after
+
+    def next(self) -> tuple[StampedRecord, RecordQueue] | None:
+        """Take out the record with the least time; None if none waits."""
+        queue = self._by_time.poll()
+        if queue is None:
+            return None
+        before = len(queue)
+        record = queue.poll()
+        self.size -= before - len(queue)
+        if len(queue):
+            self._by_time.add(queue)
+        self.stream_time = max(self.stream_time, record.timestamp)
+        return record, queue
+
+    def is_ready(self, now_ms: int) -> bool:
+        """Whether the next record may be taken: each partition has one, or was waited for long enough."""
+        if self._idle_ms < 0:
+            return True
+        some_empty = some_full = False
+        for partition, queue in self.queues.items():
+            if len(queue):
+                self._deadlines.pop(partition, None)
+                some_full = True
+            elif self._waits_for(partition, now_ms):
+                return False
+            else:
+                some_empty = True
+        return some_full or not some_empty
+
+    def set_partition_time(self, topic: str, partition: int, time: int) -> None:
+        """As committed by the task's last owner."""
+        self.stream_time = max(self.stream_time, time)
+        self.queues[topic, partition].partition_time = time
+
+    def clear(self) -> None:
+        for queue in self.queues.values():
+            queue.clear()
+        self._by_time.clear()
+        self.size = 0
+        self.stream_time = UNKNOWN
+
+    def _waits_for(self, partition: tuple[str, int], now_ms: int) -> bool:
+        if self._lag(*partition) != 0:
+            self._deadlines.pop(partition, None)
+            return True
+        return now_ms < self._deadlines.setdefault(partition, now_ms + self._idle_ms)

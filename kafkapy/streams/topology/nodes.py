@@ -1,0 +1,207 @@
+"""The nodes of a topology that one task runs (Kafka's `ProcessorNode`, `SourceNode`, `SinkNode`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkapy.streams.errors import StreamsException, TaskCorruptedException
+from kafkapy.streams.exception_handlers import ErrorHandlerContext, HandlerResponse, ProcessingExceptionHandler
+from kafkapy.streams.processor import FixedKeyProcessor, Processor, TaskContext
+from kafkapy.streams.records import FixedKeyRecord, Record, RecordContext
+from kafkapy.streams.serdes import Deserializer, Serializer
+from kafkapy.streams.topology.node_specs import Partitioner, TopicExtractor
+
+
+class FailedProcessing(Exception):
+    """An operator failed, and the handler says that the task fails: passes through all nodes up to the task."""
+
+
+class Node:
+    """A node with its children, in the order in which they were added.
+
+    Attributes:
+        name: Unique in the topology.
+        stores: Names of the stores that it may use.
+    """
+
+    def __init__(self, name: str, stores: frozenset[str] = frozenset()) -> None:
+        self.name = name
+        self.stores = stores
+        self.children: list[Node] = []
+        self._context: TaskContext
+        self._handler: ProcessingExceptionHandler | None = None
+
+    def child(self, name: str) -> Node | None:
+        for child in self.children:
+            if child.name == name:
+                return child
+        return None
+
+    def init(self, context: TaskContext, handler: ProcessingExceptionHandler | None) -> None:
+        """Called when the task begins to run."""
+        self._context = context
+        self._handler = handler
+
+    def process(self, record: Record[Any, Any]) -> None:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Called when the task stops."""
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
+
+
+class ProcessorNode(Node):
+    """An operator."""
+
+    def __init__(self, name: str, processor: Processor | FixedKeyProcessor, stores: frozenset[str]) -> None:
+        super().__init__(name, stores)
+        self._processor: Any = processor
+        self._fixed_key = isinstance(processor, FixedKeyProcessor)
+
+    def init(self, context: TaskContext, handler: ProcessingExceptionHandler | None) -> None:
+        super().init(context, handler)
+        try:
+            self._processor.init(context)
+        except Exception as error:
+            raise StreamsException(f"failed to initialize processor {self.name}") from error
+
+    def process(self, record: Record[Any, Any]) -> None:
+        try:
+            if self._fixed_key:
+                self._processor.process(FixedKeyRecord(record.key, record.value, record.timestamp, record.headers))
+            else:
+                self._processor.process(record)
+        except (FailedProcessing, TaskCorruptedException):
+            raise
+        except Exception as error:
+            self._failed(record, error)
+
+    def _failed(self, record: Record[Any, Any], error: Exception) -> None:
+        context = self._context
+        if self._handler is None:
+            raise FailedProcessing from error
+        where = error_context(context.record_context, self.name, context.task_id)
+        try:
+            response = self._handler.handle(where, record, error)
+        except Exception as fatal:
+            raise FailedProcessing("Fatal user code error in processing error callback") from fatal
+        if response is HandlerResponse.FAIL:
+            raise FailedProcessing from error
+        context.record_dropped()
+
+    def close(self) -> None:
+        try:
+            self._processor.close()
+        except Exception as error:
+            raise StreamsException(f"failed to close processor {self.name}") from error
+
+
+class SourceNode(Node):
+    """Reads records of topics.
+
+    Attributes:
+        timestamp_extractor: Its own; None: the configuration's.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        key_deserializer: Deserializer | None,
+        value_deserializer: Deserializer | None,
+        timestamp_extractor: Any,
+    ) -> None:
+        super().__init__(name)
+        self.timestamp_extractor = timestamp_extractor
+        self._given_key = key_deserializer
+        self._given_value = value_deserializer
+
+    def init(self, context: TaskContext, handler: ProcessingExceptionHandler | None) -> None:
+        super().init(context, handler)
+        self.key_deserializer = prepared(self._given_key, context, self.name, "key", "source", "deserializer")
+        self.value_deserializer = prepared(self._given_value, context, self.name, "value", "source", "deserializer")
+
+    def process(self, record: Record[Any, Any]) -> None:
+        self._context.forward(record)
+
+
+class SinkNode(Node):
+    """Writes records to a topic, or to the one that a function names."""
+
+    def __init__(
+        self,
+        name: str,
+        topic: str | TopicExtractor,
+        key_serializer: Serializer | None,
+        value_serializer: Serializer | None,
+        partitioner: Partitioner | None,
+    ) -> None:
+        super().__init__(name)
+        self._topic = topic
+        self._given_key = key_serializer
+        self._given_value = value_serializer
+        self._partitioner = partitioner
+
+    def init(self, context: TaskContext, handler: ProcessingExceptionHandler | None) -> None:
+        super().init(context, handler)
+        self._key_serializer = prepared(self._given_key, context, self.name, "key", "sink", "serializer")
+        self._value_serializer = prepared(self._given_value, context, self.name, "value", "sink", "serializer")
+
+    def process(self, record: Record[Any, Any]) -> None:
+        context: Any = self._context
+        topic = self._topic
+        if not isinstance(topic, str):
+            now = context.record_context
+            topic = topic(
+                record.key,
+                record.value,
+                RecordContext(record.timestamp, now.offset, now.partition, now.topic, record.headers),
+            )
+        context.collector.send(
+            topic, record, self._key_serializer, self._value_serializer, self.name, context, self._partitioner
+        )
+
+
+def error_context(record_context: RecordContext | None, node: str, task_id: str) -> ErrorHandlerContext:
+    """Where an error happened."""
+    if record_context is None:
+        return ErrorHandlerContext(None, -1, -1, [], node, task_id, -1)
+    return ErrorHandlerContext(
+        record_context.topic,
+        record_context.partition,
+        record_context.offset,
+        record_context.headers,
+        node,
+        task_id,
+        record_context.timestamp,
+    )
+
+
+def prepared(given: Any, context: TaskContext, node: str, of: str, kind: str, what: str) -> Any:
+    """A node's serializer or deserializer: its own, or that of the configuration's serde.
+
+    One that wraps others (of windowed keys, of changes) has `set_if_unset(context, is_key)` called, to do the same.
+
+    Raises:
+        StreamsException: It has none, and the configuration has no serde.
+    """
+    is_key = of == "key"
+    try:
+        if given is None:
+            serde = context.default_key_serde if is_key else context.default_value_serde
+            if serde is None:
+                raise missing_serde(is_key)
+            return serde.serializer() if what == "serializer" else serde.deserializer()
+        set_if_unset = getattr(given, "set_if_unset", None)
+        if set_if_unset is not None:
+            set_if_unset(context, is_key)
+        return given
+    except Exception as error:
+        raise StreamsException(f"Failed to initialize {of} serdes for {kind} node {node}") from error
+
+
+def missing_serde(is_key: bool) -> Exception:
+    """What is said where neither an operator nor the configuration has a serde."""
+    of = "key" if is_key else "value"
+    return ValueError(f"Please specify a {of} serde or set one through default.{of}.serde")
