@@ -1,0 +1,100 @@
+"""What a task writes: records serialized, in order (Kafka's `RecordCollectorImpl`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+from kafkapy.streams.errors import StreamsException
+from kafkapy.streams.exception_handlers import HandlerResponse, ProductionExceptionHandler
+from kafkapy.streams.processor import TaskContext
+from kafkapy.streams.records import Headers, Record
+from kafkapy.streams.serdes import Serializer
+from kafkapy.streams.topology.node_specs import Partitioner
+from kafkapy.streams.topology.nodes import error_context
+
+
+class ProducedRecord(NamedTuple):
+    """A record for the producer. No partition: the producer's choice by the key; no timestamp: the broker's time."""
+
+    topic: str
+    partition: int | None
+    key: bytes | None
+    value: bytes | None
+    timestamp: int | None
+    headers: Headers
+
+
+class Output(Protocol):
+    """Where records go: a producer, or a list."""
+
+    def send(self, record: ProducedRecord) -> None: ...
+
+    def partitions_for(self, topic: str) -> int:
+        """How many partitions the topic has."""
+
+
+class RecordCollector:
+    """Serializes, partitions and sends.
+
+    Args:
+        output: Where records go.
+        handler: Decides about records that cannot be serialized.
+        dropped: Called for each that is left out.
+    """
+
+    def __init__(self, output: Output, handler: ProductionExceptionHandler, dropped: Callable[[], None]) -> None:
+        self._output = output
+        self._handler = handler
+        self._dropped = dropped
+
+    def send(
+        self,
+        topic: str,
+        record: Record[Any, Any],
+        key_serializer: Serializer,
+        value_serializer: Serializer,
+        node: str,
+        context: TaskContext,
+        partitioner: Partitioner | None,
+    ) -> None:
+        """Write a record.
+
+        Raises:
+            StreamsException: It cannot be serialized, and the handler says so.
+        """
+        partition = None
+        if partitioner is not None:
+            count = self._output.partitions_for(topic)
+            partition = partitioner(topic, record.key, record.value, count)
+        try:
+            of_key = True
+            key = key_serializer.serialize(topic, record.key)
+            of_key = False
+            value = value_serializer.serialize(topic, record.value)
+        except Exception as error:
+            self._unserializable(topic, record, error, of_key, node, context)
+            return
+        self._output.send(ProducedRecord(topic, partition, key, value, record.timestamp, record.headers))
+
+    def send_bytes(self, record: ProducedRecord) -> None:
+        """Write a change of a store."""
+        self._output.send(record)
+
+    def _unserializable(
+        self, topic: str, record: Record[Any, Any], error: Exception, of_key: bool, node: str, context: TaskContext
+    ) -> None:
+        if isinstance(error, TypeError):
+            data = record.key if of_key else record.value
+            raise StreamsException(
+                f"The {'key' if of_key else 'value'} serializer does not take a {type(data).__name__}, which was about to be "
+                f"written to topic {topic}. Change the default serde, or give the operator one (for example "
+                "`Produced.with_(key_serde, value_serde)`)."
+            ) from error
+        where = error_context(context.record_context, node, context.task_id)
+        response = self._handler.handle_serialization_exception(where, record, error, of_key)
+        if response is HandlerResponse.FAIL:
+            raise StreamsException(
+                f"Unable to serialize record. ProducerRecord(topic=[{topic}], timestamp=[{record.timestamp}])"
+            ) from error
+        self._dropped()

@@ -1,0 +1,283 @@
+"""One partition of a sub-topology (Kafka's `StreamTask`): records and time in; forwards, store writes and offsets out. No I/O
+but that of its stores, no clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from kafkapy.streams.config import StreamsConfig
+from kafkapy.streams.errors import StreamsException, TaskCorruptedException
+from kafkapy.streams.exception_handlers import DeserializationExceptionHandler, HandlerResponse
+from kafkapy.streams.processor import Cancellable, PunctuationType
+from kafkapy.streams.records import Record, RecordContext
+from kafkapy.streams.task.partition_group import ConsumedRecord, PartitionGroup, RecordQueue
+from kafkapy.streams.task.punctuation import Punctuation, PunctuationQueue
+from kafkapy.streams.task.record_collector import Output, RecordCollector
+from kafkapy.streams.task.state_manager import StateManager
+from kafkapy.streams.task.task_context import NodeContext, StreamTaskContext
+from kafkapy.streams.timestamps import FailOnInvalidTimestamp
+from kafkapy.streams.topology.nodes import FailedProcessing, SourceNode, error_context
+from kafkapy.streams.topology.processor_topology import ProcessorTopology
+
+
+class StreamTask:
+    """A task.
+
+    Invariants: each record is taken from the group once, and its offset is in `consumed` as soon as all nodes have processed it;
+    `commit_needed` says whether something happened since the last commit.
+
+    Args:
+        task_id: As "0_1".
+        topology: Its nodes and stores, which no other task shares.
+        partitions: Topics and numbers of its partitions.
+        config: The application's.
+        output: Where its records go.
+        cache: Of records; the tasks of a thread share it.
+        global_store: A global store by name, or None.
+        lag: How many records of a partition were not read yet; None: not known.
+        partition: The number of its partitions, which its changelogs have, too.
+    """
+
+    def __init__(
+        self,
+        task_id: str,
+        topology: ProcessorTopology,
+        partitions: Iterable[tuple[str, int]],
+        config: StreamsConfig,
+        output: Output,
+        cache: Any,
+        global_store: Callable[[str], Any],
+        lag: Callable[[str, int], int | None],
+        partition: int = 0,
+    ) -> None:
+        self.task_id = task_id
+        self.topology = topology
+        self.dropped_records = 0
+        self.commit_needed = False
+        self.commit_requested = False
+        self.consumed: dict[tuple[str, int], int] = {}
+        """The offset of the last processed record of each partition."""
+        self.state = StateManager(topology.changelogs)
+        production = config.instance("default.production.exception.handler")
+        collector = RecordCollector(output, production, self._drop)
+        self.context = StreamTaskContext(
+            self, task_id, config, self.state, cache, self._drop, collector, partition, global_store
+        )
+        self._deserialization = config.instance("default.deserialization.exception.handler")
+        self._processing = config.instance("processing.exception.handler")
+        default_extractor = config.instance("default.timestamp.extractor") or FailOnInvalidTimestamp()
+        queues = [self._queue(topic, number, default_extractor) for topic, number in partitions]
+        self.group = PartitionGroup(queues, config.max_task_idle_ms, lag)
+        self._stream_time = PunctuationQueue()
+        self._wall_clock = PunctuationQueue()
+
+    @property
+    def stream_time(self) -> int:
+        """The highest time of a record that was processed; -1 before the first."""
+        return self.group.stream_time
+
+    # --- life -------------------------------------------------------------------------------------------------------------
+
+    def initialize_stores(self) -> None:
+        """Open the stores; afterwards `state.restores` takes their changelogs."""
+        for store in self.topology.stores.values():
+            store.init(self.context, store)
+
+    def initialize_topology(self) -> None:
+        """Initialize the processors: stores are restored."""
+        for node in self.topology.nodes:
+            self.context.set_current_node(node)
+            try:
+                node.init(self.context, self._processing)
+            finally:
+                self.context.set_current_node(None)
+        self.context.record_context = None
+
+    def suspend(self) -> None:
+        """Close the processors and forget what waits; stores stay open, and a commit may follow."""
+        try:
+            self._close_topology()
+        finally:
+            self.group.clear()
+            self._stream_time.clear()
+            self._wall_clock.clear()
+
+    def close(self) -> None:
+        """Close the stores."""
+        self.state.close()
+
+    # --- work -------------------------------------------------------------------------------------------------------------
+
+    def add_records(self, topic: str, partition: int, records: Iterable[ConsumedRecord]) -> int:
+        """Records of a partition that were read; how many of it wait now."""
+        return self.group.add(topic, partition, records)
+
+    def has_records_queued(self) -> bool:
+        return self.group.size > 0
+
+    def process(self, now_ms: int) -> bool:
+        """Process the next record, if there is one and it may be taken.
+
+        Raises:
+            StreamsException: A node failed; the cause is chained. The record counts as not processed.
+        """
+        if not self.group.is_ready(now_ms):
+            return False
+        taken = self.group.next()
+        if taken is None:
+            return False
+        stamped, queue = taken
+        record = stamped.record
+        if not stamped.corrupted:
+            self._process(record, stamped.timestamp, queue.source, now_ms)
+        self.consumed[queue.topic, queue.partition] = record.offset
+        self.commit_needed = True
+        return True
+
+    def _process(self, record: ConsumedRecord, timestamp: int, source: SourceNode, now_ms: int) -> None:
+        context = self.context
+        context.record_context = RecordContext(timestamp, record.offset, record.partition, record.topic, record.headers)
+        context.set_current_node(source)
+        context.system_time_ms = now_ms
+        try:
+            source.process(Record(record.key, record.value, timestamp, record.headers))
+        except FailedProcessing as failed:
+            raise self._failed(record, str(failed)) from failed.__cause__
+        except (StreamsException, TaskCorruptedException):
+            raise
+        except Exception as error:
+            raise self._failed(record) from error
+        finally:
+            context.set_current_node(None)
+
+    def _failed(self, record: ConsumedRecord, message: str = "") -> StreamsException:
+        return StreamsException(
+            message
+            or f"Exception caught in process. taskId={self.task_id}, topic={record.topic}, partition={record.partition}, "
+            f"offset={record.offset}"
+        )
+
+    def schedule(self, interval_ms: int, type: PunctuationType, punctuator: Callable[[int], Any]) -> Cancellable:
+        """Called by a processor: see `ProcessorContext.schedule`. By stream time the first call is at once."""
+        node = self.context.current_node
+        if node is None:
+            raise RuntimeError("Current node is null")
+        if type is PunctuationType.STREAM_TIME:
+            return self._stream_time.schedule(Punctuation(node, 0, interval_ms, punctuator))
+        start = self.context.system_time_ms + interval_ms
+        return self._wall_clock.schedule(Punctuation(node, start, interval_ms, punctuator))
+
+    def punctuate_stream_time(self, now_ms: int) -> bool:
+        """Call what is due by the time of records; whether something was."""
+        if self.stream_time < 0:
+            return False
+        self.context.system_time_ms = now_ms
+        return self._punctuated(self._stream_time.punctuate(self.stream_time, self._call))
+
+    def punctuate_system_time(self, now_ms: int) -> bool:
+        """Call what is due by the wall clock; whether something was."""
+        self.context.system_time_ms = now_ms
+        return self._punctuated(self._wall_clock.punctuate(now_ms, self._call))
+
+    def prepare_commit(self) -> dict[tuple[str, int], int]:
+        """Pass on what caches hold. Gives the offsets to commit: of the next record of each partition."""
+        if not self.commit_needed:
+            return {}
+        self.state.flush_caches()
+        return {partition: self._next_offset(partition, offset) for partition, offset in self.consumed.items()}
+
+    def post_commit(self) -> None:
+        """What `prepare_commit` gave is committed."""
+        self.commit_needed = False
+        self.commit_requested = False
+
+    # --- within -----------------------------------------------------------------------------------------------------------
+
+    def _queue(self, topic: str, partition: int, default_extractor: Any) -> RecordQueue:
+        source = self.topology.source(topic)
+        extractor = source.timestamp_extractor or default_extractor
+        return RecordQueue(topic, partition, source, extractor, self._deserialize, self._drop)
+
+    def _deserialize(self, source: SourceNode, raw: ConsumedRecord) -> ConsumedRecord | None:
+        return deserialized(source, raw, self._deserialization, self.context, self._drop)
+
+    def _next_offset(self, partition: tuple[str, int], consumed: int) -> int:
+        head = self.group.queues[partition].head
+        return consumed + 1 if head is None else head.record.offset
+
+    def _punctuated(self, punctuated: bool) -> bool:
+        self.commit_needed = self.commit_needed or punctuated
+        return punctuated
+
+    def _call(self, punctuation: Punctuation, now: int) -> None:
+        context = self.context
+        context.record_context = RecordContext(now, -1, -1, None, [])
+        context.set_current_node(punctuation.node)
+        failed = f"Exception caught while punctuating processor '{punctuation.node.name}'"
+        try:
+            punctuation.punctuator(now)
+        except FailedProcessing as error:
+            raise StreamsException(failed) from error.__cause__
+        except TaskCorruptedException:
+            raise
+        except Exception as error:
+            where = error_context(context.record_context, punctuation.node.name, self.task_id)
+            if self._processing.handle(where, None, error) is HandlerResponse.FAIL:
+                raise StreamsException(failed) from error
+            self._drop()
+        finally:
+            context.set_current_node(None)
+
+    def _close_topology(self) -> None:
+        first: Exception | None = None
+        for node in self.topology.nodes:
+            self.context.set_current_node(node)
+            try:
+                node.close()
+            except Exception as error:
+                first = first or error
+            finally:
+                self.context.set_current_node(None)
+        if first is not None:
+            raise first
+
+    def _drop(self) -> None:
+        self.dropped_records += 1
+
+
+def deserialized(
+    source: SourceNode,
+    raw: ConsumedRecord,
+    handler: DeserializationExceptionHandler,
+    context: NodeContext,
+    drop: Callable[[], None],
+) -> ConsumedRecord | None:
+    """A record with its key and value read; None if it cannot be, and the handler says to go on.
+
+    Raises:
+        StreamsException: It cannot be read, and the handler says so, or failed itself.
+    """
+    try:
+        return raw._replace(
+            key=source.key_deserializer.deserialize(raw.topic, raw.key),
+            value=source.value_deserializer.deserialize(raw.topic, raw.value),
+        )
+    except Exception as error:
+        where = error_context(
+            RecordContext(raw.timestamp, raw.offset, raw.partition, raw.topic, raw.headers),
+            source.name,
+            context.task_id,
+        )
+        try:
+            response = handler.handle(where, raw, error)
+        except Exception as fatal:
+            raise StreamsException("Fatal user code error in deserialization error callback") from fatal
+        if response is HandlerResponse.FAIL:
+            raise StreamsException(
+                "Deserialization exception handler is set to fail upon a deserialization error. If you would rather have the "
+                "streaming pipeline continue after a deserialization error, please set the "
+                "default.deserialization.exception.handler appropriately."
+            ) from error
+        drop()
+        return None

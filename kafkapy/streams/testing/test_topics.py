@@ -1,0 +1,111 @@
+"""The topics of a `TopologyTestDriver`, with serdes."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from kafkapy.streams.records import Headers
+from kafkapy.streams.serdes import Deserializer, Serializer
+from kafkapy.streams.task.record_collector import ProducedRecord
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+Pipe = Callable[[str, bytes | None, bytes | None, int, Headers], None]
+
+
+class TestRecord(NamedTuple):
+    """A record that came out."""
+
+    __test__ = False
+    key: Any
+    value: Any
+    headers: Headers
+    timestamp: int | None
+    """None where Streams leaves it to the broker: in changelogs of buffers."""
+
+
+class TestInputTopic(Generic[K, V]):
+    """A topic that the topology reads. `TopologyTestDriver.create_input_topic` makes it."""
+
+    __test__ = False
+
+    def __init__(self, pipe: Pipe, topic: str, key_serializer: Serializer, value_serializer: Serializer) -> None:
+        self._pipe = pipe
+        self._topic = topic
+        self._key_serializer = key_serializer
+        self._value_serializer = value_serializer
+
+    def pipe_input(self, key: K | None, value: V | None, timestamp: int = 0, headers: Headers | None = None) -> None:
+        """Write a record; when it returns, all that follows from it has come out.
+
+        Args:
+            key: May be None.
+            value: May be None.
+            timestamp: ms since the epoch.
+            headers: Of the record.
+
+        Raises:
+            StreamsException: The topology failed; the cause is chained.
+            ValueError: The topology reads no such topic.
+        """
+        key_bytes = self._key_serializer.serialize(self._topic, key)
+        value_bytes = self._value_serializer.serialize(self._topic, value)
+        self._pipe(self._topic, key_bytes, value_bytes, timestamp, list(headers or []))
+
+
+class TestOutputTopic(Generic[K, V]):
+    """A topic that the topology writes. `TopologyTestDriver.create_output_topic` makes it."""
+
+    __test__ = False
+
+    def __init__(
+        self,
+        topic: str,
+        records: Callable[[], deque[ProducedRecord] | None],
+        key_deserializer: Deserializer,
+        value_deserializer: Deserializer,
+    ) -> None:
+        self._topic = topic
+        self._records = records
+        self._key_deserializer = key_deserializer
+        self._value_deserializer = value_deserializer
+
+    def is_empty(self) -> bool:
+        return not self._records()
+
+    def read_record(self) -> TestRecord:
+        """The next record.
+
+        Raises:
+            LookupError: There is none.
+        """
+        records = self._records()
+        if records is None:
+            raise LookupError(f"Uninitialized topic: {self._topic}")
+        if not records:
+            raise LookupError(f"Empty topic: {self._topic}")
+        record = records.popleft()
+        return TestRecord(
+            self._key_deserializer.deserialize(self._topic, record.key),
+            self._value_deserializer.deserialize(self._topic, record.value),
+            record.headers,
+            record.timestamp,
+        )
+
+    def read_records_to_list(self) -> list[TestRecord]:
+        """All records that are left."""
+        records = []
+        while not self.is_empty():
+            records.append(self.read_record())
+        return records
+
+    def read_value(self) -> Any:
+        """The value of the next record."""
+        return self.read_record().value
+
+    def read_key_values_to_map(self) -> dict[Any, Any]:
+        """The last value of each key among the records that are left."""
+        return {record.key: record.value for record in self.read_records_to_list()}
