@@ -19,12 +19,14 @@ Pipe = Callable[[str, bytes | None, bytes | None, int, Headers], None]
 class TestRecord(NamedTuple):
     """A record that came out."""
 
-    __test__ = False
     key: Any
     value: Any
     headers: Headers
     timestamp: int | None
     """None where Streams leaves it to the broker: in changelogs of buffers."""
+
+
+TestRecord.__test__ = False  # type: ignore[attr-defined]
 
 
 class TestInputTopic(Generic[K, V]):
