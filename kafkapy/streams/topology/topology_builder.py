@@ -45,7 +45,8 @@ class Subgraph(NamedTuple):
         stores: Factories by name, in the order in which a task registers and flushes them.
         changelogs: Topics by the names of stores; stores without a changelog are missing.
         source_topics: The name of the source of each topic, full names of internal topics.
-        repartition_topics: Full names.
+        sink_topics: Those that it writes by name.
+        repartition_topics: Full names, of those that it reads and those that it writes.
     """
 
     id: int
@@ -53,6 +54,7 @@ class Subgraph(NamedTuple):
     stores: dict[str, StoreFactory]
     changelogs: dict[str, str]
     source_topics: dict[str, str]
+    sink_topics: set[str]
     repartition_topics: set[str]
 
 
@@ -332,18 +334,17 @@ class TopologyBuilder:
         nodes = [spec for name, spec in self._nodes.items() if name in names]
         source_topics: dict[str, str] = {}
         stores: dict[str, StoreFactory] = {}
-        repartition: set[str] = set()
+        sinks: set[str] = set()
         for spec in nodes:
             if isinstance(spec, SourceSpec):
                 source_topics.update({self.full_name(topic, prefix): spec.name for topic in _read(spec, matched)})
-                repartition.update(
-                    self.full_name(topic, prefix) for topic in spec.topics if topic in self._internal_topics
-                )
             elif isinstance(spec, ProcessorSpec):
                 stores.update({name: self._stores[name] for name in hash_map_order(spec.stores) if name not in stores})
-            elif isinstance(spec, SinkSpec) and isinstance(spec.topic, str) and spec.topic in self._internal_topics:
-                repartition.add(self.full_name(spec.topic, prefix))
-        return Subgraph(id, nodes, stores, self._changelogs(stores, prefix), source_topics, repartition)
+            elif isinstance(spec, SinkSpec) and isinstance(spec.topic, str):
+                sinks.add(self.full_name(spec.topic, prefix))
+        internal = {self.full_name(topic, prefix) for topic in self._internal_topics}
+        repartition = internal & (sinks | set(source_topics))
+        return Subgraph(id, nodes, stores, self._changelogs(stores, prefix), source_topics, sinks, repartition)
 
     def full_name(self, topic: str, prefix: str) -> str:
         """Of a topic: internal ones have the application's prefix."""

@@ -1,0 +1,1 @@
+"""What runs tasks: clients, threads, directories."""
