@@ -97,6 +97,15 @@ class ConsumerFace:
         """For `KafkaProducer.send_offsets_to_transaction`; also tells whether the group is settled."""
         return self._core.group_metadata()
 
+    def enforce_rebalance(self, reason: str | None = None) -> None:
+        """Join the group again with the next poll, though nothing has changed here (KIP-568).
+
+        Raises IllegalStateError without a subscription, and if no group was configured.
+        """
+        self._check_open()
+        self._require_group()
+        self._call(self._core.enforce_rebalance, reason or "rebalance enforced by user")
+
     def health(self) -> ConsumerHealth:
         """Is it assigned, how far is it behind, when did it last poll, how is its group? From any thread, at once."""
         return self._core.health()

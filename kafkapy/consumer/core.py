@@ -471,6 +471,13 @@ class ConsumerCore:
             self.config.group_id, generation.id, generation.member_id, self.config.group_instance_id, state
         )
 
+    def enforce_rebalance(self, reason: str) -> None:
+        """The next poll joins the group again."""
+        if self.coordinator is None or not self.subscriptions.auto_assigned:
+            raise IllegalStateError("Tried to force a rebalance, but the consumer has no subscription with a group")
+        self.coordinator.member.membership.request_rejoin(reason)
+        self.wake()
+
     def health(self) -> ConsumerHealth:
         member = None if self.coordinator is None else self.coordinator.member
         read_committed = self.config.read_committed

@@ -28,3 +28,11 @@ class InvalidStateStoreException(StreamsException):
 
 class TaskCorruptedException(StreamsException):
     """The state of a task is not what its changelogs say; it is wiped and restored."""
+
+
+class TaskMigratedException(StreamsException):
+    """Another instance runs the task now; this one has to join the group again."""
+
+
+class MissingSourceTopicException(StreamsException):
+    """A topic that the topology reads does not exist."""

@@ -53,6 +53,8 @@ class AbstractPartitionAssignor(ABC):
     """Who gets which partitions. One instance for each consumer; `name` is how the members of a group agree on it."""
 
     name: ClassVar[str]
+    in_user_thread: ClassVar[bool] = False
+    """True: `assign` may wait, so it is called where the user polls, and heartbeats go on meanwhile."""
 
     def supported_protocols(self) -> Sequence[RebalanceProtocol]:
         """The best one first. A group uses the best that all its assignors support."""

@@ -185,7 +185,11 @@ class ConsumerCoordinator:
         self._assigned_snapshot = self._snapshot
         if skip:
             return {}
-        assignment = self._assignor(protocol).assign(SeenPartitions(self._client.metadata.cluster), subscribed)
+        assignor, seen = self._assignor(protocol), SeenPartitions(self._client.metadata.cluster)
+        if assignor.in_user_thread:
+            assignment = await self._host.call_user(assignor.assign, seen, subscribed)
+        else:
+            assignment = assignor.assign(seen, subscribed)
         return {member: encode_assignment(share) for member, share in assignment.items()}
 
     def _assignor(self, protocol: str) -> AbstractPartitionAssignor:

@@ -1,0 +1,99 @@
+"""The clients of a stream thread, with the options that its configuration gives them (Kafka's `DefaultKafkaClientSupplier`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kafkapy.admin.client import AdminClient
+from kafkapy.consumer import KafkaConsumer
+from kafkapy.producer import KafkaProducer
+from kafkapy.streams.config import StreamsConfig
+
+_STREAMS_CONSUMER: Final[Mapping[str, Any]] = {
+    "max.poll.records": 1000,
+    "auto.offset.reset": "earliest",
+}
+
+
+class ClientOptions:
+    """Options of clients by kafka-python's names, from configs by Kafka's.
+
+    A config counts for all clients that have such an option; `consumer.`, `main.consumer.`, `restore.consumer.`,
+    `global.consumer.`, `producer.` and `admin.` before its name make it count for these only, and go first.
+
+    Args:
+        config: The application's.
+    """
+
+    def __init__(self, config: StreamsConfig) -> None:
+        self._config = config
+
+    def main_consumer(self, client_id: str, assignor: Any) -> KafkaConsumer[Any, Any]:
+        """The consumer of a thread, a member of the application's group."""
+        options = self._options(KafkaConsumer.DEFAULT_CONFIG, _STREAMS_CONSUMER, "consumer.", "main.consumer.")
+        options |= {
+            "client_id": f"{client_id}-consumer",
+            "group_id": self._config.application_id,
+            "enable_auto_commit": False,
+            "partition_assignment_strategy": [assignor],
+            "allow_auto_create_topics": False,
+        }
+        return KafkaConsumer(**self._isolated(options))
+
+    def restore_consumer(self, client_id: str) -> KafkaConsumer[Any, Any]:
+        """The consumer of changelogs."""
+        options = self._options(KafkaConsumer.DEFAULT_CONFIG, _STREAMS_CONSUMER, "consumer.", "restore.consumer.")
+        options |= {"client_id": f"{client_id}-restore-consumer", "group_id": None, "enable_auto_commit": False}
+        options["auto_offset_reset"] = "none"
+        return KafkaConsumer(**self._isolated(options))
+
+    def global_consumer(self, client_id: str) -> KafkaConsumer[Any, Any]:
+        """The consumer of global tables."""
+        options = self._options(KafkaConsumer.DEFAULT_CONFIG, _STREAMS_CONSUMER, "consumer.", "global.consumer.")
+        options |= {"client_id": f"{client_id}-global-consumer", "group_id": None, "enable_auto_commit": False}
+        options["auto_offset_reset"] = "none"
+        return KafkaConsumer(**self._isolated(options))
+
+    def producer(self, client_id: str, transactional_id: str | None) -> KafkaProducer[Any, Any]:
+        """The producer of a thread; transactional with exactly once."""
+        options = self._options(KafkaProducer.DEFAULT_CONFIG, {"linger.ms": 100}, "producer.")
+        options |= {"client_id": f"{client_id}-producer", "enable_idempotence": True}
+        if transactional_id is not None:
+            options["transactional_id"] = transactional_id
+            options.setdefault("transaction_timeout_ms", 10_000)
+        return KafkaProducer(**options)
+
+    def admin(self, client_id: str) -> AdminClient:
+        """The admin client of an instance."""
+        return AdminClient(self._config.bootstrap_servers, client_id=f"{client_id}-admin")
+
+    def _isolated(self, options: dict[str, Any]) -> dict[str, Any]:
+        if self._config.exactly_once:
+            options["isolation_level"] = "read_committed"
+        return options
+
+    def _options(self, known: Mapping[str, Any], defaults: Mapping[str, Any], *prefixes: str) -> dict[str, Any]:
+        properties: dict[str, Any] = dict(defaults)
+        originals = self._config.originals
+        properties |= originals
+        for prefix in prefixes:
+            properties |= {name[len(prefix) :]: value for name, value in originals.items() if name.startswith(prefix)}
+        options = {}
+        for name, value in properties.items():
+            option = name.replace(".", "_")
+            if option in known:
+                options[option] = _typed(value, known[option])
+        options["bootstrap_servers"] = self._config.bootstrap_servers
+        return options
+
+
+def _typed(value: Any, default: Any) -> Any:
+    """A text of a properties file as the type of the option's default."""
+    if not isinstance(value, str):
+        return value
+    if isinstance(default, bool):
+        return value.strip().lower() == "true"
+    if isinstance(default, (int, float)) and not isinstance(default, bool):
+        return float(value) if "." in value else int(value)
+    return value

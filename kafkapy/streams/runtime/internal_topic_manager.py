@@ -1,0 +1,124 @@
+"""Makes the topics of an application (Kafka's `InternalTopicManager`)."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from kafkapy.admin.client import AdminClient
+from kafkapy.admin.topics import NewTopic
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.streams.errors import StreamsException
+from kafkapy.streams.topology.internal_topics import InternalTopic
+from kafkapy.structs import OffsetSpec
+
+log = logging.getLogger("kafkapy.streams")
+
+_RETRY_SECONDS: Final = 0.1
+_TRY_AGAIN: Final = (Errors.UNKNOWN_TOPIC_OR_PARTITION, Errors.LEADER_NOT_AVAILABLE, Errors.TOPIC_ALREADY_EXISTS)
+"""A topic is being deleted, or was just made by another instance."""
+
+
+class InternalTopicManager:
+    """Makes topics that are missing, and checks those that are there.
+
+    Args:
+        admin: The admin client.
+        replication_factor: `replication.factor`.
+        timeout_ms: How long is tried.
+        sleep: Of the thread.
+    """
+
+    def __init__(
+        self,
+        admin: AdminClient,
+        replication_factor: int,
+        timeout_ms: int,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._admin = admin
+        self._replication_factor = replication_factor
+        self._timeout_ms = timeout_ms
+        self._sleep = sleep
+
+    def make_ready(self, topics: Mapping[str, tuple[InternalTopic, int]]) -> set[str]:
+        """Make topics that do not exist.
+
+        Args:
+            topics: By name, with the number of partitions.
+
+        Returns:
+            Those that were made now.
+
+        Raises:
+            StreamsException: One exists with another number of partitions, or could not be made in time.
+        """
+        created: set[str] = set()
+        left = dict(topics)
+        deadline = time.monotonic() + self._timeout_ms / 1000
+        while left:
+            for name in self._existing(left):
+                del left[name]
+            if left:
+                made, problem = self._create(left)
+                created |= made
+                for name in made:
+                    del left[name]
+                if left and time.monotonic() > deadline:
+                    raise StreamsException(f"Could not create internal topics {', '.join(sorted(left))}: {problem}")
+                if left:
+                    self._sleep(_RETRY_SECONDS)
+        return created
+
+    def end_offsets(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int] | None:
+        """The ends of changelogs; None if they cannot be had now."""
+        if not partitions:
+            return {}
+        try:
+            found = self._admin.list_offsets(dict.fromkeys(partitions, OffsetSpec.LATEST))
+        except KafkaError as error:
+            log.info("The ends of changelogs are not known: %s", error)
+            return None
+        ends = {}
+        for partition, value in found.items():
+            if isinstance(value, KafkaError):
+                log.info("The end of %s is not known: %s", partition, value)
+                return None
+            ends[partition] = value.offset
+        return ends
+
+    def _existing(self, topics: Mapping[str, tuple[InternalTopic, int]]) -> list[str]:
+        found = []
+        for name, topic in self._admin.describe_topics(list(topics)).items():
+            if isinstance(topic, KafkaError):
+                if topic.error is not Errors.UNKNOWN_TOPIC_OR_PARTITION:
+                    log.info("Topic %s cannot be described: %s", name, topic)
+                continue
+            wanted = topics[name][1]
+            if len(topic.partitions) != wanted:
+                raise StreamsException(
+                    f"Existing internal topic {name} has invalid partitions: expected: {wanted}; actual: "
+                    f"{len(topic.partitions)}. Use bin/kafka-streams-application-reset.sh to clean up invalid topics before "
+                    "processing."
+                )
+            found.append(name)
+        return found
+
+    def _create(self, topics: Mapping[str, tuple[InternalTopic, int]]) -> tuple[set[str], Any]:
+        new = [
+            NewTopic(name, partitions, self._replication_factor, {}, dict(topic.config))
+            for name, (topic, partitions) in topics.items()
+        ]
+        created, problem = set(), None
+        for name, outcome in self._admin.create_topics(new).items():
+            if not isinstance(outcome, KafkaError):
+                created.add(name)
+                log.info("Created the internal topic %s with %d partitions", name, topics[name][1])
+            elif outcome.error in _TRY_AGAIN:
+                problem = outcome
+            else:
+                raise StreamsException(f"Could not create the internal topic {name}: {outcome}") from outcome
+        return created, problem

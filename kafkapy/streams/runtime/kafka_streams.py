@@ -1,0 +1,237 @@
+"""An instance of an application (Kafka's `KafkaStreams`)."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.streams.assignment.task_id import ProcessId, TaskId
+from kafkapy.streams.config import StreamsConfig
+from kafkapy.streams.errors import StreamsException, TopologyException
+from kafkapy.streams.processor import Duration, milliseconds
+from kafkapy.streams.runtime.changelog_reader import ChangelogReader
+from kafkapy.streams.runtime.clients import ClientOptions
+from kafkapy.streams.runtime.internal_topic_manager import InternalTopicManager
+from kafkapy.streams.runtime.state_directory import StateDirectory
+from kafkapy.streams.runtime.stream_thread import StreamThread
+from kafkapy.streams.runtime.streams_assignor import Assignment, StreamsPartitionAssignor
+from kafkapy.streams.runtime.streams_producer import StreamsProducer
+from kafkapy.streams.runtime.task_manager import TaskManager
+from kafkapy.streams.state.thread_cache import ThreadCache
+from kafkapy.streams.task.stream_task import StreamTask
+from kafkapy.streams.topology.node_specs import SourceSpec
+from kafkapy.streams.topology.processor_topology import make_topology
+from kafkapy.streams.topology.topology import Topology
+
+log = logging.getLogger("kafkapy.streams")
+
+
+class KafkaStreams:
+    """Runs a topology, as one of the instances of its application: they share its tasks.
+
+    Invariant: the state goes CREATED, REBALANCING, RUNNING (and back), PENDING_SHUTDOWN, NOT_RUNNING; or PENDING_ERROR, ERROR.
+
+    Args:
+        topology: Of `StreamsBuilder.build`.
+        config: By Kafka's names (`StreamsConfig`).
+
+    Raises:
+        ConfigException: A config is wrong or missing.
+        TopologyException: The topology reads nothing.
+
+    Example:
+        streams = KafkaStreams(builder.build(), {"application.id": "counts", "bootstrap.servers": "localhost:9092"})
+        streams.start()
+    """
+
+    def __init__(self, topology: Topology, config: Mapping[str, Any]) -> None:
+        self._config = StreamsConfig(config)
+        self._builder = topology.builder
+        self._prefix = self._config.topic_prefix
+        if not self._builder.subgraphs(self._prefix) and not self._builder.global_stores:
+            raise TopologyException(
+                "Topology has no stream threads and no global threads, must subscribe to at least one source topic"
+            )
+        self._state = "CREATED"
+        self._lock = threading.RLock()
+        self._threads: list[StreamThread] = []
+        self._thread_states: dict[StreamThread, str] = {}
+        self._handler: Callable[[BaseException], Any] | None = None
+        self._listener: Callable[[str, str], Any] | None = None
+        self._directory = StateDirectory(self._config.state_dir, self._config.application_id)
+        self._process_id: ProcessId | None = None
+
+    # --- face -------------------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin to run in the background.
+
+        Raises:
+            RuntimeError: It was started before.
+        """
+        with self._lock:
+            if self._state != "CREATED":
+                raise RuntimeError(
+                    f"The client is either already started or already stopped, cannot re-start: {self._state}"
+                )
+            self._set_state("REBALANCING")
+        self._process_id = self._directory.process_id()
+        client_id = self._config.client_id or f"{self._config.application_id}-{uuid.uuid4()}"
+        for number in range(self._config.num_stream_threads):
+            self._threads.append(self._make_thread(f"{client_id}-StreamThread-{number + 1}", number + 1))
+        for thread in self._threads:
+            thread.start()
+
+    def close(self, timeout: Duration | None = None) -> bool:
+        """Commit, leave the group, and stop.
+
+        Args:
+            timeout: ms or a timedelta; None: as long as it takes.
+
+        Returns:
+            Whether all has ended in time.
+        """
+        with self._lock:
+            if self._state in ("NOT_RUNNING", "ERROR"):
+                return True
+            self._set_state("PENDING_SHUTDOWN" if self._state != "PENDING_ERROR" else "PENDING_ERROR")
+        for thread in self._threads:
+            thread.stop()
+        deadline = None if timeout is None else time.monotonic() + milliseconds(timeout, "timeout") / 1000
+        for thread in self._threads:
+            if thread is not threading.current_thread() and thread.ident is not None:
+                thread.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
+        ended = not any(thread.is_alive() for thread in self._threads)
+        if ended:
+            self._directory.close()
+            self._set_state("NOT_RUNNING" if self._state != "PENDING_ERROR" else "ERROR")
+        return ended
+
+    def state(self) -> str:
+        """CREATED, REBALANCING, RUNNING, PENDING_SHUTDOWN, NOT_RUNNING, PENDING_ERROR or ERROR."""
+        return self._state
+
+    def set_state_listener(self, listener: Callable[[str, str], Any]) -> None:
+        """Call a function with the new and the old state, at each change."""
+        self._listener = listener
+
+    def set_uncaught_exception_handler(self, handler: Callable[[BaseException], Any]) -> None:
+        """Call a function with what has ended a thread; the instance stops with it."""
+        self._handler = handler
+
+    def __enter__(self) -> KafkaStreams:
+        self.start()
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    # --- within -----------------------------------------------------------------------------------------------------------
+
+    def _make_thread(self, name: str, number: int) -> StreamThread:
+        config, options = self._config, ClientOptions(self._config)
+        admin = options.admin(name)
+        assert self._process_id is not None
+        transactional_id = f"{config.application_id}-{self._process_id}-{number}" if config.exactly_once else None
+        producer = StreamsProducer(lambda: options.producer(name, transactional_id), config.exactly_once)
+        restore = options.restore_consumer(name)
+        cache = ThreadCache(config.statestore_cache_max_bytes // max(1, config.num_stream_threads))
+
+        def make_task(id: TaskId, partitions: Collection[TopicPartition]) -> StreamTask:
+            return self._make_task(id, partitions, producer, cache)
+
+        tasks = TaskManager(config, self._directory, make_task, ChangelogReader(restore), producer)
+        topics = InternalTopicManager(admin, config.replication_factor, config.task_timeout_ms)
+
+        def assigned(assignment: Assignment) -> None:
+            if assignor.rejoin_now:
+                assignor.rejoin_now = False
+                assignment = assignment._replace(info=assignment.info._replace(next_rebalance_ms=0))
+            thread.assigned = assignment
+
+        assignor = StreamsPartitionAssignor(
+            self._builder, config, topics, self._process_id, tasks.offset_sums, assigned
+        )
+        consumer = options.main_consumer(name, assignor)
+        tasks.consumer = consumer
+
+        def close_clients() -> None:
+            consumer.close()
+            restore.close()
+            producer.close()
+            admin.close()
+
+        sources, pattern = self._subscription()
+        thread = StreamThread(
+            name, config, sources, pattern, tasks, consumer, self._thread_state, self._failed, close_clients
+        )
+        return thread
+
+    def _make_task(
+        self, id: TaskId, partitions: Collection[TopicPartition], producer: StreamsProducer, cache: ThreadCache
+    ) -> StreamTask:
+        matched = {partition.topic for partition in partitions}
+        for subgraph in self._builder.subgraphs(self._prefix, matched):
+            if subgraph.id == id.subtopology:
+                cached = self._config.statestore_cache_max_bytes > 0
+                topology = make_topology(self._builder, subgraph, self._config.originals, self._prefix, cached)
+                return StreamTask(
+                    str(id),
+                    topology,
+                    [(one.topic, one.partition) for one in partitions],
+                    self._config,
+                    producer,
+                    cache,
+                    lambda name: None,
+                    lambda topic, number: 0,
+                    id.partition,
+                )
+        raise StreamsException(f"The topology has no sub-topology {id.subtopology}: is this another version of it?")
+
+    def _subscription(self) -> tuple[list[str], str | None]:
+        """Topics to read, or a pattern of all of them, if a source has a pattern."""
+        topics: set[str] = set()
+        patterns: list[str] = []
+        for subgraph in self._builder.subgraphs(self._prefix):
+            for spec in subgraph.nodes:
+                if isinstance(spec, SourceSpec) and spec.pattern is not None:
+                    patterns.append(spec.pattern.pattern)
+                elif isinstance(spec, SourceSpec):
+                    topics.update(self._builder.full_name(topic, self._prefix) for topic in spec.topics)
+        if not patterns:
+            return sorted(topics), None
+        return [], "|".join([f"^{topic}$" for topic in sorted(topics)] + [f"^(?:{one})$" for one in patterns])
+
+    def _thread_state(self, thread: StreamThread, state: str) -> None:
+        with self._lock:
+            self._thread_states[thread] = state
+            if self._state not in ("REBALANCING", "RUNNING"):
+                return
+            all_run = len(self._thread_states) == len(self._threads) and set(self._thread_states.values()) == {
+                "RUNNING"
+            }
+            self._set_state("RUNNING" if all_run else "REBALANCING")
+
+    def _failed(self, error: BaseException) -> None:
+        """Called by a thread that ends."""
+        with self._lock:
+            if self._state in ("REBALANCING", "RUNNING"):
+                self._set_state("PENDING_ERROR")
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.stop()
+        if self._handler is not None:
+            self._handler(error)
+
+    def _set_state(self, state: str) -> None:
+        with self._lock:
+            old, self._state = self._state, state
+        if old != state:
+            log.info("State transition from %s to %s", old, state)
+            if self._listener is not None:
+                self._listener(state, old)

@@ -1,0 +1,147 @@
+"""The directory of an instance: one for each task, its lock, its checkpoint, and the instance's id (Kafka's `StateDirectory`)."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import uuid
+from pathlib import Path
+from typing import IO, Final
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.streams.assignment.task_id import ProcessId, TaskId, parse_task_id
+from kafkapy.streams.errors import ProcessorStateException
+
+_LOCK: Final = ".lock"
+_CHECKPOINT: Final = ".checkpoint"
+_PROCESS_FILE: Final = "kafka-streams-process-metadata"
+_CHECKPOINT_VERSION: Final = 0
+
+
+class StateDirectory:
+    """`state.dir`/`application.id`.
+
+    Invariant: `_locks` has the locks of this process's tasks; while a task is locked, no other process opens its stores.
+
+    Args:
+        root: `state.dir`.
+        application_id: The application.
+    """
+
+    def __init__(self, root: str, application_id: str) -> None:
+        self.path = Path(root, application_id)
+        self._locks: dict[TaskId, IO[str]] = {}
+
+    def process_id(self) -> ProcessId:
+        """Of the instance: the one that it had before, if its directory is still there and no other process uses it."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        path = self.path / _PROCESS_FILE
+        file = open(path, "a+", encoding="utf-8")  # noqa: SIM115  # locked as long as the process runs
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            return ProcessId.of(uuid.uuid4().bytes)
+        file.seek(0)
+        try:
+            value = uuid.UUID(json.loads(file.read())["processId"])
+        except (ValueError, KeyError, TypeError):
+            value = uuid.uuid4()
+            file.seek(0)
+            file.truncate()
+            file.write(json.dumps({"processId": str(value), "version": 1}))
+            file.flush()
+        self._process_file = file
+        return ProcessId.of(value.bytes)
+
+    def task_path(self, task: TaskId) -> Path:
+        return self.path / str(task)
+
+    def lock(self, task: TaskId) -> bool:
+        """Take a task's directory; False if another process (or thread) has it."""
+        if task in self._locks:
+            return True
+        directory = self.task_path(task)
+        directory.mkdir(parents=True, exist_ok=True)
+        file = open(directory / _LOCK, "a", encoding="utf-8")  # noqa: SIM115  # until `unlock`
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            return False
+        self._locks[task] = file
+        return True
+
+    def unlock(self, task: TaskId) -> None:
+        file = self._locks.pop(task, None)
+        if file is not None:
+            file.close()
+
+    def stored_tasks(self) -> list[TaskId]:
+        """Tasks with a directory."""
+        found = []
+        for entry in self.path.iterdir() if self.path.is_dir() else ():
+            try:
+                found.append(parse_task_id(entry.name))
+            except ValueError:
+                continue
+        return sorted(found)
+
+    def wipe(self, task: TaskId) -> None:
+        """Remove a task's stores and checkpoint; its lock stays."""
+        directory = self.task_path(task)
+        for entry in directory.iterdir() if directory.is_dir() else ():
+            if entry.is_dir():
+                shutil.rmtree(entry)
+            elif entry.name != _LOCK:
+                entry.unlink()
+
+    # --- checkpoints ------------------------------------------------------------------------------------------------------
+
+    def read_checkpoint(self, task: TaskId) -> dict[TopicPartition, int]:
+        """The offsets up to which a task's stores have their changelogs; empty without a checkpoint.
+
+        Raises:
+            ProcessorStateException: It is malformed.
+        """
+        path = self.task_path(task) / _CHECKPOINT
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except FileNotFoundError:
+            return {}
+        try:
+            version, count, entries = int(lines[0]), int(lines[1]), lines[2:]
+            if version != _CHECKPOINT_VERSION or len(entries) != count:
+                raise ValueError(f"version {version}, {len(entries)} of {count} entries")
+            offsets = {}
+            for entry in entries:
+                topic, partition, offset = entry.split(" ")
+                offsets[TopicPartition(topic, int(partition))] = int(offset)
+        except (ValueError, IndexError) as error:
+            raise ProcessorStateException(f"The checkpoint {path} is malformed: {error}") from error
+        return offsets
+
+    def write_checkpoint(self, task: TaskId, offsets: dict[TopicPartition, int]) -> None:
+        """Replace a task's checkpoint; it is on disk when this returns."""
+        path = self.task_path(task) / _CHECKPOINT
+        lines = [str(_CHECKPOINT_VERSION), str(len(offsets))]
+        lines += [f"{topic} {partition} {offset}" for (topic, partition), offset in sorted(offsets.items())]
+        temporary = path.with_suffix(".tmp")
+        with open(temporary, "w", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+
+    def delete_checkpoint(self, task: TaskId) -> None:
+        (self.task_path(task) / _CHECKPOINT).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Release all locks."""
+        for task in list(self._locks):
+            self.unlock(task)
+        file = getattr(self, "_process_file", None)
+        if file is not None:
+            file.close()

@@ -1,0 +1,189 @@
+"""A thread that runs tasks: polls, restores, processes, commits (Kafka's `StreamThread`)."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Final
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.consumer.listener import ConsumerRebalanceListener
+from kafkapy.streams.assignment.assignment_info import NO_REBALANCE
+from kafkapy.streams.assignment.group_assignment import INCOMPLETE_SOURCE_TOPIC_METADATA, SHUTDOWN_REQUESTED
+from kafkapy.streams.config import StreamsConfig
+from kafkapy.streams.errors import MissingSourceTopicException, StreamsException, TaskMigratedException
+from kafkapy.streams.runtime.streams_assignor import Assignment
+from kafkapy.streams.runtime.task_manager import TaskManager
+
+log = logging.getLogger("kafkapy.streams")
+
+_RECORDS_AT_A_TIME: Final = 500
+"""Of each task, between two looks at the consumer and the clock."""
+
+
+class StreamThread(threading.Thread):
+    """One thread of an instance.
+
+    Invariant: only this thread uses its consumer, tasks and producer; `assigned` is the one thing that the consumer's thread puts
+    in.
+
+    Args:
+        name: Of the thread and its clients.
+        config: The application's.
+        topics: To subscribe to.
+        tasks: The thread's.
+        make_consumer: Makes the consumer with the assignor.
+        on_state: Called with "REBALANCING", "RUNNING".
+        on_failure: Called with what ended the thread.
+        close_clients: Called at the end.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        config: StreamsConfig,
+        topics: Sequence[str],
+        pattern: str | None,
+        tasks: TaskManager,
+        consumer: Any,
+        on_state: Callable[[StreamThread, str], None],
+        on_failure: Callable[[BaseException], None],
+        close_clients: Callable[[], None],
+    ) -> None:
+        super().__init__(name=name, daemon=True)
+        self.tasks = tasks
+        self.assigned: Assignment | None = None
+        self._config = config
+        self._topics = topics
+        self._pattern = pattern
+        self._consumer = consumer
+        self._on_state = on_state
+        self._on_failure = on_failure
+        self._close_clients = close_clients
+        self._stopping = threading.Event()
+        self._rejoin_at_ms: float | None = None
+        self._last_commit = time.monotonic()
+
+    def stop(self) -> None:
+        """End after what is under way; `join` waits for it."""
+        self._stopping.set()
+        self._consumer.wakeup()
+
+    def rejoin_soon(self, at_ms: float) -> None:
+        """Join the group again at this time (wall clock, ms)."""
+        self._rejoin_at_ms = at_ms
+
+    def run(self) -> None:
+        clean = False
+        try:
+            self._subscribe()
+            while not self._stopping.is_set():
+                try:
+                    self._run_once()
+                except TaskMigratedException as error:
+                    log.warning("%s: tasks have gone to another instance: %s", self.name, error)
+                    self.tasks.close(clean=False)
+                    self._consumer.unsubscribe()
+                    self._subscribe()
+            clean = True
+        except BaseException as error:
+            log.error("%s failed", self.name, exc_info=True)
+            self._on_failure(error)
+        finally:
+            self._close(clean)
+
+    def _subscribe(self) -> None:
+        listener = _Rebalances(self, self._on_state)
+        if self._pattern is not None:
+            self._consumer.subscribe(pattern=self._pattern, listener=listener)
+        else:
+            self._consumer.subscribe(self._topics, listener=listener)
+
+    def _run_once(self) -> None:
+        busy = any(task.has_records_queued() for task in self.tasks.running())
+        waits = 0 if busy or self.tasks.is_restoring else self._config.poll_ms
+        try:
+            records = self._consumer.poll(waits, 10 * _RECORDS_AT_A_TIME)
+        except Exception:
+            if self._stopping.is_set():
+                return
+            raise
+        self._join_again_if_due()
+        if records:
+            self.tasks.add_records(records)
+        if self.tasks.is_restoring:
+            self.tasks.restore(self._config.poll_ms if not busy else 0)
+            if not self.tasks.is_restoring:
+                self._on_state(self, "RUNNING")
+        now_ms = int(time.time() * 1000)
+        self.tasks.process(now_ms, _RECORDS_AT_A_TIME)
+        self.tasks.punctuate(now_ms)
+        self.tasks.resume()
+        self._commit_if_due()
+
+    def _commit_if_due(self) -> None:
+        now = time.monotonic()
+        if self.tasks.commit_requested or now - self._last_commit >= self._config.commit_interval_ms / 1000:
+            self.tasks.commit()
+            self._last_commit = time.monotonic()
+
+    def _join_again_if_due(self) -> None:
+        if self._rejoin_at_ms is not None and time.time() * 1000 >= self._rejoin_at_ms:
+            self._rejoin_at_ms = None
+            self._consumer.enforce_rebalance("Scheduled probing rebalance")
+
+    def take_assignment(self) -> None:
+        """Called within `poll`, when the group has assigned something.
+
+        Raises:
+            MissingSourceTopicException: A topic that the topology reads does not exist.
+            StreamsException: The leader could not share out tasks, or the application is stopped.
+        """
+        assignment, self.assigned = self.assigned, None
+        if assignment is None:
+            return
+        code = assignment.info.error_code
+        if code == INCOMPLETE_SOURCE_TOPIC_METADATA:
+            raise MissingSourceTopicException("One or more source topics were missing during rebalance")
+        if code == SHUTDOWN_REQUESTED:
+            raise StreamsException("The application is stopped: an instance has requested it")
+        if code:
+            raise StreamsException("Hit an unexpected exception during task assignment phase of rebalance")
+        next_ms = assignment.info.next_rebalance_ms
+        self._rejoin_at_ms = None if next_ms == NO_REBALANCE else next_ms
+        self.tasks.handle_assignment(assignment.active)
+
+    def _close(self, clean: bool) -> None:
+        try:
+            self.tasks.close(clean)
+        except Exception as error:
+            log.error("%s could not close its tasks cleanly", self.name, exc_info=True)
+            if clean:
+                self._on_failure(error)
+            self.tasks.close(clean=False)
+        finally:
+            self._close_clients()
+
+
+class _Rebalances(ConsumerRebalanceListener):
+    """Hears of partitions, within `poll`."""
+
+    def __init__(self, thread: StreamThread, on_state: Callable[[StreamThread, str], None]) -> None:
+        self._thread = thread
+        self._on_state = on_state
+
+    def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
+        if revoked:
+            self._thread.tasks.handle_revocation(revoked)
+
+    def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
+        if lost:
+            self._thread.tasks.handle_lost(lost)
+
+    def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
+        self._on_state(self._thread, "REBALANCING")
+        self._thread.take_assignment()
+        if not self._thread.tasks.is_restoring:
+            self._on_state(self._thread, "RUNNING")

@@ -1,0 +1,227 @@
+"""The assignor of an application's group: protocol `stream` (Kafka's `StreamsPartitionAssignor`)."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.consumer.assignors.abstract import (
+    AbstractPartitionAssignor,
+    ClusterPartitions,
+    RebalanceProtocol,
+    SubscribedMember,
+    assignment_of,
+)
+from kafkapy.protocol.consumer_protocol import ConsumerProtocolAssignment
+from kafkapy.streams.assignment.assignment_info import AssignmentInfo, decode_assignment_info
+from kafkapy.streams.assignment.group_assignment import (
+    ASSIGNMENT_ERROR,
+    INCOMPLETE_SOURCE_TOPIC_METADATA,
+    GroupAssignment,
+    Member,
+    MemberAssignment,
+    error_assignment,
+)
+from kafkapy.streams.assignment.high_availability import AssignmentConfigs
+from kafkapy.streams.assignment.partition_counts import (
+    MissingSourceTopicsError,
+    partition_groups,
+    repartition_partitions,
+)
+from kafkapy.streams.assignment.subscription_info import LATEST_VERSION, SubscriptionInfo, decode_subscription_info
+from kafkapy.streams.assignment.task_id import ProcessId, TaskId
+from kafkapy.streams.config import StreamsConfig
+from kafkapy.streams.runtime.internal_topic_manager import InternalTopicManager
+from kafkapy.streams.topology.topology_builder import Subgraph, TopologyBuilder
+
+log = logging.getLogger("kafkapy.streams")
+
+
+class Assignment(NamedTuple):
+    """What this member got.
+
+    Attributes:
+        active: Tasks to run, with their partitions.
+        standby: Tasks to keep copies of.
+        info: All of it.
+    """
+
+    active: dict[TaskId, list[TopicPartition]]
+    standby: Mapping[TaskId, frozenset[TopicPartition]]
+    info: AssignmentInfo
+
+
+class StreamsPartitionAssignor(AbstractPartitionAssignor):
+    """Shares out tasks; as the leader of the group it also makes the internal topics.
+
+    Invariant: `_version` is what subscriptions are written in: the highest that all members are known to understand.
+
+    Args:
+        builder: The topology.
+        config: The application's.
+        topics: Makes internal topics.
+        process_id: Of the instance.
+        offset_sums: How far the stores of this thread's tasks are.
+        on_assignment: Called with what this member got, on the consumer's thread.
+    """
+
+    name: ClassVar[str] = "stream"
+    in_user_thread: ClassVar[bool] = True
+    """`assign` waits for the admin client, so it runs where the user polls, and heartbeats go on."""
+
+    def __init__(
+        self,
+        builder: TopologyBuilder,
+        config: StreamsConfig,
+        topics: InternalTopicManager,
+        process_id: ProcessId,
+        offset_sums: Callable[[], Mapping[TaskId, int]],
+        on_assignment: Callable[[Assignment], None],
+    ) -> None:
+        self._builder = builder
+        self._config = config
+        self._topics = topics
+        self._process_id = process_id
+        self._offset_sums = offset_sums
+        self._on_assignment = on_assignment
+        self._version = LATEST_VERSION
+        self._unique = 0
+        self.error_code = 0
+        """What the group is told with the next join."""
+        self.rejoin_now = False
+        """Another version is to be used: the member has to join again."""
+
+    def supported_protocols(self) -> Sequence[RebalanceProtocol]:
+        return [RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER]
+
+    def user_data(self, topics: Iterable[str]) -> bytes:
+        self._unique = (self._unique + 1) % 128
+        return SubscriptionInfo(
+            self._version,
+            LATEST_VERSION if self._version >= 3 else -1,
+            self._process_id,
+            self._config.application_server or None,
+            self._offset_sums(),
+            self._unique,
+            self.error_code,
+        ).encode()
+
+    def assign(
+        self, cluster: ClusterPartitions, members: Sequence[SubscribedMember]
+    ) -> dict[str, ConsumerProtocolAssignment]:
+        joined = [_member(one) for one in members]
+        try:
+            shares = self._shares(cluster, joined)
+        except MissingSourceTopicsError as error:
+            log.error("No tasks are assigned: %s", error)
+            shares = error_assignment(joined, INCOMPLETE_SOURCE_TOPIC_METADATA)
+        except ValueError:
+            log.exception("No tasks are assigned")
+            shares = error_assignment(joined, ASSIGNMENT_ERROR)
+        return {member: _message(share) for member, share in shares.items()}
+
+    def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
+        partitions = sorted(
+            TopicPartition(one.topic, number) for one in assignment.assigned_partitions for number in one.partitions
+        )
+        info = decode_assignment_info(assignment.user_data or b"")
+        active: dict[TaskId, list[TopicPartition]] = {}
+        if not info.error_code:
+            if len(partitions) != len(info.active_tasks):
+                raise ValueError(
+                    f"Number of assigned partitions {len(partitions)} is not equal to the number of active taskIds "
+                    f"{len(info.active_tasks)}"
+                )
+            for task, partition in zip(info.active_tasks, partitions, strict=True):
+                active.setdefault(task, []).append(partition)
+            self._follow_version(info)
+        self._on_assignment(Assignment(active, info.standby_tasks, info))
+
+    def _follow_version(self, info: AssignmentInfo) -> None:
+        """Version probing: members of several releases agree on what all of them understand."""
+        if info.commonly_supported_version > self._version or info.version < self._version:
+            self._version = max(1, min(info.commonly_supported_version, LATEST_VERSION))
+            self.rejoin_now = True
+
+    # --- the leader's -----------------------------------------------------------------------------------------------------
+
+    def _shares(self, cluster: ClusterPartitions, members: Sequence[Member]) -> dict[str, MemberAssignment]:
+        prefix = self._config.topic_prefix
+        subgraphs = self._builder.subgraphs(prefix)
+        internal = self._builder.internal_topics(prefix, self._config.windowstore_changelog_additional_retention_ms)
+        repartition = {name: topic for name, topic in internal.items() if topic.kind == "repartition"}
+        counts = _cluster_counts(cluster, subgraphs, repartition)
+        enforced = {name: topic.partitions for name, topic in repartition.items()}
+        made = repartition_partitions(subgraphs, enforced, self._builder.copartition_groups(prefix), counts)
+        self._topics.make_ready({name: (repartition[name], count) for name, count in made.items()})
+        counts |= made
+        tasks = partition_groups(subgraphs, counts)
+        changelogs = _changelog_partitions(subgraphs, tasks)
+        ends = self._prepare_changelogs(subgraphs, tasks, changelogs, internal)
+        return GroupAssignment(
+            members,
+            tasks,
+            list(changelogs),
+            ends,
+            AssignmentConfigs(
+                self._config.acceptable_recovery_lag,
+                self._config.max_warmup_replicas,
+                self._config.num_standby_replicas,
+                self._config.probing_rebalance_interval_ms,
+            ),
+            self._process_id,
+            int(time.time() * 1000),
+        ).compute()
+
+    def _prepare_changelogs(
+        self,
+        subgraphs: Sequence[Subgraph],
+        tasks: Mapping[TaskId, Sequence[TopicPartition]],
+        changelogs: Mapping[TaskId, Sequence[TopicPartition]],
+        internal: Mapping[str, Any],
+    ) -> dict[TaskId, int] | None:
+        """Make changelogs; the sums of the ends of those that were there before. None: they are not known."""
+        wanted: dict[str, int] = {}
+        for partitions in changelogs.values():
+            for topic, number in partitions:
+                if topic in internal:
+                    wanted[topic] = max(wanted.get(topic, 0), number + 1)
+        new = self._topics.make_ready({topic: (internal[topic], count) for topic, count in wanted.items()})
+        old = [one for partitions in changelogs.values() for one in partitions if one.topic not in new]
+        ends = self._topics.end_offsets(old)
+        if ends is None:
+            return None
+        return {task: sum(ends.get(one, 0) for one in partitions) for task, partitions in changelogs.items()}
+
+
+def _member(one: SubscribedMember) -> Member:
+    data = one.metadata
+    owned = [TopicPartition(entry.topic, number) for entry in data.owned_partitions for number in entry.partitions]
+    return Member(one.member_id, decode_subscription_info(data.user_data or b""), owned)
+
+
+def _message(share: MemberAssignment) -> ConsumerProtocolAssignment:
+    message = assignment_of(share.partitions)
+    message.user_data = share.info.encode()
+    return message
+
+
+def _cluster_counts(
+    cluster: ClusterPartitions, subgraphs: Sequence[Subgraph], repartition: Mapping[str, Any]
+) -> dict[str, int]:
+    topics = {topic for one in subgraphs for topic in one.source_topics if topic not in repartition}
+    found = {topic: cluster.partitions_for_topic(topic) for topic in topics}
+    return {topic: len(partitions) for topic, partitions in found.items() if partitions}
+
+
+def _changelog_partitions(subgraphs: Sequence[Subgraph], tasks: Iterable[TaskId]) -> dict[TaskId, list[TopicPartition]]:
+    """Of each task with state."""
+    topics = {one.id: sorted(set(one.changelogs.values())) for one in subgraphs}
+    return {
+        task: [TopicPartition(topic, task.partition) for topic in topics[task.subtopology]]
+        for task in tasks
+        if topics.get(task.subtopology)
+    }

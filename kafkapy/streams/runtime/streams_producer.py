@@ -1,0 +1,139 @@
+"""Writes what tasks produce, in transactions with exactly once (Kafka's `StreamsProducer`, `RecordCollectorImpl`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.errors import (
+    InvalidProducerEpochError,
+    OutOfOrderSequenceNumberError,
+    ProducerFencedError,
+)
+from kafkapy.producer import KafkaProducer
+from kafkapy.streams.errors import StreamsException, TaskMigratedException
+from kafkapy.streams.task.record_collector import ProducedRecord
+from kafkapy.structs import OffsetAndMetadata
+
+log = logging.getLogger("kafkapy.streams")
+
+_MIGRATED = (ProducerFencedError, InvalidProducerEpochError, OutOfOrderSequenceNumberError)
+
+
+class StreamsProducer:
+    """A thread's producer.
+
+    Invariant: with exactly once, each record is sent within a transaction, and `_in_transaction` says whether one is open.
+    `_error` is the first failure of a record since the last commit; nothing more is sent after it.
+
+    Args:
+        make: Makes the producer; called again after a transaction that could not be ended.
+        exactly_once: Whether it is transactional.
+    """
+
+    def __init__(self, make: Callable[[], KafkaProducer[Any, Any]], exactly_once: bool) -> None:
+        self.offsets: dict[TopicPartition, int] = {}
+        """The offset of the last record that was written to each changelog partition."""
+        self._make = make
+        self._exactly_once = exactly_once
+        self._producer = make()
+        self._in_transaction = False
+        self._error: BaseException | None = None
+        if exactly_once:
+            self._producer.init_transactions()
+
+    def send(self, record: ProducedRecord) -> None:
+        """Send a record.
+
+        Raises:
+            TaskMigratedException: Another instance has taken over.
+            StreamsException: An earlier record could not be written.
+        """
+        self._check()
+        if self._exactly_once and not self._in_transaction:
+            self._guarded(self._producer.begin_transaction)
+            self._in_transaction = True
+        future = self._producer.send(
+            record.topic,
+            record.value,
+            record.key,
+            record.headers or None,
+            record.partition,
+            record.timestamp,
+        )
+        future.add_errback(self._failed)
+        if record.topic.endswith("-changelog"):
+            future.add_callback(self._written)
+
+    def partitions_for(self, topic: str) -> int:
+        return len(self._producer.partitions_for(topic))
+
+    def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group_metadata: Any) -> None:
+        """End the transaction with the offsets of what it was made from.
+
+        Raises:
+            TaskMigratedException: Another instance has taken over.
+            StreamsException: A record could not be written, or the broker refuses the commit.
+        """
+        if not self._in_transaction and not offsets:
+            return
+        if not self._in_transaction:
+            self._guarded(self._producer.begin_transaction)
+            self._in_transaction = True
+        if offsets:
+            self._guarded(self._producer.send_offsets_to_transaction, offsets, group_metadata)
+        self._guarded(self._producer.commit_transaction)
+        self._in_transaction = False
+        self._check()
+
+    def flush(self) -> None:
+        """Wait until all is written.
+
+        Raises:
+            StreamsException: A record could not be written.
+        """
+        self._producer.flush()
+        self._check()
+
+    def abort(self) -> None:
+        """Give up what was sent since the last commit. If that fails, the broker does it, when the next producer comes."""
+        if self._in_transaction:
+            self._in_transaction = False
+            try:
+                self._producer.abort_transaction()
+            except Exception as error:
+                log.info("The transaction could not be aborted (%s): the next producer of this id does it", error)
+                self._producer.close(timeout=0)
+                self._producer = self._make()
+                self._producer.init_transactions()
+        self._error = None
+
+    def close(self) -> None:
+        self._producer.close()
+
+    def _failed(self, error: BaseException) -> None:
+        """Called on the producer's thread."""
+        if self._error is None:
+            self._error = error
+
+    def _written(self, metadata: Any) -> None:
+        """Called on the producer's thread."""
+        self.offsets[TopicPartition(metadata.topic, metadata.partition)] = metadata.offset
+
+    def _check(self) -> None:
+        error = self._error
+        if error is not None:
+            self._raise(error)
+
+    def _guarded(self, f: Callable[..., object], *args: Any) -> None:
+        try:
+            f(*args)
+        except Exception as error:
+            self._raise(error)
+
+    def _raise(self, error: BaseException) -> None:
+        if isinstance(error, _MIGRATED):
+            raise TaskMigratedException(f"The producer is fenced: {error}") from error
+        raise StreamsException(f"Error encountered sending records: {error}") from error
