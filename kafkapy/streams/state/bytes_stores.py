@@ -1,0 +1,188 @@
+"""The layers below the serdes: stores of bytes.
+
+Each interface has one method for both directions. Iterators yield flat tuples, of which only the outermost layer makes
+`Windowed` keys. A layer that wraps another one hands on what it does not change.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+
+from kafkapy.streams.processor import TaskContext
+from kafkapy.streams.records import Record
+from kafkapy.streams.state.state_store import StateStore
+
+Entry = tuple[bytes, bytes]
+WindowEntry = tuple[bytes, int, bytes]
+"""Key, start, value."""
+SessionEntry = tuple[bytes, int, int, bytes]
+"""Key, start, end, aggregate."""
+FlushListener = Callable[[Record[bytes, "object"]], None]
+"""Takes a record whose value is a `Change` of bytes, when the cache lets it go."""
+
+
+class BytesStore(StateStore):
+    """A layer of bytes.
+
+    Attributes:
+        timestamped: Are values preceded by their timestamps? Then restoring adds those of the changelog's records.
+    """
+
+    timestamped: bool = False
+
+    def set_flush_listener(self, listener: FlushListener, send_old_values: bool) -> bool:
+        """Be told of changes when the cache lets them go.
+
+        Returns:
+            Is there a cache?
+        """
+        return False
+
+
+class KeyValueBytesStore(BytesStore):
+    """Values by key."""
+
+    @abstractmethod
+    def get(self, key: bytes) -> bytes | None: ...
+
+    @abstractmethod
+    def put(self, key: bytes, value: bytes | None) -> None: ...
+
+    def put_if_absent(self, key: bytes, value: bytes | None) -> bytes | None:
+        original = self.get(key)
+        if original is None:
+            self.put(key, value)
+        return original
+
+    def put_all(self, entries: Iterable[tuple[bytes, bytes | None]]) -> None:
+        for key, value in entries:
+            self.put(key, value)
+
+    @abstractmethod
+    def delete(self, key: bytes) -> bytes | None: ...
+
+    @abstractmethod
+    def range(self, key_from: bytes | None, key_to: bytes | None, forward: bool) -> Iterator[Entry]: ...
+
+    @abstractmethod
+    def prefix_scan(self, prefix: bytes) -> Iterator[Entry]: ...
+
+    @abstractmethod
+    def approximate_num_entries(self) -> int: ...
+
+
+class VersionedBytesStore(BytesStore):
+    """Versions by key; those that are read have their timestamps before the value (8 bytes)."""
+
+    @abstractmethod
+    def put(self, key: bytes, value: bytes | None, timestamp: int) -> int: ...
+
+    @abstractmethod
+    def get(self, key: bytes) -> bytes | None: ...
+
+    @abstractmethod
+    def get_as_of(self, key: bytes, as_of_timestamp: int) -> bytes | None: ...
+
+    @abstractmethod
+    def delete(self, key: bytes, timestamp: int) -> bytes | None: ...
+
+
+class WindowBytesStore(BytesStore):
+    """Values by key and start of a window."""
+
+    @abstractmethod
+    def put(self, key: bytes, value: bytes | None, start: int) -> None: ...
+
+    @abstractmethod
+    def fetch_at(self, key: bytes, start: int) -> bytes | None: ...
+
+    @abstractmethod
+    def fetch(self, key: bytes, time_from: int, time_to: int, forward: bool) -> Iterator[tuple[int, bytes]]: ...
+
+    @abstractmethod
+    def fetch_range(
+        self, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int, forward: bool
+    ) -> Iterator[WindowEntry]: ...
+
+    @abstractmethod
+    def fetch_all(self, time_from: int, time_to: int, forward: bool) -> Iterator[WindowEntry]: ...
+
+    @abstractmethod
+    def all(self, forward: bool) -> Iterator[WindowEntry]: ...
+
+
+class SessionBytesStore(BytesStore):
+    """Aggregates by key, start and end of a session."""
+
+    @abstractmethod
+    def put(self, key: bytes, start: int, end: int, aggregate: bytes | None) -> None: ...
+
+    @abstractmethod
+    def remove(self, key: bytes, start: int, end: int) -> None: ...
+
+    @abstractmethod
+    def fetch_session(self, key: bytes, start: int, end: int) -> bytes | None: ...
+
+    @abstractmethod
+    def find_sessions(
+        self, key: bytes, earliest_end: int, latest_start: int, forward: bool
+    ) -> Iterator[SessionEntry]: ...
+
+    @abstractmethod
+    def find_sessions_range(
+        self, key_from: bytes | None, key_to: bytes | None, earliest_end: int, latest_start: int, forward: bool
+    ) -> Iterator[SessionEntry]: ...
+
+    @abstractmethod
+    def fetch(self, key: bytes, forward: bool) -> Iterator[SessionEntry]: ...
+
+    @abstractmethod
+    def fetch_range(self, key_from: bytes | None, key_to: bytes | None, forward: bool) -> Iterator[SessionEntry]: ...
+
+    def find_sessions_by_end(self, earliest_end: int, latest_end: int) -> Iterator[SessionEntry]:
+        raise NotImplementedError("This API is not supported by this implementation of SessionStore.")
+
+
+class WrappedStore(StateStore):
+    """A layer over another one, to which it hands on everything."""
+
+    def __init__(self, wrapped: BytesStore) -> None:
+        self._layer = wrapped
+
+    def name(self) -> str:
+        return self._layer.name()
+
+    def init(self, context: TaskContext, root: StateStore) -> None:
+        self._layer.init(context, root)
+
+    def flush(self) -> None:
+        self._layer.flush()
+
+    def flush_cache(self) -> None:
+        self._layer.flush_cache()
+
+    def clear_cache(self) -> None:
+        self._layer.clear_cache()
+
+    def close(self) -> None:
+        self._layer.close()
+
+    def persistent(self) -> bool:
+        return self._layer.persistent()
+
+    def is_open(self) -> bool:
+        return self._layer.is_open()
+
+
+def is_empty_range(key_from: bytes | None, key_to: bytes | None) -> bool:
+    """Does the range end before it begins? Then there is nothing in it (and Kafka writes a warning)."""
+    return key_from is not None and key_to is not None and key_from > key_to
+
+
+def next_prefix(prefix: bytes) -> bytes | None:
+    """The least key that follows all keys with this prefix; None if there is none."""
+    stripped = prefix.rstrip(b"\xff")
+    if not stripped:
+        return None
+    return stripped[:-1] + bytes((stripped[-1] + 1,))

@@ -1,0 +1,174 @@
+"""Iterators over a cache and the store below it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Generic, Protocol, TypeVar
+
+from kafkapy.streams.state.segmented_cache import SEGMENT_ID_SIZE
+from kafkapy.streams.state.thread_cache import CacheIterator, LRUCacheEntry, NamedCache
+
+E = TypeVar("E")
+
+CachedEntry = tuple[bytes, LRUCacheEntry]
+Wanted = tuple[bytes | None, bytes | None, int, int]
+"""First and last key, first and last time."""
+
+
+class PeekingCacheIterator(Protocol):
+    """Entries of a cache, of which the next one can be looked at."""
+
+    def peek(self) -> CachedEntry | None: ...
+
+    def advance(self) -> None: ...
+
+
+class Matcher(Protocol):
+    """A key schema: is an entry asked for?"""
+
+    def matches(
+        self, data: bytes, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int
+    ) -> bool: ...
+
+
+class FilteredCacheIterator:
+    """Those entries that are asked for."""
+
+    def __init__(self, cache: PeekingCacheIterator, schema: Matcher, wanted: Wanted) -> None:
+        self._cache = cache
+        self._matches = schema.matches
+        self._wanted = wanted
+
+    def peek(self) -> CachedEntry | None:
+        while True:
+            cached = self._cache.peek()
+            if cached is None or self._matches(cached[0][SEGMENT_ID_SIZE:], *self._wanted):
+                return cached
+            self._cache.advance()
+
+    def advance(self) -> None:
+        self._cache.advance()
+
+
+class MergedCacheIterator(Generic[E]):
+    """Entries of the store, and instead of some of them those of the cache.
+
+    Args:
+        cache: Its entries.
+        store: Its entries, in the same direction.
+        compare: Takes a cache key and an entry of the store: below 0 if the former is less, 0 if they are the same.
+        convert: Makes an entry as the store has them of a cache key and a value.
+        forward: The direction.
+    """
+
+    def __init__(
+        self,
+        cache: PeekingCacheIterator,
+        store: Iterator[E],
+        compare: Callable[[bytes, E], int],
+        convert: Callable[[bytes, bytes], E],
+        forward: bool,
+    ) -> None:
+        self._cache = cache
+        self._store = store
+        self._compare = compare
+        self._convert = convert
+        self._forward = forward
+        self._stored: E | None = None
+
+    def __iter__(self) -> Iterator[E]:
+        return self
+
+    def __next__(self) -> E:
+        self._skip_deleted()
+        cached = self._cache.peek()
+        stored = self._peek_stored()
+        if cached is None:
+            if stored is None:
+                raise StopIteration
+            self._stored = None
+            return stored
+        if stored is not None:
+            comparison = self._compare(cached[0], stored)
+            if comparison == 0:
+                self._stored = None
+            elif (comparison > 0) is self._forward:
+                self._stored = None
+                return stored
+        self._cache.advance()
+        assert cached[1].value is not None
+        return self._convert(cached[0], cached[1].value)
+
+    def _skip_deleted(self) -> None:
+        # As in Kafka: a deletion hides the store's entry only if that is the next one.
+        while True:
+            cached = self._cache.peek()
+            if cached is None or cached[1].value is not None:
+                return
+            stored = self._peek_stored()
+            if stored is not None and self._compare(cached[0], stored) == 0:
+                self._stored = None
+            self._cache.advance()
+
+    def _peek_stored(self) -> E | None:
+        if self._stored is None:
+            self._stored = next(self._store, None)
+        return self._stored
+
+
+class SegmentedCacheIterator:
+    """Entries of a cache segment by segment, so that those of other keys are not looked at.
+
+    Args:
+        cache: Whose entries.
+        bounds: Gives first and last cache key for a segment.
+        first: The first segment, in the order of iteration.
+        last: Gives the last one, which may grow while there are puts.
+        forward: The direction.
+    """
+
+    def __init__(
+        self,
+        cache: NamedCache,
+        bounds: Callable[[int, bool], tuple[bytes | None, bytes | None]],
+        first: int,
+        last: Callable[[], int],
+        forward: bool,
+    ) -> None:
+        self._cache = cache
+        self._bounds = bounds
+        self._segment_id = first
+        self._last = last
+        self._forward = forward
+        low, high = bounds(first, True)
+        self._current: CacheIterator | None = cache.keys(low, high, forward)
+
+    def peek(self) -> CachedEntry | None:
+        while self._current is not None:
+            cached = self._current.peek()
+            if cached is not None:
+                return cached
+            self._next_segment()
+        return None
+
+    def advance(self) -> None:
+        assert self._current is not None
+        self._current.advance()
+
+    def _next_segment(self) -> None:
+        if self._forward:
+            self._segment_id += 1
+            at_end = self._segment_id > self._last()
+        else:
+            self._segment_id -= 1
+            at_end = self._segment_id < self._last()
+        if at_end:
+            self._current = None
+            return
+        low, high = self._bounds(self._segment_id, False)
+        self._current = self._cache.keys(low, high, self._forward)
+
+
+def compare_bytes(left: bytes, right: bytes) -> int:
+    """Below 0 if the left one is less, 0 if they are the same."""
+    return 0 if left == right else (-1 if left < right else 1)

@@ -1,0 +1,74 @@
+"""A key-value store that adds to the values of a key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from kafkapy.streams.state.bytes_stores import Entry, KeyValueBytesStore, WrappedStore
+from kafkapy.streams.state.record_context_bytes import BufferReader, nullable_array
+
+_VARIABLE_SIZE: Final = b"\x01"
+"""The kind of list whose entries have no fixed size: each has its length before it."""
+
+
+class ListValueStore(WrappedStore, KeyValueBytesStore):
+    """A list of values for each key, in the order in which they were put; `range` gives an entry for each of them."""
+
+    def __init__(self, wrapped: KeyValueBytesStore) -> None:
+        super().__init__(wrapped)
+        self.wrapped = wrapped
+
+    def put(self, key: bytes, value: bytes | None) -> None:
+        """Add the value; None deletes all of them."""
+        if value is None:
+            self.wrapped.put(key, None)
+            return
+        old = self.wrapped.get(key)
+        self.wrapped.put(key, write_list([value] if old is None else [*read_list(old), value]))
+
+    def put_if_absent(self, key: bytes, value: bytes | None) -> bytes | None:
+        """As in Kafka: add the value if the key has one."""
+        if self.wrapped.get(key) is not None:
+            self.put(key, value)
+        return None
+
+    def put_all(self, entries: Iterable[tuple[bytes, bytes | None]]) -> None:
+        raise NotImplementedError("putAll not supported")
+
+    def delete(self, key: bytes) -> bytes | None:
+        raise NotImplementedError("delete not supported")
+
+    def get(self, key: bytes) -> bytes | None:
+        return self.wrapped.get(key)
+
+    def range(self, key_from: bytes | None, key_to: bytes | None, forward: bool) -> Iterator[Entry]:
+        if key_from is not None or key_to is not None or not forward:
+            raise NotImplementedError("range not supported")
+        return _each_value(self.wrapped.range(None, None, True))
+
+    def prefix_scan(self, prefix: bytes) -> Iterator[Entry]:
+        raise NotImplementedError("prefixScan not supported")
+
+    def approximate_num_entries(self) -> int:
+        return self.wrapped.approximate_num_entries()
+
+
+def _each_value(entries: Iterator[Entry]) -> Iterator[Entry]:
+    for key, values in entries:
+        # None for a key that was deleted since.
+        for value in read_list(values) if values is not None else ():
+            yield key, value
+
+
+def write_list(values: list[bytes]) -> bytes:
+    """A list of bytes as Kafka's ListSerializer writes it."""
+    return _VARIABLE_SIZE + len(values).to_bytes(4, "big") + b"".join(nullable_array(value) for value in values)
+
+
+def read_list(data: bytes) -> list[bytes]:
+    """The values of such a list."""
+    reader = BufferReader(data)
+    reader.take(1)
+    values = [reader.nullable_array() for _ in range(reader.integer())]
+    return [value for value in values if value is not None]

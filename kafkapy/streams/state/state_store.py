@@ -1,0 +1,337 @@
+"""What a processor sees of a state store; the names are those of `org.apache.kafka.streams.state`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from typing import Any, Generic, TypeVar, overload
+
+from kafkapy.streams.processor import TaskContext
+from kafkapy.streams.records import ValueAndTimestamp, VersionedRecord, Windowed
+from kafkapy.streams.serdes import Serializer
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class StateStore(ABC):
+    """A store of one task.
+
+    A store is a chain of layers, of which a processor is given the outermost: it has the serdes, below it come the record
+    cache, the layer that writes the changelog, and the bytes.
+    """
+
+    @abstractmethod
+    def name(self) -> str:
+        """The store's name in the topology."""
+
+    @abstractmethod
+    def init(self, context: TaskContext, root: StateStore) -> None:
+        """Open the store, and register it with the task.
+
+        Args:
+            context: The task that owns the store.
+            root: The outermost layer, which the task shall know.
+
+        Raises:
+            StreamsException: There is no serde for keys or values.
+            ProcessorStateException: Its files can't be read.
+        """
+
+    @abstractmethod
+    def flush(self) -> None:
+        """Empty the record cache, and make what was put durable, so that a checkpoint may be written."""
+
+    def flush_cache(self) -> None:
+        """Empty the record cache, which a commit does: changes are forwarded and written to the changelog."""
+
+    def clear_cache(self) -> None:
+        """Forget the record cache: its changes belong to a transaction that was aborted."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Free the store. What was not flushed since is not kept: no checkpoint speaks of it."""
+
+    @abstractmethod
+    def persistent(self) -> bool:
+        """Is it kept on disk?"""
+
+    @abstractmethod
+    def is_open(self) -> bool:
+        """May it be used?"""
+
+
+class KeyValueStore(StateStore, Generic[K, V]):
+    """A value for each key.
+
+    Example:
+        >>> from kafkapy.streams.serdes import Serdes
+        >>> from kafkapy.streams.state import Stores
+        >>> counts = Stores.key_value_store_builder(
+        ...     Stores.in_memory_key_value_store("counts"), Serdes.string(), Serdes.long())
+        >>> counts.name
+        'counts'
+    """
+
+    @abstractmethod
+    def get(self, key: K) -> V | None:
+        """The key's value.
+
+        Raises:
+            TypeError: The key is None.
+        """
+
+    @abstractmethod
+    def put(self, key: K, value: V | None) -> None:
+        """Set the key's value; None deletes it.
+
+        Raises:
+            TypeError: The key is None.
+        """
+
+    @abstractmethod
+    def put_if_absent(self, key: K, value: V) -> V | None:
+        """Set the value if the key has none, and return what it had before.
+
+        Raises:
+            TypeError: The key is None.
+        """
+
+    @abstractmethod
+    def put_all(self, entries: Iterable[tuple[K, V | None]]) -> None:
+        """Put each of the pairs.
+
+        Raises:
+            TypeError: A key is None.
+        """
+
+    @abstractmethod
+    def delete(self, key: K) -> V | None:
+        """Delete the key, and return the value it had.
+
+        Raises:
+            TypeError: The key is None.
+        """
+
+    @abstractmethod
+    def range(self, key_from: K | None, key_to: K | None) -> Iterator[tuple[K, V]]:
+        """The entries from one key to another, both included, in the order of the keys' bytes.
+
+        Args:
+            key_from: None: from the first.
+            key_to: None: to the last.
+        """
+
+    @abstractmethod
+    def reverse_range(self, key_from: K | None, key_to: K | None) -> Iterator[tuple[K, V]]:
+        """As `range`, the last one first."""
+
+    @abstractmethod
+    def all(self) -> Iterator[tuple[K, V]]:
+        """All entries in the order of the keys' bytes."""
+
+    @abstractmethod
+    def reverse_all(self) -> Iterator[tuple[K, V]]:
+        """All entries, the last one first."""
+
+    @abstractmethod
+    def prefix_scan(self, prefix: Any, prefix_serializer: Serializer) -> Iterator[tuple[K, V]]:
+        """The entries whose keys' bytes begin with those of the prefix.
+
+        Args:
+            prefix: Not None.
+            prefix_serializer: Makes bytes of it.
+
+        Raises:
+            TypeError: The prefix or its serializer is None.
+        """
+
+    @abstractmethod
+    def approximate_num_entries(self) -> int:
+        """About how many keys there are."""
+
+
+class TimestampedKeyValueStore(KeyValueStore[K, ValueAndTimestamp]):
+    """A value for each key, and the timestamp of the record that it comes from."""
+
+
+class VersionedKeyValueStore(StateStore, Generic[K, V]):
+    """A key's values of all times that lie in the history retention (KIP-889)."""
+
+    @abstractmethod
+    def get(self, key: K, as_of_timestamp: int | None = None) -> VersionedRecord | None:
+        """The latest value, or the one that was valid at a time.
+
+        Args:
+            key: Not None.
+            as_of_timestamp: ms. A time before the history retention has an answer only if the latest value is that old.
+
+        Raises:
+            TypeError: The key is None.
+        """
+
+    @abstractmethod
+    def put(self, key: K, value: V | None, timestamp: int) -> int:
+        """Add a value that is valid from a time on; None says that there is none from then on.
+
+        Returns:
+            Until when it is valid: -1 for the latest, `PUT_RETURN_CODE_NOT_PUT` if it is older than the grace period.
+
+        Raises:
+            TypeError: The key is None.
+        """
+
+    @abstractmethod
+    def delete(self, key: K, timestamp: int) -> VersionedRecord | None:
+        """Put None, and return the value that was valid at the time.
+
+        Raises:
+            TypeError: The key is None.
+        """
+
+
+PUT_RETURN_CODE_VALID_TO_UNDEFINED = -1
+"""What `VersionedKeyValueStore.put` returns for the latest value."""
+PUT_RETURN_CODE_NOT_PUT = -(2**63)
+"""What `VersionedKeyValueStore.put` returns for a value that is too old to be put."""
+
+
+class WindowStore(StateStore, Generic[K, V]):
+    """A value for each key and start of a window."""
+
+    @abstractmethod
+    def put(self, key: K, value: V | None, window_start_timestamp: int) -> None:
+        """Set the value of a key in a window; None deletes it. A window that is older than the retention is dropped.
+
+        Raises:
+            TypeError: The key is None.
+        """
+
+    @overload
+    def fetch(self, key: K, time: int, /) -> V | None: ...
+
+    @overload
+    def fetch(self, key: K, time_from: int, time_to: int, /) -> Iterator[tuple[int, V]]: ...
+
+    @abstractmethod
+    def fetch(self, key: K, time_from: int, time_to: int | None = None, /) -> V | None | Iterator[tuple[int, V]]:
+        """The value of the window that starts at a time, or pairs of start and value of those that start in a span.
+
+        Args:
+            key: Not None.
+            time_from: ms, included.
+            time_to: ms, included.
+
+        Raises:
+            TypeError: The key is None.
+        """
+
+    @abstractmethod
+    def fetch_range(
+        self, key_from: K | None, key_to: K | None, time_from: int, time_to: int
+    ) -> Iterator[tuple[Windowed[K], V]]:
+        """The entries of keys and starts that lie in the two spans; a key of None leaves that end open."""
+
+    @abstractmethod
+    def backward_fetch(self, key: K, time_from: int, time_to: int) -> Iterator[tuple[int, V]]:
+        """As `fetch` with a span, the latest first."""
+
+    @abstractmethod
+    def backward_fetch_range(
+        self, key_from: K | None, key_to: K | None, time_from: int, time_to: int
+    ) -> Iterator[tuple[Windowed[K], V]]:
+        """As `fetch_range`, backwards."""
+
+    @abstractmethod
+    def fetch_all(self, time_from: int, time_to: int) -> Iterator[tuple[Windowed[K], V]]:
+        """The entries of all keys whose windows start in the span."""
+
+    @abstractmethod
+    def backward_fetch_all(self, time_from: int, time_to: int) -> Iterator[tuple[Windowed[K], V]]:
+        """As `fetch_all`, backwards."""
+
+    @abstractmethod
+    def all(self) -> Iterator[tuple[Windowed[K], V]]:
+        """All entries."""
+
+    @abstractmethod
+    def backward_all(self) -> Iterator[tuple[Windowed[K], V]]:
+        """All entries, backwards."""
+
+
+class TimestampedWindowStore(WindowStore[K, ValueAndTimestamp]):
+    """A value for each key and window, and the timestamp of the record that it comes from."""
+
+
+class SessionStore(StateStore, Generic[K, V]):
+    """An aggregate for each key and session."""
+
+    @abstractmethod
+    def put(self, session_key: Windowed[K], aggregate: V | None) -> None:
+        """Set the aggregate of a session; None removes it.
+
+        Raises:
+            TypeError: The session, its key or its window is None.
+        """
+
+    @abstractmethod
+    def remove(self, session_key: Windowed[K]) -> None:
+        """Remove a session.
+
+        Raises:
+            TypeError: The session, its key or its window is None.
+        """
+
+    @abstractmethod
+    def fetch(self, key: K) -> Iterator[tuple[Windowed[K], V]]:
+        """All sessions of a key, the earliest first.
+
+        Raises:
+            TypeError: The key is None.
+        """
+
+    @abstractmethod
+    def backward_fetch(self, key: K) -> Iterator[tuple[Windowed[K], V]]:
+        """All sessions of a key, the latest first."""
+
+    @abstractmethod
+    def fetch_range(self, key_from: K | None, key_to: K | None) -> Iterator[tuple[Windowed[K], V]]:
+        """All sessions of keys in a span; a key of None leaves that end open."""
+
+    @abstractmethod
+    def backward_fetch_range(self, key_from: K | None, key_to: K | None) -> Iterator[tuple[Windowed[K], V]]:
+        """As `fetch_range`, backwards."""
+
+    @abstractmethod
+    def fetch_session(self, key: K, session_start: int, session_end: int) -> V | None:
+        """The aggregate of the session with these bounds.
+
+        Raises:
+            TypeError: The key is None.
+        """
+
+    @abstractmethod
+    def find_sessions(
+        self, key: K, earliest_session_end: int, latest_session_start: int
+    ) -> Iterator[tuple[Windowed[K], V]]:
+        """The sessions of a key that end at or after one time and start at or before another.
+
+        Raises:
+            TypeError: The key is None.
+        """
+
+    @abstractmethod
+    def backward_find_sessions(
+        self, key: K, earliest_session_end: int, latest_session_start: int
+    ) -> Iterator[tuple[Windowed[K], V]]:
+        """As `find_sessions`, the latest first."""
+
+    @abstractmethod
+    def find_sessions_by_end(
+        self, earliest_session_end: int, latest_session_end: int
+    ) -> Iterator[tuple[Windowed[K], V]]:
+        """The sessions of all keys that end in a span; only stores that are ordered by time can tell.
+
+        Raises:
+            NotImplementedError: The store is ordered by key.
+        """
