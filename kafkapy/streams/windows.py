@@ -29,6 +29,11 @@ class Windows(ABC):
     def grace_period_ms(self) -> int:
         """How long after its end a window takes late records, ms."""
 
+    @property
+    def have_an_end(self) -> bool:
+        """Whether a window is closed some time."""
+        return True
+
     @abstractmethod
     def windows_for(self, timestamp: int) -> Mapping[int, Window]:
         """The windows that a point in time is in, by their starts, in order."""
@@ -158,6 +163,10 @@ class UnlimitedWindows(Windows):
     @property
     def size_ms(self) -> int:
         return MAX_TIMESTAMP
+
+    @property
+    def have_an_end(self) -> bool:
+        return False
 
     @property
     def grace_period_ms(self) -> int:
