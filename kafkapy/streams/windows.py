@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from kafkapy.streams.options.checks import required
@@ -157,7 +157,7 @@ class UnlimitedWindows(Windows):
         """
         if isinstance(start, datetime):
             aware = start if start.tzinfo is not None else start.astimezone()
-            start = (aware - datetime(1970, 1, 1, tzinfo=timezone.utc)) // timedelta(milliseconds=1)
+            start = (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
         return UnlimitedWindows(required(start, "start"))
 
     @property

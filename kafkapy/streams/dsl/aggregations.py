@@ -13,13 +13,13 @@ from kafkapy.streams.dsl.handles import StreamHandle, TableHandle
 from kafkapy.streams.dsl.materialization import materialize
 from kafkapy.streams.dsl.names import OperatorName
 from kafkapy.streams.dsl.repartition_topics import repartition_topic
-from kafkapy.streams.dsl.store_facts import StoreFacts
 from kafkapy.streams.dsl.store_factories import (
     KeyValueStoreFactory,
     MaterializedStoreFactory,
     SessionStoreFactory,
     WindowStoreFactory,
 )
+from kafkapy.streams.dsl.store_facts import StoreFacts
 from kafkapy.streams.options.emit_strategy import EmitStrategy
 from kafkapy.streams.options.grouped import Grouped
 from kafkapy.streams.options.materialized import Materialized
@@ -216,9 +216,7 @@ def _table(
     node.is_output_versioned = windowing.windows is None and facts.is_versioned
     group.graph.add(node, parent)
     key_serde = windowing.key_serde(facts.key_serde)
-    return TableHandle(
-        name, key_serde, facts.value_serde, sources, facts.queryable_name, supplier, node, group.graph
-    )
+    return TableHandle(name, key_serde, facts.value_serde, sources, facts.queryable_name, supplier, node, group.graph)
 
 
 def _zero() -> int:

@@ -69,13 +69,16 @@ class ChangedDeserializer:
         if self._inner is None:
             self._inner = _default_serde(context).deserializer()
 
-    def deserialize(self, topic: str, data: bytes) -> Change:
+    def deserialize(self, topic: str, data: bytes | None) -> Change:
         """The update of bytes.
 
         Raises:
             StreamsException: The flags are none that Kafka writes.
+            TypeError: There are no bytes; an update always has some.
         """
         assert self._inner is not None
+        if data is None:
+            raise TypeError("an update of a table can't be None")
         flag = data[-1]
         if flag > 5:
             raise StreamsException(f"Encountered unknown byte value `{flag}` for encodingFlag in ChangedDeserializer.")

@@ -7,7 +7,7 @@ What the operators do is said in the modules below; here are their arguments.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeAlias, TypeVar, overload
 
 from kafkapy.streams.dsl import stream_operators, table_operators
 from kafkapy.streams.dsl.aggregations import PLAIN, GroupedHandle, Windowing, aggregate, count, grouped_stream, reduce
@@ -58,7 +58,7 @@ GK = TypeVar("GK")
 GV = TypeVar("GV")
 T = TypeVar("T")
 
-Maybe = T | Awaitable[T]
+Maybe: TypeAlias = T | Awaitable[T]
 """What a function returns that may be a coroutine function."""
 Materialization = Materialized[Any, Any]
 
@@ -257,7 +257,8 @@ class KStream(Generic[K, V]):
             topic: Its name, or a function of key, value and the record's context that names one for each record.
             produced: Serdes, partitioning and the node's name.
         """
-        stream_operators.sent(self._handle, required(topic, "topic"), produced or Produced())
+        required(topic, "topic")
+        stream_operators.sent(self._handle, topic, produced or Produced())
 
     def to_table(self, named: Named | None = None, materialized: Materialization | None = None) -> KTable[K, V]:
         """The table whose updates the records are: a null value deletes.
@@ -699,8 +700,10 @@ class KTable(Generic[K, V]):
 
     def _join(self, other: KTable[Any, Any], arguments: Any, options: Any, is_left: bool) -> KTable[K, Any]:
         table = required(other, "other")._handle
-        if "foreign_key_extractor" in options or (len(arguments) > 1 and callable(arguments[1])) or (
-            arguments and "joiner" in options
+        if (
+            "foreign_key_extractor" in options
+            or (len(arguments) > 1 and callable(arguments[1]))
+            or (arguments and "joiner" in options)
         ):
             names = ("foreign_key_extractor", "joiner", "table_joined", "materialized")
             extractor, joiner, joined, materialized = bound(arguments, options, *names)
@@ -1131,4 +1134,3 @@ class SessionWindowedCogroupedKStream(Generic[K, VA]):
         required(initializer, "initializer")
         required(session_merger, "sessionMerger")
         return KTable(self._cogroup.aggregate(self._windowing, initializer, session_merger, named, materialized))
-

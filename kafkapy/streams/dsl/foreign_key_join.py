@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafkapy.streams.dsl.graph.logical_graph import LogicalGraph
-from kafkapy.streams.dsl.graph.node import GraphNode, StateStoreNode, StatefulProcessorNode
+from kafkapy.streams.dsl.graph.node import GraphNode, StatefulProcessorNode, StateStoreNode
 from kafkapy.streams.dsl.graph.sources_and_sinks import StreamSinkNode, StreamSourceNode
 from kafkapy.streams.dsl.graph.tables import TableProcessorNode, VersionedProcessorNode
 from kafkapy.streams.dsl.handles import TableHandle
@@ -200,9 +200,7 @@ class ForeignKeyJoin:
         node.is_output_versioned = facts.is_versioned
         self._graph.add(node, resolve)
         sources = tuple(dict.fromkeys([*left.sources, source.name]))
-        return TableHandle(
-            name, left.key_serde, facts.value_serde, sources, facts.name, table, node, self._graph
-        )
+        return TableHandle(name, left.key_serde, facts.value_serde, sources, facts.name, table, node, self._graph)
 
     def _node_name(self, suffix: str, prefix: str) -> str:
         return self._name.with_suffix(suffix, self._graph.names, prefix)

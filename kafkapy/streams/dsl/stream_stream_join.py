@@ -73,7 +73,9 @@ class StreamStreamJoin:
             names.merge,
             JoinSide(
                 names.left,
-                KStreamKStreamJoinLeftSide(right_store.name, windows, self.joiner, self.left_outer, outer_name, tracker),
+                KStreamKStreamJoinLeftSide(
+                    right_store.name, windows, self.joiner, self.left_outer, outer_name, tracker
+                ),
                 names.left_windowed,
                 left_store,
             ),

@@ -13,8 +13,8 @@ from kafkapy.streams.dsl.graph.tables import VersionedProcessorNode
 from kafkapy.streams.dsl.handles import TableHandle
 from kafkapy.streams.dsl.materialization import materialize
 from kafkapy.streams.dsl.names import REPARTITION_SUFFIX, SINK, SOURCE, OperatorName
-from kafkapy.streams.dsl.store_facts import StoreFacts
 from kafkapy.streams.dsl.store_factories import KeyValueStoreFactory
+from kafkapy.streams.dsl.store_facts import StoreFacts
 from kafkapy.streams.options.grouped import Grouped
 from kafkapy.streams.options.materialized import Materialized
 from kafkapy.streams.options.named import Named

@@ -13,8 +13,8 @@ from kafkapy.streams.dsl.graph.tables import TableProcessorNode, VersionedTableP
 from kafkapy.streams.dsl.handles import StreamHandle, TableHandle
 from kafkapy.streams.dsl.materialization import materialize
 from kafkapy.streams.dsl.names import SOURCE, SOURCE_SUFFIX, TABLE_SOURCE, OperatorName
-from kafkapy.streams.dsl.store_facts import StoreFacts
 from kafkapy.streams.dsl.store_factories import KeyValueStoreFactory
+from kafkapy.streams.dsl.store_facts import StoreFacts
 from kafkapy.streams.errors import TopologyException
 from kafkapy.streams.options.checks import required
 from kafkapy.streams.options.consumed import Consumed
@@ -173,6 +173,4 @@ def _derived(
         node.is_output_versioned = facts.is_versioned
         key_serde = facts.key_serde or key_serde
     table.graph.add(node, table.node)
-    return TableHandle(
-        node.name, key_serde, value_serde, table.sources, _queryable(facts), supplier, node, table.graph
-    )
+    return TableHandle(node.name, key_serde, value_serde, table.sources, _queryable(facts), supplier, node, table.graph)

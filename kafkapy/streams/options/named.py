@@ -27,7 +27,7 @@ def validate_name(name: str) -> str:
         raise TopologyException(f"Name is illegal, it can't be longer than {MAX_NAME_LENGTH} characters, name: {name}")
     if not _LEGAL.match(name):
         raise TopologyException(
-            f'Name "{name}" is illegal, it contains a character other than ASCII alphanumerics, \'.\', \'_\' and \'-\''
+            f"Name \"{name}\" is illegal, it contains a character other than ASCII alphanumerics, '.', '_' and '-'"
         )
     return name
 

@@ -76,9 +76,7 @@ class BufferConfig:
 
     def with_no_bound(self) -> BufferConfig:
         """The same without limits."""
-        return replace(
-            self, record_limit=UNLIMITED, byte_limit=UNLIMITED, full_strategy=BufferFullStrategy.SHUT_DOWN
-        )
+        return replace(self, record_limit=UNLIMITED, byte_limit=UNLIMITED, full_strategy=BufferFullStrategy.SHUT_DOWN)
 
     def with_logging_enabled(self, config: Mapping[str, str]) -> BufferConfig:
         """The same with a changelog topic, which is the default.

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Final
 
 RunCoroutine = Callable[[Coroutine[Any, Any, Any]], Any]
 """Runs a coroutine to its end and gives its result."""
@@ -39,13 +39,17 @@ class CoroutineRunner:
         return loop.run_until_complete(coroutine)
 
 
-run_coroutine: ContextVar[RunCoroutine] = ContextVar("run_coroutine", default=CoroutineRunner())
+_DEFAULT: Final = CoroutineRunner()
+
+run_coroutine: ContextVar[RunCoroutine] = ContextVar("run_coroutine", default=_DEFAULT)
 """How operators run coroutines in this context; a runtime that has an event loop sets its own way before it processes."""
 
 
 def is_coroutine_function(function: Any) -> bool:
     """Whether a call gives a coroutine."""
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))
+    if inspect.iscoroutinefunction(function):
+        return True
+    return callable(function) and inspect.iscoroutinefunction(type(function).__call__)
 
 
 def run_to_end(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -89,7 +89,11 @@ class KStreamMapValues:
         self._with_key = with_key
 
     def __call__(self) -> Processor:
-        return KStreamMapValuesWithKeyProcessor(self._mapper) if self._with_key else KStreamMapValuesProcessor(self._mapper)
+        return (
+            KStreamMapValuesWithKeyProcessor(self._mapper)
+            if self._with_key
+            else KStreamMapValuesProcessor(self._mapper)
+        )
 
 
 class KStreamMapValuesProcessor(Processor):

@@ -42,7 +42,13 @@ class StreamStreamJoinNode(GraphNode):
     """
 
     def __init__(
-        self, name: str, this: JoinSide, other: JoinSide, merger: Callable[[], Any], self_join: Callable[[], Any], outer: Any
+        self,
+        name: str,
+        this: JoinSide,
+        other: JoinSide,
+        merger: Callable[[], Any],
+        self_join: Callable[[], Any],
+        outer: Any,
     ) -> None:
         super().__init__(name)
         self.this = this

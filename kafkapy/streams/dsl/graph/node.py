@@ -152,9 +152,7 @@ class StateStoreNode(GraphNode):
         topology.add_state_store(self._store)
 
 
-def add_processor(
-    topology: TopologyBuilder, name: str, supplier: Callable[[], Any], parents: Sequence[str]
-) -> None:
+def add_processor(topology: TopologyBuilder, name: str, supplier: Callable[[], Any], parents: Sequence[str]) -> None:
     """Add a processor, and the stores that its supplier brings along in a method `stores`."""
     topology.add_processor(name, supplier, parents)
     stores = None if isinstance(supplier, type) else getattr(supplier, "stores", None)

@@ -42,7 +42,9 @@ def merge_repartition_topics(
         del repartitions[changing]
 
 
-def _single_repartition(replaced: Iterable[OptimizableRepartitionNode], names: NameCounter) -> OptimizableRepartitionNode:
+def _single_repartition(
+    replaced: Iterable[OptimizableRepartitionNode], names: NameCounter
+) -> OptimizableRepartitionNode:
     """The topic has the name of the first, and the first serdes that are known."""
     topics = [node.topic for node in replaced]
     key_serde = next((topic.key_serde for topic in topics if topic.key_serde is not None), None)
@@ -113,8 +115,6 @@ def _rewrite_self_join(join: StreamStreamJoinNode) -> None:
     left = windowed.get(join.this.parent)
     right = windowed.get(join.other.parent)
     if left is None or right is None or left.priority >= right.priority:
-        raise RuntimeError(
-            f"Expected the left node {left} to have smaller build priority than the right node {right}."
-        )
+        raise RuntimeError(f"Expected the left node {left} to have smaller build priority than the right node {right}.")
     parent.remove_child(right)
     join.is_self_join = True

@@ -87,7 +87,13 @@ class GlobalStoreNode(GraphNode):
     """A store that each instance fills from all partitions of a topic: a global table, or one of the application's own."""
 
     def __init__(
-        self, name: str, source_name: str, topic: str, consumed: Consumed[Any, Any], store: Any, supplier: Callable[[], Any]
+        self,
+        name: str,
+        source_name: str,
+        topic: str,
+        consumed: Consumed[Any, Any],
+        store: Any,
+        supplier: Callable[[], Any],
     ) -> None:
         super().__init__(name)
         self._source_name = source_name

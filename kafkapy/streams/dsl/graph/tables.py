@@ -16,9 +16,7 @@ class TableProcessorNode(ProcessorGraphNode):
     A table that is read from a topic or a stream gets its store only if an operator after it needs it.
     """
 
-    def __init__(
-        self, name: str, supplier: Callable[[], Any], store: Any, store_names: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, name: str, supplier: Callable[[], Any], store: Any, store_names: Sequence[str] = ()) -> None:
         super().__init__(name, supplier)
         self._store = store
         self._store_names = store_names
