@@ -1,0 +1,1136 @@
+"""Streams and tables as applications have them (Kafka's DSL in snake_case).
+
+The classes stand in one file because each makes others: a stream is grouped, aggregated into a table, and made a stream again.
+What the operators do is said in the modules below; here are their arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Generic, TypeAlias, TypeVar, overload
+
+from kafkapy.streams.dsl import stream_operators, table_operators
+from kafkapy.streams.dsl.aggregations import PLAIN, GroupedHandle, Windowing, aggregate, count, grouped_stream, reduce
+from kafkapy.streams.dsl.arguments import bound
+from kafkapy.streams.dsl.cogroups import Cogroup
+from kafkapy.streams.dsl.foreign_key_join import ForeignKeyJoin
+from kafkapy.streams.dsl.handles import StreamHandle, TableHandle
+from kafkapy.streams.dsl.joiners import keyed_joiner
+from kafkapy.streams.dsl.names import OperatorName
+from kafkapy.streams.dsl.stream_branches import Split
+from kafkapy.streams.dsl.stream_stream_join import StreamStreamJoin
+from kafkapy.streams.dsl.stream_table_join import join_with_global_table, join_with_table
+from kafkapy.streams.dsl.stream_to_table import to_table
+from kafkapy.streams.dsl.suppression import suppress
+from kafkapy.streams.dsl.table_aggregations import (
+    GroupedTableHandle,
+    aggregate_table,
+    count_table,
+    grouped_table,
+    reduce_table,
+)
+from kafkapy.streams.dsl.table_table_join import join_tables
+from kafkapy.streams.options.branched import Branched
+from kafkapy.streams.options.checks import required
+from kafkapy.streams.options.emit_strategy import EmitStrategy
+from kafkapy.streams.options.grouped import Grouped
+from kafkapy.streams.options.joined import Joined
+from kafkapy.streams.options.materialized import Materialized
+from kafkapy.streams.options.named import Named
+from kafkapy.streams.options.produced import Produced
+from kafkapy.streams.options.repartitioned import Repartitioned
+from kafkapy.streams.options.stream_joined import StreamJoined
+from kafkapy.streams.options.suppressed import Suppressed
+from kafkapy.streams.options.table_joined import TableJoined
+from kafkapy.streams.processor import FixedKeyProcessor, Processor, ValueTransformerWithKey
+from kafkapy.streams.processors.table import KTableValueGetterSupplier
+from kafkapy.streams.records import Windowed
+from kafkapy.streams.windows import JoinWindows, SessionWindows, SlidingWindows, TimeWindows, UnlimitedWindows
+
+K = TypeVar("K")
+V = TypeVar("V")
+KR = TypeVar("KR")
+VR = TypeVar("VR")
+KO = TypeVar("KO")
+VO = TypeVar("VO")
+VA = TypeVar("VA")
+GK = TypeVar("GK")
+GV = TypeVar("GV")
+T = TypeVar("T")
+
+Maybe: TypeAlias = T | Awaitable[T]
+"""What a function returns that may be a coroutine function."""
+Materialization = Materialized[Any, Any]
+
+
+class KStream(Generic[K, V]):
+    """Records one after another: each stands for itself.
+
+    Functions may be coroutine functions; each call is awaited before the operator goes on, so the order of records stays.
+    `named` gives the operator's node a name in place of a generated one. A None for a function raises TypeError; a name that no
+    topic could have raises TopologyException.
+
+    Example:
+        >>> from kafkapy.streams import StreamsBuilder
+        >>> builder = StreamsBuilder()
+        >>> words = builder.stream("lines").flat_map_values(lambda line: line.lower().split())
+        >>> words.filter(lambda key, word: len(word) > 3).to("long-words")
+        >>> print(builder.build().describe())  # doctest: +ELLIPSIS
+        Topologies:
+           Sub-topology: 0
+            Source: KSTREAM-SOURCE-0000000000 (topics: [lines])
+              --> KSTREAM-FLATMAPVALUES-0000000001
+        ...
+    """
+
+    __slots__ = ("_handle",)
+
+    def __init__(self, handle: StreamHandle) -> None:
+        self._handle = handle
+
+    # --- record by record -------------------------------------------------------------------------------------------------
+
+    def filter(self, predicate: Callable[[K, V], Maybe[bool]], named: Named | None = None) -> KStream[K, V]:
+        """The records that a predicate says so of.
+
+        Args:
+            predicate: Of key and value.
+            named: Of the node.
+        """
+        required(predicate, "predicate")
+        return KStream(stream_operators.filtered(self._handle, predicate, named, False))
+
+    def filter_not(self, predicate: Callable[[K, V], Maybe[bool]], named: Named | None = None) -> KStream[K, V]:
+        """The records that a predicate does not say so of; see `filter`."""
+        required(predicate, "predicate")
+        return KStream(stream_operators.filtered(self._handle, predicate, named, True))
+
+    def select_key(self, mapper: Callable[[K, V], Maybe[KR]], named: Named | None = None) -> KStream[KR, V]:
+        """The same records with new keys. Grouping and joins repartition them first.
+
+        Args:
+            mapper: Of key and value, the new key.
+            named: Of the node.
+        """
+        required(mapper, "mapper")
+        return KStream(stream_operators.with_new_key(self._handle, mapper, OperatorName.of(named)))
+
+    def map(self, mapper: Callable[[K, V], Maybe[tuple[KR, VR]]], named: Named | None = None) -> KStream[KR, VR]:
+        """Records with new keys and values. Grouping and joins repartition them first.
+
+        Args:
+            mapper: Of key and value, both new ones.
+            named: Of the node.
+        """
+        required(mapper, "mapper")
+        return KStream(stream_operators.mapped(self._handle, mapper, named))
+
+    @overload
+    def map_values(self, mapper: Callable[[V], Maybe[VR]], named: Named | None = None) -> KStream[K, VR]: ...
+    @overload
+    def map_values(
+        self, mapper: Callable[[K, V], Maybe[VR]], named: Named | None = None, *, with_key: bool
+    ) -> KStream[K, VR]: ...
+    def map_values(
+        self, mapper: Callable[..., Any], named: Named | None = None, *, with_key: bool = False
+    ) -> KStream[K, Any]:
+        """The same records with new values.
+
+        Args:
+            mapper: Of the value, the new one; with `with_key` of key and value.
+            named: Of the node.
+            with_key: Whether the mapper takes the key, too; it must not change it.
+        """
+        required(mapper, "mapper")
+        return KStream(stream_operators.values_mapped(self._handle, mapper, named, with_key))
+
+    def flat_map(
+        self, mapper: Callable[[K, V], Maybe[Iterable[tuple[KR, VR]]]], named: Named | None = None
+    ) -> KStream[KR, VR]:
+        """Any number of records for each. Grouping and joins repartition them first.
+
+        Args:
+            mapper: Of key and value, pairs of new ones.
+            named: Of the node.
+        """
+        required(mapper, "mapper")
+        return KStream(stream_operators.flat_mapped(self._handle, mapper, named))
+
+    @overload
+    def flat_map_values(
+        self, mapper: Callable[[V], Maybe[Iterable[VR]]], named: Named | None = None
+    ) -> KStream[K, VR]: ...
+    @overload
+    def flat_map_values(
+        self, mapper: Callable[[K, V], Maybe[Iterable[VR]]], named: Named | None = None, *, with_key: bool
+    ) -> KStream[K, VR]: ...
+    def flat_map_values(
+        self, mapper: Callable[..., Any], named: Named | None = None, *, with_key: bool = False
+    ) -> KStream[K, Any]:
+        """Any number of records for each, all with its key.
+
+        Args:
+            mapper: Of the value, new ones; with `with_key` of key and value.
+            named: Of the node.
+            with_key: Whether the mapper takes the key, too.
+        """
+        required(mapper, "mapper")
+        return KStream(stream_operators.values_flat_mapped(self._handle, mapper, named, with_key))
+
+    def peek(self, action: Callable[[K, V], Any], named: Named | None = None) -> KStream[K, V]:
+        """The same stream; each record is shown to a function.
+
+        Args:
+            action: Of key and value.
+            named: Of the node.
+        """
+        required(action, "action")
+        return KStream(stream_operators.peeked(self._handle, action, named))
+
+    def foreach(self, action: Callable[[K, V], Any], named: Named | None = None) -> None:
+        """Show each record to a function, which is the end of the stream; see `peek`."""
+        required(action, "action")
+        stream_operators.for_each(self._handle, action, named)
+
+    def process(
+        self, supplier: Callable[[], Processor], *state_store_names: str, named: Named | None = None
+    ) -> KStream[Any, Any]:
+        """What processors of your own forward. Grouping and joins repartition it first.
+
+        Args:
+            supplier: Makes a new `Processor` each time. If it has a method `stores`, its store builders are added.
+            state_store_names: Stores that the processors use; see `StreamsBuilder.add_state_store`.
+            named: Of the node.
+
+        Raises:
+            ValueError: The supplier gives one object twice.
+        """
+        return KStream(stream_operators.processed(self._handle, supplier, state_store_names, named, False))
+
+    def process_values(
+        self, supplier: Callable[[], FixedKeyProcessor], *state_store_names: str, named: Named | None = None
+    ) -> KStream[K, Any]:
+        """What processors of your own forward, which keep keys as they are; see `process`.
+
+        Args:
+            supplier: Makes a new `FixedKeyProcessor` each time.
+            state_store_names: Stores that the processors use.
+            named: Of the node.
+
+        Raises:
+            ValueError: The supplier gives one object twice.
+        """
+        return KStream(stream_operators.processed(self._handle, supplier, state_store_names, named, True))
+
+    # --- where streams go -------------------------------------------------------------------------------------------------
+
+    def split(self, named: Named | None = None) -> BranchedKStream[K, V]:
+        """Begin to divide the stream into branches.
+
+        Args:
+            named: Of the node; the names of the branches begin with it.
+        """
+        return BranchedKStream(Split(self._handle, named))
+
+    def merge(self, stream: KStream[K, V], named: Named | None = None) -> KStream[K, V]:
+        """The records of both streams, in no particular order between them.
+
+        Args:
+            stream: The other one.
+            named: Of the node.
+        """
+        required(stream, "stream")
+        return KStream(stream_operators.merged(self._handle, stream._handle, named))
+
+    def repartition(self, repartitioned: Repartitioned[Any, Any] | None = None) -> KStream[K, V]:
+        """The stream by way of a topic that the application makes for itself.
+
+        Args:
+            repartitioned: Name, serdes and partitions of the topic.
+        """
+        return KStream(stream_operators.repartitioned(self._handle, repartitioned or Repartitioned()))
+
+    def to(self, topic: str | Callable[[K, V, Any], str], produced: Produced[Any, Any] | None = None) -> None:
+        """Write the stream to a topic.
+
+        Args:
+            topic: Its name, or a function of key, value and the record's context that names one for each record.
+            produced: Serdes, partitioning and the node's name.
+        """
+        required(topic, "topic")
+        stream_operators.sent(self._handle, topic, produced or Produced())
+
+    def to_table(self, named: Named | None = None, materialized: Materialization | None = None) -> KTable[K, V]:
+        """The table whose updates the records are: a null value deletes.
+
+        Args:
+            named: Of the node.
+            materialized: Of the table's store.
+        """
+        return KTable(to_table(self._handle, named, materialized))
+
+    # --- grouping ---------------------------------------------------------------------------------------------------------
+
+    def group_by(
+        self, key_selector: Callable[[K, V], Maybe[KR]], grouped: Grouped[Any, Any] | None = None
+    ) -> KGroupedStream[KR, V]:
+        """The stream grouped by a new key, for which it is repartitioned.
+
+        Args:
+            key_selector: Of key and value, the new key.
+            grouped: Serdes, and the name of the repartition topic.
+        """
+        required(key_selector, "keySelector")
+        options = grouped or Grouped(None, None, self._handle.value_serde)
+        stream = stream_operators.with_new_key(self._handle, key_selector, OperatorName(options.name))
+        return KGroupedStream(grouped_stream(stream, options))
+
+    def group_by_key(self, grouped: Grouped[Any, Any] | None = None) -> KGroupedStream[K, V]:
+        """The stream grouped by its key; it is repartitioned only if keys may have changed.
+
+        Args:
+            grouped: Serdes, and the name of the repartition topic.
+        """
+        handle = self._handle
+        return KGroupedStream(grouped_stream(handle, grouped or Grouped(None, handle.key_serde, handle.value_serde)))
+
+    # --- joins ------------------------------------------------------------------------------------------------------------
+
+    @overload
+    def join(
+        self,
+        other: KStream[K, VO],
+        joiner: Callable[..., VR],
+        windows: JoinWindows,
+        joined: StreamJoined[Any, Any, Any] | None = None,
+        *,
+        with_key: bool = False,
+    ) -> KStream[K, VR]: ...
+    @overload
+    def join(
+        self,
+        other: KTable[K, VO],
+        joiner: Callable[..., VR],
+        joined: Joined[Any, Any, Any] | None = None,
+        *,
+        with_key: bool = False,
+    ) -> KStream[K, VR]: ...
+    @overload
+    def join(
+        self,
+        other: GlobalKTable[GK, GV],
+        key_selector: Callable[[K, V], GK | None],
+        joiner: Callable[..., VR],
+        named: Named | None = None,
+        *,
+        with_key: bool = False,
+    ) -> KStream[K, VR]: ...
+    def join(self, other: Any, *arguments: Any, with_key: bool = False, **options: Any) -> KStream[K, Any]:
+        """Join each record with those of another stream, or with the row of a table.
+
+        With a stream: `join(stream, joiner, windows, joined)`; records of one key that are close enough in time.
+        With a table: `join(table, joiner, joined)`; the row of the record's key.
+        With a global table: `join(global_table, key_selector, joiner, named)`; the row of a key that the record names.
+
+        Args:
+            other: The stream or table.
+            arguments: In these orders, or by these names.
+            with_key: Whether the joiner takes the key before the two values.
+            options: See `arguments`.
+
+        Raises:
+            TypeError: An argument is missing, or `other` is none of the three.
+            ValueError: Records shall wait for those of a table that is not versioned (`Joined.with_grace_period`).
+            StreamsException: Store suppliers do not fit the windows.
+        """
+        return self._join(other, arguments, options, with_key, False)
+
+    @overload
+    def left_join(
+        self,
+        other: KStream[K, VO],
+        joiner: Callable[..., VR],
+        windows: JoinWindows,
+        joined: StreamJoined[Any, Any, Any] | None = None,
+        *,
+        with_key: bool = False,
+    ) -> KStream[K, VR]: ...
+    @overload
+    def left_join(
+        self,
+        other: KTable[K, VO],
+        joiner: Callable[..., VR],
+        joined: Joined[Any, Any, Any] | None = None,
+        *,
+        with_key: bool = False,
+    ) -> KStream[K, VR]: ...
+    @overload
+    def left_join(
+        self,
+        other: GlobalKTable[GK, GV],
+        key_selector: Callable[[K, V], GK | None],
+        joiner: Callable[..., VR],
+        named: Named | None = None,
+        *,
+        with_key: bool = False,
+    ) -> KStream[K, VR]: ...
+    def left_join(self, other: Any, *arguments: Any, with_key: bool = False, **options: Any) -> KStream[K, Any]:
+        """The same, and records without a match are joined with None; see `join`."""
+        return self._join(other, arguments, options, with_key, True)
+
+    def outer_join(
+        self,
+        other: KStream[K, VO],
+        joiner: Callable[..., VR],
+        windows: JoinWindows,
+        joined: StreamJoined[Any, Any, Any] | None = None,
+        *,
+        with_key: bool = False,
+    ) -> KStream[K, VR]:
+        """Join each record with those of another stream; those of either without a match are joined with None.
+
+        Args:
+            other: The other stream.
+            joiner: Of both values, one of which may be None.
+            windows: How far apart the records may be.
+            joined: Serdes, names and stores.
+            with_key: Whether the joiner takes the key before the two values.
+
+        Raises:
+            StreamsException: Store suppliers do not fit the windows.
+        """
+        return self._stream_join(other, joiner, windows, joined, with_key, True, True)
+
+    def _join(self, other: Any, arguments: Any, options: Any, with_key: bool, is_left: bool) -> KStream[K, Any]:
+        if isinstance(other, KStream):
+            joiner, windows, joined = bound(arguments, options, "joiner", "windows", "joined")
+            return self._stream_join(other, joiner, windows, joined, with_key, is_left, False)
+        if isinstance(other, KTable):
+            joiner, joined = bound(arguments, options, "joiner", "joined")
+            keyed = keyed_joiner(required(joiner, "joiner"), with_key)
+            return KStream(join_with_table(self._handle, other._handle, keyed, joined or Joined(), is_left))
+        if isinstance(other, GlobalKTable):
+            selector, joiner, named = bound(arguments, options, "key_selector", "joiner", "named")
+            keyed = keyed_joiner(required(joiner, "joiner"), with_key)
+            required(selector, "keySelector")
+            return KStream(join_with_global_table(self._handle, other._values, selector, keyed, named, is_left))
+        raise TypeError(f"a KStream, KTable or GlobalKTable is expected, not {type(other).__name__}")
+
+    def _stream_join(
+        self, other: Any, joiner: Any, windows: Any, joined: Any, with_key: bool, left_outer: bool, right_outer: bool
+    ) -> KStream[K, Any]:
+        keyed = keyed_joiner(required(joiner, "joiner"), with_key)
+        required(windows, "windows")
+        join = StreamStreamJoin(keyed, windows, joined or StreamJoined(), left_outer, right_outer)
+        return KStream(join.of(self._handle, required(other, "otherStream")._handle))
+
+
+class BranchedKStream(Generic[K, V]):
+    """A stream under division: each record goes to the first branch whose predicate says so.
+
+    Example:
+        >>> from kafkapy.streams import Branched, Named, StreamsBuilder
+        >>> split = StreamsBuilder().stream("amounts").split(Named.as_("size-"))
+        >>> branches = split.branch(lambda key, value: value > 100, Branched.as_("large")).default_branch()
+        >>> sorted(branches)
+        ['size-0', 'size-large']
+    """
+
+    __slots__ = ("_branches", "_split")
+
+    def __init__(self, split: Split) -> None:
+        self._split = split
+        self._branches: dict[str, KStream[K, V]] = {}
+
+    def branch(
+        self, predicate: Callable[[K, V], Maybe[bool]], branched: Branched[Any, Any] | None = None
+    ) -> BranchedKStream[K, V]:
+        """Add a branch.
+
+        Args:
+            predicate: Of key and value.
+            branched: Its name, and what becomes of it.
+        """
+        self._add(required(predicate, "predicate"), branched or Branched())
+        return self
+
+    def default_branch(self, branched: Branched[Any, Any] | None = None) -> dict[str, KStream[K, V]]:
+        """Add a branch for the records that go to no other.
+
+        Args:
+            branched: Its name, and what becomes of it.
+
+        Returns:
+            All branches that no consumer has taken, by the names of their nodes.
+        """
+        self._add(None, branched or Branched())
+        return self._branches
+
+    def no_default_branch(self) -> dict[str, KStream[K, V]]:
+        """Drop the records that go to no branch; returns as `default_branch`."""
+        return self._branches
+
+    def _add(self, predicate: Callable[[Any, Any], Any] | None, branched: Branched[Any, Any]) -> None:
+        handle = self._split.branch(predicate, branched.name)
+        stream: KStream[K, V] | None = KStream(handle)
+        if branched.function is not None:
+            stream = branched.function(stream)
+        elif branched.consumer is not None:
+            branched.consumer(stream)
+            return
+        if stream is not None:
+            self._branches[handle.name] = stream
+
+
+class KTable(Generic[K, V]):
+    """Rows by their keys: a record updates the row of its key, and a null value deletes it.
+
+    `named` gives the operator's node a name in place of a generated one. With `materialized` the result is kept in a store, which
+    can be queried if it has a name. A None for a function raises TypeError; a name that no topic could have TopologyException.
+
+    Example:
+        >>> from kafkapy.streams import Materialized, StreamsBuilder
+        >>> adults = StreamsBuilder().table("users").filter(
+        ...     lambda key, user: user["age"] >= 18, materialized=Materialized.as_("adults"))
+        >>> adults.queryable_store_name
+        'adults'
+    """
+
+    __slots__ = ("_handle",)
+
+    def __init__(self, handle: TableHandle) -> None:
+        self._handle = handle
+
+    @property
+    def queryable_store_name(self) -> str | None:
+        """The name of its store; None if it cannot be queried."""
+        return self._handle.queryable_store_name
+
+    def filter(
+        self,
+        predicate: Callable[[K, V], bool],
+        named: Named | None = None,
+        materialized: Materialization | None = None,
+    ) -> KTable[K, V]:
+        """The rows that a predicate says so of.
+
+        Args:
+            predicate: Of key and value.
+            named: Of the node.
+            materialized: Of the result's store.
+        """
+        required(predicate, "predicate")
+        return KTable(table_operators.table_filtered(self._handle, predicate, named, materialized, False))
+
+    def filter_not(
+        self,
+        predicate: Callable[[K, V], bool],
+        named: Named | None = None,
+        materialized: Materialization | None = None,
+    ) -> KTable[K, V]:
+        """The rows that a predicate does not say so of; see `filter`."""
+        required(predicate, "predicate")
+        return KTable(table_operators.table_filtered(self._handle, predicate, named, materialized, True))
+
+    @overload
+    def map_values(
+        self,
+        mapper: Callable[[V], VR],
+        named: Named | None = None,
+        materialized: Materialization | None = None,
+    ) -> KTable[K, VR]: ...
+    @overload
+    def map_values(
+        self,
+        mapper: Callable[[K, V], VR],
+        named: Named | None = None,
+        materialized: Materialization | None = None,
+        *,
+        with_key: bool,
+    ) -> KTable[K, VR]: ...
+    def map_values(
+        self,
+        mapper: Callable[..., Any],
+        named: Named | None = None,
+        materialized: Materialization | None = None,
+        *,
+        with_key: bool = False,
+    ) -> KTable[K, Any]:
+        """The same rows with new values.
+
+        Args:
+            mapper: Of the value, the new one; with `with_key` of key and value.
+            named: Of the node.
+            materialized: Of the result's store.
+            with_key: Whether the mapper takes the key, too.
+        """
+        required(mapper, "mapper")
+        keyed = mapper if with_key else lambda key, value: mapper(value)
+        return KTable(table_operators.table_values_mapped(self._handle, keyed, named, materialized))
+
+    def transform_values(
+        self,
+        supplier: Callable[[], ValueTransformerWithKey],
+        *state_store_names: str,
+        named: Named | None = None,
+        materialized: Materialization | None = None,
+    ) -> KTable[K, Any]:
+        """The same rows with values that transformers of your own make, which may use stores.
+
+        Args:
+            supplier: Makes a new transformer each time.
+            state_store_names: Stores that the transformers use.
+            named: Of the node.
+            materialized: Of the result's store.
+        """
+        return KTable(
+            table_operators.table_values_transformed(self._handle, supplier, state_store_names, named, materialized)
+        )
+
+    @overload
+    def to_stream(self, mapper: None = None, named: Named | None = None) -> KStream[K, V]: ...
+    @overload
+    def to_stream(self, mapper: Callable[[K, V], KR], named: Named | None = None) -> KStream[KR, V]: ...
+    def to_stream(self, mapper: Callable[[K, V], Any] | None = None, named: Named | None = None) -> KStream[Any, V]:
+        """The updates, one after another.
+
+        Args:
+            mapper: Of key and value, a new key; None: keys stay.
+            named: Of the node that makes a stream of it.
+        """
+        stream: KStream[Any, V] = KStream(table_operators.table_to_stream(self._handle, named))
+        return stream if mapper is None else stream.select_key(mapper)
+
+    def suppress(self, suppressed: Suppressed) -> KTable[K, V]:
+        """The table with fewer updates.
+
+        Args:
+            suppressed: For how long updates are held back, and how many.
+
+        Raises:
+            TopologyException: It is versioned; or it shall wait for windows to close and is not aggregated in windows.
+        """
+        return KTable(suppress(self._handle, required(suppressed, "suppressed")))
+
+    def group_by(
+        self, selector: Callable[[K, V], tuple[KR, VR]], grouped: Grouped[Any, Any] | None = None
+    ) -> KGroupedTable[KR, VR]:
+        """The table grouped by another key, for which its updates are repartitioned.
+
+        Args:
+            selector: Of key and value, the new key and what is aggregated.
+            grouped: Serdes, and the name of the repartition topic.
+        """
+        required(selector, "selector")
+        return KGroupedTable(grouped_table(self._handle, selector, grouped or Grouped()))
+
+    @overload
+    def join(
+        self,
+        other: KTable[K, VO],
+        joiner: Callable[[V, VO], VR],
+        named: Named | None = None,
+        materialized: Materialization | None = None,
+    ) -> KTable[K, VR]: ...
+    @overload
+    def join(
+        self,
+        other: KTable[KO, VO],
+        foreign_key_extractor: Callable[[V], KO | None],
+        joiner: Callable[[V, VO], VR],
+        table_joined: TableJoined[Any, Any] | None = None,
+        materialized: Materialization | None = None,
+    ) -> KTable[K, VR]: ...
+    def join(self, other: KTable[Any, Any], *arguments: Any, **options: Any) -> KTable[K, Any]:
+        """Join each row with that of another table.
+
+        By the same key: `join(other, joiner, named, materialized)`.
+        By a foreign key: `join(other, foreign_key_extractor, joiner, table_joined, materialized)`.
+
+        Args:
+            other: The other table.
+            arguments: In these orders, or by these names. The extractor gives of a value the other table's key, or None.
+            options: See `arguments`.
+
+        Raises:
+            TypeError: An argument is missing or not known.
+        """
+        return self._join(other, arguments, options, False)
+
+    @overload
+    def left_join(
+        self,
+        other: KTable[K, VO],
+        joiner: Callable[[V, VO], VR],
+        named: Named | None = None,
+        materialized: Materialization | None = None,
+    ) -> KTable[K, VR]: ...
+    @overload
+    def left_join(
+        self,
+        other: KTable[KO, VO],
+        foreign_key_extractor: Callable[[V], KO | None],
+        joiner: Callable[[V, VO], VR],
+        table_joined: TableJoined[Any, Any] | None = None,
+        materialized: Materialization | None = None,
+    ) -> KTable[K, VR]: ...
+    def left_join(self, other: KTable[Any, Any], *arguments: Any, **options: Any) -> KTable[K, Any]:
+        """The same, and rows of this table without a match are joined with None; see `join`."""
+        return self._join(other, arguments, options, True)
+
+    def outer_join(
+        self,
+        other: KTable[K, VO],
+        joiner: Callable[[V, VO], VR],
+        named: Named | None = None,
+        materialized: Materialization | None = None,
+    ) -> KTable[K, VR]:
+        """Join each row with that of another table; rows of either without a match are joined with None.
+
+        Args:
+            other: The other table.
+            joiner: Of both values, one of which may be None.
+            named: Of the nodes.
+            materialized: Of the result's store.
+        """
+        required(joiner, "joiner")
+        return KTable(
+            join_tables(self._handle, required(other, "other")._handle, joiner, named, materialized, True, True)
+        )
+
+    def _join(self, other: KTable[Any, Any], arguments: Any, options: Any, is_left: bool) -> KTable[K, Any]:
+        table = required(other, "other")._handle
+        if (
+            "foreign_key_extractor" in options
+            or (len(arguments) > 1 and callable(arguments[1]))
+            or (arguments and "joiner" in options)
+        ):
+            names = ("foreign_key_extractor", "joiner", "table_joined", "materialized")
+            extractor, joiner, joined, materialized = bound(arguments, options, *names)
+            required(extractor, "foreignKeyExtractor")
+            join = ForeignKeyJoin(self._handle, table, joined or TableJoined(), is_left)
+            return KTable(join.of(extractor, required(joiner, "joiner"), materialized))
+        joiner, named, materialized = bound(arguments, options, "joiner", "named", "materialized")
+        required(joiner, "joiner")
+        return KTable(join_tables(self._handle, table, joiner, named, materialized, is_left, False))
+
+
+class GlobalKTable(Generic[K, V]):
+    """A table of which each instance has all rows, so that streams are joined with it by any key."""
+
+    __slots__ = ("_queryable_store_name", "_values")
+
+    def __init__(self, values: KTableValueGetterSupplier, queryable_store_name: str | None) -> None:
+        self._values = values
+        self._queryable_store_name = queryable_store_name
+
+    @property
+    def queryable_store_name(self) -> str | None:
+        """The name of its store; None if it cannot be queried."""
+        return self._queryable_store_name
+
+
+class KGroupedStream(Generic[K, V]):
+    """A stream whose records are grouped by their keys. Records with a null key or value are dropped.
+
+    Example:
+        >>> from kafkapy.streams import Materialized, StreamsBuilder
+        >>> counts = StreamsBuilder().stream("clicks").group_by_key().count(materialized=Materialized.as_("clicks-by-user"))
+        >>> counts.queryable_store_name
+        'clicks-by-user'
+    """
+
+    __slots__ = ("_handle",)
+
+    def __init__(self, handle: GroupedHandle) -> None:
+        self._handle = handle
+
+    def count(self, named: Named | None = None, materialized: Materialization | None = None) -> KTable[K, int]:
+        """The number of records of each key.
+
+        Args:
+            named: Of the node.
+            materialized: Of the table's store.
+        """
+        return KTable(count(self._handle, PLAIN, named, materialized))
+
+    def reduce(
+        self,
+        reducer: Callable[[V, V], V],
+        named: Named | None = None,
+        materialized: Materialization | None = None,
+    ) -> KTable[K, V]:
+        """The values of each key made into one; the first is taken as it is.
+
+        Args:
+            reducer: Of the value so far and the next one, the new value; None deletes.
+            named: Of the node.
+            materialized: Of the table's store.
+        """
+        required(reducer, "reducer")
+        return KTable(reduce(self._handle, PLAIN, reducer, named, materialized))
+
+    def aggregate(
+        self,
+        initializer: Callable[[], VA],
+        aggregator: Callable[[K, V, VA], VA],
+        named: Named | None = None,
+        materialized: Materialization | None = None,
+    ) -> KTable[K, VA]:
+        """The values of each key added to an aggregate.
+
+        Args:
+            initializer: Makes the aggregate that the first value is added to.
+            aggregator: Of key, value and aggregate, the new aggregate; None deletes.
+            named: Of the node.
+            materialized: Of the table's store, with the serde of aggregates.
+        """
+        required(initializer, "initializer")
+        required(aggregator, "aggregator")
+        return KTable(aggregate(self._handle, PLAIN, initializer, aggregator, None, named, materialized))
+
+    @overload
+    def windowed_by(self, windows: TimeWindows | SlidingWindows | UnlimitedWindows) -> TimeWindowedKStream[K, V]: ...
+    @overload
+    def windowed_by(self, windows: SessionWindows) -> SessionWindowedKStream[K, V]: ...
+    def windowed_by(self, windows: Any) -> Any:
+        """The groups in windows of time.
+
+        Args:
+            windows: Tumbling, hopping, sliding, unlimited, or sessions.
+        """
+        required(windows, "windows")
+        made = SessionWindowedKStream if isinstance(windows, SessionWindows) else TimeWindowedKStream
+        return made(self._handle, Windowing(windows, EmitStrategy.on_window_update()))
+
+    def cogroup(self, aggregator: Callable[[K, V, VA], VA]) -> CogroupedKStream[K, VA]:
+        """Begin to aggregate several grouped streams into one table.
+
+        Args:
+            aggregator: Of key, value and aggregate, the new aggregate; for the records of this stream.
+        """
+        cogrouped: CogroupedKStream[K, VA] = CogroupedKStream(Cogroup(self._handle.graph))
+        return cogrouped.cogroup(self, required(aggregator, "aggregator"))
+
+
+class TimeWindowedKStream(Generic[K, V]):
+    """Grouped records in windows of time.
+
+    Example:
+        >>> from kafkapy.streams import StreamsBuilder, TimeWindows
+        >>> clicks = StreamsBuilder().stream("clicks").group_by_key()
+        >>> per_minute = clicks.windowed_by(TimeWindows.of_size_with_no_grace(60_000)).count()
+    """
+
+    __slots__ = ("_handle", "_windowing")
+
+    def __init__(self, handle: GroupedHandle, windowing: Windowing) -> None:
+        self._handle = handle
+        self._windowing = windowing
+
+    def count(
+        self, named: Named | None = None, materialized: Materialization | None = None
+    ) -> KTable[Windowed[K], int]:
+        """The number of records of each key and window; see `KGroupedStream.count`.
+
+        Raises:
+            ValueError: The store would keep windows for less than their size and grace.
+        """
+        return KTable(count(self._handle, self._windowing, named, materialized))
+
+    def reduce(
+        self,
+        reducer: Callable[[V, V], V],
+        named: Named | None = None,
+        materialized: Materialization | None = None,
+    ) -> KTable[Windowed[K], V]:
+        """The values of each key and window made into one; see `KGroupedStream.reduce`.
+
+        Raises:
+            ValueError: The store would keep windows for less than their size and grace.
+        """
+        required(reducer, "reducer")
+        return KTable(reduce(self._handle, self._windowing, reducer, named, materialized))
+
+    def aggregate(
+        self,
+        initializer: Callable[[], VA],
+        aggregator: Callable[[K, V, VA], VA],
+        named: Named | None = None,
+        materialized: Materialization | None = None,
+    ) -> KTable[Windowed[K], VA]:
+        """The values of each key and window added to an aggregate; see `KGroupedStream.aggregate`.
+
+        Raises:
+            ValueError: The store would keep windows for less than their size and grace.
+        """
+        required(initializer, "initializer")
+        required(aggregator, "aggregator")
+        return KTable(aggregate(self._handle, self._windowing, initializer, aggregator, None, named, materialized))
+
+    def emit_strategy(self, strategy: EmitStrategy) -> TimeWindowedKStream[K, V]:
+        """Decide when results come.
+
+        Args:
+            strategy: With each update of a window, or once when it closes.
+
+        Raises:
+            ValueError: Unlimited windows never close.
+        """
+        windows = self._windowing.windows
+        if isinstance(windows, UnlimitedWindows) and strategy.emits_on_close:
+            raise ValueError("ON_WINDOW_CLOSE emit strategy cannot be used for UnlimitedWindows")
+        self._windowing = Windowing(windows, strategy)
+        return self
+
+
+class SessionWindowedKStream(Generic[K, V]):
+    """Grouped records in sessions.
+
+    Example:
+        >>> from kafkapy.streams import SessionWindows, StreamsBuilder
+        >>> clicks = StreamsBuilder().stream("clicks").group_by_key()
+        >>> visits = clicks.windowed_by(SessionWindows.of_inactivity_gap_with_no_grace(1_800_000)).count()
+    """
+
+    __slots__ = ("_handle", "_windowing")
+
+    def __init__(self, handle: GroupedHandle, windowing: Windowing) -> None:
+        self._handle = handle
+        self._windowing = windowing
+
+    def count(
+        self, named: Named | None = None, materialized: Materialization | None = None
+    ) -> KTable[Windowed[K], int]:
+        """The number of records of each session; see `KGroupedStream.count`.
+
+        Raises:
+            ValueError: The store would keep sessions for less than their gap and grace.
+        """
+        return KTable(count(self._handle, self._windowing, named, materialized))
+
+    def reduce(
+        self,
+        reducer: Callable[[V, V], V],
+        named: Named | None = None,
+        materialized: Materialization | None = None,
+    ) -> KTable[Windowed[K], V]:
+        """The values of each session made into one; see `KGroupedStream.reduce`.
+
+        Raises:
+            ValueError: The store would keep sessions for less than their gap and grace.
+        """
+        required(reducer, "reducer")
+        return KTable(reduce(self._handle, self._windowing, reducer, named, materialized))
+
+    def aggregate(
+        self,
+        initializer: Callable[[], VA],
+        aggregator: Callable[[K, V, VA], VA],
+        session_merger: Callable[[K, VA, VA], VA],
+        named: Named | None = None,
+        materialized: Materialization | None = None,
+    ) -> KTable[Windowed[K], VA]:
+        """The values of each session added to an aggregate; see `KGroupedStream.aggregate`.
+
+        Args:
+            initializer: Makes the aggregate that the first value is added to.
+            aggregator: Of key, value and aggregate, the new aggregate.
+            session_merger: Of key and the aggregates of two sessions that have become one, the new aggregate.
+            named: Of the node.
+            materialized: Of the table's store, with the serde of aggregates.
+
+        Raises:
+            ValueError: The store would keep sessions for less than their gap and grace.
+        """
+        required(initializer, "initializer")
+        required(aggregator, "aggregator")
+        required(session_merger, "sessionMerger")
+        return KTable(
+            aggregate(self._handle, self._windowing, initializer, aggregator, session_merger, named, materialized)
+        )
+
+    def emit_strategy(self, strategy: EmitStrategy) -> SessionWindowedKStream[K, V]:
+        """Decide when results come; see `TimeWindowedKStream.emit_strategy`."""
+        self._windowing = Windowing(self._windowing.windows, strategy)
+        return self
+
+
+class KGroupedTable(Generic[K, V]):
+    """A table whose rows are grouped by another key. An update takes the old row's value back and adds the new one's.
+
+    Example:
+        >>> from kafkapy.streams import StreamsBuilder
+        >>> users = StreamsBuilder().table("users")
+        >>> by_city = users.group_by(lambda name, user: (user["city"], 1)).count()
+    """
+
+    __slots__ = ("_handle",)
+
+    def __init__(self, handle: GroupedTableHandle) -> None:
+        self._handle = handle
+
+    def count(self, named: Named | None = None, materialized: Materialization | None = None) -> KTable[K, int]:
+        """The number of rows of each key.
+
+        Args:
+            named: Of the nodes.
+            materialized: Of the table's store.
+        """
+        return KTable(count_table(self._handle, named, materialized))
+
+    def reduce(
+        self,
+        adder: Callable[[V, V], V],
+        subtractor: Callable[[V, V], V],
+        named: Named | None = None,
+        materialized: Materialization | None = None,
+    ) -> KTable[K, V]:
+        """The values of each key made into one.
+
+        Args:
+            adder: Of the value so far and a new one, the new value.
+            subtractor: Of the value so far and one that is gone, the new value.
+            named: Of the nodes.
+            materialized: Of the table's store.
+        """
+        required(adder, "adder")
+        required(subtractor, "subtractor")
+        return KTable(reduce_table(self._handle, adder, subtractor, named, materialized))
+
+    def aggregate(
+        self,
+        initializer: Callable[[], VA],
+        adder: Callable[[K, V, VA], VA],
+        subtractor: Callable[[K, V, VA], VA],
+        named: Named | None = None,
+        materialized: Materialization | None = None,
+    ) -> KTable[K, VA]:
+        """The values of each key added to an aggregate.
+
+        Args:
+            initializer: Makes the aggregate that the first value is added to.
+            adder: Of key, new value and aggregate, the new aggregate.
+            subtractor: Of key, a value that is gone, and aggregate, the new aggregate.
+            named: Of the nodes.
+            materialized: Of the table's store, with the serde of aggregates.
+        """
+        required(initializer, "initializer")
+        required(adder, "adder")
+        required(subtractor, "subtractor")
+        return KTable(aggregate_table(self._handle, initializer, adder, subtractor, named, materialized))
+
+
+class CogroupedKStream(Generic[K, VA]):
+    """Several grouped streams that are aggregated into one table.
+
+    Example:
+        >>> from kafkapy.streams import StreamsBuilder
+        >>> builder = StreamsBuilder()
+        >>> views, clicks = (builder.stream(topic).group_by_key() for topic in ("views", "clicks"))
+        >>> scores = views.cogroup(lambda key, view, score: score + 1).cogroup(clicks, lambda key, click, score: score + 5)
+        >>> table = scores.aggregate(lambda: 0)
+    """
+
+    __slots__ = ("_cogroup",)
+
+    def __init__(self, cogroup: Cogroup) -> None:
+        self._cogroup = cogroup
+
+    def cogroup(
+        self, grouped_stream: KGroupedStream[K, Any], aggregator: Callable[[K, Any, VA], VA]
+    ) -> CogroupedKStream[K, VA]:
+        """Add a stream.
+
+        Args:
+            grouped_stream: With the same type of keys.
+            aggregator: Of key, value and aggregate, the new aggregate; for the records of this stream.
+        """
+        required(grouped_stream, "groupedStream")
+        self._cogroup.add(grouped_stream._handle, required(aggregator, "aggregator"))
+        return self
+
+    def aggregate(
+        self,
+        initializer: Callable[[], VA],
+        named: Named | None = None,
+        materialized: Materialization | None = None,
+    ) -> KTable[K, VA]:
+        """The table of all streams.
+
+        Args:
+            initializer: Makes the aggregate that a key's first value is added to.
+            named: Of the nodes.
+            materialized: Of the table's store, with serdes of keys and aggregates.
+        """
+        required(initializer, "initializer")
+        return KTable(self._cogroup.aggregate(PLAIN, initializer, None, named, materialized))
+
+    @overload
+    def windowed_by(
+        self, windows: TimeWindows | SlidingWindows | UnlimitedWindows
+    ) -> TimeWindowedCogroupedKStream[K, VA]: ...
+    @overload
+    def windowed_by(self, windows: SessionWindows) -> SessionWindowedCogroupedKStream[K, VA]: ...
+    def windowed_by(self, windows: Any) -> Any:
+        """The same in windows of time; see `KGroupedStream.windowed_by`."""
+        required(windows, "windows")
+        is_session = isinstance(windows, SessionWindows)
+        made = SessionWindowedCogroupedKStream if is_session else TimeWindowedCogroupedKStream
+        return made(self._cogroup, Windowing(windows, EmitStrategy.on_window_update()))
+
+
+class TimeWindowedCogroupedKStream(Generic[K, VA]):
+    """Several grouped streams in windows of time."""
+
+    __slots__ = ("_cogroup", "_windowing")
+
+    def __init__(self, cogroup: Cogroup, windowing: Windowing) -> None:
+        self._cogroup = cogroup
+        self._windowing = windowing
+
+    def aggregate(
+        self,
+        initializer: Callable[[], VA],
+        named: Named | None = None,
+        materialized: Materialization | None = None,
+    ) -> KTable[Windowed[K], VA]:
+        """The table of all streams by key and window; see `CogroupedKStream.aggregate`.
+
+        Raises:
+            ValueError: The store would keep windows for less than their size and grace.
+        """
+        required(initializer, "initializer")
+        return KTable(self._cogroup.aggregate(self._windowing, initializer, None, named, materialized))
+
+
+class SessionWindowedCogroupedKStream(Generic[K, VA]):
+    """Several grouped streams in sessions."""
+
+    __slots__ = ("_cogroup", "_windowing")
+
+    def __init__(self, cogroup: Cogroup, windowing: Windowing) -> None:
+        self._cogroup = cogroup
+        self._windowing = windowing
+
+    def aggregate(
+        self,
+        initializer: Callable[[], VA],
+        session_merger: Callable[[K, VA, VA], VA],
+        named: Named | None = None,
+        materialized: Materialization | None = None,
+    ) -> KTable[Windowed[K], VA]:
+        """The table of all streams by session; see `CogroupedKStream.aggregate`.
+
+        Args:
+            initializer: Makes the aggregate that a session's first value is added to.
+            session_merger: Of key and the aggregates of two sessions that have become one, the new aggregate.
+            named: Of the nodes.
+            materialized: Of the table's store, with serdes of keys and aggregates.
+
+        Raises:
+            ValueError: The store would keep sessions for less than their gap and grace.
+        """
+        required(initializer, "initializer")
+        required(session_merger, "sessionMerger")
+        return KTable(self._cogroup.aggregate(self._windowing, initializer, session_merger, named, materialized))

@@ -1,0 +1,17 @@
+"""The parts of serdes that may be missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkapy.streams.serdes import Deserializer, Serde, Serializer
+
+
+def serializer_of(serde: Serde[Any] | None) -> Serializer | None:
+    """None for the configuration's default."""
+    return None if serde is None else serde.serializer()
+
+
+def deserializer_of(serde: Serde[Any] | None) -> Deserializer | None:
+    """None for the configuration's default."""
+    return None if serde is None else serde.deserializer()

@@ -1,0 +1,69 @@
+"""Joins of a stream with a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kafkapy.streams.dsl.graph.joins import StreamTableJoinNode
+from kafkapy.streams.dsl.graph.node import ProcessorGraphNode, StateStoreNode
+from kafkapy.streams.dsl.handles import StreamHandle, TableHandle, copartitioned
+from kafkapy.streams.dsl.names import OperatorName
+from kafkapy.streams.dsl.stream_repartition import repartitioned_for_join
+from kafkapy.streams.options.joined import Joined
+from kafkapy.streams.options.named import Named
+from kafkapy.streams.processors.kstream_global_ktable_join import KStreamGlobalKTableJoin
+from kafkapy.streams.processors.kstream_ktable_join import KStreamKTableJoin
+from kafkapy.streams.processors.table import KTableValueGetterSupplier
+from kafkapy.streams.state.time_ordered_key_value_buffer import RocksDBTimeOrderedKeyValueBufferBuilder
+
+_JOIN, _LEFT_JOIN = "KSTREAM-JOIN-", "KSTREAM-LEFTJOIN-"
+
+
+def join_with_table(
+    stream: StreamHandle,
+    table: TableHandle,
+    joiner: Callable[[Any, Any, Any], Any],
+    joined: Joined[Any, Any, Any],
+    is_left: bool,
+) -> StreamHandle:
+    """The results; the stream is repartitioned before if its keys may have changed.
+
+    Raises:
+        ValueError: Records shall wait for those of a table that is not versioned.
+    """
+    if stream.needs_repartition:
+        name = joined.name if joined.name is not None else stream.name
+        stream = repartitioned_for_join(stream, name, joined.key_serde, joined.value_serde)
+    graph = stream.graph
+    sources = copartitioned(stream, [table])
+    name = OperatorName(joined.name).or_generated(graph.names, _LEFT_JOIN if is_left else _JOIN)
+    buffer_name = None
+    if joined.grace_ms is not None:
+        if table.node.is_output_versioned is False:
+            raise ValueError("KTable must be versioned to use a grace period in a stream table join.")
+        buffer_name = f"{name}-Buffer"
+        graph.add(StateStoreNode(RocksDBTimeOrderedKeyValueBufferBuilder(buffer_name, joined.grace_ms, name)))
+    values = table.value_getter_supplier()
+    supplier = KStreamKTableJoin(values, joiner, is_left, joined.grace_ms, buffer_name)
+    node = StreamTableJoinNode(name, supplier, values.store_names(), joined.grace_ms, buffer_name)
+    graph.add(node, stream.node)
+    node.takes_null_keys = is_left
+    return StreamHandle(name, joined.key_serde or stream.key_serde, None, sources, False, node, graph)
+
+
+def join_with_global_table(
+    stream: StreamHandle,
+    values: KTableValueGetterSupplier,
+    key_selector: Callable[[Any, Any], Any],
+    joiner: Callable[[Any, Any, Any], Any],
+    named: Named | None,
+    is_left: bool,
+) -> StreamHandle:
+    """The results: keys stay, and so does the need of repartitioning. Both kinds are named as left joins, as in Kafka."""
+    graph = stream.graph
+    name = OperatorName.of(named).or_generated(graph.names, _LEFT_JOIN)
+    node = ProcessorGraphNode(name, KStreamGlobalKTableJoin(values, joiner, key_selector, is_left))
+    node.takes_null_keys = is_left
+    graph.add(node, stream.node)
+    return StreamHandle(name, stream.key_serde, None, stream.sources, stream.needs_repartition, node, graph)

@@ -1,0 +1,129 @@
+"""Where a topology begins."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from kafkapy.streams.dsl import stream_operators, table_operators
+from kafkapy.streams.dsl.face import GlobalKTable, KStream, KTable
+from kafkapy.streams.dsl.graph.logical_graph import LogicalGraph
+from kafkapy.streams.dsl.graph.node import StateStoreNode
+from kafkapy.streams.options.checks import required
+from kafkapy.streams.options.consumed import Consumed
+from kafkapy.streams.options.materialized import Materialized
+from kafkapy.streams.options.store_type import parse_store_type
+from kafkapy.streams.processor import Processor
+from kafkapy.streams.topology.topology import Topology
+from kafkapy.streams.topology.topology_builder import TopologyBuilder
+
+
+class StreamsBuilder:
+    """Makes streams and tables of topics, and a topology of what is derived from them.
+
+    Args:
+        config: The application's; `default.dsl.store` counts for all stores whose options name no type.
+
+    Raises:
+        StreamsException: `default.dsl.store` names no type of stores.
+
+    Example:
+        >>> from kafkapy.streams import Consumed, Produced, Serdes
+        >>> builder = StreamsBuilder()
+        >>> builder.stream("names", Consumed.with_(Serdes.string(), Serdes.string())).map_values(str.upper).to("NAMES")
+        >>> topology = builder.build()
+    """
+
+    def __init__(self, config: Mapping[str, Any] | None = None) -> None:
+        store_type = (config or {}).get("default.dsl.store")
+        self._topology = TopologyBuilder()
+        self._graph = LogicalGraph(self._topology, None if store_type is None else parse_store_type(store_type))
+
+    def stream(
+        self, topics: str | Sequence[str] | re.Pattern[str], consumed: Consumed[Any, Any] | None = None
+    ) -> KStream[Any, Any]:
+        """A stream of topics.
+
+        Args:
+            topics: A name, several, or a pattern that whole names match.
+            consumed: Serdes, timestamps, and where to begin.
+        """
+        required(topics, "topics")
+        names = [topics] if isinstance(topics, str) else topics
+        return KStream(stream_operators.source(self._graph, names, consumed or Consumed()))
+
+    def table(
+        self,
+        topic: str,
+        consumed: Consumed[Any, Any] | None = None,
+        materialized: Materialized[Any, Any] | None = None,
+    ) -> KTable[Any, Any]:
+        """A table of a topic. It is kept in a store only if an operator needs that, or the store has a name.
+
+        Args:
+            topic: Its name.
+            consumed: Serdes, timestamps, and where to begin; without it the serdes of `materialized` count.
+            materialized: Of the table's store; its serdes are those of `consumed`.
+        """
+        required(topic, "topic")
+        return KTable(table_operators.table_source(self._graph, topic, _consumed(consumed, materialized), materialized))
+
+    def global_table(
+        self,
+        topic: str,
+        consumed: Consumed[Any, Any] | None = None,
+        materialized: Materialized[Any, Any] | None = None,
+    ) -> GlobalKTable[Any, Any]:
+        """A table of a topic, of which each instance has all rows; arguments as of `table`.
+
+        Raises:
+            TopologyException: The store is a versioned one.
+        """
+        required(topic, "topic")
+        options = _consumed(consumed, materialized)
+        return GlobalKTable(*table_operators.global_table_source(self._graph, topic, options, materialized))
+
+    def add_state_store(self, store: Any) -> StreamsBuilder:
+        """Add a store for processors of your own, which name it where they are added.
+
+        Args:
+            store: A store builder of `Stores`.
+        """
+        self._graph.add(StateStoreNode(required(store, "builder")))
+        return self
+
+    def add_global_store(
+        self, store: Any, topic: str, consumed: Consumed[Any, Any], supplier: Callable[[], Processor]
+    ) -> StreamsBuilder:
+        """Add a store that each instance fills from all partitions of a topic.
+
+        Args:
+            store: A store builder of `Stores`; it has no changelog.
+            topic: Where its entries come from.
+            consumed: Serdes and timestamps.
+            supplier: Makes processors that put records into the store.
+        """
+        required(store, "storeBuilder")
+        required(consumed, "consumed")
+        table_operators.global_store(self._graph, store.with_logging_disabled(), topic, consumed, supplier)
+        return self
+
+    def build(self, config: Mapping[str, Any] | None = None) -> Topology:
+        """The topology of all that has been declared.
+
+        Args:
+            config: The application's; `topology.optimization` counts.
+
+        Raises:
+            TopologyException: Operators, topics or stores do not fit together.
+            ConfigException: `topology.optimization` is none that is known.
+        """
+        self._graph.write(config)
+        return Topology(self._topology)
+
+
+def _consumed(consumed: Consumed[Any, Any] | None, materialized: Materialized[Any, Any] | None) -> Consumed[Any, Any]:
+    if consumed is not None:
+        return consumed
+    return Consumed() if materialized is None else Consumed(materialized.key_serde, materialized.value_serde)

@@ -1,0 +1,31 @@
+"""Windowed keys go to the partition of the key without its window."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkapy.partitioner.hashing import murmur2
+from kafkapy.streams.options.produced import StreamPartitioner
+from kafkapy.streams.serdes import Serializer
+
+
+class WindowedStreamPartitioner:
+    """Chooses the partition of a windowed key as the producer does that of the key in it.
+
+    Args:
+        serializer: Of the windowed keys, with `serialize_base_key(topic, windowed)`.
+    """
+
+    def __init__(self, serializer: Any) -> None:
+        self._serializer = serializer
+
+    def __call__(self, topic: str, key: Any, value: Any, partitions: int) -> int:
+        data: bytes = self._serializer.serialize_base_key(topic, key)
+        return (murmur2(data) & 0x7FFFFFFF) % partitions
+
+
+def sink_partitioner(given: StreamPartitioner | None, key_serializer: Serializer | None) -> StreamPartitioner | None:
+    """The partitioner of a sink: the one that was given, or that of windowed keys; None for the producer's."""
+    if given is None and hasattr(key_serializer, "serialize_base_key"):
+        return WindowedStreamPartitioner(key_serializer)
+    return given

@@ -1,0 +1,60 @@
+"""What becomes of a branch of a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+from kafkapy.streams.options.checks import required
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class Branched(Generic[K, V]):
+    """A branch's name, and what is made of it. A value.
+
+    Attributes:
+        name: What its node's name ends with; None: its number.
+        function: Makes the stream that the split's result has for this branch, or None.
+        consumer: Takes the branch, which the split's result then has not.
+
+    Example:
+        >>> Branched.as_("large").name
+        'large'
+    """
+
+    name: str | None = None
+    function: Callable[[Any], Any] | None = None
+    consumer: Callable[[Any], Any] | None = None
+
+    @staticmethod
+    def as_(name: str) -> Branched[Any, Any]:
+        """A branch with a name."""
+        return Branched(required(name, "name"))
+
+    @staticmethod
+    def with_consumer(chain: Callable[[Any], Any], name: str | None = None) -> Branched[Any, Any]:
+        """A branch that is handed to a function.
+
+        Args:
+            chain: Takes the branch, a `KStream`.
+            name: See the attributes.
+        """
+        return Branched(name, consumer=required(chain, "chain"))
+
+    @staticmethod
+    def with_function(chain: Callable[[Any], Any], name: str | None = None) -> Branched[Any, Any]:
+        """A branch that a function makes another stream of.
+
+        Args:
+            chain: Takes the branch, a `KStream`, and returns a `KStream`, or None to leave it out.
+            name: See the attributes.
+        """
+        return Branched(name, function=required(chain, "chain"))
+
+    def with_name(self, name: str) -> Branched[K, V]:
+        """The same with another name."""
+        return replace(self, name=required(name, "name"))

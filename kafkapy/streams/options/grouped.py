@@ -1,0 +1,53 @@
+"""How records are grouped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+from kafkapy.streams.serdes import Serde
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped(Generic[K, V]):
+    """How records are grouped. A value: each `with_…` gives a new one.
+
+    Attributes:
+        name: Of the repartition topic, if one is needed, and of the node that makes the new key; None: generated.
+        key_serde: None: `default.key.serde`.
+        value_serde: None: `default.value.serde`.
+
+    Example:
+        >>> from kafkapy.streams.serdes import Serdes
+        >>> Grouped.with_(Serdes.string(), Serdes.long()).with_name("by-user").name
+        'by-user'
+    """
+
+    name: str | None = None
+    key_serde: Serde[Any] | None = None
+    value_serde: Serde[Any] | None = None
+
+    @staticmethod
+    def with_(key_serde: Serde[Any] | None = None, value_serde: Serde[Any] | None = None) -> Grouped[Any, Any]:
+        """See the attributes."""
+        return Grouped(None, key_serde, value_serde)
+
+    @staticmethod
+    def as_(name: str) -> Grouped[Any, Any]:
+        """A repartition topic with a name of its own."""
+        return Grouped(name)
+
+    def with_key_serde(self, serde: Serde[Any] | None) -> Grouped[K, V]:
+        """The same with another serde of keys."""
+        return replace(self, key_serde=serde)
+
+    def with_value_serde(self, serde: Serde[Any] | None) -> Grouped[K, V]:
+        """The same with another serde of values."""
+        return replace(self, value_serde=serde)
+
+    def with_name(self, name: str | None) -> Grouped[K, V]:
+        """The same with a name for the repartition topic."""
+        return replace(self, name=name)

@@ -1,0 +1,75 @@
+"""How a stream is joined with a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+from kafkapy.streams.processor import Duration, milliseconds
+from kafkapy.streams.serdes import Serde
+
+K = TypeVar("K")
+V = TypeVar("V")
+VO = TypeVar("VO")
+
+
+@dataclass(frozen=True, slots=True)
+class Joined(Generic[K, V, VO]):
+    """How a stream is joined with a table. A value: each `with_…` gives a new one.
+
+    Attributes:
+        key_serde: None: the stream's.
+        value_serde: Of the stream's values, if it is repartitioned; None: the stream's.
+        other_value_serde: Of the table's values.
+        name: Of the join's node, and of the repartition topic if one is needed; None: generated.
+        grace_ms: How long the stream's records wait for those of the versioned table, ms; None: they don't.
+
+    Example:
+        >>> from datetime import timedelta
+        >>> Joined.as_("with-user").with_grace_period(timedelta(seconds=5)).grace_ms
+        5000
+    """
+
+    key_serde: Serde[Any] | None = None
+    value_serde: Serde[Any] | None = None
+    other_value_serde: Serde[Any] | None = None
+    name: str | None = None
+    grace_ms: int | None = None
+
+    @staticmethod
+    def with_(
+        key_serde: Serde[Any] | None = None,
+        value_serde: Serde[Any] | None = None,
+        other_value_serde: Serde[Any] | None = None,
+    ) -> Joined[Any, Any, Any]:
+        """See the attributes."""
+        return Joined(key_serde, value_serde, other_value_serde)
+
+    @staticmethod
+    def as_(name: str) -> Joined[Any, Any, Any]:
+        """A join with a name of its own."""
+        return Joined(name=name)
+
+    def with_key_serde(self, serde: Serde[Any] | None) -> Joined[K, V, VO]:
+        """The same with another serde of keys."""
+        return replace(self, key_serde=serde)
+
+    def with_value_serde(self, serde: Serde[Any] | None) -> Joined[K, V, VO]:
+        """The same with another serde of the stream's values."""
+        return replace(self, value_serde=serde)
+
+    def with_other_value_serde(self, serde: Serde[Any] | None) -> Joined[K, V, VO]:
+        """The same with another serde of the table's values."""
+        return replace(self, other_value_serde=serde)
+
+    def with_name(self, name: str | None) -> Joined[K, V, VO]:
+        """The same with a name for the join's node."""
+        return replace(self, name=name)
+
+    def with_grace_period(self, grace: Duration) -> Joined[K, V, VO]:
+        """The same with a buffer, which holds the stream's records back for so long.
+
+        Args:
+            grace: ms or a timedelta; the table's history must reach as far.
+        """
+        return replace(self, grace_ms=milliseconds(grace, "gracePeriod"))

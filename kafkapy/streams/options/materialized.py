@@ -1,0 +1,123 @@
+"""How a table is kept in a store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, TypeVar
+
+from kafkapy.streams.options.checks import required
+from kafkapy.streams.options.named import validate_name
+from kafkapy.streams.options.store_type import StoreType
+from kafkapy.streams.processor import Duration, milliseconds
+from kafkapy.streams.serdes import Serde
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class Materialized(Generic[K, V]):
+    """How a table is kept in a store. A value: each `with_…` gives a new one.
+
+    Attributes:
+        store_name: The store can be queried by it, and its changelog topic has it in its name; None: generated.
+        store_supplier: Of a store of your choice; None: one of `store_type`.
+        store_type: None: the application's.
+        key_serde: None: that of the stream or table before, or `default.key.serde`.
+        value_serde: None: as known from before, or `default.value.serde`.
+        logging_enabled: Whether the store has a changelog topic.
+        log_config: Configs of the changelog topic.
+        caching_enabled: Whether updates of a key are held back and merged.
+        retention_ms: Of a window or session store, ms; None: no longer than needed.
+
+    Example:
+        >>> Materialized.as_("counts").with_caching_disabled().store_name
+        'counts'
+    """
+
+    store_name: str | None = None
+    store_supplier: Any = None
+    store_type: StoreType | None = None
+    key_serde: Serde[Any] | None = None
+    value_serde: Serde[Any] | None = None
+    logging_enabled: bool = True
+    log_config: Mapping[str, str] = field(default_factory=dict)
+    caching_enabled: bool = True
+    retention_ms: int | None = None
+
+    @staticmethod
+    def as_(store: str | StoreType | Any) -> Materialized[Any, Any]:
+        """A store by its name, its type or its supplier.
+
+        Args:
+            store: A name, a `StoreType`, or what one of the methods of `Stores` gives.
+
+        Raises:
+            TopologyException: The name is none that a topic could have.
+            TypeError: It is None.
+        """
+        required(store, "store")
+        if isinstance(store, str):
+            return Materialized(store_name=validate_name(store))
+        if isinstance(store, StoreType):
+            return Materialized(store_type=store)
+        return Materialized(store_supplier=store)
+
+    @staticmethod
+    def with_(key_serde: Serde[Any] | None = None, value_serde: Serde[Any] | None = None) -> Materialized[Any, Any]:
+        """A store with a generated name."""
+        return Materialized(key_serde=key_serde, value_serde=value_serde)
+
+    def with_store_type(self, store_type: StoreType) -> Materialized[K, V]:
+        """The same with another type of store.
+
+        Raises:
+            ValueError: There is a store supplier, which decides the type.
+        """
+        required(store_type, "store_type")
+        if self.store_supplier is not None:
+            raise ValueError("Cannot set store type when store supplier is pre-configured.")
+        return replace(self, store_type=store_type)
+
+    def with_key_serde(self, serde: Serde[Any] | None) -> Materialized[K, V]:
+        """The same with another serde of keys."""
+        return replace(self, key_serde=serde)
+
+    def with_value_serde(self, serde: Serde[Any] | None) -> Materialized[K, V]:
+        """The same with another serde of values."""
+        return replace(self, value_serde=serde)
+
+    def with_caching_enabled(self) -> Materialized[K, V]:
+        """The same with a cache, which is the default."""
+        return replace(self, caching_enabled=True)
+
+    def with_caching_disabled(self) -> Materialized[K, V]:
+        """The same with each update passed on."""
+        return replace(self, caching_enabled=False)
+
+    def with_logging_enabled(self, config: Mapping[str, str]) -> Materialized[K, V]:
+        """The same with a changelog topic, which is the default.
+
+        Args:
+            config: Of the topic, beside Kafka's own for changelogs.
+        """
+        return replace(self, logging_enabled=True, log_config=dict(config))
+
+    def with_logging_disabled(self) -> Materialized[K, V]:
+        """The same without a changelog topic: the table is lost when its task moves."""
+        return replace(self, logging_enabled=False, log_config={})
+
+    def with_retention(self, retention: Duration) -> Materialized[K, V]:
+        """The same with windows that are kept longer.
+
+        Args:
+            retention: ms or a timedelta; at least the window's size and its grace.
+
+        Raises:
+            ValueError: It is negative.
+        """
+        retention_ms = milliseconds(retention, "retention")
+        if retention_ms < 0:
+            raise ValueError("Retention must not be negative.")
+        return replace(self, retention_ms=retention_ms)

@@ -1,0 +1,66 @@
+"""How a sink writes to a topic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+from kafkapy.streams.serdes import Serde
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+StreamPartitioner = Callable[[str, Any, Any, int], int | None]
+"""The partition of a record, by topic, key, value and count of partitions; None: the producer's choice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Produced(Generic[K, V]):
+    """How a sink writes to a topic. A value: each `with_…` gives a new one.
+
+    Attributes:
+        key_serde: None: the stream's.
+        value_serde: None: the stream's.
+        stream_partitioner: None: by the key as the producer does; a windowed key by the key without its window.
+        name: Of the sink's node; None: generated.
+
+    Example:
+        >>> Produced.as_("out").with_stream_partitioner(lambda topic, key, value, partitions: 0).name
+        'out'
+    """
+
+    key_serde: Serde[Any] | None = None
+    value_serde: Serde[Any] | None = None
+    stream_partitioner: StreamPartitioner | None = None
+    name: str | None = None
+
+    @staticmethod
+    def with_(
+        key_serde: Serde[Any] | None = None,
+        value_serde: Serde[Any] | None = None,
+        stream_partitioner: StreamPartitioner | None = None,
+    ) -> Produced[Any, Any]:
+        """See the attributes."""
+        return Produced(key_serde, value_serde, stream_partitioner)
+
+    @staticmethod
+    def as_(name: str) -> Produced[Any, Any]:
+        """A sink with a name of its own."""
+        return Produced(name=name)
+
+    def with_key_serde(self, serde: Serde[Any] | None) -> Produced[K, V]:
+        """The same with another serde of keys."""
+        return replace(self, key_serde=serde)
+
+    def with_value_serde(self, serde: Serde[Any] | None) -> Produced[K, V]:
+        """The same with another serde of values."""
+        return replace(self, value_serde=serde)
+
+    def with_stream_partitioner(self, partitioner: Callable[[str, K, V, int], int | None] | None) -> Produced[K, V]:
+        """The same with another choice of partitions."""
+        return replace(self, stream_partitioner=partitioner)
+
+    def with_name(self, name: str | None) -> Produced[K, V]:
+        """The same with a name for the sink's node."""
+        return replace(self, name=name)

@@ -1,0 +1,66 @@
+"""How a stream is repartitioned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+from kafkapy.streams.options.produced import StreamPartitioner
+from kafkapy.streams.serdes import Serde
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class Repartitioned(Generic[K, V]):
+    """How a stream is written to a topic and read again. A value: each `with_…` gives a new one.
+
+    Attributes:
+        name: Of the topic, before "-repartition"; None: generated.
+        key_serde: None: `default.key.serde`.
+        value_serde: None: the stream's.
+        number_of_partitions: Of the topic; None: as many as the topics that it comes from.
+        stream_partitioner: None: by the key.
+
+    Example:
+        >>> Repartitioned.as_("spread").with_number_of_partitions(12).number_of_partitions
+        12
+    """
+
+    name: str | None = None
+    key_serde: Serde[Any] | None = None
+    value_serde: Serde[Any] | None = None
+    number_of_partitions: int | None = None
+    stream_partitioner: StreamPartitioner | None = None
+
+    @staticmethod
+    def with_(key_serde: Serde[Any] | None = None, value_serde: Serde[Any] | None = None) -> Repartitioned[Any, Any]:
+        """See the attributes."""
+        return Repartitioned(None, key_serde, value_serde)
+
+    @staticmethod
+    def as_(name: str) -> Repartitioned[Any, Any]:
+        """A topic with a name of its own."""
+        return Repartitioned(name)
+
+    def with_key_serde(self, serde: Serde[Any] | None) -> Repartitioned[K, V]:
+        """The same with another serde of keys."""
+        return replace(self, key_serde=serde)
+
+    def with_value_serde(self, serde: Serde[Any] | None) -> Repartitioned[K, V]:
+        """The same with another serde of values."""
+        return replace(self, value_serde=serde)
+
+    def with_number_of_partitions(self, number: int) -> Repartitioned[K, V]:
+        """The same with a count of partitions."""
+        return replace(self, number_of_partitions=number)
+
+    def with_stream_partitioner(self, partitioner: Callable[[str, K, V, int], int | None]) -> Repartitioned[K, V]:
+        """The same with another choice of partitions."""
+        return replace(self, stream_partitioner=partitioner)
+
+    def with_name(self, name: str | None) -> Repartitioned[K, V]:
+        """The same with a name for the topic."""
+        return replace(self, name=name)

@@ -1,0 +1,109 @@
+"""How two streams are joined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, TypeVar
+
+from kafkapy.streams.options.store_type import StoreType
+from kafkapy.streams.serdes import Serde
+
+K = TypeVar("K")
+V = TypeVar("V")
+VO = TypeVar("VO")
+
+
+@dataclass(frozen=True, slots=True)
+class StreamJoined(Generic[K, V, VO]):
+    """How two streams are joined. A value: each `with_…` gives a new one.
+
+    Attributes:
+        key_serde: None: `default.key.serde`.
+        value_serde: Of this stream's values; None: `default.value.serde`.
+        other_value_serde: Of the other stream's values; None: `default.value.serde`.
+        store_type: Of the join's stores; None: the application's.
+        this_store_supplier: Of the window store for this stream's records; None: made by the join.
+        other_store_supplier: Of the window store for the other's; None: made by the join.
+        name: Of the join's nodes, and of repartition topics if any are needed; None: generated.
+        store_name: What the names of the stores begin with; None: generated.
+        logging_enabled: Whether the stores have changelog topics.
+        log_config: Configs of the changelog topics.
+
+    Example:
+        >>> StreamJoined.as_("clicks-views").with_logging_disabled().logging_enabled
+        False
+    """
+
+    key_serde: Serde[Any] | None = None
+    value_serde: Serde[Any] | None = None
+    other_value_serde: Serde[Any] | None = None
+    store_type: StoreType | None = None
+    this_store_supplier: Any = None
+    other_store_supplier: Any = None
+    name: str | None = None
+    store_name: str | None = None
+    logging_enabled: bool = True
+    log_config: Mapping[str, str] = field(default_factory=dict)
+
+    @staticmethod
+    def with_(
+        key_serde: Serde[Any] | None = None,
+        value_serde: Serde[Any] | None = None,
+        other_value_serde: Serde[Any] | None = None,
+    ) -> StreamJoined[Any, Any, Any]:
+        """See the attributes."""
+        return StreamJoined(key_serde, value_serde, other_value_serde)
+
+    @staticmethod
+    def as_(store_name: str) -> StreamJoined[Any, Any, Any]:
+        """A join whose stores have names of their own, and so its changelog topics."""
+        return StreamJoined(store_name=store_name)
+
+    def with_key_serde(self, serde: Serde[Any] | None) -> StreamJoined[K, V, VO]:
+        """The same with another serde of keys."""
+        return replace(self, key_serde=serde)
+
+    def with_value_serde(self, serde: Serde[Any] | None) -> StreamJoined[K, V, VO]:
+        """The same with another serde of this stream's values."""
+        return replace(self, value_serde=serde)
+
+    def with_other_value_serde(self, serde: Serde[Any] | None) -> StreamJoined[K, V, VO]:
+        """The same with another serde of the other stream's values."""
+        return replace(self, other_value_serde=serde)
+
+    def with_name(self, name: str | None) -> StreamJoined[K, V, VO]:
+        """The same with a name for the join's nodes."""
+        return replace(self, name=name)
+
+    def with_store_name(self, store_name: str | None) -> StreamJoined[K, V, VO]:
+        """The same with a name for the join's stores."""
+        return replace(self, store_name=store_name)
+
+    def with_dsl_store_suppliers(self, store_type: StoreType) -> StreamJoined[K, V, VO]:
+        """The same with another type of stores."""
+        return replace(self, store_type=store_type)
+
+    def with_this_store_supplier(self, supplier: Any) -> StreamJoined[K, V, VO]:
+        """The same with a window store for this stream's records.
+
+        Args:
+            supplier: With duplicates, the join's window size, and size plus grace for its retention.
+        """
+        return replace(self, this_store_supplier=supplier)
+
+    def with_other_store_supplier(self, supplier: Any) -> StreamJoined[K, V, VO]:
+        """The same with a window store for the other stream's records; see `with_this_store_supplier`."""
+        return replace(self, other_store_supplier=supplier)
+
+    def with_logging_enabled(self, config: Mapping[str, str]) -> StreamJoined[K, V, VO]:
+        """The same with changelog topics.
+
+        Args:
+            config: Of the topics, beside Kafka's own for changelogs.
+        """
+        return replace(self, logging_enabled=True, log_config=dict(config))
+
+    def with_logging_disabled(self) -> StreamJoined[K, V, VO]:
+        """The same without changelog topics: what waits for its match is lost when a task moves."""
+        return replace(self, logging_enabled=False, log_config={})

@@ -1,0 +1,138 @@
+"""Which updates of a table are held back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Final
+
+from kafkapy.streams.processor import Duration, milliseconds
+
+UNLIMITED: Final = 2**63 - 1
+
+
+class BufferFullStrategy(Enum):
+    """What happens when the buffer of a suppression is full."""
+
+    EMIT = "emit"
+    """The oldest updates are emitted early."""
+    SHUT_DOWN = "shut down"
+    """The application stops."""
+
+
+@dataclass(frozen=True, slots=True)
+class BufferConfig:
+    """How much the buffer of a suppression may hold. A value: each `with_…` gives a new one.
+
+    Attributes:
+        record_limit: Count of keys.
+        byte_limit: Of keys, values and what belongs to them.
+        full_strategy: What happens beyond that.
+        logging_enabled: Whether the buffer has a changelog topic.
+        log_config: Configs of that topic.
+
+    Example:
+        >>> BufferConfig.max_records(1000).with_max_bytes(1_000_000).emit_early_when_full().record_limit
+        1000
+    """
+
+    record_limit: int = UNLIMITED
+    byte_limit: int = UNLIMITED
+    full_strategy: BufferFullStrategy = BufferFullStrategy.SHUT_DOWN
+    logging_enabled: bool = True
+    log_config: Mapping[str, str] = field(default_factory=dict)
+
+    @staticmethod
+    def max_records(records: int) -> BufferConfig:
+        """So many keys, and emit early when it is full."""
+        return BufferConfig(record_limit=records, full_strategy=BufferFullStrategy.EMIT)
+
+    @staticmethod
+    def max_bytes(size: int) -> BufferConfig:
+        """So many bytes, and emit early when it is full."""
+        return BufferConfig(byte_limit=size, full_strategy=BufferFullStrategy.EMIT)
+
+    @staticmethod
+    def unbounded() -> BufferConfig:
+        """As much as memory has room for."""
+        return BufferConfig()
+
+    def with_max_records(self, records: int) -> BufferConfig:
+        """The same with another limit of keys."""
+        return replace(self, record_limit=records)
+
+    def with_max_bytes(self, size: int) -> BufferConfig:
+        """The same with another limit of bytes."""
+        return replace(self, byte_limit=size)
+
+    def shut_down_when_full(self) -> BufferConfig:
+        """The same, and the application stops when it is full."""
+        return replace(self, full_strategy=BufferFullStrategy.SHUT_DOWN)
+
+    def emit_early_when_full(self) -> BufferConfig:
+        """The same, and the oldest are emitted when it is full."""
+        return replace(self, full_strategy=BufferFullStrategy.EMIT)
+
+    def with_no_bound(self) -> BufferConfig:
+        """The same without limits."""
+        return replace(self, record_limit=UNLIMITED, byte_limit=UNLIMITED, full_strategy=BufferFullStrategy.SHUT_DOWN)
+
+    def with_logging_enabled(self, config: Mapping[str, str]) -> BufferConfig:
+        """The same with a changelog topic, which is the default.
+
+        Args:
+            config: Of the topic, beside Kafka's own for changelogs.
+        """
+        return replace(self, logging_enabled=True, log_config=dict(config))
+
+    def with_logging_disabled(self) -> BufferConfig:
+        """The same without a changelog topic: what is held back is lost when a task moves."""
+        return replace(self, logging_enabled=False, log_config={})
+
+
+@dataclass(frozen=True, slots=True)
+class Suppressed:
+    """Which updates of a table are held back, and for how long. A value.
+
+    Attributes:
+        buffer_config: Of what is held back.
+        wait_ms: How long after a key's first update, in the time of the table, ms; None: until its window closes.
+        name: Of the node; its store is this and "-store"; None: generated.
+
+    Example:
+        >>> Suppressed.until_time_limit(1000, BufferConfig.unbounded()).with_name("calm").name
+        'calm'
+    """
+
+    buffer_config: BufferConfig
+    wait_ms: int | None = None
+    name: str | None = None
+
+    @staticmethod
+    def until_window_closes(buffer_config: BufferConfig) -> Suppressed:
+        """One update a window, when its grace is over.
+
+        Args:
+            buffer_config: One that does not emit early, as that would be no final result.
+
+        Raises:
+            TypeError: It emits early.
+        """
+        if buffer_config.full_strategy is not BufferFullStrategy.SHUT_DOWN:
+            raise TypeError("a buffer that emits early can't hold back results until windows close")
+        return Suppressed(buffer_config)
+
+    @staticmethod
+    def until_time_limit(time: Duration, buffer_config: BufferConfig) -> Suppressed:
+        """The last update of a key within a time.
+
+        Args:
+            time: ms or a timedelta.
+            buffer_config: Of what is held back.
+        """
+        return Suppressed(buffer_config, milliseconds(time, "timeToWaitForMoreEvents"))
+
+    def with_name(self, name: str | None) -> Suppressed:
+        """The same with a name."""
+        return replace(self, name=name)

@@ -1,0 +1,54 @@
+"""How two tables are joined by a foreign key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+from kafkapy.streams.options.produced import StreamPartitioner
+
+K = TypeVar("K")
+KO = TypeVar("KO")
+
+
+@dataclass(frozen=True, slots=True)
+class TableJoined(Generic[K, KO]):
+    """How two tables are joined by a foreign key. A value: each `with_…` gives a new one.
+
+    Attributes:
+        partitioner: As the left table's topic is partitioned; None: by the key.
+        other_partitioner: As the right table's topic is partitioned; None: by the key.
+        name: Of the nodes and the two internal topics; None: generated.
+
+    Example:
+        >>> TableJoined.as_("order-customer").name
+        'order-customer'
+    """
+
+    partitioner: StreamPartitioner | None = None
+    other_partitioner: StreamPartitioner | None = None
+    name: str | None = None
+
+    @staticmethod
+    def with_(
+        partitioner: StreamPartitioner | None = None, other_partitioner: StreamPartitioner | None = None
+    ) -> TableJoined[Any, Any]:
+        """See the attributes. Partitioners are given None for the value."""
+        return TableJoined(partitioner, other_partitioner)
+
+    @staticmethod
+    def as_(name: str) -> TableJoined[Any, Any]:
+        """A join with a name of its own."""
+        return TableJoined(name=name)
+
+    def with_partitioner(self, partitioner: StreamPartitioner) -> TableJoined[K, KO]:
+        """The same with another partitioning of the left table."""
+        return replace(self, partitioner=partitioner)
+
+    def with_other_partitioner(self, partitioner: StreamPartitioner) -> TableJoined[K, KO]:
+        """The same with another partitioning of the right table."""
+        return replace(self, other_partitioner=partitioner)
+
+    def with_name(self, name: str | None) -> TableJoined[K, KO]:
+        """The same with a name for the join."""
+        return replace(self, name=name)

@@ -1,0 +1,249 @@
+"""Operators without state. Each supplier is called for a new processor, and has its function made blocking if it is a coroutine
+function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from kafkapy.streams.processor import Processor
+from kafkapy.streams.processors.coroutines import run_to_end
+from kafkapy.streams.records import Record
+
+
+class KStreamFilter:
+    """`KStream.filter` and `filter_not`."""
+
+    def __init__(self, predicate: Callable[[Any, Any], Any], filter_not: bool) -> None:
+        self._predicate = run_to_end(predicate)
+        self._filter_not = filter_not
+
+    def __call__(self) -> Processor:
+        return KStreamFilterProcessor(self._predicate, self._filter_not)
+
+
+class KStreamFilterProcessor(Processor):
+    """Forwards the records that a predicate says so of."""
+
+    def __init__(self, predicate: Callable[[Any, Any], Any], filter_not: bool) -> None:
+        self._predicate = predicate
+        self._filter_not = filter_not
+
+    def process(self, record: Record[Any, Any]) -> None:
+        if bool(self._predicate(record.key, record.value)) != self._filter_not:
+            self.context.forward(record)
+
+
+class KStreamMap:
+    """`KStream.map`."""
+
+    def __init__(self, mapper: Callable[[Any, Any], Any]) -> None:
+        self._mapper = run_to_end(mapper)
+
+    def __call__(self) -> Processor:
+        return KStreamMapProcessor(self._mapper)
+
+
+class KStreamMapProcessor(Processor):
+    """Replaces key and value."""
+
+    def __init__(self, mapper: Callable[[Any, Any], tuple[Any, Any]]) -> None:
+        self._mapper = mapper
+
+    def process(self, record: Record[Any, Any]) -> None:
+        key, value = self._mapper(record.key, record.value)
+        self.context.forward(Record(key, value, record.timestamp, record.headers))
+
+
+class KStreamSelectKey:
+    """`KStream.select_key` and `group_by`."""
+
+    def __init__(self, mapper: Callable[[Any, Any], Any]) -> None:
+        self._mapper = run_to_end(mapper)
+
+    def __call__(self) -> Processor:
+        return KStreamSelectKeyProcessor(self._mapper)
+
+
+class KStreamSelectKeyProcessor(Processor):
+    """Replaces the key."""
+
+    def __init__(self, mapper: Callable[[Any, Any], Any]) -> None:
+        self._mapper = mapper
+
+    def process(self, record: Record[Any, Any]) -> None:
+        key = self._mapper(record.key, record.value)
+        self.context.forward(Record(key, record.value, record.timestamp, record.headers))
+
+
+class KStreamMapValues:
+    """`KStream.map_values`.
+
+    Args:
+        mapper: Of the value, or of key and value.
+        with_key: Whether it takes the key, too.
+    """
+
+    def __init__(self, mapper: Callable[..., Any], with_key: bool) -> None:
+        self._mapper = run_to_end(mapper)
+        self._with_key = with_key
+
+    def __call__(self) -> Processor:
+        return (
+            KStreamMapValuesWithKeyProcessor(self._mapper)
+            if self._with_key
+            else KStreamMapValuesProcessor(self._mapper)
+        )
+
+
+class KStreamMapValuesProcessor(Processor):
+    """Replaces the value by what a function of it gives."""
+
+    def __init__(self, mapper: Callable[[Any], Any]) -> None:
+        self._mapper = mapper
+
+    def process(self, record: Record[Any, Any]) -> None:
+        self.context.forward(Record(record.key, self._mapper(record.value), record.timestamp, record.headers))
+
+
+class KStreamMapValuesWithKeyProcessor(Processor):
+    """Replaces the value by what a function of key and value gives."""
+
+    def __init__(self, mapper: Callable[[Any, Any], Any]) -> None:
+        self._mapper = mapper
+
+    def process(self, record: Record[Any, Any]) -> None:
+        key = record.key
+        self.context.forward(Record(key, self._mapper(key, record.value), record.timestamp, record.headers))
+
+
+class KStreamFlatMap:
+    """`KStream.flat_map`."""
+
+    def __init__(self, mapper: Callable[[Any, Any], Any]) -> None:
+        self._mapper = run_to_end(mapper)
+
+    def __call__(self) -> Processor:
+        return KStreamFlatMapProcessor(self._mapper)
+
+
+class KStreamFlatMapProcessor(Processor):
+    """Replaces a record by any number of them."""
+
+    def __init__(self, mapper: Callable[[Any, Any], Iterable[tuple[Any, Any]]]) -> None:
+        self._mapper = mapper
+
+    def process(self, record: Record[Any, Any]) -> None:
+        forward = self.context.forward
+        timestamp = record.timestamp
+        headers = record.headers
+        for key, value in self._mapper(record.key, record.value):
+            forward(Record(key, value, timestamp, headers))
+
+
+class KStreamFlatMapValues:
+    """`KStream.flat_map_values`.
+
+    Args:
+        mapper: Of the value, or of key and value.
+        with_key: Whether it takes the key, too.
+    """
+
+    def __init__(self, mapper: Callable[..., Any], with_key: bool) -> None:
+        self._mapper = run_to_end(mapper)
+        self._with_key = with_key
+
+    def __call__(self) -> Processor:
+        return KStreamFlatMapValuesProcessor(self._mapper, self._with_key)
+
+
+class KStreamFlatMapValuesProcessor(Processor):
+    """Replaces a record by any number of them with its key."""
+
+    def __init__(self, mapper: Callable[..., Iterable[Any]], with_key: bool) -> None:
+        self._mapper = mapper
+        self._with_key = with_key
+
+    def process(self, record: Record[Any, Any]) -> None:
+        forward = self.context.forward
+        key = record.key
+        timestamp = record.timestamp
+        headers = record.headers
+        values = self._mapper(key, record.value) if self._with_key else self._mapper(record.value)
+        for value in values:
+            forward(Record(key, value, timestamp, headers))
+
+
+class KStreamPeek:
+    """`KStream.peek`, and `foreach`, which ends the stream.
+
+    Args:
+        action: Of key and value; its result is not used.
+        forwards: Whether records go on.
+    """
+
+    def __init__(self, action: Callable[[Any, Any], Any], forwards: bool) -> None:
+        self._action = run_to_end(action)
+        self._forwards = forwards
+
+    def __call__(self) -> Processor:
+        return KStreamPeekProcessor(self._action, self._forwards)
+
+
+class KStreamPeekProcessor(Processor):
+    """Shows each record to a function."""
+
+    def __init__(self, action: Callable[[Any, Any], Any], forwards: bool) -> None:
+        self._action = action
+        self._forwards = forwards
+
+    def process(self, record: Record[Any, Any]) -> None:
+        self._action(record.key, record.value)
+        if self._forwards:
+            self.context.forward(record)
+
+
+class KStreamBranch:
+    """`KStream.split`.
+
+    Attributes:
+        predicates: Of the branches, in order; they are added after the supplier is made.
+        children: Names of the branches' nodes; one more if there is a default branch.
+    """
+
+    def __init__(self) -> None:
+        self.predicates: list[Callable[[Any, Any], Any]] = []
+        self.children: list[str] = []
+
+    def __call__(self) -> Processor:
+        return KStreamBranchProcessor([run_to_end(predicate) for predicate in self.predicates], list(self.children))
+
+
+class KStreamBranchProcessor(Processor):
+    """Forwards a record to the first branch whose predicate says so, or to the default branch."""
+
+    def __init__(self, predicates: list[Callable[[Any, Any], Any]], children: list[str]) -> None:
+        self._cases = list(zip(predicates, children, strict=False))
+        self._default = children[len(predicates)] if len(children) > len(predicates) else None
+
+    def process(self, record: Record[Any, Any]) -> None:
+        for predicate, child in self._cases:
+            if predicate(record.key, record.value):
+                self.context.forward(record, child)
+                return
+        if self._default is not None:
+            self.context.forward(record, self._default)
+
+
+class PassThrough:
+    """What joins several streams to one: `KStream.merge`, branches, both sides of a join."""
+
+    def __call__(self) -> Processor:
+        return PassThroughProcessor()
+
+
+class PassThroughProcessor(Processor):
+    """Forwards all records."""
+
+    def process(self, record: Record[Any, Any]) -> None:
+        self.context.forward(record)

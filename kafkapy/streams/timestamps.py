@@ -1,0 +1,78 @@
+"""Where records have their time from."""
+
+from __future__ import annotations
+
+import logging
+import time
+from abc import ABC, abstractmethod
+from typing import Any, Protocol
+
+from kafkapy.streams.errors import StreamsException
+
+LOG = logging.getLogger(__name__)
+
+
+class TimestampExtractor(Protocol):
+    """Tells the time of a record that is read."""
+
+    def extract(self, record: Any, partition_time: int) -> int:
+        """The time of a record.
+
+        Args:
+            record: With topic, partition, offset, timestamp, key, value and headers; key and value are deserialized.
+            partition_time: The highest time of the partition so far; -1 before its first record.
+
+        Returns:
+            ms since the epoch; a record with a negative one is dropped.
+        """
+
+
+class _ExtractRecordMetadataTimestamp(ABC):
+    """The record's own time, if it has one."""
+
+    def extract(self, record: Any, partition_time: int) -> int:
+        timestamp: int = record.timestamp
+        if timestamp < 0:
+            return self._on_invalid_timestamp(record, partition_time)
+        return timestamp
+
+    @abstractmethod
+    def _on_invalid_timestamp(self, record: Any, partition_time: int) -> int: ...
+
+
+class FailOnInvalidTimestamp(_ExtractRecordMetadataTimestamp):
+    """The record's own time; one without stops the application. The default."""
+
+    def _on_invalid_timestamp(self, record: Any, partition_time: int) -> int:
+        message = (
+            f"Input record {record} has invalid (negative) timestamp. Possibly because a pre-0.10 producer client was used to "
+            "write this record to Kafka without embedding a timestamp. Use a different TimestampExtractor to process this data."
+        )
+        LOG.error(message)
+        raise StreamsException(message)
+
+
+class LogAndSkipOnInvalidTimestamp(_ExtractRecordMetadataTimestamp):
+    """The record's own time; one without is dropped."""
+
+    def _on_invalid_timestamp(self, record: Any, partition_time: int) -> int:
+        LOG.warning("Input record %s will be dropped because it has an invalid (negative) timestamp.", record)
+        return int(record.timestamp)
+
+
+class UsePartitionTimeOnInvalidTimestamp(_ExtractRecordMetadataTimestamp):
+    """The record's own time; one without has the highest time of its partition so far."""
+
+    def _on_invalid_timestamp(self, record: Any, partition_time: int) -> int:
+        if partition_time < 0:
+            raise StreamsException(
+                f"Could not infer new timestamp for input record {record} because partition time is unknown."
+            )
+        return partition_time
+
+
+class WallclockTimestampExtractor:
+    """The time at which a record is read."""
+
+    def extract(self, record: Any, partition_time: int) -> int:
+        return time.time_ns() // 1_000_000
