@@ -137,6 +137,14 @@ class TaskContext(ProcessorContext):
     def record_dropped(self) -> None:
         """One more record that is not processed (`dropped-records-total`): late, or with a null key."""
 
+    @abstractmethod
+    def processor_metadata_for_key(self, key: str) -> int | None:
+        """What a processor has last noted under this key, in an earlier run of the task, too; None: nothing."""
+
+    @abstractmethod
+    def add_processor_metadata_key_value(self, key: str, value: int) -> None:
+        """Note a number for a processor; the task commits it in the metadata of its offsets."""
+
 
 class Processor:
     """An operator: records in, records out by `self.context.forward`. Derive from it, and override `process`.

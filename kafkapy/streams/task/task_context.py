@@ -48,6 +48,7 @@ class NodeContext(TaskContext):
         self._dropped = dropped
         self._node: Node | None = None
         self.system_time_ms = 0
+        self.processor_metadata: dict[str, int] = {}
 
     @property
     def current_node(self) -> Node | None:
@@ -108,6 +109,12 @@ class NodeContext(TaskContext):
 
     def record_dropped(self) -> None:
         self._dropped()
+
+    def processor_metadata_for_key(self, key: str) -> int | None:
+        return self.processor_metadata.get(key)
+
+    def add_processor_metadata_key_value(self, key: str, value: int) -> None:
+        self.processor_metadata[key] = value
 
 
 class StreamTaskContext(NodeContext):
