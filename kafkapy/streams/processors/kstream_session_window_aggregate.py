@@ -14,8 +14,9 @@ from kafkapy.streams.processors.values import timestamped
 from kafkapy.streams.records import Record, SessionWindow, ValueAndTimestamp, Windowed
 
 if TYPE_CHECKING:
-    from kafkapy.streams.dsl.windows import EmitStrategy, SessionWindows
+    from kafkapy.streams.options.emit_strategy import EmitStrategy
     from kafkapy.streams.processor import ProcessorContext, TaskContext
+    from kafkapy.streams.windows import SessionWindows
 
 
 class KStreamSessionWindowAggregate(KStreamAggProcessorSupplier):
@@ -41,7 +42,7 @@ class KStreamSessionWindowAggregate(KStreamAggProcessorSupplier):
     ) -> None:
         super().__init__(store_name)
         self.windows = windows
-        self.on_window_close = emit_strategy.is_on_window_close
+        self.on_window_close = emit_strategy.emits_on_close
         self.initializer = initializer
         self.aggregator = aggregator
         self.session_merger = session_merger

@@ -17,7 +17,8 @@ from kafkapy.streams.processors.values import timestamped
 from kafkapy.streams.records import Record, TimeWindow, ValueAndTimestamp, Window
 
 if TYPE_CHECKING:
-    from kafkapy.streams.dsl.windows import EmitStrategy, SlidingWindows
+    from kafkapy.streams.options.emit_strategy import EmitStrategy
+    from kafkapy.streams.windows import SlidingWindows
 
 
 class KStreamSlidingWindowAggregate(TimeWindowAggregate):
@@ -31,7 +32,7 @@ class KStreamSlidingWindowAggregate(TimeWindowAggregate):
         initializer: Initializer,
         aggregator: Aggregator,
     ) -> None:
-        super().__init__(store_name, emit_strategy.is_on_window_close, initializer, aggregator)
+        super().__init__(store_name, emit_strategy.emits_on_close, initializer, aggregator)
         self.windows = windows
 
     def __call__(self) -> Processor:

@@ -16,7 +16,8 @@ from kafkapy.streams.processors.values import timestamped
 from kafkapy.streams.records import Record
 
 if TYPE_CHECKING:
-    from kafkapy.streams.dsl.windows import EmitStrategy, Windows
+    from kafkapy.streams.options.emit_strategy import EmitStrategy
+    from kafkapy.streams.windows import Windows
 
 
 class KStreamWindowAggregate(TimeWindowAggregate):
@@ -30,7 +31,7 @@ class KStreamWindowAggregate(TimeWindowAggregate):
         initializer: Initializer,
         aggregator: Aggregator,
     ) -> None:
-        super().__init__(store_name, emit_strategy.is_on_window_close, initializer, aggregator)
+        super().__init__(store_name, emit_strategy.emits_on_close, initializer, aggregator)
         self.windows = windows
         if self.on_window_close and not windows.have_an_end:
             raise ValueError(
@@ -76,10 +77,10 @@ class KStreamWindowAggregateProcessor(AbstractKStreamTimeWindowAggregateProcesso
             self._maybe_forward_final_results(record, close_time)
 
     def _emit_range_lower_bound(self, last_close_time: int) -> int:
-        return 0 if last_close_time == NO_TIMESTAMP else max(0, last_close_time - self._windows.size) + 1
+        return 0 if last_close_time == NO_TIMESTAMP else max(0, last_close_time - self._windows.size_ms) + 1
 
     def _emit_range_upper_bound(self, close_time: int) -> int:
-        return close_time - self._windows.size
+        return close_time - self._windows.size_ms
 
     def _has_new_windows(self, lower: int, upper: int) -> bool:
         return bool(self._windows.windows_for(upper) != self._windows.windows_for(lower - 1))
