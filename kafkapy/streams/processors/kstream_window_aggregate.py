@@ -14,10 +14,10 @@ from kafkapy.streams.processors.time_window_aggregate import (
 )
 from kafkapy.streams.processors.values import timestamped
 from kafkapy.streams.records import Record
+from kafkapy.streams.windows import TimeWindows, Windows
 
 if TYPE_CHECKING:
     from kafkapy.streams.options.emit_strategy import EmitStrategy
-    from kafkapy.streams.windows import Windows
 
 
 class KStreamWindowAggregate(TimeWindowAggregate):
@@ -33,7 +33,7 @@ class KStreamWindowAggregate(TimeWindowAggregate):
     ) -> None:
         super().__init__(store_name, emit_strategy.emits_on_close, initializer, aggregator)
         self.windows = windows
-        if self.on_window_close and not windows.have_an_end:
+        if self.on_window_close and not isinstance(windows, TimeWindows):
             raise ValueError(
                 "ON_WINDOW_CLOSE strategy is only supported for TimeWindows and SlidingWindows for TimeWindowedKStream"
             )
