@@ -1,4 +1,4 @@
-"""`KStream.join` and `left_join` with a table or a global table."""
+"""`KStream.join` and `left_join` with a table; the processor is also that of global tables."""
 
 from __future__ import annotations
 
@@ -43,34 +43,6 @@ class KStreamKTableJoin:
     def __call__(self) -> Processor:
         return KStreamKTableJoinProcessor(
             self._value_getter_supplier(), None, self._joiner, self._left_join, self._store_name
-        )
-
-
-class KStreamGlobalKTableJoin:
-    """Makes the processors of a join of a stream with a global table.
-
-    Args:
-        value_getter_supplier: Reads the table.
-        joiner: Of the stream's key and value and the table's value, the result.
-        mapper: Of the stream's key and value, the table's key.
-        left_join: Records without a value in the table have a result, too.
-    """
-
-    def __init__(
-        self,
-        value_getter_supplier: KTableValueGetterSupplier,
-        joiner: ValueJoinerWithKey,
-        mapper: Callable[[Any, Any], Any],
-        left_join: bool,
-    ) -> None:
-        self._value_getter_supplier = value_getter_supplier
-        self._joiner = joiner
-        self._mapper = mapper
-        self._left_join = left_join
-
-    def __call__(self) -> Processor:
-        return KStreamKTableJoinProcessor(
-            self._value_getter_supplier(), self._mapper, self._joiner, self._left_join, None
         )
 
 

@@ -20,7 +20,7 @@ def hash128(data: bytes) -> bytes:
 
     Example:
         >>> hash128(b"").hex()
-        'f21bb4ee81a6149d57c64be8a2daab15'
+        '9d2764a018e329428c3cf3b035938518'
     """
     length = len(data)
     one = two = _SEED

@@ -67,6 +67,7 @@ class SubscriptionSendProcessor(Processor):
         self._foreign_key = supplier.foreign_key_extractor
         self._left_join = supplier.left_join
         self._only_latest = supplier.use_versioned_semantics
+        self._value_hash: bytes | None = None
 
     def init(self, context: ProcessorContext) -> None:
         self._context = cast("TaskContext", context)
@@ -81,6 +82,7 @@ class SubscriptionSendProcessor(Processor):
             self._value_serializer = supplier.value_serializer
 
     def process(self, record: Record[Any, Change]) -> None:
+        self._value_hash = None
         if self._only_latest and not record.value.is_latest:
             drop_out_of_order(self._context)
         elif self._left_join:
@@ -125,17 +127,16 @@ class SubscriptionSendProcessor(Processor):
 
     def _send(self, record: Record[Any, Change], foreign_key: Any, instruction: Instruction) -> None:
         new = record.value.new_value
-        value_hash = None
-        if new is not None:
+        if new is not None and self._value_hash is None:
             data = self._value_serializer.serialize(self._value_topic, new)
             if data is None:
                 raise TypeError("the serializer of the values gives None for a value")
-            value_hash = hash128(data)
+            self._value_hash = hash128(data)
         metadata = self._context.record_metadata()
         assert metadata is not None
         if record.key is None:
             raise TypeError("primaryKey cannot be null. Required by downstream processor.")
-        wrapper = SubscriptionWrapper(value_hash, instruction, record.key, metadata.partition)
+        wrapper = SubscriptionWrapper(self._value_hash, instruction, record.key, metadata.partition)
         self._context.forward(Record(foreign_key, wrapper, record.timestamp, record.headers))
 
     def _drop(self) -> None:
