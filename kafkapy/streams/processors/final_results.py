@@ -1,0 +1,53 @@
+"""When results of closed windows are emitted (`EmitStrategy.on_window_close`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from kafkapy.streams.processor import TaskContext
+
+NO_TIMESTAMP: Final = -1
+
+EMIT_INTERVAL: Final = "__emit.interval.ms.kstreams.windowed.aggregation__"
+"""An internal configuration of Kafka's, in ms."""
+
+DEFAULT_EMIT_INTERVAL_MS: Final = 1000
+
+
+def internal_long(config: Mapping[str, Any], name: str, default: int) -> int:
+    """An internal configuration, which has no definition: a number, or a text of one."""
+    return int(config.get(name, default))
+
+
+class FinalResultsSchedule:
+    """Says whether closed windows are to be looked for now.
+
+    Invariant: all windows that were closed at `last_close_time` have been emitted; the task commits that time with its
+    offsets (the metadata of the processor, under the name of its store) and has it again after a restart.
+
+    Attributes:
+        last_close_time: `NO_TIMESTAMP` before the first emission.
+    """
+
+    def __init__(self, context: TaskContext, store_name: str) -> None:
+        self._context = context
+        self._store_name = store_name
+        self._interval_ms = internal_long(context.config, EMIT_INTERVAL, DEFAULT_EMIT_INTERVAL_MS)
+        self._next_time_to_emit = 0
+        committed = context.processor_metadata_for_key(store_name)
+        self.last_close_time: int = NO_TIMESTAMP if committed is None else committed
+
+    def is_due(self, close_time: int) -> bool:
+        """Whether the interval has passed by the wall clock, and windows may have closed since the last emission."""
+        now = self._context.current_system_time_ms()
+        if now < self._next_time_to_emit:
+            return False
+        self._next_time_to_emit = now + self._interval_ms
+        return self.last_close_time == NO_TIMESTAMP or self.last_close_time < close_time
+
+    def emitted(self, close_time: int) -> None:
+        """Note that all windows that end before this time have been emitted."""
+        self.last_close_time = close_time
+        self._context.add_processor_metadata_key_value(self._store_name, close_time)

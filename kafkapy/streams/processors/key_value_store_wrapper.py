@@ -1,0 +1,107 @@
+"""One face for the two kinds of stores that a table may have: timestamped and versioned."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Final
+
+from kafkapy.streams.errors import InvalidStateStoreException
+from kafkapy.streams.records import ValueAndTimestamp
+
+if TYPE_CHECKING:
+    from kafkapy.streams.processor import ProcessorContext
+
+PUT_RETURN_CODE_IS_LATEST: Final = -1
+"""What `put` returns if the value is the latest of its key."""
+
+PUT_RETURN_CODE_NOT_PUT: Final = -(2**63)
+"""What `put` returns if the value is older than the history that a versioned store keeps."""
+
+
+class KeyValueStoreWrapper(ABC):
+    """The store of a table.
+
+    Attributes:
+        store: The wrapped one.
+    """
+
+    def __init__(self, store: Any) -> None:
+        self.store = store
+
+    @abstractmethod
+    def get(self, key: Any) -> ValueAndTimestamp | None:
+        """The current value."""
+
+    @abstractmethod
+    def get_as_of(self, key: Any, timestamp: int) -> ValueAndTimestamp | None:
+        """The value at a point in time; versioned stores only."""
+
+    @abstractmethod
+    def put(self, key: Any, value: Any, timestamp: int) -> int:
+        """Set a value, delete it with None.
+
+        Returns:
+            `PUT_RETURN_CODE_IS_LATEST`, `PUT_RETURN_CODE_NOT_PUT`, or the time up to which the value holds.
+        """
+
+    @abstractmethod
+    def is_versioned(self) -> bool: ...
+
+
+class _TimestampedStore(KeyValueStoreWrapper):
+    def get(self, key: Any) -> ValueAndTimestamp | None:
+        value: ValueAndTimestamp | None = self.store.get(key)
+        return value
+
+    def get_as_of(self, key: Any, timestamp: int) -> ValueAndTimestamp | None:
+        raise NotImplementedError("get(key, timestamp) is only supported for versioned stores")
+
+    def put(self, key: Any, value: Any, timestamp: int) -> int:
+        self.store.put(key, None if value is None else ValueAndTimestamp(value, timestamp))
+        return PUT_RETURN_CODE_IS_LATEST
+
+    def is_versioned(self) -> bool:
+        return False
+
+
+class _VersionedStore(KeyValueStoreWrapper):
+    def get(self, key: Any) -> ValueAndTimestamp | None:
+        record = self.store.get(key)
+        return None if record is None else ValueAndTimestamp(record.value, record.timestamp)
+
+    def get_as_of(self, key: Any, timestamp: int) -> ValueAndTimestamp | None:
+        record = self.store.get(key, timestamp)
+        return None if record is None else ValueAndTimestamp(record.value, record.timestamp)
+
+    def put(self, key: Any, value: Any, timestamp: int) -> int:
+        valid_to: int = self.store.put(key, value, timestamp)
+        return valid_to
+
+    def is_versioned(self) -> bool:
+        return True
+
+
+def kind_of(store: Any) -> str | None:
+    """By the interface that a store implements."""
+    names = {base.__name__ for base in type(store).__mro__}
+    if "TimestampedKeyValueStore" in names:
+        return "timestamped"
+    return "versioned" if "VersionedKeyValueStore" in names else None
+
+
+def key_value_store(context: ProcessorContext, name: str) -> KeyValueStoreWrapper:
+    """The wrapped store of a table.
+
+    Raises:
+        InvalidStateStoreException: It is neither timestamped nor versioned.
+    """
+    store = context.get_state_store(name)
+    kind = kind_of(store)
+    if kind == "timestamped":
+        return _TimestampedStore(store)
+    if kind == "versioned":
+        return _VersionedStore(store)
+    raise InvalidStateStoreException(
+        "KTable source state store must implement either TimestampedKeyValueStore or VersionedKeyValueStore. Got: "
+        + type(store).__name__
+    )

@@ -1,0 +1,72 @@
+"""`KGroupedTable.aggregate` and `count`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from kafkapy.streams.errors import StreamsException
+from kafkapy.streams.processor import Processor
+from kafkapy.streams.processors.aggregations import Aggregator, Initializer, KStreamAggProcessorSupplier
+from kafkapy.streams.processors.forwarder import TimestampedTupleForwarder, timestamped_forwarder
+from kafkapy.streams.processors.key_value_store_wrapper import (
+    PUT_RETURN_CODE_IS_LATEST,
+    PUT_RETURN_CODE_NOT_PUT,
+    KeyValueStoreWrapper,
+    key_value_store,
+)
+from kafkapy.streams.records import Change, Record
+
+if TYPE_CHECKING:
+    from kafkapy.streams.processor import ProcessorContext, TaskContext
+
+
+class KTableAggregate(KStreamAggProcessorSupplier):
+    """Takes the old value of an update out of the aggregate of its key, and puts the new one in."""
+
+    def __init__(self, store_name: str, initializer: Initializer, add: Aggregator, remove: Aggregator) -> None:
+        super().__init__(store_name)
+        self.initializer = initializer
+        self.add = add
+        self.remove = remove
+
+    def __call__(self) -> Processor:
+        return KTableAggregateProcessor(self)
+
+
+class KTableAggregateProcessor(Processor):
+    """Fails at a null key, which a repartition topic never has."""
+
+    _store: KeyValueStoreWrapper
+    _forwarder: TimestampedTupleForwarder
+
+    def __init__(self, supplier: KTableAggregate) -> None:
+        self._supplier = supplier
+
+    def init(self, context: ProcessorContext) -> None:
+        self._store = key_value_store(context, self._supplier.store_name)
+        send_old_values = self._supplier.send_old_values
+        self._forwarder = timestamped_forwarder(cast("TaskContext", context), self._store.store, send_old_values)
+
+    def process(self, record: Record[Any, Change]) -> None:
+        key = record.key
+        supplier = self._supplier
+        if key is None:
+            raise StreamsException(
+                f"Record key for KTable aggregate operator with state {supplier.store_name} should not be null."
+            )
+        added, removed, _ = record.value
+        old = self._store.get(key)
+        old_aggregate = None if old is None else old.value
+        aggregate = old_aggregate
+        newest = record.timestamp if old is None else max(record.timestamp, old.timestamp)
+        timestamp = record.timestamp
+        if removed is not None and old_aggregate is not None:
+            aggregate = supplier.remove(key, removed, old_aggregate)
+            timestamp = newest
+        if added is not None:
+            aggregate = supplier.add(key, added, supplier.initializer() if aggregate is None else aggregate)
+            timestamp = newest
+        code = self._store.put(key, aggregate, timestamp)
+        if code != PUT_RETURN_CODE_NOT_PUT:
+            is_latest = code == PUT_RETURN_CODE_IS_LATEST
+            self._forwarder.maybe_forward(key, aggregate, old_aggregate, is_latest, timestamp, record.headers)

@@ -1,0 +1,57 @@
+"""`KTable.left_join`, the left side; the left side of an outer join is `KTableKTableOuterJoin`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkapy.streams.processor import Processor
+from kafkapy.streams.processors.ktable_ktable_join import (
+    KTableKTableAbstractJoin,
+    KTableKTableAbstractJoinProcessor,
+    KTableKTableJoinValueGetter,
+)
+from kafkapy.streams.processors.table import KTableValueGetter
+from kafkapy.streams.processors.values import timestamped
+from kafkapy.streams.records import Change, Record, ValueAndTimestamp
+
+
+class KTableKTableLeftJoin(KTableKTableAbstractJoin):
+    """Makes the processors of the left side."""
+
+    def __call__(self) -> Processor:
+        return KTableKTableLeftJoinProcessor(self)
+
+    def value_getter(self, getter1: KTableValueGetter, getter2: KTableValueGetter) -> KTableValueGetter:
+        return KTableKTableLeftJoinValueGetter(self.joiner, getter1, getter2)
+
+
+class KTableKTableLeftJoinProcessor(KTableKTableAbstractJoinProcessor):
+    """An update has a result, with None if the other table has no value."""
+
+    def _join(self, record: Record[Any, Change], change: Change, other: ValueAndTimestamp | None) -> None:
+        if other is None:
+            if change.new_value is None and change.old_value is None:
+                return
+            other_value = None
+            timestamp = record.timestamp
+        else:
+            other_value, timestamp = other
+        new = old = None
+        if change.new_value is not None:
+            new = self._joiner(change.new_value, other_value)
+        if self._send_old_values and change.old_value is not None:
+            old = self._joiner(change.old_value, other_value)
+        self._forward(record, new, old, timestamp)
+
+
+class KTableKTableLeftJoinValueGetter(KTableKTableJoinValueGetter):
+    """The joined value if the left one is there."""
+
+    def get(self, key: Any) -> ValueAndTimestamp | None:
+        one = self._getter1.get(key)
+        if one is None:
+            return None
+        two = self._getter2.get(key)
+        if two is None:
+            return timestamped(self._joiner(one.value, None), one.timestamp)
+        return timestamped(self._joiner(one.value, two.value), max(one.timestamp, two.timestamp))

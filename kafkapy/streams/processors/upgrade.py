@@ -1,0 +1,20 @@
+"""The configuration `upgrade.from`: while instances of an older version run, records are written in its format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def upgrades_from_before(config: Mapping[str, Any], version: tuple[int, int]) -> bool:
+    """Whether the application is upgraded from a version before this one.
+
+    Args:
+        config: The application's; `upgrade.from` is as "2.8", "0.10.1" or missing.
+        version: As (3, 5).
+    """
+    upgrade_from = config.get("upgrade.from")
+    if not upgrade_from:
+        return False
+    numbers = [int(number) for number in str(upgrade_from).split(".")]
+    return (numbers[0], numbers[1]) < version
