@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 
 from kafkapy.streams.state.bytes_stores import Entry, KeyValueBytesStore, WrappedStore
+from kafkapy.streams.state.caching_key_value_store import CachingKeyValueStore
+from kafkapy.streams.state.change_logging_stores import ChangeLoggingListValueBytesStore
+from kafkapy.streams.state.metered_key_value_store import MeteredKeyValueStore
 from kafkapy.streams.state.record_context_bytes import BufferReader, nullable_array
+from kafkapy.streams.state.store_builders import KeyValueStoreBuilder
 
 _VARIABLE_SIZE: Final = b"\x01"
 """The kind of list whose entries have no fixed size: each has its length before it."""
@@ -72,3 +76,15 @@ def read_list(data: bytes) -> list[bytes]:
     reader.take(1)
     values = [reader.nullable_array() for _ in range(reader.integer())]
     return [value for value in values if value is not None]
+
+
+class ListValueStoreBuilder(KeyValueStoreBuilder):
+    """Of key-value stores that add to the values of a key."""
+
+    def build(self, config: Mapping[str, Any] | None = None) -> MeteredKeyValueStore[Any, Any]:
+        store: KeyValueBytesStore = ListValueStore(self._supplier.get())
+        if self.logging_enabled:
+            store = ChangeLoggingListValueBytesStore(store)
+        if self.caching_enabled:
+            store = CachingKeyValueStore(store)
+        return MeteredKeyValueStore(store, self._key_serde, self._value_serde)

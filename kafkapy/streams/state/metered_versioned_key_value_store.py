@@ -33,6 +33,10 @@ class MeteredVersionedKeyValueStore(WrappedStore, VersionedKeyValueStore[K, V]):
         self.serdes = prepare_serdes(context, self.name(), self._key_serde, self._value_serde)
         self.wrapped.init(context, root)
 
+    def set_flush_listener(self, listener: Any, send_old_values: bool) -> bool:
+        """There is no record cache of versions: False."""
+        return False
+
     def get(self, key: K, as_of_timestamp: int | None = None) -> VersionedRecord | None:
         if key is None:
             raise null_key()

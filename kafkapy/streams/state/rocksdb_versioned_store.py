@@ -62,7 +62,8 @@ class RocksDBVersionedStore(VersionedBytesStore):
             return PUT_RETURN_CODE_NOT_PUT
         self._observed_stream_time = max(self._observed_stream_time, timestamp)
         valid_to = self._put(self._observed_stream_time, key, value, timestamp)
-        return PUT_RETURN_CODE_VALID_TO_UNDEFINED if valid_to is None else valid_to
+        # As in Kafka: what turns out to be too old only now is said to be the latest.
+        return PUT_RETURN_CODE_VALID_TO_UNDEFINED if valid_to in (None, PUT_RETURN_CODE_NOT_PUT) else valid_to
 
     def delete(self, key: bytes, timestamp: int) -> bytes | None:
         self._check_open()

@@ -64,15 +64,23 @@ def prepare_serde(context: TaskContext, store_name: str, kind: str, serde: Serde
     Raises:
         StreamsException: It is None, and there is no default.
     """
-    defaults = context.default_key_serde, context.default_value_serde
     try:
-        if serde is None:
-            serde = defaults[0] if kind == "key" else defaults[1]
-            if serde is None:
-                raise no_default(kind)
-        fill_in(serde, *defaults)
+        return serde_or_default(context, kind, serde)
     except ValueError as error:
         raise StreamsException(f"Failed to initialize {kind} serdes for store {store_name}") from error
+
+
+def serde_or_default(context: TaskContext, kind: str, serde: Serde[Any] | None) -> Serde[Any]:
+    """The serde, or the configuration's default; what it wraps is filled in.
+
+    Raises:
+        ValueError: There is no default.
+    """
+    if serde is None:
+        serde = context.default_key_serde if kind == "key" else context.default_value_serde
+        if serde is None:
+            raise no_default(kind)
+    fill_in(serde, context.default_key_serde, context.default_value_serde)
     return serde
 
 

@@ -6,8 +6,8 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from kafkapy.streams.processor import TaskContext
 from kafkapy.streams.records import Record, RecordContext, ValueAndTimestamp
-from kafkapy.streams.serdes import Serde
 from kafkapy.streams.state.state_store import StateStore
 
 
@@ -24,19 +24,23 @@ class TimeOrderedKeyValueBuffer(StateStore):
     """Records by the time at which they were buffered."""
 
     @abstractmethod
-    def set_serdes_if_null(self, key_serde: Serde[Any] | None, value_serde: Serde[Any] | None) -> None:
-        """Give the buffer the defaults for serdes that it was not made with."""
+    def set_serdes_if_null(self, context: TaskContext) -> None:
+        """Take the configuration's defaults for serdes that the buffer was not made with.
+
+        Raises:
+            ValueError: There are none.
+        """
 
     @abstractmethod
     def evict_while(self, predicate: Callable[[], bool], callback: Callable[[Eviction], Any]) -> None:
         """Hand over the earliest records, as long as the predicate is true."""
 
     @abstractmethod
-    def prior_value_for_buffered(self, key: Any) -> tuple[ValueAndTimestamp | None] | None:
+    def prior_value_for_buffered(self, key: Any) -> tuple[bool, ValueAndTimestamp | None]:
         """What the table downstream has for a key.
 
         Returns:
-            None if the key is not buffered; else a tuple of the value, which may be None (Kafka's `Maybe`).
+            Whether the key is buffered, and if so the value, which may be None (Kafka's `Maybe`).
         """
 
     @abstractmethod

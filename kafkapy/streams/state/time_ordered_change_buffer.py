@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from kafkapy.streams.processor import TaskContext
@@ -11,7 +11,9 @@ from kafkapy.streams.records import Change, Headers, Record, RecordContext, Valu
 from kafkapy.streams.serdes import Serde
 from kafkapy.streams.state.buffer_value import BufferValue, read_changelog_record
 from kafkapy.streams.state.java_hash_order import JavaHashSet
+from kafkapy.streams.state.state_serdes import serde_or_default
 from kafkapy.streams.state.state_store import StateStore
+from kafkapy.streams.state.store_builders import StoreBuilder
 from kafkapy.streams.state.time_ordered_buffer import Eviction, TimeOrderedKeyValueBuffer
 from kafkapy.streams.state.window_key_schema import LONG_MAX
 
@@ -53,11 +55,9 @@ class InMemoryTimeOrderedKeyValueChangeBuffer(TimeOrderedKeyValueBuffer):
     def is_open(self) -> bool:
         return self._open
 
-    def set_serdes_if_null(self, key_serde: Serde[Any] | None, value_serde: Serde[Any] | None) -> None:
-        if self._key_serde is None:
-            self._key_serde = key_serde
-        if self._value_serde is None:
-            self._value_serde = value_serde
+    def set_serdes_if_null(self, context: TaskContext) -> None:
+        self._key_serde = serde_or_default(context, "key", self._key_serde)
+        self._value_serde = serde_or_default(context, "value", self._value_serde)
 
     def init(self, context: TaskContext, root: StateStore) -> None:
         self._context = context
@@ -129,12 +129,12 @@ class InMemoryTimeOrderedKeyValueChangeBuffer(TimeOrderedKeyValueBuffer):
             del self._order[: self._first]
             self._first = 0
 
-    def prior_value_for_buffered(self, key: Any) -> tuple[ValueAndTimestamp | None] | None:
+    def prior_value_for_buffered(self, key: Any) -> tuple[bool, ValueAndTimestamp | None]:
         buffered = self._values.get(self._raw_key(key))
         if buffered is None:
-            return None
+            return False, None
         prior = self._typed_value(buffered.prior_value)
-        return (None if prior is None else ValueAndTimestamp(prior, -1),)
+        return True, None if prior is None else ValueAndTimestamp(prior, -1)
 
     def put(self, time: int, record: Record[Any, Change], record_context: RecordContext) -> bool:
         if record.value is None:
@@ -198,3 +198,18 @@ class InMemoryTimeOrderedKeyValueChangeBuffer(TimeOrderedKeyValueBuffer):
 
 def _record_size(key: bytes, value: BufferValue) -> int:
     return _TIME_SIZE + len(key) + value.memory_size()
+
+
+class InMemoryTimeOrderedKeyValueChangeBufferBuilder(StoreBuilder):
+    """Of such buffers; there is no cache.
+
+    Args:
+        name: Of the store.
+        key_serde: None: `default.key.serde`.
+        value_serde: None: `default.value.serde`.
+    """
+
+    def build(self, config: Mapping[str, Any] | None = None) -> InMemoryTimeOrderedKeyValueChangeBuffer:
+        return InMemoryTimeOrderedKeyValueChangeBuffer(
+            self.name, self.logging_enabled, self._key_serde, self._value_serde
+        )

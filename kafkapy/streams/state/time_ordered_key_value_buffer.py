@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from kafkapy.streams.processor import TaskContext
@@ -15,7 +15,9 @@ from kafkapy.streams.state.prefixed_key_schemas import (
     time_first_window_key,
 )
 from kafkapy.streams.state.record_context_bytes import BufferReader
+from kafkapy.streams.state.state_serdes import serde_or_default
 from kafkapy.streams.state.state_store import StateStore
+from kafkapy.streams.state.store_builders import StoreBuilder
 from kafkapy.streams.state.time_ordered_buffer import Eviction, TimeOrderedKeyValueBuffer
 from kafkapy.streams.state.time_ordered_segmented_bytes_store import TimeOrderedSegmentedBytesStore
 from kafkapy.streams.state.window_key_schema import LONG_MAX, MAX_SEQUENCE, store_sequence
@@ -54,11 +56,9 @@ class RocksDBTimeOrderedKeyValueBuffer(TimeOrderedKeyValueBuffer):
     def is_open(self) -> bool:
         return self._store.is_open()
 
-    def set_serdes_if_null(self, key_serde: Serde[Any] | None, value_serde: Serde[Any] | None) -> None:
-        if self._key_serde is None:
-            self._key_serde = key_serde
-        if self._value_serde is None:
-            self._value_serde = value_serde
+    def set_serdes_if_null(self, context: TaskContext) -> None:
+        self._key_serde = serde_or_default(context, "key", self._key_serde)
+        self._value_serde = serde_or_default(context, "value", self._value_serde)
 
     def init(self, context: TaskContext, root: StateStore) -> None:
         self._context = context
@@ -124,8 +124,8 @@ class RocksDBTimeOrderedKeyValueBuffer(TimeOrderedKeyValueBuffer):
             self._context.log_change(self._name, key, None, None)
         self._count(-1, key, value)
 
-    def prior_value_for_buffered(self, key: Any) -> tuple[ValueAndTimestamp | None] | None:
-        return None
+    def prior_value_for_buffered(self, key: Any) -> tuple[bool, ValueAndTimestamp | None]:
+        return False, None
 
     def put(self, time: int, record: Record[Any, Any], record_context: RecordContext) -> bool:
         if record.value is None:
@@ -160,3 +160,21 @@ class RocksDBTimeOrderedKeyValueBuffer(TimeOrderedKeyValueBuffer):
 
     def min_timestamp(self) -> int:
         return self._min_timestamp
+
+
+class RocksDBTimeOrderedKeyValueBufferBuilder(StoreBuilder):
+    """Of such buffers; there is no cache.
+
+    Args:
+        name: Of the store.
+        grace_period: ms.
+        topic: What serializers are told.
+    """
+
+    def __init__(self, name: str, grace_period: int, topic: str) -> None:
+        super().__init__(name, None, None)
+        self._grace_period = grace_period
+        self._topic = topic
+
+    def build(self, config: Mapping[str, Any] | None = None) -> RocksDBTimeOrderedKeyValueBuffer:
+        return RocksDBTimeOrderedKeyValueBuffer(self.name, self._grace_period, self._topic, self.logging_enabled)
