@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from kafkapy.streams.processor import TaskContext
 from kafkapy.streams.records import Record
@@ -18,7 +19,7 @@ WindowEntry = tuple[bytes, int, bytes]
 """Key, start, value."""
 SessionEntry = tuple[bytes, int, int, bytes]
 """Key, start, end, aggregate."""
-FlushListener = Callable[[Record[bytes, "object"]], None]
+FlushListener = Callable[[Record[bytes, Any]], Any]
 """Takes a record whose value is a `Change` of bytes, when the cache lets it go."""
 
 

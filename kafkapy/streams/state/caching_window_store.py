@@ -73,9 +73,7 @@ class CachingWindowStore(CachingStore, WindowBytesStore):
     def all(self, forward: bool) -> Iterator[WindowEntry]:
         self._check_open()
         stored = self.wrapped.all(forward)
-        return MergedCacheIterator(
-            self._cache.keys(None, None, forward), stored, self._compare, _convert, forward
-        )
+        return MergedCacheIterator(self._cache.keys(None, None, forward), stored, self._compare, _convert, forward)
 
     def _cached(
         self, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int, forward: bool
@@ -159,5 +157,3 @@ def _convert_start(cache_key: bytes, value: bytes) -> tuple[int, bytes]:
 
 def _convert(cache_key: bytes, value: bytes) -> WindowEntry:
     return store_key(cache_key[SEGMENT_ID_SIZE:]), store_start(cache_key), value
-
-

@@ -154,11 +154,7 @@ class InMemoryWindowStore(WindowBytesStore):
             for stored in segment.keys(first, last, forward):
                 key = stored[:-SEQUENCE_SIZE] if self._retain_duplicates else stored
                 value = segment.get(stored)
-                if (
-                    value is not None
-                    and (key_from is None or key >= key_from)
-                    and (key_to is None or key <= key_to)
-                ):
+                if value is not None and (key_from is None or key >= key_from) and (key_to is None or key <= key_to):
                     yield key, start, value
 
     def flush(self) -> None:

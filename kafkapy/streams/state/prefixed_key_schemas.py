@@ -91,9 +91,7 @@ class TimeFirstWindowKeySchema:
     def segment_timestamp(self, data: bytes) -> int:
         return start_of_time_first_window(data)
 
-    def matches(
-        self, data: bytes, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int
-    ) -> bool:
+    def matches(self, data: bytes, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> bool:
         if data[:1] != TIME_FIRST or not time_from <= start_of_time_first_window(data) <= time_to:
             return False
         key = key_of_time_first_window(data)
@@ -123,9 +121,7 @@ class TimeFirstSessionKeySchema:
     def segment_timestamp(self, data: bytes) -> int:
         return int.from_bytes(data[1:9], "big", signed=True)
 
-    def matches(
-        self, data: bytes, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int
-    ) -> bool:
+    def matches(self, data: bytes, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> bool:
         if data[:1] != TIME_FIRST:
             return False
         key, start, end = from_time_first_session_key(data)
@@ -163,9 +159,7 @@ class KeyFirstSchema:
     def segment_timestamp(self, data: bytes) -> int:
         return self._plain.segment_timestamp(data)
 
-    def matches(
-        self, data: bytes, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int
-    ) -> bool:
+    def matches(self, data: bytes, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> bool:
         return data[:1] == KEY_FIRST and self._plain.matches(data[1:], key_from, key_to, time_from, time_to)
 
     def last_time_to_search(self, time_to: int) -> int:
@@ -190,4 +184,3 @@ def session_base_key(plain: bytes) -> bytes:
 def session_plain_key(base: bytes) -> bytes:
     """The usual key of a time-first one."""
     return base[_SESSION_HEAD:] + base[1:_SESSION_HEAD]
-

@@ -13,7 +13,7 @@ from kafkapy.streams.state.bytes_stores import next_prefix
 from kafkapy.streams.state.sorted_bytes import SortedBytes
 
 if TYPE_CHECKING:
-    from rocksdict import Options, Rdict, RdictItems
+    from rocksdict import Options, Rdict
 
 WRITE_BUFFER_BYTES: Final = 16 << 20
 """So much is kept in memory before it is written, as in each of Kafka's RocksDBs."""
@@ -197,7 +197,7 @@ class RocksDatabase:
         except Exception as error:
             raise self._failed("Error opening store") from error
         write_options = WriteOptions()
-        write_options.disable_wal = True
+        write_options.disable_wal = True  # type: ignore[method-assign, assignment]  # its stubs say that it is a method
         self._db.set_write_options(write_options)
 
     def _options(self) -> Options:
@@ -304,7 +304,7 @@ class StoredEntries:
     def __init__(
         self,
         store_name: str,
-        items: RdictItems,
+        items: Iterator[Any],
         prefix_size: int,
         key_from: bytes,
         key_to: bytes | None,
@@ -312,7 +312,7 @@ class StoredEntries:
         include_to: bool,
     ) -> None:
         self._store_name = store_name
-        self._items: RdictItems | None = items
+        self._items: Iterator[Any] | None = items
         self._prefix_size = prefix_size
         self._key_from = key_from
         self._key_to = key_to

@@ -83,9 +83,7 @@ class RocksDBTimeOrderedSessionStore(SessionBytesStore):
 
     def __init__(self, name: str, retention_period: int, segment_interval: int, has_index: bool) -> None:
         self._name = name
-        self._store = TimeOrderedSegmentedBytesStore(
-            name, retention_period, segment_interval, has_index, sessions=True
-        )
+        self._store = TimeOrderedSegmentedBytesStore(name, retention_period, segment_interval, has_index, sessions=True)
 
     def name(self) -> str:
         return self._name

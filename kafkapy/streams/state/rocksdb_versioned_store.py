@@ -157,14 +157,14 @@ class RocksDBVersionedStore(VersionedBytesStore):
         found = versions.find(timestamp)
         own_segment_id = self._segments.segment_id(timestamp)
         if found.valid_from == timestamp:
-            versions.update(timestamp, value, found.index)
+            versions.update(timestamp, value, found.position)
         elif own_segment_id == segment_id:
-            versions.insert(timestamp, value, found.index)
+            versions.insert(timestamp, value, found.position)
         else:
             older = self._live_segment(timestamp, stream_time)
             if older is not None:
                 _insert_as_latest(older, key, found.value, found.valid_from, timestamp)
-            versions.update(timestamp, value, found.index)
+            versions.update(timestamp, value, found.position)
         segment.put(key, versions.write())
         return found.valid_to
 
@@ -210,4 +210,3 @@ def _insert_as_latest(segment: Table, key: bytes, value: bytes | None, valid_fro
         versions = SegmentValue.read(data)
         versions.insert_as_latest(valid_from, valid_to, value)
     segment.put(key, versions.write())
-

@@ -50,9 +50,7 @@ class SessionKeySchema:
     def segment_timestamp(self, data: bytes) -> int:
         return session_end(data)
 
-    def matches(
-        self, data: bytes, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int
-    ) -> bool:
+    def matches(self, data: bytes, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> bool:
         """Does the entry lie in the ranges?"""
         key, start, end = from_session_key(data)
         return (

@@ -42,10 +42,10 @@ class StateStore(ABC):
     def flush(self) -> None:
         """Empty the record cache, and make what was put durable, so that a checkpoint may be written."""
 
-    def flush_cache(self) -> None:
+    def flush_cache(self) -> None:  # noqa: B027  # most stores have no cache
         """Empty the record cache, which a commit does: changes are forwarded and written to the changelog."""
 
-    def clear_cache(self) -> None:
+    def clear_cache(self) -> None:  # noqa: B027  # most stores have no cache
         """Forget the record cache: its changes belong to a transaction that was aborted."""
 
     @abstractmethod
@@ -214,7 +214,7 @@ class WindowStore(StateStore, Generic[K, V]):
     def fetch(self, key: K, time_from: int, time_to: int, /) -> Iterator[tuple[int, V]]: ...
 
     @abstractmethod
-    def fetch(self, key: K, time_from: int, time_to: int | None = None, /) -> V | None | Iterator[tuple[int, V]]:
+    def fetch(self, key: K, time_from: int, time_to: int | None = None, /) -> V | Iterator[tuple[int, V]] | None:
         """The value of the window that starts at a time, or pairs of start and value of those that start in a span.
 
         Args:

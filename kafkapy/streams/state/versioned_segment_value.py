@@ -17,7 +17,7 @@ _VERSION: Final = struct.Struct(">qi")
 class SegmentSearchResult(NamedTuple):
     """A version, and its place."""
 
-    index: int
+    position: int
     valid_from: int
     valid_to: int
     value: bytes | None

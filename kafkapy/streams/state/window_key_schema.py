@@ -73,9 +73,7 @@ class WindowKeySchema:
     def segment_timestamp(self, data: bytes) -> int:
         return store_start(data)
 
-    def matches(
-        self, data: bytes, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int
-    ) -> bool:
+    def matches(self, data: bytes, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> bool:
         """Does the entry lie in the ranges? Keys differ in length, so a range of bytes has others in it."""
         if not time_from <= store_start(data) <= time_to:
             return False

@@ -10,7 +10,13 @@ from kafkapy.streams.serdes import Deserializer, Serde, Serializer
 from kafkapy.streams.state.session_key_schema import from_session_key, to_session_key
 from kafkapy.streams.state.state_serdes import no_default
 from kafkapy.streams.state.value_and_timestamp import fill_in
-from kafkapy.streams.state.window_key_schema import from_topic_key, store_key, store_start, time_window_for_size, to_topic_key
+from kafkapy.streams.state.window_key_schema import (
+    from_topic_key,
+    store_key,
+    store_start,
+    time_window_for_size,
+    to_topic_key,
+)
 
 T = TypeVar("T")
 
