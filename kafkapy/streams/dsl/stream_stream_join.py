@@ -118,7 +118,7 @@ class StreamStreamJoin:
         if not supplier.retain_duplicates:
             raise StreamsException("The StoreSupplier must set retainDuplicates=true, found retainDuplicates=false")
         retention_ms = windows.size_ms + windows.grace_period_ms
-        if supplier.retention_ms != retention_ms or supplier.window_size_ms != windows.size_ms:
+        if supplier.retention_period != retention_ms or supplier.window_size != windows.size_ms:
             raise StreamsException(
                 f"Window settings mismatch. WindowBytesStoreSupplier settings {supplier} must match JoinWindows settings "
                 f"{windows} for the window size and retention period"
