@@ -153,7 +153,7 @@ def test_the_result_is_the_join_of_the_tables(kind: str, updates: list[tuple[boo
     stores = {"one": TimestampedKeyValueStore(), "two": TimestampedKeyValueStore()}
     context = FakeContext(**stores)
     tables = FakeTable("one"), FakeTable("two")
-    suppliers = SIDES[kind][0](*tables, pair), SIDES[kind][1](*reversed(tables), reverse_pair)
+    suppliers = SIDES[kind][0](*tables, pair), SIDES[kind][1](tables[1], tables[0], reverse_pair)
     sides = [Driven(supplier, context) for supplier in suppliers]
     result: dict[str, Any] = {}
     for time, (is_left, key, value) in enumerate(updates):
