@@ -19,6 +19,7 @@ from kafkapy.streams.records import (
     Windowed,
 )
 from kafkapy.streams.serdes import Serdes
+from kafkapy.streams.state import state_store
 
 
 class FakeContext(TaskContext):
@@ -141,6 +142,7 @@ class FakeStore:
         return self.caching
 
 
+@state_store.TimestampedKeyValueStore.register
 class TimestampedKeyValueStore(FakeStore):
     def get(self, key: Any) -> Any:
         return self.entries.get(key)
@@ -166,6 +168,7 @@ class TimestampedKeyValueStore(FakeStore):
         return iter(sorted(self.entries.items()))
 
 
+@state_store.VersionedKeyValueStore.register
 class VersionedKeyValueStore(FakeStore):
     """Takes nothing older than the latest value by more than the grace period."""
 
