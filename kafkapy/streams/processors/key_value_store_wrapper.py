@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkapy.streams.errors import InvalidStateStoreException
 from kafkapy.streams.records import ValueAndTimestamp
+from kafkapy.streams.state.state_store import (
+    PUT_RETURN_CODE_VALID_TO_UNDEFINED,
+    TimestampedKeyValueStore,
+    VersionedKeyValueStore,
+)
 
 if TYPE_CHECKING:
     from kafkapy.streams.processor import ProcessorContext
 
-PUT_RETURN_CODE_IS_LATEST: Final = -1
-"""What `put` returns if the value is the latest of its key."""
-
-PUT_RETURN_CODE_NOT_PUT: Final = -(2**63)
-"""What `put` returns if the value is older than the history that a versioned store keeps."""
+PUT_RETURN_CODE_IS_LATEST: Final = PUT_RETURN_CODE_VALID_TO_UNDEFINED
 
 
 class KeyValueStoreWrapper(ABC):
@@ -81,14 +82,6 @@ class _VersionedStore(KeyValueStoreWrapper):
         return True
 
 
-def kind_of(store: Any) -> str | None:
-    """By the interface that a store implements."""
-    names = {base.__name__ for base in type(store).__mro__}
-    if "TimestampedKeyValueStore" in names:
-        return "timestamped"
-    return "versioned" if "VersionedKeyValueStore" in names else None
-
-
 def key_value_store(context: ProcessorContext, name: str) -> KeyValueStoreWrapper:
     """The wrapped store of a table.
 
@@ -96,10 +89,9 @@ def key_value_store(context: ProcessorContext, name: str) -> KeyValueStoreWrappe
         InvalidStateStoreException: It is neither timestamped nor versioned.
     """
     store = context.get_state_store(name)
-    kind = kind_of(store)
-    if kind == "timestamped":
+    if isinstance(store, TimestampedKeyValueStore):
         return _TimestampedStore(store)
-    if kind == "versioned":
+    if isinstance(store, VersionedKeyValueStore):
         return _VersionedStore(store)
     raise InvalidStateStoreException(
         "KTable source state store must implement either TimestampedKeyValueStore or VersionedKeyValueStore. Got: "

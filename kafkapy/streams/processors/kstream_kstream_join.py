@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from kafkapy.streams.processor import Processor
 from kafkapy.streams.processors.dropped import drop
 from kafkapy.streams.processors.final_results import internal_long
-from kafkapy.streams.processors.outer_join_records import LeftOrRightValue, TimestampedKeyAndJoinSide
 from kafkapy.streams.processors.time_tracker import MAX_TIMESTAMP, TimeTracker, TimeTrackerSupplier
 from kafkapy.streams.records import Record
+from kafkapy.streams.state.stream_join_serdes import LeftOrRightValue, TimestampedKeyAndJoinSide
 
 if TYPE_CHECKING:
     from kafkapy.streams.processor import ProcessorContext, TaskContext

@@ -19,6 +19,7 @@ from kafkapy.streams.records import (
     Windowed,
 )
 from kafkapy.streams.serdes import Serdes
+from kafkapy.streams.state import state_store
 
 
 class FakeContext(TaskContext):
@@ -141,6 +142,7 @@ class FakeStore:
         return self.caching
 
 
+@state_store.TimestampedKeyValueStore.register
 class TimestampedKeyValueStore(FakeStore):
     def get(self, key: Any) -> Any:
         return self.entries.get(key)
@@ -166,6 +168,7 @@ class TimestampedKeyValueStore(FakeStore):
         return iter(sorted(self.entries.items()))
 
 
+@state_store.VersionedKeyValueStore.register
 class VersionedKeyValueStore(FakeStore):
     """Takes nothing older than the latest value by more than the grace period."""
 
@@ -282,6 +285,7 @@ class Buffer(FakeStore):
         super().__init__()
         self.grace_ms = grace_ms
         self.latest = -1
+        self.count = 0
 
     def set_serdes_if_null(self, context: Any) -> None:
         assert context.default_key_serde is not None
@@ -296,12 +300,13 @@ class Buffer(FakeStore):
         self.latest = time
         if record.timestamp < time - self.grace_ms:
             return False
-        self.entries[len(self.entries)] = (record.timestamp, Eviction(record.key, record.value, record_context), None)
+        self.count += 1
+        self.entries[self.count] = (record.timestamp, Eviction(record.key, record.value, record_context), None)
         return True
 
     def evict_while(self, predicate: Callable[[], bool], callback: Callable[[Any], None]) -> None:
         while self.entries and predicate():
-            key, (time, eviction, _) = min(self.entries.items(), key=lambda item: (item[1][0], item[0]))
+            key, (time, eviction, _) = min(self.entries.items(), key=lambda item: (item[1][0], str(item[0])))
             if self.grace_ms is not None and time > self.latest - self.grace_ms:
                 return
             del self.entries[key]
