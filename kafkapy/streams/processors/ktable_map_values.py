@@ -9,7 +9,6 @@ from kafkapy.streams.processor import Processor
 from kafkapy.streams.processors.forwarder import TimestampedTupleForwarder, timestamped_forwarder
 from kafkapy.streams.processors.key_value_store_wrapper import (
     PUT_RETURN_CODE_IS_LATEST,
-    PUT_RETURN_CODE_NOT_PUT,
     KeyValueStoreWrapper,
     key_value_store,
 )
@@ -21,6 +20,7 @@ from kafkapy.streams.processors.table import (
     ParentTable,
 )
 from kafkapy.streams.records import Change, Record, ValueAndTimestamp
+from kafkapy.streams.state.state_store import PUT_RETURN_CODE_NOT_PUT
 
 if TYPE_CHECKING:
     from kafkapy.streams.processor import ProcessorContext, TaskContext

@@ -10,13 +10,13 @@ from kafkapy.streams.processors.dropped import drop
 from kafkapy.streams.processors.forwarder import TimestampedTupleForwarder, timestamped_forwarder
 from kafkapy.streams.processors.key_value_store_wrapper import (
     PUT_RETURN_CODE_IS_LATEST,
-    PUT_RETURN_CODE_NOT_PUT,
     KeyValueStoreWrapper,
     key_value_store,
 )
 from kafkapy.streams.processors.materialized_getter import KTableMaterializedValueGetterSupplier
 from kafkapy.streams.processors.table import KTableProcessorSupplier, KTableValueGetterSupplier
 from kafkapy.streams.records import Change, Record
+from kafkapy.streams.state.state_store import PUT_RETURN_CODE_NOT_PUT
 
 if TYPE_CHECKING:
     from kafkapy.streams.processor import ProcessorContext, TaskContext
