@@ -69,6 +69,7 @@ from kafkapy.streams.records import (
     Window,
     Windowed,
 )
+from kafkapy.streams.runtime.kafka_streams import KafkaStreams
 from kafkapy.streams.serdes import Deserializer, Serde, Serdes, Serializer
 from kafkapy.streams.state.state_store import (
     KeyValueStore,
@@ -124,6 +125,7 @@ __all__ = [
     "KGroupedTable",
     "KStream",
     "KTable",
+    "KafkaStreams",
     "KeyValueStore",
     "LogAndContinueExceptionHandler",
     "LogAndContinueProcessingExceptionHandler",
