@@ -32,14 +32,22 @@ class RocksDBTimeOrderedKeyValueBuffer(TimeOrderedKeyValueBuffer):
     began again at 0.
     """
 
-    def __init__(self, name: str, grace_period: int, topic: str, logging_enabled: bool) -> None:
+    def __init__(
+        self,
+        name: str,
+        grace_period: int,
+        topic: str,
+        logging_enabled: bool,
+        key_serde: Serde[Any] | None,
+        value_serde: Serde[Any] | None,
+    ) -> None:
         self._name = name
         self._grace_period = grace_period
         self._topic = topic
         self._logging_enabled = logging_enabled
         self._store = TimeOrderedSegmentedBytesStore(name, LONG_MAX, LONG_MAX, has_index=False, sessions=False)
-        self._key_serde: Serde[Any] | None = None
-        self._value_serde: Serde[Any] | None = None
+        self._key_serde = key_serde
+        self._value_serde = value_serde
         self._sequence = 0
         self._num_records = 0
         self._size = 0
@@ -169,12 +177,23 @@ class RocksDBTimeOrderedKeyValueBufferBuilder(StoreBuilder):
         name: Of the store.
         grace_period: ms.
         topic: What serializers are told.
+        key_serde: None: `default.key.serde`.
+        value_serde: None: `default.value.serde`.
     """
 
-    def __init__(self, name: str, grace_period: int, topic: str) -> None:
-        super().__init__(name, None, None)
+    def __init__(
+        self,
+        name: str,
+        grace_period: int,
+        topic: str,
+        key_serde: Serde[Any] | None = None,
+        value_serde: Serde[Any] | None = None,
+    ) -> None:
+        super().__init__(name, key_serde, value_serde)
         self._grace_period = grace_period
         self._topic = topic
 
     def build(self, config: Mapping[str, Any] | None = None) -> RocksDBTimeOrderedKeyValueBuffer:
-        return RocksDBTimeOrderedKeyValueBuffer(self.name, self._grace_period, self._topic, self.logging_enabled)
+        return RocksDBTimeOrderedKeyValueBuffer(
+            self.name, self._grace_period, self._topic, self.logging_enabled, self._key_serde, self._value_serde
+        )
