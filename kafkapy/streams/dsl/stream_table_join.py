@@ -43,13 +43,22 @@ def join_with_table(
         if table.node.is_output_versioned is False:
             raise ValueError("KTable must be versioned to use a grace period in a stream table join.")
         buffer_name = f"{name}-Buffer"
-        graph.add(StateStoreNode(RocksDBTimeOrderedKeyValueBufferBuilder(buffer_name, joined.grace_ms, name)))
+        graph.add(StateStoreNode(_buffer(stream, joined, joined.grace_ms, buffer_name, name)))
     values = table.value_getter_supplier()
     supplier = KStreamKTableJoin(values, joiner, is_left, joined.grace_ms, buffer_name)
     node = StreamTableJoinNode(name, supplier, values.store_names(), joined.grace_ms, buffer_name)
     graph.add(node, stream.node)
     node.takes_null_keys = is_left
     return StreamHandle(name, joined.key_serde or stream.key_serde, None, sources, False, node, graph)
+
+
+def _buffer(
+    stream: StreamHandle, joined: Joined[Any, Any, Any], grace_ms: int, buffer_name: str, topic: str
+) -> RocksDBTimeOrderedKeyValueBufferBuilder:
+    """Where the stream's records wait (with its serdes since 3.9.1)."""
+    key_serde = joined.key_serde or stream.key_serde
+    value_serde = joined.value_serde or stream.value_serde
+    return RocksDBTimeOrderedKeyValueBufferBuilder(buffer_name, grace_ms, topic, key_serde, value_serde)
 
 
 def join_with_global_table(
