@@ -54,7 +54,7 @@ class SubscriptionSendProcessorSupplier:
 
 
 class SubscriptionSendProcessor(Processor):
-    """An inner join drops updates whose old or new value has no foreign key."""
+    """An inner join drops updates of which neither the old nor the new value has a foreign key."""
 
     _context: TaskContext
     _foreign_key_topic: str
@@ -97,28 +97,25 @@ class SubscriptionSendProcessor(Processor):
         old_key = None if old is None else self._foreign_key(old)
         new_key = None if new is None else self._foreign_key(new)
         if old_key is not None and self._differ(new_key, old_key):
-            self._send(record, old_key, Instruction.DELETE_KEY_AND_PROPAGATE)
+            self._send(record, old_key, Instruction.DELETE_KEY_NO_PROPAGATE)
         self._send(record, new_key, Instruction.PROPAGATE_NULL_IF_NO_FK_VAL_AVAILABLE)
 
     def _send_for_inner_join(self, record: Record[Any, Change]) -> None:
         new, old, _ = record.value
+        if new is None and old is None:
+            return
         old_key = None if old is None else self._foreign_key(old)
-        if old is not None and old_key is None:
-            self._drop()
-            return
-        if new is None:
-            if old is not None:
-                self._send(record, old_key, Instruction.DELETE_KEY_AND_PROPAGATE)
-            return
-        new_key = self._foreign_key(new)
+        new_key = None if new is None else self._foreign_key(new)
         if new_key is None:
-            self._drop()
-        elif old is None:
-            self._send(record, new_key, Instruction.PROPAGATE_ONLY_IF_FK_VAL_AVAILABLE)
-        else:
-            if self._differ(new_key, old_key):
-                self._send(record, old_key, Instruction.DELETE_KEY_NO_PROPAGATE)
+            if old_key is None:
+                self._drop()
+            else:
+                self._send(record, old_key, Instruction.DELETE_KEY_AND_PROPAGATE)
+        elif old_key is not None and self._differ(new_key, old_key):
+            self._send(record, old_key, Instruction.DELETE_KEY_NO_PROPAGATE)
             self._send(record, new_key, Instruction.PROPAGATE_NULL_IF_NO_FK_VAL_AVAILABLE)
+        else:
+            self._send(record, new_key, Instruction.PROPAGATE_ONLY_IF_FK_VAL_AVAILABLE)
 
     def _differ(self, one: Any, two: Any) -> bool:
         """By their bytes."""

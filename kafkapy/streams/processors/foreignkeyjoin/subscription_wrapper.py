@@ -26,7 +26,7 @@ class Instruction(IntEnum):
     DELETE_KEY_NO_PROPAGATE = 0
     """Forget it: the left record refers to another key now."""
     DELETE_KEY_AND_PROPAGATE = 1
-    """Forget it, and answer that there is no value: the left record is gone, or refers to another key in a left join."""
+    """Forget it, and answer that there is no value: the left record is gone, or refers to none any more."""
     PROPAGATE_NULL_IF_NO_FK_VAL_AVAILABLE = 2
     """Keep it, and answer in any case."""
     PROPAGATE_ONLY_IF_FK_VAL_AVAILABLE = 3
