@@ -51,8 +51,10 @@ class TestInputTopic(Generic[K, V]):
 
         Raises:
             StreamsException: The topology failed; the cause is chained.
-            ValueError: The topology reads no such topic.
+            ValueError: The topology reads no such topic, or the timestamp is negative.
         """
+        if timestamp < 0:
+            raise ValueError(f"Invalid timestamp: {timestamp}. Timestamp should always be non-negative or null.")
         key_bytes = self._key_serializer.serialize(self._topic, key)
         value_bytes = self._value_serializer.serialize(self._topic, value)
         self._pipe(self._topic, key_bytes, value_bytes, timestamp, list(headers or []))

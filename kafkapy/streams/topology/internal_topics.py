@@ -27,7 +27,13 @@ class InternalTopic(NamedTuple):
 
 
 def repartition_topic(partitions: int | None) -> InternalTopic:
-    """Records stay until they are processed: the application deletes them itself."""
+    """Records stay until they are processed: the application deletes them itself.
+
+    Raises:
+        ValueError: The number of partitions is less than 1.
+    """
+    if partitions is not None and partitions < 1:
+        raise ValueError("Number of partitions must be at least 1.")
     config = {
         **_CREATE_TIME,
         "cleanup.policy": "delete",
