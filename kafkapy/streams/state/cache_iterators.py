@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from kafkapy.streams.state.segmented_cache import SEGMENT_ID_SIZE
 from kafkapy.streams.state.thread_cache import CacheIterator, LRUCacheEntry, NamedCache
@@ -66,7 +66,7 @@ class MergedCacheIterator(Generic[E]):
         cache: PeekingCacheIterator,
         store: Iterator[E],
         compare: Callable[[bytes, E], int],
-        convert: Callable[[bytes, bytes], E],
+        convert: Callable[[bytes, Any], E],
         forward: bool,
     ) -> None:
         self._cache = cache
@@ -96,18 +96,25 @@ class MergedCacheIterator(Generic[E]):
                 self._stored = None
                 return stored
         self._cache.advance()
-        assert cached[1].value is not None
         return self._convert(cached[0], cached[1].value)
 
     def _skip_deleted(self) -> None:
-        # As in Kafka: a deletion hides the store's entry only if that is the next one.
+        """Go past deletions, together with what they delete.
+
+        As in Kafka 3.9.1, this is right only forwards. Backwards, a deletion that comes after the store's next entry is
+        forgotten, and one that comes before it is given, with a value of None.
+        """
         while True:
             cached = self._cache.peek()
             if cached is None or cached[1].value is not None:
                 return
             stored = self._peek_stored()
-            if stored is not None and self._compare(cached[0], stored) == 0:
-                self._stored = None
+            if stored is not None:
+                comparison = self._compare(cached[0], stored)
+                if comparison > 0:
+                    return
+                if comparison == 0:
+                    self._stored = None
             self._cache.advance()
 
     def _peek_stored(self) -> E | None:

@@ -182,9 +182,7 @@ def test_the_cache_holds_back_all_but_the_last_update(task: FakeTask) -> None:
     store.put("new", ValueAndTimestamp(1, 1))
     store.put("new", None)
     store.flush_cache()
-    assert [(record.key, record.value) for record in told[2:]] == [
-        ("b", Change(None, ValueAndTimestamp(3, 102)))
-    ]
+    assert [(record.key, record.value) for record in told[2:]] == [("b", Change(None, ValueAndTimestamp(3, 102)))]
 
 
 def test_a_cleared_cache_is_forgotten(task: FakeTask) -> None:

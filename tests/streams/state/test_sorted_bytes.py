@@ -10,9 +10,7 @@ from kafkapy.streams.state.sorted_bytes import SortedBytes
 
 _KEYS = st.binary(max_size=2)
 _STEPS = st.lists(
-    st.one_of(
-        st.tuples(st.just("put"), _KEYS), st.tuples(st.just("pop"), _KEYS), st.tuples(st.just("keys"), _KEYS)
-    ),
+    st.one_of(st.tuples(st.just("put"), _KEYS), st.tuples(st.just("pop"), _KEYS), st.tuples(st.just("keys"), _KEYS)),
     max_size=60,
 )
 
