@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,10 +12,10 @@ import pytest
 from kafkapy.streams.errors import InvalidStateStoreException, StreamsException
 from kafkapy.streams.records import Change, Record, ValueAndTimestamp
 from kafkapy.streams.serdes import Serdes
-from kafkapy.streams.state import StoreBuilder, Stores, rocksdb_database
+from kafkapy.streams.state import StoreBuilder, Stores, StoreSupplier, rocksdb_database
 from tests.streams.state.fake_task import FakeTask, Logged
 
-SUPPLIERS = {
+SUPPLIERS: dict[str, Callable[[str], StoreSupplier]] = {
     "memory": Stores.in_memory_key_value_store,
     "disk": Stores.persistent_key_value_store,
     "lru": lambda name: Stores.lru_map(name, 100),
