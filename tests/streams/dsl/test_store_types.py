@@ -12,9 +12,11 @@ from kafkapy.streams import (
     Materialized,
     SessionWindows,
     SlidingWindows,
+    Stores,
     StoreType,
     StreamJoined,
     StreamsBuilder,
+    StreamsException,
     TimeWindows,
     Topology,
 )
@@ -82,3 +84,27 @@ def test_joins_of_streams(on_disk: bool) -> None:
         "join-outer-other-join-store": on_disk,
         "join-outer-shared-join-store": on_disk,
     }
+
+
+def test_suppliers_of_a_join_of_streams() -> None:
+    builder = StreamsBuilder()
+    windows = JoinWindows.of_time_difference_and_grace(10, 5)
+    joined: StreamJoined[Any, Any, Any] = StreamJoined()
+    joined = joined.with_this_store_supplier(Stores.in_memory_window_store("this", 25, 20, True))
+    joined = joined.with_other_store_supplier(Stores.persistent_window_store("other", 25, 20, True))
+    builder.stream("left").left_join(builder.stream("right"), lambda left, right: left, windows, joined)
+    assert persistent(builder.build()) == {"this": False, "other": True, "this-left-shared-join-store": False}
+
+
+@pytest.mark.parametrize(
+    ("name", "retention", "size", "duplicates"),
+    [("this", 25, 20, False), ("this", 26, 20, True), ("this", 25, 19, True), ("other", 25, 20, True)],
+)
+def test_suppliers_that_do_not_fit(name: str, retention: int, size: int, duplicates: bool) -> None:
+    builder = StreamsBuilder()
+    windows = JoinWindows.of_time_difference_and_grace(10, 5)
+    joined: StreamJoined[Any, Any, Any] = StreamJoined()
+    joined = joined.with_this_store_supplier(Stores.in_memory_window_store(name, retention, size, duplicates))
+    joined = joined.with_other_store_supplier(Stores.in_memory_window_store("other", 25, 20, True))
+    with pytest.raises(StreamsException, match=r"name|duplicates|mismatch"):
+        builder.stream("left").join(builder.stream("right"), lambda left, right: left, windows, joined)
