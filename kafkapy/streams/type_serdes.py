@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import is_dataclass
 from datetime import date, datetime
 from typing import Any, Final
@@ -11,7 +12,12 @@ from uuid import UUID
 from kafkapy.bus.plain_values import from_plain, to_plain
 from kafkapy.streams.serdes import Deserializer, Serde, Serdes, Serializer
 
-_OWN: Final = {str: Serdes.string, int: Serdes.long, float: Serdes.double, bytes: Serdes.byte_array}
+_OWN: Final[dict[type[Any], Callable[[], Serde[Any]]]] = {
+    str: Serdes.string,
+    int: Serdes.long,
+    float: Serdes.double,
+    bytes: Serdes.byte_array,
+}
 _PLAIN: Final = (dict, list, bool, object)
 
 

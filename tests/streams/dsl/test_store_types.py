@@ -106,5 +106,5 @@ def test_suppliers_that_do_not_fit(name: str, retention: int, size: int, duplica
     joined: StreamJoined[Any, Any, Any] = StreamJoined()
     joined = joined.with_this_store_supplier(Stores.in_memory_window_store(name, retention, size, duplicates))
     joined = joined.with_other_store_supplier(Stores.in_memory_window_store("other", 25, 20, True))
-    with pytest.raises(StreamsException, match=r"name|duplicates|mismatch"):
+    with pytest.raises(StreamsException, match=r"name|retainDuplicates|mismatch"):
         builder.stream("left").join(builder.stream("right"), lambda left, right: left, windows, joined)
