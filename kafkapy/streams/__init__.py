@@ -94,6 +94,7 @@ from kafkapy.streams.timestamps import (
 from kafkapy.streams.topology.description import TopologyDescription
 from kafkapy.streams.topology.internal_topics import InternalTopic
 from kafkapy.streams.topology.topology import Topology
+from kafkapy.streams.type_serdes import JsonSerde, serde_of
 from kafkapy.streams.windows import JoinWindows, SessionWindows, SlidingWindows, TimeWindows, UnlimitedWindows
 
 __all__ = [
@@ -121,6 +122,7 @@ __all__ = [
     "InvalidStateStoreException",
     "JoinWindows",
     "Joined",
+    "JsonSerde",
     "KGroupedStream",
     "KGroupedTable",
     "KStream",
@@ -185,4 +187,5 @@ __all__ = [
     "WindowStore",
     "Windowed",
     "errors",
+    "serde_of",
 ]

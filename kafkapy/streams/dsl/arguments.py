@@ -1,9 +1,19 @@
-"""Arguments of methods with several forms."""
+"""Arguments of methods with several forms, and keywords that stand for options."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from kafkapy.streams.options.consumed import Consumed
+from kafkapy.streams.options.materialized import Materialized
+from kafkapy.streams.options.named import validate_name
+from kafkapy.streams.options.produced import Produced
+from kafkapy.streams.serdes import Serde
+from kafkapy.streams.type_serdes import serde_of
+
+Typed = TypeVar("Typed", Consumed[Any, Any], Produced[Any, Any])
 
 
 def bound(arguments: Sequence[Any], options: Mapping[str, Any], *names: str) -> list[Any]:
@@ -22,3 +32,30 @@ def bound(arguments: Sequence[Any], options: Mapping[str, Any], *names: str) -> 
             raise TypeError(f"multiple values for argument {name!r}")
         given[name] = value
     return [given.get(name) for name in names]
+
+
+def typed(options: Typed, key: Serde[Any] | type[Any] | None, value: Serde[Any] | type[Any] | None) -> Typed:
+    """Options with serdes by type, where they are given.
+
+    Raises:
+        TypeError: There is no serde for a type.
+    """
+    if key is not None:
+        options = options.with_key_serde(serde_of(key))
+    return options if value is None else options.with_value_serde(serde_of(value))
+
+
+def stored(materialized: Materialized[Any, Any] | None, store: str | None) -> Materialized[Any, Any] | None:
+    """Options of a store with a name, where one is given.
+
+    Raises:
+        TopologyException: The name is none that a topic could have.
+        TypeError: The options name a store, too.
+    """
+    if store is None:
+        return materialized
+    if materialized is None:
+        return Materialized.as_(store)
+    if materialized.store_name is not None or materialized.store_supplier is not None:
+        raise TypeError("the store has a name already in materialized")
+    return replace(materialized, store_name=validate_name(store))

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeAlias, TypeVar, overload
 
 from kafkapy.streams.dsl import stream_operators, table_operators
 from kafkapy.streams.dsl.aggregations import PLAIN, GroupedHandle, Windowing, aggregate, count, grouped_stream, reduce
-from kafkapy.streams.dsl.arguments import bound
+from kafkapy.streams.dsl.arguments import bound, stored, typed
 from kafkapy.streams.dsl.cogroups import Cogroup
 from kafkapy.streams.dsl.foreign_key_join import ForeignKeyJoin
 from kafkapy.streams.dsl.handles import StreamHandle, TableHandle
@@ -45,6 +45,7 @@ from kafkapy.streams.options.table_joined import TableJoined
 from kafkapy.streams.processor import FixedKeyProcessor, Processor, ValueTransformerWithKey
 from kafkapy.streams.processors.table import KTableValueGetterSupplier
 from kafkapy.streams.records import Windowed
+from kafkapy.streams.serdes import Serde
 from kafkapy.streams.windows import JoinWindows, SessionWindows, SlidingWindows, TimeWindows, UnlimitedWindows
 
 K = TypeVar("K")
@@ -250,15 +251,24 @@ class KStream(Generic[K, V]):
         """
         return KStream(stream_operators.repartitioned(self._handle, repartitioned or Repartitioned()))
 
-    def to(self, topic: str | Callable[[K, V, Any], str], produced: Produced[Any, Any] | None = None) -> None:
+    def to(
+        self,
+        topic: str | Callable[[K, V, Any], str],
+        produced: Produced[Any, Any] | None = None,
+        *,
+        key: Serde[Any] | type[Any] | None = None,
+        value: Serde[Any] | type[Any] | None = None,
+    ) -> None:
         """Write the stream to a topic.
 
         Args:
             topic: Its name, or a function of key, value and the record's context that names one for each record.
             produced: Serdes, partitioning and the node's name.
+            key: Serde or type of keys, in place of that in `produced`; see `serde_of`.
+            value: Serde or type of values, in place of that in `produced`.
         """
         required(topic, "topic")
-        stream_operators.sent(self._handle, topic, produced or Produced())
+        stream_operators.sent(self._handle, topic, typed(produced or Produced(), key, value))
 
     def to_table(self, named: Named | None = None, materialized: Materialization | None = None) -> KTable[K, V]:
         """The table whose updates the records are: a null value deletes.
@@ -745,20 +755,29 @@ class KGroupedStream(Generic[K, V]):
     def __init__(self, handle: GroupedHandle) -> None:
         self._handle = handle
 
-    def count(self, named: Named | None = None, materialized: Materialization | None = None) -> KTable[K, int]:
+    def count(
+        self,
+        named: Named | None = None,
+        materialized: Materialization | None = None,
+        *,
+        store: str | None = None,
+    ) -> KTable[K, int]:
         """The number of records of each key.
 
         Args:
             named: Of the node.
             materialized: Of the table's store.
+            store: A name for the store, in place of `Materialized.as_(name)`.
         """
-        return KTable(count(self._handle, PLAIN, named, materialized))
+        return KTable(count(self._handle, PLAIN, named, stored(materialized, store)))
 
     def reduce(
         self,
         reducer: Callable[[V, V], V],
         named: Named | None = None,
         materialized: Materialization | None = None,
+        *,
+        store: str | None = None,
     ) -> KTable[K, V]:
         """The values of each key made into one; the first is taken as it is.
 
@@ -766,9 +785,10 @@ class KGroupedStream(Generic[K, V]):
             reducer: Of the value so far and the next one, the new value; None deletes.
             named: Of the node.
             materialized: Of the table's store.
+            store: A name for the store, in place of `Materialized.as_(name)`.
         """
         required(reducer, "reducer")
-        return KTable(reduce(self._handle, PLAIN, reducer, named, materialized))
+        return KTable(reduce(self._handle, PLAIN, reducer, named, stored(materialized, store)))
 
     def aggregate(
         self,
@@ -776,6 +796,8 @@ class KGroupedStream(Generic[K, V]):
         aggregator: Callable[[K, V, VA], VA],
         named: Named | None = None,
         materialized: Materialization | None = None,
+        *,
+        store: str | None = None,
     ) -> KTable[K, VA]:
         """The values of each key added to an aggregate.
 
@@ -784,10 +806,11 @@ class KGroupedStream(Generic[K, V]):
             aggregator: Of key, value and aggregate, the new aggregate; None deletes.
             named: Of the node.
             materialized: Of the table's store, with the serde of aggregates.
+            store: A name for the store, in place of `Materialized.as_(name)`.
         """
         required(initializer, "initializer")
         required(aggregator, "aggregator")
-        return KTable(aggregate(self._handle, PLAIN, initializer, aggregator, None, named, materialized))
+        return KTable(aggregate(self._handle, PLAIN, initializer, aggregator, None, named, stored(materialized, store)))
 
     @overload
     def windowed_by(self, windows: TimeWindows | SlidingWindows | UnlimitedWindows) -> TimeWindowedKStream[K, V]: ...
@@ -829,20 +852,26 @@ class TimeWindowedKStream(Generic[K, V]):
         self._windowing = windowing
 
     def count(
-        self, named: Named | None = None, materialized: Materialization | None = None
+        self,
+        named: Named | None = None,
+        materialized: Materialization | None = None,
+        *,
+        store: str | None = None,
     ) -> KTable[Windowed[K], int]:
         """The number of records of each key and window; see `KGroupedStream.count`.
 
         Raises:
             ValueError: The store would keep windows for less than their size and grace.
         """
-        return KTable(count(self._handle, self._windowing, named, materialized))
+        return KTable(count(self._handle, self._windowing, named, stored(materialized, store)))
 
     def reduce(
         self,
         reducer: Callable[[V, V], V],
         named: Named | None = None,
         materialized: Materialization | None = None,
+        *,
+        store: str | None = None,
     ) -> KTable[Windowed[K], V]:
         """The values of each key and window made into one; see `KGroupedStream.reduce`.
 
@@ -850,7 +879,7 @@ class TimeWindowedKStream(Generic[K, V]):
             ValueError: The store would keep windows for less than their size and grace.
         """
         required(reducer, "reducer")
-        return KTable(reduce(self._handle, self._windowing, reducer, named, materialized))
+        return KTable(reduce(self._handle, self._windowing, reducer, named, stored(materialized, store)))
 
     def aggregate(
         self,
@@ -858,6 +887,8 @@ class TimeWindowedKStream(Generic[K, V]):
         aggregator: Callable[[K, V, VA], VA],
         named: Named | None = None,
         materialized: Materialization | None = None,
+        *,
+        store: str | None = None,
     ) -> KTable[Windowed[K], VA]:
         """The values of each key and window added to an aggregate; see `KGroupedStream.aggregate`.
 
@@ -866,7 +897,9 @@ class TimeWindowedKStream(Generic[K, V]):
         """
         required(initializer, "initializer")
         required(aggregator, "aggregator")
-        return KTable(aggregate(self._handle, self._windowing, initializer, aggregator, None, named, materialized))
+        return KTable(
+            aggregate(self._handle, self._windowing, initializer, aggregator, None, named, stored(materialized, store))
+        )
 
     def emit_strategy(self, strategy: EmitStrategy) -> TimeWindowedKStream[K, V]:
         """Decide when results come.
@@ -900,20 +933,26 @@ class SessionWindowedKStream(Generic[K, V]):
         self._windowing = windowing
 
     def count(
-        self, named: Named | None = None, materialized: Materialization | None = None
+        self,
+        named: Named | None = None,
+        materialized: Materialization | None = None,
+        *,
+        store: str | None = None,
     ) -> KTable[Windowed[K], int]:
         """The number of records of each session; see `KGroupedStream.count`.
 
         Raises:
             ValueError: The store would keep sessions for less than their gap and grace.
         """
-        return KTable(count(self._handle, self._windowing, named, materialized))
+        return KTable(count(self._handle, self._windowing, named, stored(materialized, store)))
 
     def reduce(
         self,
         reducer: Callable[[V, V], V],
         named: Named | None = None,
         materialized: Materialization | None = None,
+        *,
+        store: str | None = None,
     ) -> KTable[Windowed[K], V]:
         """The values of each session made into one; see `KGroupedStream.reduce`.
 
@@ -921,7 +960,7 @@ class SessionWindowedKStream(Generic[K, V]):
             ValueError: The store would keep sessions for less than their gap and grace.
         """
         required(reducer, "reducer")
-        return KTable(reduce(self._handle, self._windowing, reducer, named, materialized))
+        return KTable(reduce(self._handle, self._windowing, reducer, named, stored(materialized, store)))
 
     def aggregate(
         self,
@@ -930,6 +969,8 @@ class SessionWindowedKStream(Generic[K, V]):
         session_merger: Callable[[K, VA, VA], VA],
         named: Named | None = None,
         materialized: Materialization | None = None,
+        *,
+        store: str | None = None,
     ) -> KTable[Windowed[K], VA]:
         """The values of each session added to an aggregate; see `KGroupedStream.aggregate`.
 
@@ -939,6 +980,7 @@ class SessionWindowedKStream(Generic[K, V]):
             session_merger: Of key and the aggregates of two sessions that have become one, the new aggregate.
             named: Of the node.
             materialized: Of the table's store, with the serde of aggregates.
+            store: A name for the store, in place of `Materialized.as_(name)`.
 
         Raises:
             ValueError: The store would keep sessions for less than their gap and grace.
@@ -947,7 +989,15 @@ class SessionWindowedKStream(Generic[K, V]):
         required(aggregator, "aggregator")
         required(session_merger, "sessionMerger")
         return KTable(
-            aggregate(self._handle, self._windowing, initializer, aggregator, session_merger, named, materialized)
+            aggregate(
+                self._handle,
+                self._windowing,
+                initializer,
+                aggregator,
+                session_merger,
+                named,
+                stored(materialized, store),
+            )
         )
 
     def emit_strategy(self, strategy: EmitStrategy) -> SessionWindowedKStream[K, V]:
@@ -970,14 +1020,21 @@ class KGroupedTable(Generic[K, V]):
     def __init__(self, handle: GroupedTableHandle) -> None:
         self._handle = handle
 
-    def count(self, named: Named | None = None, materialized: Materialization | None = None) -> KTable[K, int]:
+    def count(
+        self,
+        named: Named | None = None,
+        materialized: Materialization | None = None,
+        *,
+        store: str | None = None,
+    ) -> KTable[K, int]:
         """The number of rows of each key.
 
         Args:
             named: Of the nodes.
             materialized: Of the table's store.
+            store: A name for the store, in place of `Materialized.as_(name)`.
         """
-        return KTable(count_table(self._handle, named, materialized))
+        return KTable(count_table(self._handle, named, stored(materialized, store)))
 
     def reduce(
         self,
@@ -985,6 +1042,8 @@ class KGroupedTable(Generic[K, V]):
         subtractor: Callable[[V, V], V],
         named: Named | None = None,
         materialized: Materialization | None = None,
+        *,
+        store: str | None = None,
     ) -> KTable[K, V]:
         """The values of each key made into one.
 
@@ -993,10 +1052,11 @@ class KGroupedTable(Generic[K, V]):
             subtractor: Of the value so far and one that is gone, the new value.
             named: Of the nodes.
             materialized: Of the table's store.
+            store: A name for the store, in place of `Materialized.as_(name)`.
         """
         required(adder, "adder")
         required(subtractor, "subtractor")
-        return KTable(reduce_table(self._handle, adder, subtractor, named, materialized))
+        return KTable(reduce_table(self._handle, adder, subtractor, named, stored(materialized, store)))
 
     def aggregate(
         self,
@@ -1005,6 +1065,8 @@ class KGroupedTable(Generic[K, V]):
         subtractor: Callable[[K, V, VA], VA],
         named: Named | None = None,
         materialized: Materialization | None = None,
+        *,
+        store: str | None = None,
     ) -> KTable[K, VA]:
         """The values of each key added to an aggregate.
 
@@ -1014,11 +1076,12 @@ class KGroupedTable(Generic[K, V]):
             subtractor: Of key, a value that is gone, and aggregate, the new aggregate.
             named: Of the nodes.
             materialized: Of the table's store, with the serde of aggregates.
+            store: A name for the store, in place of `Materialized.as_(name)`.
         """
         required(initializer, "initializer")
         required(adder, "adder")
         required(subtractor, "subtractor")
-        return KTable(aggregate_table(self._handle, initializer, adder, subtractor, named, materialized))
+        return KTable(aggregate_table(self._handle, initializer, adder, subtractor, named, stored(materialized, store)))
 
 
 class CogroupedKStream(Generic[K, VA]):
@@ -1055,6 +1118,8 @@ class CogroupedKStream(Generic[K, VA]):
         initializer: Callable[[], VA],
         named: Named | None = None,
         materialized: Materialization | None = None,
+        *,
+        store: str | None = None,
     ) -> KTable[K, VA]:
         """The table of all streams.
 
@@ -1062,9 +1127,10 @@ class CogroupedKStream(Generic[K, VA]):
             initializer: Makes the aggregate that a key's first value is added to.
             named: Of the nodes.
             materialized: Of the table's store, with serdes of keys and aggregates.
+            store: A name for the store, in place of `Materialized.as_(name)`.
         """
         required(initializer, "initializer")
-        return KTable(self._cogroup.aggregate(PLAIN, initializer, None, named, materialized))
+        return KTable(self._cogroup.aggregate(PLAIN, initializer, None, named, stored(materialized, store)))
 
     @overload
     def windowed_by(
@@ -1094,6 +1160,8 @@ class TimeWindowedCogroupedKStream(Generic[K, VA]):
         initializer: Callable[[], VA],
         named: Named | None = None,
         materialized: Materialization | None = None,
+        *,
+        store: str | None = None,
     ) -> KTable[Windowed[K], VA]:
         """The table of all streams by key and window; see `CogroupedKStream.aggregate`.
 
@@ -1101,7 +1169,7 @@ class TimeWindowedCogroupedKStream(Generic[K, VA]):
             ValueError: The store would keep windows for less than their size and grace.
         """
         required(initializer, "initializer")
-        return KTable(self._cogroup.aggregate(self._windowing, initializer, None, named, materialized))
+        return KTable(self._cogroup.aggregate(self._windowing, initializer, None, named, stored(materialized, store)))
 
 
 class SessionWindowedCogroupedKStream(Generic[K, VA]):
@@ -1119,6 +1187,8 @@ class SessionWindowedCogroupedKStream(Generic[K, VA]):
         session_merger: Callable[[K, VA, VA], VA],
         named: Named | None = None,
         materialized: Materialization | None = None,
+        *,
+        store: str | None = None,
     ) -> KTable[Windowed[K], VA]:
         """The table of all streams by session; see `CogroupedKStream.aggregate`.
 
@@ -1127,10 +1197,13 @@ class SessionWindowedCogroupedKStream(Generic[K, VA]):
             session_merger: Of key and the aggregates of two sessions that have become one, the new aggregate.
             named: Of the nodes.
             materialized: Of the table's store, with serdes of keys and aggregates.
+            store: A name for the store, in place of `Materialized.as_(name)`.
 
         Raises:
             ValueError: The store would keep sessions for less than their gap and grace.
         """
         required(initializer, "initializer")
         required(session_merger, "sessionMerger")
-        return KTable(self._cogroup.aggregate(self._windowing, initializer, session_merger, named, materialized))
+        return KTable(
+            self._cogroup.aggregate(self._windowing, initializer, session_merger, named, stored(materialized, store))
+        )

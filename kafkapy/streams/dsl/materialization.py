@@ -15,7 +15,7 @@ def materialize(materialized: Materialized[Any, Any], graph: LogicalGraph, prefi
     Args:
         materialized: As the application wants it.
         graph: Numbers a store without a name, and knows the type of stores that the whole topology has.
-        prefix: Of the generated name; None: the store stays without a name.
+        prefix: Of the generated name; None: the store stays without a name, and without the topology's type, as in Kafka.
     """
     given = materialized.store_name if materialized.store_supplier is None else materialized.store_supplier.name
     name = given
@@ -25,7 +25,7 @@ def materialize(materialized: Materialized[Any, Any], graph: LogicalGraph, prefi
         name=name,
         queryable_name=given,
         supplier=materialized.store_supplier,
-        store_type=materialized.store_type or graph.store_type,
+        store_type=materialized.store_type or (None if prefix is None else graph.store_type),
         key_serde=materialized.key_serde,
         value_serde=materialized.value_serde,
         logging_enabled=materialized.logging_enabled,

@@ -13,6 +13,7 @@ from kafkapy.streams.dsl.joiners import reversed_joiner
 from kafkapy.streams.dsl.names import MERGE, OperatorName
 from kafkapy.streams.dsl.stream_repartition import repartitioned_for_join
 from kafkapy.streams.errors import StreamsException
+from kafkapy.streams.options.store_type import StoreType
 from kafkapy.streams.options.stream_joined import StreamJoined
 from kafkapy.streams.processors.kstream_join_window import KStreamJoinWindow
 from kafkapy.streams.processors.kstream_kstream_join import KStreamKStreamJoinLeftSide, KStreamKStreamJoinRightSide
@@ -20,6 +21,7 @@ from kafkapy.streams.processors.kstream_kstream_self_join import KStreamKStreamS
 from kafkapy.streams.processors.stateless import PassThrough
 from kafkapy.streams.processors.time_tracker import TimeTrackerSupplier
 from kafkapy.streams.serdes import Serde
+from kafkapy.streams.state.store_suppliers import InMemoryWindowBytesStoreSupplier, RocksDbWindowBytesStoreSupplier
 from kafkapy.streams.state.stores import Stores
 from kafkapy.streams.windows import JoinWindows
 
@@ -104,7 +106,8 @@ class StreamStreamJoin:
         store_type = joined.store_type or store_type
         left = self._window_store(this, names.left_store, joined.value_serde, store_type)
         right = self._window_store(other, names.right_store, joined.other_value_serde, store_type)
-        outer = OuterStreamJoinStoreFactory(names.outer_store, joined, store_type) if self.left_outer else None
+        outer_type = joined.store_type or _store_type_of(this) or store_type
+        outer = OuterStreamJoinStoreFactory(names.outer_store, joined, outer_type) if self.left_outer else None
         return left, right, outer
 
     def _window_store(self, supplier: Any, name: str, value_serde: Serde[Any] | None, store_type: Any) -> Any:
@@ -123,6 +126,13 @@ class StreamStreamJoin:
                 f"Window settings mismatch. WindowBytesStoreSupplier settings {supplier} must match JoinWindows settings "
                 f"{windows} for the window size and retention period"
             )
+
+
+def _store_type_of(supplier: Any) -> StoreType | None:
+    """Records without a match are kept where the application keeps the left ones."""
+    if isinstance(supplier, InMemoryWindowBytesStoreSupplier):
+        return StoreType.IN_MEMORY
+    return StoreType.ROCKS_DB if isinstance(supplier, RocksDbWindowBytesStoreSupplier) else None
 
 
 class _JoinNames:

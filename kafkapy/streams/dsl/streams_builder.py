@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kafkapy.streams.dsl import stream_operators, table_operators
+from kafkapy.streams.dsl.arguments import stored, typed
 from kafkapy.streams.dsl.face import GlobalKTable, KStream, KTable
 from kafkapy.streams.dsl.graph.logical_graph import LogicalGraph
 from kafkapy.streams.dsl.graph.node import StateStoreNode
@@ -15,6 +16,7 @@ from kafkapy.streams.options.consumed import Consumed
 from kafkapy.streams.options.materialized import Materialized
 from kafkapy.streams.options.store_type import parse_store_type
 from kafkapy.streams.processor import Processor
+from kafkapy.streams.serdes import Serde
 from kafkapy.streams.topology.topology import Topology
 from kafkapy.streams.topology.topology_builder import TopologyBuilder
 
@@ -41,23 +43,37 @@ class StreamsBuilder:
         self._graph = LogicalGraph(self._topology, None if store_type is None else parse_store_type(store_type))
 
     def stream(
-        self, topics: str | Sequence[str] | re.Pattern[str], consumed: Consumed[Any, Any] | None = None
+        self,
+        topics: str | Sequence[str] | re.Pattern[str],
+        consumed: Consumed[Any, Any] | None = None,
+        *,
+        key: Serde[Any] | type[Any] | None = None,
+        value: Serde[Any] | type[Any] | None = None,
     ) -> KStream[Any, Any]:
         """A stream of topics.
 
         Args:
             topics: A name, several, or a pattern that whole names match.
             consumed: Serdes, timestamps, and where to begin.
+            key: Serde or type of keys, in place of that in `consumed`: `str`, `int`, `float`, `bytes`, a dataclass (JSON) …
+            value: Serde or type of values, in place of that in `consumed`.
+
+        Raises:
+            TypeError: There is no serde for a type.
         """
         required(topics, "topics")
         names = [topics] if isinstance(topics, str) else topics
-        return KStream(stream_operators.source(self._graph, names, consumed or Consumed()))
+        return KStream(stream_operators.source(self._graph, names, typed(consumed or Consumed(), key, value)))
 
     def table(
         self,
         topic: str,
         consumed: Consumed[Any, Any] | None = None,
         materialized: Materialized[Any, Any] | None = None,
+        *,
+        key: Serde[Any] | type[Any] | None = None,
+        value: Serde[Any] | type[Any] | None = None,
+        store: str | None = None,
     ) -> KTable[Any, Any]:
         """A table of a topic. It is kept in a store only if an operator needs that, or the store has a name.
 
@@ -65,15 +81,23 @@ class StreamsBuilder:
             topic: Its name.
             consumed: Serdes, timestamps, and where to begin; without it the serdes of `materialized` count.
             materialized: Of the table's store; its serdes are those of `consumed`.
+            key: Serde or type of keys; see `stream`.
+            value: Serde or type of values.
+            store: A name for the store, in place of `Materialized.as_(name)`.
         """
         required(topic, "topic")
-        return KTable(table_operators.table_source(self._graph, topic, _consumed(consumed, materialized), materialized))
+        options = typed(_consumed(consumed, materialized), key, value)
+        return KTable(table_operators.table_source(self._graph, topic, options, stored(materialized, store)))
 
     def global_table(
         self,
         topic: str,
         consumed: Consumed[Any, Any] | None = None,
         materialized: Materialized[Any, Any] | None = None,
+        *,
+        key: Serde[Any] | type[Any] | None = None,
+        value: Serde[Any] | type[Any] | None = None,
+        store: str | None = None,
     ) -> GlobalKTable[Any, Any]:
         """A table of a topic, of which each instance has all rows; arguments as of `table`.
 
@@ -81,8 +105,9 @@ class StreamsBuilder:
             TopologyException: The store is a versioned one.
         """
         required(topic, "topic")
-        options = _consumed(consumed, materialized)
-        return GlobalKTable(*table_operators.global_table_source(self._graph, topic, options, materialized))
+        options = typed(_consumed(consumed, materialized), key, value)
+        kept = stored(materialized, store)
+        return GlobalKTable(*table_operators.global_table_source(self._graph, topic, options, kept))
 
     def add_state_store(self, store: Any) -> StreamsBuilder:
         """Add a store for processors of your own, which name it where they are added.

@@ -1,4 +1,4 @@
-"""Topologies of the steps in `java_topologies.json`. Names follow from the operators, so all functions are one that does nothing."""
+"""Topologies of the steps in `java_topologies.json`; names follow from the operators, so one function stands for all."""
 
 from __future__ import annotations
 
@@ -202,15 +202,17 @@ def named(step: Step) -> Named | None:
 
 
 def windows(given: Step) -> Any:
-    grace = given.get("grace", 0)
-    kind = given["type"]
+    grace: int = given.get("grace", 0)
+    kind: str = given["type"]
     if kind == "session":
         return SessionWindows(given["gap"], grace)
     if kind == "sliding":
         return SlidingWindows(given["diff"], grace)
     if kind == "unlimited":
         return UnlimitedWindows(given["start"])
-    return TimeWindows(given["size"], given.get("advance", given["size"]), grace)
+    size: int = given["size"]
+    advance: int = given.get("advance", size)
+    return TimeWindows(size, advance, grace)
 
 
 def materialized(step: Step) -> Materialized[Any, Any] | None:

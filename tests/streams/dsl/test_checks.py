@@ -60,7 +60,7 @@ def table(topic: str = "in") -> KTable[Any, Any]:
         lambda nothing: stream().join(stream("other"), len, nothing),
         lambda nothing: table().join(nothing, len),
         lambda nothing: table().join(table("other"), nothing),
-        lambda nothing: table().join(table("other"), len, joiner=nothing),
+        lambda nothing: table().join(table("other"), str, joiner=nothing),
         lambda nothing: table().suppress(nothing),
         lambda nothing: table().transform_values(nothing),
         lambda nothing: StreamsBuilder().table(nothing),
