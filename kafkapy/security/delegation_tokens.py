@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hmac
 import json
+import threading
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -16,7 +17,7 @@ from kafkapy.common import strict_json
 from kafkapy.common.sanitizer import desanitize, sanitize
 from kafkapy.protocol.errors import Errors
 from kafkapy.security import scram
-from kafkapy.security.principal import ANONYMOUS, KafkaPrincipal, parse_principal
+from kafkapy.security.principal import ANONYMOUS, KafkaPrincipal
 from kafkapy.security.sasl.scram_server import TokenLogin
 from kafkapy.security.scram import ScramCredential
 
@@ -74,12 +75,12 @@ def parse_token(data: bytes) -> TokenInformation:
         version = _whole(value["version"])
         if not 0 < version <= _VERSION:
             raise ValueError(f"a delegation token of version {version} is not known")
-        owner = parse_principal(desanitize(value["owner"]))
+        owner = _stored_principal(desanitize(value["owner"]))
         return TokenInformation(
             token_id=str(value["tokenId"]),
             owner=owner,
-            token_requester=parse_principal(desanitize(value["tokenRequester"])) if version >= 3 else owner,
-            renewers=tuple(parse_principal(desanitize(renewer)) for renewer in value["renewers"]),
+            token_requester=_stored_principal(desanitize(value["tokenRequester"])) if version >= 3 else owner,
+            renewers=tuple(_stored_principal(desanitize(renewer)) for renewer in value["renewers"]),
             issue_timestamp=_whole(value["issueTimestamp"]),
             max_timestamp=_whole(value["maxTimestamp"]),
             expiry_timestamp=_whole(value["expiryTimestamp"]),
@@ -190,9 +191,9 @@ def is_described_to(
 class DelegationTokens:
     """The tokens that a broker knows, and their HMACs (Kafka's `DelegationTokenCache`). `repr` shows no HMAC.
 
-    Invariant: `_ids` has the HMAC of each token in `_tokens`, and `_credentials` only those of such tokens. A credential is
-    made when a client first logs in with the token (2 ms each): with its salt it depends on the key and the id alone, so it is
-    the same on all brokers.
+    Invariant: `_ids` has the HMAC of each token in `_tokens`, and `_credentials` only those of such tokens; they change under
+    `_lock`, and are read without. A credential is made when a client first logs in with the token (2 ms each): with its salt it
+    depends on the key and the id alone, so it is the same on all brokers.
 
     Args:
         secret_key: `delegation.token.secret.key`.
@@ -200,6 +201,7 @@ class DelegationTokens:
 
     def __init__(self, secret_key: str) -> None:
         self._key = secret_key.encode()
+        self._lock = threading.Lock()
         self._tokens: dict[str, TokenInformation] = {}
         self._ids: dict[bytes, str] = {}
         self._credentials: dict[tuple[str, str], ScramCredential] = {}
@@ -212,15 +214,19 @@ class DelegationTokens:
 
     def put(self, token: TokenInformation) -> None:
         """A token is new or has changed."""
-        self._tokens[token.token_id] = token
-        self._ids[self.hmac(token.token_id)] = token.token_id
+        value = self.hmac(token.token_id)
+        with self._lock:
+            self._tokens[token.token_id] = token
+            self._ids[value] = token.token_id
 
     def remove(self, token_id: str) -> None:
         """A token is gone; one that is not known is left alone."""
-        if self._tokens.pop(token_id, None) is not None:
-            del self._ids[self.hmac(token_id)]
-            for mechanism in scram.SCRAM_HASHES:
-                self._credentials.pop((mechanism, token_id), None)
+        value = self.hmac(token_id)
+        with self._lock:
+            if self._tokens.pop(token_id, None) is not None:
+                del self._ids[value]
+                for mechanism in scram.SCRAM_HASHES:
+                    self._credentials.pop((mechanism, token_id), None)
 
     def all(self) -> list[TokenInformation]:
         return list(self._tokens.values())
@@ -231,11 +237,11 @@ class DelegationTokens:
     def of_hmac(self, value: bytes) -> TokenInformation | None:
         """The token that a request names by its HMAC."""
         token_id = self._ids.get(bytes(value))
-        return None if token_id is None else self._tokens[token_id]
+        return None if token_id is None else self._tokens.get(token_id)
 
     def expired(self, now_ms: int) -> list[TokenInformation]:
         """Those to be removed."""
-        return [token for token in self._tokens.values() if token.is_expired(now_ms)]
+        return [token for token in self.all() if token.is_expired(now_ms)]
 
     def hmac(self, token_id: str) -> bytes:
         """What the owner of the token is given (HMAC-SHA-512)."""
@@ -255,7 +261,9 @@ class DelegationTokens:
             credential = ScramCredential.of_password(
                 scram.SCRAM_HASHES[mechanism], password, salt, scram.MIN_ITERATIONS
             )
-            self._credentials[mechanism, token_id] = credential
+            with self._lock:
+                if token_id in self._tokens:
+                    self._credentials[mechanism, token_id] = credential
         return TokenLogin(token.owner.name, token.expiry_timestamp, credential)
 
 
@@ -273,6 +281,14 @@ def _until(token: TokenInformation, timestamp: int) -> TokenChange:
 def _is_one_of(principal: KafkaPrincipal, others: Collection[KafkaPrincipal]) -> bool:
     """By type and name, as Kafka compares them."""
     return any((other.principal_type, other.name) == (principal.principal_type, principal.name) for other in others)
+
+
+def _stored_principal(text: str) -> KafkaPrincipal:
+    """Type or name may be empty: those of a renewer are what the request says."""
+    principal_type, colon, name = text.partition(":")
+    if not colon:
+        raise ValueError("a principal of a delegation token has no type")
+    return KafkaPrincipal(principal_type, name)
 
 
 def _whole(value: Any) -> int:

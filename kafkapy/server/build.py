@@ -49,6 +49,7 @@ from kafkapy.server.handlers.api_versions import answer_api_versions
 from kafkapy.server.handlers.configs import ConfigsHandler
 from kafkapy.server.handlers.control import ControlHandler
 from kafkapy.server.handlers.controller_apis import ControllerApisHandler
+from kafkapy.server.handlers.delegation_tokens import DelegationTokensHandler
 from kafkapy.server.handlers.fetch import FetchHandler
 from kafkapy.server.handlers.find_coordinator import FindCoordinatorHandler
 from kafkapy.server.handlers.group_offsets import GroupOffsetsHandler
@@ -83,10 +84,12 @@ from kafkapy.server.replication.replication import (
     replication_quota,
 )
 from kafkapy.server.security.authorizer_factory import build_authorizer
+from kafkapy.server.security.delegation_token_manager import DelegationTokenManager
 from kafkapy.server.security.sasl_listeners import SaslListeners
 from kafkapy.server.security.scram_credentials import ScramCredentials
 from kafkapy.server.security.tls_listeners import TlsListeners
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
+from kafkapy.zk.token_store import ZkTokenStore
 from kafkapy.zk.zk_data import BrokerInfo
 
 if TYPE_CHECKING:
@@ -121,6 +124,7 @@ class Guards(NamedTuple):
     tls: TlsListeners
     features: FinalizedFeatureListener
     """A client that is not authenticated yet may ask for the versions of APIs; this goes with them."""
+    tokens: DelegationTokenManager
 
     def config_handlers(self) -> dict[str, ConfigHandler]:
         """What hears of the configs of users, clients and IPs."""
@@ -347,6 +351,7 @@ def build_guards(config: KafkaConfig, outside: Outside) -> Guards:
         QuotaManagers.of_config(config, outside.clock),
         TlsListeners(config),
         FinalizedFeatureListener(outside.zk_client, lambda work: outside.clock.schedule_in_thread("features", work)),
+        DelegationTokenManager.of_config(config, ZkTokenStore(outside.zk_client, outside.clock), outside.clock),
     )
 
 
@@ -358,6 +363,7 @@ def build_sockets(config: KafkaConfig, outside: Outside, guards: Guards, limits:
         guards.credentials,
         lambda request, version: answer_api_versions(tuple(HANDLERS), features.epoch, request, version),
         outside.clock,
+        guards.tokens,
     )
     return SocketServer(
         outside.reactor,
@@ -380,9 +386,16 @@ def build_sockets(config: KafkaConfig, outside: Outside, guards: Guards, limits:
 
 
 def build_controller(
-    config: KafkaConfig, outside: Outside, broker_info: BrokerInfo, on_registered: Callable[[int], None]
+    config: KafkaConfig,
+    outside: Outside,
+    broker_info: BrokerInfo,
+    on_registered: Callable[[int], None],
+    on_elected: Callable[[], None],
 ) -> KafkaController:
-    """A candidate, once it is started. `on_registered` hears, on its thread, of each broker epoch after the first."""
+    """A candidate, once it is started.
+
+    On its thread, `on_registered` hears of each broker epoch after the first, and `on_elected` when it has become the controller.
+    """
     controller_config = ControllerConfig(
         broker_id=config.broker_id,
         inter_broker_listener_name=config.inter_broker_listener_name,
@@ -402,6 +415,7 @@ def build_controller(
         outside.broker_epoch(),
         outside.clock,
         on_broker_registered=on_registered,
+        on_elected=on_elected,
     )
 
 
@@ -455,6 +469,7 @@ def build_handlers(
         group_offsets=GroupOffsetsHandler(groups, cache, authorizer, config, zk_client, in_thread, outside.clock),
         transactions=_transactions_handler(core, authorizer, outside.clock),
         acls=AclsHandler(authorizer, in_thread),
+        delegation_tokens=DelegationTokensHandler(guards.tokens, authorizer, in_thread, outside.clock),
         features=guards.features,
     )
 

@@ -9,6 +9,7 @@ import resource
 import socket
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Future
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from twisted.internet.defer import Deferred
@@ -67,6 +68,7 @@ from kafkapy.server.reconfiguration.dynamic_parts import (
     HostAddresses,
     connection_limits,
 )
+from kafkapy.server.security.delegation_token_manager import DelegationTokenManager
 from kafkapy.server.security.tls_listeners import CHECK_MS
 from kafkapy.server.zookeeper_connector import ZooKeeperConnector
 from kafkapy.zk.embedded.connect import EmbeddedConnect
@@ -184,11 +186,21 @@ class KafkaServer:
                 lambda: self._in_thread(authorizer.shutdown),
             )
         )
+        tokens = guards.tokens
+        await self._start(
+            Part(
+                "delegation tokens",
+                lambda: self._in_thread(tokens.startup),
+                lambda: self._in_thread(tokens.shutdown),
+            )
+        )
         limits = await self._in_thread(connection_limits, config, self._addresses)
         sockets = build_sockets(config, outside, guards, limits)
         await self._start(Part("socket server", None, sockets.shutdown))
         broker_info = await self._register(zk_client, sockets)
-        controller = build_controller(config, outside, broker_info, self._registered_anew)
+        controller = build_controller(
+            config, outside, broker_info, self._registered_anew, lambda: self._elected(tokens)
+        )
         self._hooks.built(BuiltBroker(core, sockets, controller))
         self._zk_client, self._metadata_cache, self._controller = zk_client, core.metadata_cache, controller
         producer_ids = ProducerIdManager(self._request_producer_ids, self._clock.monotonic_ms)
@@ -435,6 +447,16 @@ class KafkaServer:
         log.info("Registered again after the ZooKeeper session had expired: broker epoch %d", broker_epoch)
         self._broker_epoch = broker_epoch
 
+    def _elected(self, tokens: DelegationTokenManager) -> None:
+        """On the controller thread: this broker has become the controller."""
+        if tokens.enabled:
+            self._clock.from_thread(self._clock.schedule_in_thread, "expired-tokens", tokens.remove_expired)
+
+    def _remove_expired_tokens(self, tokens: DelegationTokenManager) -> None:
+        """The controller does it, for the whole cluster."""
+        if self._controller is not None and self._controller.is_active:
+            tokens.remove_expired()
+
     def _log_dir_failed(
         self, directory: str, partitions: list[TopicPartition], core: Core, zk_client: KafkaZkClient
     ) -> None:
@@ -470,6 +492,10 @@ class KafkaServer:
         self._clock.schedule("full-garbage-collection", check, CHECK_INTERVAL_MS, CHECK_INTERVAL_MS)
         self._clock.schedule("expired-quotas", guards.quotas.expire, EXPIRE_MS, EXPIRE_MS)
         self._clock.schedule_in_thread("tls-stores", guards.tls.refresh, CHECK_MS, CHECK_MS)
+        if guards.tokens.enabled:
+            interval_ms = self.config.delegation_token_expiry_check_interval_ms
+            remove = partial(self._remove_expired_tokens, guards.tokens)
+            self._clock.schedule_in_thread("expired-tokens", remove, interval_ms, interval_ms)
 
     def _write_high_watermarks(self, core: Core) -> Awaitable[None]:
         return self._in_thread(core.high_watermarks.write, list(core.replica_manager.partitions()))

@@ -15,7 +15,7 @@ UNENFORCED: Final = {
     "alter.config.policy.class.name": "policies are Java classes, nothing would be refused",
 }
 """Config -> what would be without it. The other configs of security change nothing while these are not set, or what they are for
-is refused (delegation tokens, passwords in ZooKeeper)."""
+is refused (passwords in ZooKeeper)."""
 
 
 class UnenforcedError(ConfigException):

@@ -44,6 +44,7 @@ NOT_ACTED_ON: Final = (
     *("authorizer.class.name", "sasl.enabled.mechanisms", "sasl.jaas.config", "sasl.mechanism.inter.broker.protocol"),
     *("connections.max.reauth.ms", "connection.failed.authentication.delay.ms", "sasl.server.max.receive.size"),
     *("sasl.kerberos.principal.to.local.rules", "sasl.server.callback.handler.class"),
+    *(name for name in KafkaConfig.definition if name.startswith("delegation.token.")),
     *(name for name in KafkaConfig.definition if name.startswith("sasl.oauthbearer.") and ".token." not in name),
     *UNENFORCED,
 }

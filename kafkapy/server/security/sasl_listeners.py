@@ -17,7 +17,7 @@ from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersio
 from kafkapy.runtime.clock import Clock
 from kafkapy.security.jaas import JaasConfigError, LoginModule, parse_jaas_file
 from kafkapy.security.kerberos import KerberosShortNamer
-from kafkapy.security.principal import KafkaPrincipal
+from kafkapy.security.principal import KafkaPrincipal, TokenPrincipal
 from kafkapy.security.sasl.authenticator import SaslServerAuthenticator
 from kafkapy.security.sasl.listener_mechanisms import ListenerMechanisms, SaslServices, make_listener_mechanisms
 from kafkapy.security.sasl.mechanism import SaslMechanism
@@ -25,6 +25,7 @@ from kafkapy.security.sasl.principal_builder import DefaultSaslPrincipalBuilder,
 from kafkapy.security.sasl.scram_server import DecoyCredentials
 from kafkapy.security.scram import random_text
 from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.security.delegation_token_manager import DelegationTokenManager
 from kafkapy.server.security.scram_credentials import ScramCredentials
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class SaslListeners:
         credentials: ScramCredentials,
         answer_api_versions: AnswerApiVersions,
         clock: Clock,
+        tokens: DelegationTokenManager,
     ) -> None:
         """
         Args:
@@ -56,6 +58,7 @@ class SaslListeners:
             credentials: Users of SCRAM.
             answer_api_versions: What a client is told before it is authenticated, too.
             clock: The broker's; key sets of identity providers are fetched in its threads.
+            tokens: Delegation tokens, which log in by SCRAM.
         """
         self._config = config
         self._answer_api_versions = answer_api_versions
@@ -66,6 +69,7 @@ class SaslListeners:
             lambda: random_text(secrets.token_bytes(_NONCE_BYTES)),
             DecoyCredentials(_decoy_secret(config)),
             credentials.credential_of,
+            tokens.login if tokens.enabled else None,
         )
 
     def of(self, end_point: EndPoint) -> NewAuthenticator | None:
@@ -116,16 +120,18 @@ class SaslListeners:
 def _principal(
     builder: DefaultSaslPrincipalBuilder, context: RequestContext, mechanism: SaslMechanism
 ) -> KafkaPrincipal:
-    return builder.build(
+    principal = builder.build(
         SaslAuthenticationContext(mechanism, context.security_protocol, context.client_host, context.listener_name)
     )
+    return TokenPrincipal(*principal) if mechanism.is_delegation_token else principal
 
 
 def _decoy_secret(config: KafkaConfig) -> bytes:
     """A secret that all brokers have, so that they tell the same salt of a user that does not exist; else one of this process."""
-    for shared in (config.delegation_token_secret_key, config.password_encoder_secret):
+    encoder_secret = config.password_encoder_secret
+    for shared in (config.token_secret_key, None if encoder_secret is None else encoder_secret.value):
         if shared is not None:
-            return hashlib.sha256(b"kafkapy SCRAM decoys\0" + shared.value.encode()).digest()
+            return hashlib.sha256(b"kafkapy SCRAM decoys\0" + shared.encode()).digest()
     return secrets.token_bytes(32)
 
 
