@@ -227,6 +227,14 @@ class GroupCoordinator:
         commit = Commit(request.member_id, request.group_instance_id, generation_id, offsets)
         return self._with_batch(request.group_id, commit)
 
+    def begin_transactional_commit(self, group_id: str) -> Errors:
+        """The group will have offsets of a transaction, if that is found to be under way. As in Kafka the group is there from now
+        on, even if it is not: empty, until the next look for expired offsets."""
+        error = self._status(group_id)
+        if error is NONE:
+            self._get_or_create(group_id)
+        return error
+
     def new_transactional_commit(self, request: TxnOffsetCommitRequest) -> Commit:
         """The same of offsets that hold once the producer's transaction is committed."""
         now = self._clock.milliseconds()
