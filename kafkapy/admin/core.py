@@ -13,6 +13,7 @@ from kafkapy.admin.groups import GroupOperations
 from kafkapy.admin.partitions import PartitionOperations
 from kafkapy.admin.quotas import QuotaOperations
 from kafkapy.admin.replicas import ReplicaOperations
+from kafkapy.admin.tokens import TokenOperations
 from kafkapy.admin.topics import TopicOperations
 from kafkapy.admin.transactions import TransactionOperations
 from kafkapy.admin.users import UserOperations
@@ -29,5 +30,6 @@ class AdminCore(
     QuotaOperations,
     TransactionOperations,
     UserOperations,
+    TokenOperations,
 ):
     """All operations, after Kafka's `Admin`."""

@@ -56,6 +56,7 @@ class ClientOptions(TypedDict, total=False):
     sasl_mechanism: SaslMechanism | None
     sasl_plain_username: str | None
     sasl_plain_password: str | None
+    sasl_token_auth: bool
     sasl_oauth_token_provider: TokenProvider | None
     metrics_num_samples: int
     metrics_sample_window_ms: int

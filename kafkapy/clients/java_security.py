@@ -68,11 +68,15 @@ def sasl_arguments(configs: Mapping[str, Any]) -> dict[str, Any]:
             f"sasl.mechanism={mechanism} is not supported: use PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512"
         )
     options = jaas_options(configs.get("sasl.jaas.config") or "")
-    return {
+    arguments = {
         "sasl_mechanism": mechanism,
         "sasl_plain_username": options["username"],
         "sasl_plain_password": options["password"],
     }
+    # Kafka's ScramLoginModule alone looks at it.
+    if mechanism != "PLAIN" and options.get("tokenauth", "").lower() == "true":
+        arguments["sasl_token_auth"] = True
+    return arguments
 
 
 def jaas_options(text: str) -> dict[str, str]:

@@ -91,6 +91,10 @@ OPTIONS: dict[str, ClientOption] = {
     ),
     "sasl_plain_username": ClientOption("The user, for PLAIN and SCRAM.", java="sasl.jaas.config"),
     "sasl_plain_password": ClientOption("The password, for PLAIN and SCRAM.", java="sasl.jaas.config"),
+    "sasl_token_auth": ClientOption(
+        "Is the user the id of a delegation token, and the password its HMAC in Base64? For SCRAM.",
+        java="sasl.jaas.config",
+    ),
     "sasl_oauth_token_provider": ClientOption(
         "An object whose `token()` gives a token, for OAUTHBEARER; it is called in a thread.",
         java="sasl.login.callback.handler.class",

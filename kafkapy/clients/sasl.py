@@ -20,6 +20,7 @@ class Credentials(Protocol):
 
     sasl_plain_username: str | None
     sasl_plain_password: str | None
+    sasl_token_auth: bool
     sasl_oauth_token_provider: Any
 
 
@@ -46,7 +47,9 @@ def make_mechanism(name: str, config: Credentials) -> Mechanism:
     user, password = config.sasl_plain_username, config.sasl_plain_password
     if user is None or password is None:
         raise KafkaConfigurationError(f"sasl_mechanism {name} needs sasl_plain_username and sasl_plain_password")
-    return Plain(user, password) if name == "PLAIN" else Scram(name, user, password)
+    if name == "PLAIN":
+        return Plain(user, password)
+    return Scram(name, user, password, token_auth=config.sasl_token_auth)
 
 
 class Plain:
@@ -83,13 +86,19 @@ class OAuthBearer:
 
 
 class Scram:
-    """A salted challenge and response; the broker proves that it knows the password, too."""
+    """A salted challenge and response; the broker proves that it knows the password, too.
 
-    def __init__(self, name: str, user: str, password: str, nonce: str | None = None) -> None:
+    `token_auth`: the user is a delegation token's id, and the password its HMAC in Base64 (KIP-48).
+    """
+
+    def __init__(
+        self, name: str, user: str, password: str, nonce: str | None = None, *, token_auth: bool = False
+    ) -> None:
         self._hash = scram.SCRAM_HASHES[name]
         self._password = password
         self._nonce = nonce or secrets.token_urlsafe(24)
-        self._bare = f"n={scram.sasl_name(user)},r={self._nonce}"
+        extension = f",{scram.TOKEN_AUTH}=true" if token_auth else ""
+        self._bare = f"n={scram.sasl_name(user)},r={self._nonce}{extension}"
         self._server_signature: bytes | None = None
         self._proven = False
 

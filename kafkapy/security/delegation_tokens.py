@@ -49,6 +49,26 @@ class TokenInformation(NamedTuple):
         return _is_one_of(principal, (self.owner, self.token_requester, *self.renewers))
 
 
+class DelegationToken(NamedTuple):
+    """A token, and what its owner logs in with (Kafka's `DelegationToken`). `repr` does not show that.
+
+    Attributes:
+        token_info: Id, owner, requester, renewers and times.
+        hmac: The secret.
+    """
+
+    token_info: TokenInformation
+    hmac: bytes
+
+    @property
+    def hmac_as_base64(self) -> str:
+        """The password for SCRAM; the user is the token's id."""
+        return base64.b64encode(self.hmac).decode()
+
+    def __repr__(self) -> str:
+        return f"DelegationToken({self.token_info})"
+
+
 def token_bytes(token: TokenInformation) -> bytes:
     """The token as ZooKeeper has it, its fields in Kafka's order."""
     value = {

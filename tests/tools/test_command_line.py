@@ -26,6 +26,7 @@ TOOLS = {
     "configs": "kafka-configs.sh",
     "consumer_groups": "kafka-consumer-groups.sh",
     "get_offsets": "kafka-get-offsets.sh",
+    "delegation_tokens": "kafka-delegation-tokens.sh",
     "delete_records": "kafka-delete-records.sh",
     "log_dirs": "kafka-log-dirs.sh",
     "dump_log": "kafka-dump-log.sh",

@@ -23,10 +23,10 @@ from kafkapy.protocol.messages.renew_delegation_token import (
     RenewDelegationTokenResponse,
 )
 from kafkapy.runtime.clock import Clock, InThread
-from kafkapy.security.delegation_tokens import TokenInformation, is_described_to, token_requests_allowed
+from kafkapy.security.delegation_tokens import DelegationToken, is_described_to, token_requests_allowed
 from kafkapy.security.principal import USER_TYPE, KafkaPrincipal
 from kafkapy.server.authorizer import Authorizer
-from kafkapy.server.security.delegation_token_manager import DelegationTokenManager, TokenWithHmac
+from kafkapy.server.security.delegation_token_manager import DelegationTokenManager
 
 
 @dataclass(eq=False)
@@ -130,7 +130,7 @@ def _created(
     error: Errors,
     owner: KafkaPrincipal,
     requester: KafkaPrincipal,
-    token: TokenWithHmac | None = None,
+    token: DelegationToken | None = None,
 ) -> CreateDelegationTokenResponse:
     response = CreateDelegationTokenResponse(
         error_code=error.code,
@@ -143,7 +143,7 @@ def _created(
     if request.api_version >= 3:
         response.token_requester_principal_type, response.token_requester_principal_name = requester
     if token is not None:
-        made = token.information
+        made = token.token_info
         response.issue_timestamp_ms = made.issue_timestamp
         response.expiry_timestamp_ms = made.expiry_timestamp
         response.max_timestamp_ms = made.max_timestamp
@@ -151,8 +151,8 @@ def _created(
     return response
 
 
-def _described(found: TokenWithHmac, api_version: int) -> DescribeDelegationTokenResponse.DescribedDelegationToken:
-    token: TokenInformation = found.information
+def _described(found: DelegationToken, api_version: int) -> DescribeDelegationTokenResponse.DescribedDelegationToken:
+    token = found.token_info
     response = DescribeDelegationTokenResponse
     described = response.DescribedDelegationToken(
         principal_type=token.owner.principal_type,

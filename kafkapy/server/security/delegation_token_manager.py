@@ -7,11 +7,12 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Final, NamedTuple
+from typing import Final
 
 from kafkapy.common.time import Time
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.security.delegation_tokens import (
+    DelegationToken,
     DelegationTokens,
     TokenChange,
     TokenInformation,
@@ -34,16 +35,6 @@ UPDATE_TIMEOUT_MS: Final = 30_000
 """How long a change waits for ZooKeeper, and for another one that waits for it: clients wait no longer by default."""
 
 _TOKEN_ID_BYTES: Final = 16
-
-
-class TokenWithHmac(NamedTuple):
-    """A token, and what its owner logs in with. `repr` does not show it."""
-
-    information: TokenInformation
-    hmac: bytes
-
-    def __repr__(self) -> str:
-        return f"TokenWithHmac({self.information})"
 
 
 class DelegationTokenManager:
@@ -113,9 +104,9 @@ class DelegationTokenManager:
         """All tokens, expired ones that are still to be removed among them."""
         return self._tokens.all()
 
-    def with_hmac(self, token: TokenInformation) -> TokenWithHmac:
+    def with_hmac(self, token: TokenInformation) -> DelegationToken:
         """The token and its HMAC."""
-        return TokenWithHmac(token, self._tokens.hmac(token.token_id))
+        return DelegationToken(token, self._tokens.hmac(token.token_id))
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
@@ -125,7 +116,7 @@ class DelegationTokenManager:
         requester: KafkaPrincipal,
         renewers: Sequence[KafkaPrincipal],
         max_lifetime_ms: int,
-    ) -> TokenWithHmac:
+    ) -> DelegationToken:
         """Make a token; `max_lifetime_ms` of 0 or less is the broker's.
 
         Raises:
