@@ -133,7 +133,7 @@ def test_which_connections_may_ask(tokens: Tokens, principal: KafkaPrincipal, pr
 def test_on_behalf_of_others(tokens: Tokens) -> None:
     """KIP-373."""
     alice = tokens.of(ALICE)
-    for_bob = {"owner_principal_type": "User", "owner_principal_name": "bob"}
+    for_bob: dict[str, Any] = {"owner_principal_type": "User", "owner_principal_name": "bob"}
     refused = create(alice, **for_bob, renewers=[Renewer("Group", "x")])
     assert error_of(refused) is Errors.DELEGATION_TOKEN_AUTHORIZATION_FAILED, "before the renewers are looked at"
     assert (refused.principal_name, refused.token_requester_principal_name, refused.hmac) == ("bob", "alice", b"")
