@@ -57,8 +57,6 @@ class TokenOperations(Router):
         request = message(
             renewers=[message.CreatableRenewers(*_principal("renewers", renewer)) for renewer in renewers],
             max_lifetime_ms=max_lifetime_ms,
-            owner_principal_type=None,
-            owner_principal_name=None,
         )
         if owner is not None:
             request.owner_principal_type, request.owner_principal_name = _principal("owner", owner)
