@@ -466,10 +466,8 @@ class GroupCoordinator:
         self._topic.on_resignation(partition, leader_epoch)
 
     def handle_deleted_partitions(self, partitions: Iterable[TopicPartition]) -> None:
-        """Their topics were deleted: forget their offsets, in all groups.
-
-        Groups that had no offsets before are left to the expiry; Kafka removes those that are Empty here as well.
-        """
+        """Their topics were deleted: forget their offsets, in all groups, and the Empty groups that have no offsets, then or
+        before."""
         spawn(self._remove_deleted(frozenset(partitions)))
 
     async def _remove_deleted(self, gone: frozenset[TopicPartition]) -> None:
@@ -482,6 +480,10 @@ class GroupCoordinator:
                 if not self._active:
                     return
                 self._remove_if_there(group, [p for p in chunk if not group.offsets.is_committed_after(p, now_ms)])
+            if not self._active:
+                return
+            if group.is_in(EMPTY) and not group.offsets and self.groups.get(group.group_id) is group:
+                self._remove_offsets(group, ())
 
     def on_transaction_completed(self, producer_id: int, partitions: Iterable[int], commit: bool) -> None:
         """A transaction marker was written to these partitions of `__consumer_offsets`: the producer's offsets in their
