@@ -11,6 +11,7 @@ import hmac
 import json
 import threading
 from collections.abc import Callable, Collection, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Final, NamedTuple
 
 from kafkapy.common import strict_json
@@ -190,7 +191,7 @@ def token_requests_allowed(security_protocol: str, principal: KafkaPrincipal, is
 def is_described_to(
     token: TokenInformation,
     principal: KafkaPrincipal,
-    owners: Collection[KafkaPrincipal] | None,
+    owners: AbstractSet[KafkaPrincipal] | None,
     may_describe_token: Callable[[str], bool],
     may_describe_tokens_of: Callable[[KafkaPrincipal], bool],
 ) -> bool:
@@ -199,11 +200,11 @@ def is_described_to(
     Args:
         token: The token.
         principal: Asks.
-        owners: Whose tokens were asked for; None: those of all.
+        owners: Whose tokens were asked for; None: those of all. There may be many: a set.
         may_describe_token: Whether the principal may DESCRIBE the DelegationToken of this id.
         may_describe_tokens_of: Whether it may DESCRIBE_TOKENS of this User.
     """
-    if owners is not None and not any(token.concerns(owner) for owner in owners):
+    if owners is not None and owners.isdisjoint((token.owner, token.token_requester, *token.renewers)):
         return False
     return token.concerns(principal) or may_describe_token(token.token_id) or may_describe_tokens_of(token.owner)
 

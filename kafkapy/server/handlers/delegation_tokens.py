@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any, Final
 
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -22,11 +24,15 @@ from kafkapy.protocol.messages.renew_delegation_token import (
     RenewDelegationTokenRequest,
     RenewDelegationTokenResponse,
 )
+from kafkapy.runtime.chunks import chunks
 from kafkapy.runtime.clock import Clock, InThread
 from kafkapy.security.delegation_tokens import DelegationToken, is_described_to, token_requests_allowed
 from kafkapy.security.principal import USER_TYPE, KafkaPrincipal
 from kafkapy.server.authorizer import Authorizer
 from kafkapy.server.security.delegation_token_manager import DelegationTokenManager
+
+MAX_RENEWERS: Final = 100_000
+"""More never fit into a node of ZooKeeper."""
 
 
 @dataclass(eq=False)
@@ -43,7 +49,7 @@ class DelegationTokensHandler:
         body: CreateDelegationTokenRequest = request.body
         requester = request.context.principal
         owner = _owner(body, requester)
-        renewers = [KafkaPrincipal(renewer.principal_type, renewer.principal_name) for renewer in body.renewers]
+        renewers = await self._principals(body.renewers)
         error = self._why_no_token(request, owner, renewers)
         if error is not Errors.NONE:
             return _created(request, error, owner, requester)
@@ -60,6 +66,8 @@ class DelegationTokensHandler:
             return Errors.DELEGATION_TOKEN_AUTHORIZATION_FAILED
         if any(renewer.principal_type != USER_TYPE for renewer in renewers):
             return Errors.INVALID_PRINCIPAL_TYPE
+        if len(renewers) > MAX_RENEWERS:
+            return Errors.INVALID_REQUEST
         return Errors.NONE if self._manager.enabled else Errors.DELEGATION_TOKEN_AUTH_DISABLED
 
     async def handle_renew(self, request: Request) -> RenewDelegationTokenResponse:
@@ -90,11 +98,9 @@ class DelegationTokensHandler:
         body: DescribeDelegationTokenRequest = request.body
         if (error := self._why_unchanged(request)) is not Errors.NONE:
             return DescribeDelegationTokenResponse(error_code=error.code)
-        owners = None
-        if body.owners is not None:
-            owners = [KafkaPrincipal(owner.principal_type, owner.principal_name) for owner in body.owners]
+        owners = None if body.owners is None else frozenset(await self._principals(body.owners))
         response = DescribeDelegationTokenResponse()
-        if owners == []:
+        if owners is not None and not owners:
             return response
         context, authorizer = request.context, self._authorizer
 
@@ -109,6 +115,13 @@ class DelegationTokensHandler:
             if is_described_to(token, context.principal, owners, may_describe_token, may_describe_tokens_of):
                 response.tokens.append(_described(self._manager.with_hmac(token), request.api_version))
         return response
+
+    async def _principals(self, named: Iterable[Any]) -> list[KafkaPrincipal]:
+        principals: list[KafkaPrincipal] = []
+        for chunk in chunks(named):
+            await self._clock.checkpoint()
+            principals += [KafkaPrincipal(each.principal_type, each.principal_name) for each in chunk]
+        return principals
 
 
 def _allowed(request: Request) -> bool:

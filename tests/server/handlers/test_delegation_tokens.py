@@ -17,7 +17,7 @@ from kafkapy.protocol.messages.renew_delegation_token import RenewDelegationToke
 from kafkapy.runtime.clock import MockClock
 from kafkapy.security.delegation_tokens import TokenLifetimes
 from kafkapy.security.principal import ANONYMOUS, KafkaPrincipal, TokenPrincipal
-from kafkapy.server.handlers.delegation_tokens import DelegationTokensHandler
+from kafkapy.server.handlers.delegation_tokens import MAX_RENEWERS, DelegationTokensHandler
 from kafkapy.server.security.delegation_token_manager import DelegationTokenManager
 from kafkapy.zk.token_store import ZkTokenStore
 from tests.server.allows import Allows
@@ -162,6 +162,7 @@ def test_on_behalf_of_others(tokens: Tokens) -> None:
         ({"owner_principal_type": None, "owner_principal_name": "alice"}, Errors.UNKNOWN_SERVER_ERROR),
         ({"renewers": [Renewer("User", "bob"), Renewer("Group", "x")]}, Errors.INVALID_PRINCIPAL_TYPE),
         ({"renewers": [Renewer("User", "")]}, Errors.NONE),
+        ({"renewers": [Renewer("User", "")] * (MAX_RENEWERS + 1)}, Errors.INVALID_REQUEST),
     ],
 )
 def test_owners_and_renewers(tokens: Tokens, fields: dict[str, Any], expected: Errors) -> None:
