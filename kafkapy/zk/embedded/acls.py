@@ -14,23 +14,15 @@ from typing import NamedTuple
 
 from kafkapy.zk.embedded.codes import ADMIN, Code, KeeperError
 from kafkapy.zk.embedded.jute import INT, Decoder, string
+from kafkapy.zk.znode_acls import OPEN_ACL as OPEN_ACL
+from kafkapy.zk.znode_acls import READ_ACL as READ_ACL
+from kafkapy.zk.znode_acls import Acl as Acl
+from kafkapy.zk.znode_acls import Acls as Acls
 
 
 class Identity(NamedTuple):
     scheme: str
     id: str
-
-
-class Acl(NamedTuple):
-    perms: int
-    scheme: str
-    id: str
-
-
-Acls = tuple[Acl, ...]
-
-OPEN_ACL: Acls = (Acl(31, "world", "anyone"),)
-READ_ACL: Acls = (Acl(1, "world", "anyone"),)
 
 
 def decode_acls(decoder: Decoder) -> Acls:
