@@ -46,6 +46,7 @@ from kafkapy.server.build import (
 )
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.config.zk_entity_configs import change_entity_config
 from kafkapy.server.config.startup_warnings import warn_of_open_files_limit
 from kafkapy.server.hooks import BuiltBroker, Hooks
 from kafkapy.server.inter_broker.client_config import inter_broker_client_config
@@ -173,7 +174,7 @@ class KafkaServer:
         )
         cluster_id, broker_id = await self._in_thread(self._identify, zk_client)
         dynamic_config = DynamicBrokerConfig(config)
-        dynamic_config.initialize(*await self._in_thread(_dynamic_properties, zk_client, broker_id))
+        dynamic_config.initialize(*await self._in_thread(_dynamic_properties, zk_client, broker_id, dynamic_config))
         core = await self._build_core(outside, cluster_id)
         guards = await self._in_thread(build_guards, config, outside)
         authorizer = guards.authorizer
@@ -568,6 +569,14 @@ class KafkaServer:
         return deferToThreadPool(self._reactor, self._reactor.getThreadPool(), function, *args, **kwargs)
 
 
-def _dynamic_properties(zk_client: KafkaZkClient, broker_id: int) -> tuple[dict[str, str], dict[str, str]]:
-    """(cluster defaults, this broker's) dynamic configs as ZooKeeper has them."""
-    return zk_client.get_entity_configs("brokers", "<default>"), zk_client.get_entity_configs("brokers", str(broker_id))
+def _dynamic_properties(
+    zk_client: KafkaZkClient, broker_id: int, dynamic_config: DynamicBrokerConfig
+) -> tuple[dict[str, str], dict[str, str]]:
+    """(cluster defaults, this broker's) dynamic configs as ZooKeeper has them. Passwords of the old secret are encoded anew there."""
+    own = zk_client.get_entity_configs("brokers", str(broker_id))
+    re_encoded = dynamic_config.re_encoded(own)
+    if re_encoded is not None:
+        # The first broker of a cluster that starts has no controller to check for yet, where 3.9.1 does not start.
+        change_entity_config(zk_client, "brokers", str(broker_id), re_encoded, check_controller=False)
+    return zk_client.get_entity_configs("brokers", "<default>"), own if re_encoded is None else re_encoded
+

@@ -167,12 +167,26 @@ def sasl_properties_text(system: Mapping[str, str] | None = None) -> str:
     )
 
 
-def require_set_acl_is_possible(security: ZkClientSecurity, set_acl: bool, system: Mapping[str, str] | None = None) -> None:
-    """`zookeeper.set.acl` needs a client that the server knows.
+def require_servable(
+    originals: Mapping[str, str], set_acl: bool, is_embedded: bool, system: Mapping[str, str] | None = None
+) -> None:
+    """Can a broker with these configs speak to its ZooKeeper as they ask?
+
+    Args:
+        originals: The broker's properties.
+        set_acl: `zookeeper.set.acl`, which needs a client that the server knows.
+        is_embedded: ZooKeeper is in the broker's process.
+        system: Java's system properties; None: those of `KAFKA_OPTS`.
 
     Raises:
-        ConfigException: It is none; Kafka's sentence.
+        ConfigException: It cannot; a sentence.
     """
+    security = security_of_broker(originals, system)
+    if is_embedded and security.tls is not None:
+        raise ConfigException(
+            f"{CLIENT_ENABLE} is true, but the ZooKeeper in the broker's own process has no TLS, and its bytes do not leave this "
+            f"machine: remove {CLIENT_ENABLE}, or start a ZooKeeper of its own (zookeeper-server-start.sh)"
+        )
     if set_acl and not security.is_authenticated:
         raise ConfigException(
             f"zookeeper.set.acl is true, but ZooKeeper client TLS configuration identifying at least {CLIENT_ENABLE}, "

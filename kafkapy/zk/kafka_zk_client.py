@@ -488,16 +488,24 @@ class KafkaZkClient:
         return self.get_children(ConfigEntityTypeZNode.path(entity_type))
 
     def set_or_create_entity_configs(
-        self, root_entity_type: str, sanitized_entity_name: str, config: Mapping[str, str]
+        self,
+        root_entity_type: str,
+        sanitized_entity_name: str,
+        config: Mapping[str, str],
+        check_controller: bool = True,
     ) -> None:
         """Replace one entity's overrides, its node is created if missing.
 
-        An existing node is written only while /controller is there and unchanged (the guard of KRaft migration).
+        `check_controller`: an existing node is written only while /controller is there and unchanged (the guard of KRaft
+        migration).
         """
-        controller_version = self._version_of_controller()
         path, data = ConfigEntityZNode.path(root_entity_type, sanitized_entity_name), ConfigEntityZNode.encode(config)
-        guarded = Multi((Check(ControllerZNode.path, controller_version), SetData(path, data)))
-        response = self._pipeline.answer_to(guarded)
+        write = SetData(path, data)
+        if check_controller:
+            guarded = Multi((Check(ControllerZNode.path, self._version_of_controller()), write))
+            response = self._pipeline.answer_to(guarded)
+        else:
+            response = self._pipeline.answer_to(write)
         if response.results and isinstance(response.results[0].error, BadVersionError | NoNodeError):
             raise ControllerMovedError("Cannot set entity configs: the controller has moved.")
         if isinstance(response.error, NoNodeError):

@@ -136,7 +136,10 @@ class PlainClient:
         while len(data) < size:
             piece = self._socket.recv(min(size - len(data), 1 << 20))
             if not piece:
-                raise ConnectionError("it hangs up: it is no ZooKeeper, or one of an ensemble that has no quorum")
+                raise ConnectionError(
+                    "it hangs up: it is no ZooKeeper, or one of an ensemble that has no quorum"
+                    + (", or its port expects TLS" if self._security.tls is None else "")
+                )
             data += piece
         return bytes(data)
 
@@ -146,17 +149,20 @@ def _over_tls(context: ssl.SSLContext, plain: socket.socket, host: str) -> ssl.S
     try:
         return context.wrap_socket(plain, server_hostname=host)
     except ssl.SSLError as error:
-        raise ConnectionError(f"the TLS handshake fails: {tls_reason(error)}") from None
+        raise ConnectionError(f"the TLS handshake fails: {_tls_failure(error)}") from None
 
 
-def tls_reason(error: ssl.SSLError) -> str:
-    """What an error of a client's handshake means."""
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate is not accepted ({error.verify_message})"
-    reason = (error.reason or str(error)).lower().replace("_", " ")
-    if "wrong version number" in reason or "record layer failure" in reason:
-        return "it does not speak TLS on this port"
-    return reason
+def _tls_failure(error: ssl.SSLError) -> str:
+    from kafkapy.security.tls.tls_failure import failure_of
+
+    failure = failure_of(error, b"", server_side=False)
+    if isinstance(error, ssl.SSLEOFError):
+        return f"{failure}: is its clientPort, which has no TLS, given in place of its secureClientPort?"
+    names = {"ssl.keystore.": "zookeeper.ssl.keystore.", "ssl.truststore.": "zookeeper.ssl.truststore."}
+    text = str(failure)
+    for kafka, zookeeper in names.items():
+        text = text.replace(kafka, zookeeper)
+    return text
 
 
 def _speaker(head: bytes) -> str:
