@@ -127,11 +127,15 @@ class PasswordEncoder:
                 raise ValueError("out of range")
             key = self._key(fields["keyFactoryAlgorithm"], salt, iterations, key_length)
         except (KeyError, ValueError, binascii.Error):
-            raise PasswordDecodeError("Password could not be decoded: its text is malformed, or its algorithm not known") from None
+            raise PasswordDecodeError(
+                "Password could not be decoded: its text is malformed, or its algorithm not known"
+            ) from None
         try:
             password = cipher.decrypt(key, vector, encrypted, tag_bits).decode()
         except ValueError:
-            raise PasswordDecodeError("Password could not be decoded: is it another password.encoder.secret's?") from None
+            raise PasswordDecodeError(
+                "Password could not be decoded: is it another password.encoder.secret's?"
+            ) from None
         if _java_length(password) != length:
             raise PasswordDecodeError("Password could not be decoded, sanity check of length failed")
         return Password(password)
@@ -154,7 +158,11 @@ class _Cipher(NamedTuple):
         mode, _, padding = rest.partition("/")
         pads = padding == "PKCS5Padding"
         streams = mode in ("CTR", "GCM")
-        if algorithm != "AES" or mode not in _MODES or (padding != "NoPadding" if streams else not pads and padding != "NoPadding"):
+        if (
+            algorithm != "AES"
+            or mode not in _MODES
+            or (padding != "NoPadding" if streams else not pads and padding != "NoPadding")
+        ):
             raise ConfigException.invalid(
                 "password.encoder.cipher.algorithm",
                 name,
@@ -169,7 +177,9 @@ class _Cipher(NamedTuple):
             count = _BLOCK - len(data) % _BLOCK
             data += bytes([count]) * count
         elif self.mode == "CBC" and len(data) % _BLOCK:
-            raise ConfigException(f"{self.name} holds only passwords whose bytes are a multiple of {_BLOCK}: choose PKCS5Padding")
+            raise ConfigException(
+                f"{self.name} holds only passwords whose bytes are a multiple of {_BLOCK}: choose PKCS5Padding"
+            )
         context = _cipher(self.mode, key, vector).encryptor()
         return bytes(context.update(data) + context.finalize())
 

@@ -46,8 +46,8 @@ from kafkapy.server.build import (
 )
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
-from kafkapy.server.config.zk_entity_configs import change_entity_config
 from kafkapy.server.config.startup_warnings import warn_of_open_files_limit
+from kafkapy.server.config.zk_entity_configs import change_entity_config
 from kafkapy.server.hooks import BuiltBroker, Hooks
 from kafkapy.server.inter_broker.client_config import inter_broker_client_config
 from kafkapy.server.inter_broker.producer_ids import Block, ProducerIdManager
@@ -579,4 +579,3 @@ def _dynamic_properties(
         # The first broker of a cluster that starts has no controller to check for yet, where 3.9.1 does not start.
         change_entity_config(zk_client, "brokers", str(broker_id), re_encoded, check_controller=False)
     return zk_client.get_entity_configs("brokers", "<default>"), own if re_encoded is None else re_encoded
-

@@ -27,9 +27,7 @@ def cause(problem: OSError) -> str:
     return problem.strerror or str(problem)
 
 
-def why_unreachable(
-    connect: str, seconds: float = PROBE_SECONDS, security: ZkClientSecurity = PLAINTEXT
-) -> str:
+def why_unreachable(connect: str, seconds: float = PROBE_SECONDS, security: ZkClientSecurity = PLAINTEXT) -> str:
     """A clause for each server of `host:port[,host:port]...[/chroot]`. Takes `seconds` at most."""
     addresses = Session(0, b"", 0, connect).addresses()
     found: dict[tuple[str, int], str] = {}

@@ -26,7 +26,13 @@ SENSITIVE_ROOT_PATHS: Final = ("/config/users", "/config/brokers", "/delegation_
 
 SECURE_ROOT_PATHS: Final = (
     *("/admin", "/brokers", "/cluster", "/config", "/controller", "/controller_epoch", "/isr_change_notification"),
-    *("/latest_producer_id_block", "/log_dir_event_notification", "/delegation_token", "/kafka-acl-extended", "/migration"),
+    *(
+        "/latest_producer_id_block",
+        "/log_dir_event_notification",
+        "/delegation_token",
+        "/kafka-acl-extended",
+        "/migration",
+    ),
     *("/feature", "/kafka-acl", "/kafka-acl-changes", "/kafka-acl-extended/prefixed", "/kafka-acl-extended-changes"),
 )
 """What `zookeeper-security-migration.sh` goes through."""

@@ -57,6 +57,7 @@ _MAX_IN_FLIGHT = 64
 _FIRST_LOOK_MS = 3000
 """After so long a connection that is not there is worth a warning."""
 
+
 def _of_kazoo(acls: Acls) -> list[Any]:
     return [ACL(acl.perms, Id(acl.scheme, acl.id)) for acl in acls]
 
@@ -485,7 +486,9 @@ def _to_response(request: Request, value: Any, kazoo: OpenKazooClient) -> Respon
             return Response(stat=Stat(*value))
         case GetAcl():
             entries, stat = value
-            return Response(acls=tuple(Acl(each.perms, each.id.scheme, each.id.id or "") for each in entries), stat=Stat(*stat))
+            return Response(
+                acls=tuple(Acl(each.perms, each.id.scheme, each.id.id or "") for each in entries), stat=Stat(*stat)
+            )
         case Exists():
             if value is None:
                 return Response(errors.NoNodeError(path=request.path))

@@ -78,11 +78,13 @@ def change_client_id_config(zk_client: KafkaZkClient, client_id: str, configs: M
     change_entity_config(zk_client, CLIENTS, client_id, configs)
 
 
-def change_user_config(zk_client: KafkaZkClient, entity: str, configs: Mapping[str, str]) -> None:
+def change_user_config(
+    zk_client: KafkaZkClient, entity: str, configs: Mapping[str, str], check_controller: bool = True
+) -> None:
     """`entity` is a user, or a client id of a user: `alice/clients/app`."""
     only_quotas = entity == DEFAULT_ENTITY or "/clients" in entity
     _validate(ClientQuotaConfigs.definition if only_quotas else UserConfigs.definition, configs)
-    change_entity_config(zk_client, USERS, entity, configs)
+    change_entity_config(zk_client, USERS, entity, configs, check_controller)
 
 
 def change_ip_config(zk_client: KafkaZkClient, ip: str, configs: Mapping[str, str]) -> None:

@@ -88,7 +88,9 @@ class PlainClient:
         with contextlib.suppress(MalformedError):
             if (told := Decoder(answer.body).buffer()) is not None:
                 return told
-        raise DigestError("it has no SASL: see authProvider.sasl in its properties, and the section Server of its JAAS file")
+        raise DigestError(
+            "it has no SASL: see authProvider.sasl in its properties, and the section Server of its JAAS file"
+        )
 
     def authenticate(self, user_and_password: str) -> bool:
         """With the scheme digest."""
