@@ -1,7 +1,7 @@
 """Encrypts passwords that lie in ZooKeeper, in Kafka's text format (`EncryptingPasswordEncoder`, KIP-226).
 
-The text is `name:value` with commas in between. It has all that is needed but the secret: key factory, cipher, lengths, iterations,
-salt, initialization vector, and the encrypted password.
+The text is `name:value` with commas in between. It has all that is needed but the secret: key factory, cipher, lengths,
+iterations, salt, initialization vector, and the encrypted password.
 """
 
 from __future__ import annotations
@@ -166,7 +166,8 @@ class _Cipher(NamedTuple):
             raise ConfigException.invalid(
                 "password.encoder.cipher.algorithm",
                 name,
-                "AES/CBC/PKCS5Padding, AES/CFB/PKCS5Padding, AES/OFB/PKCS5Padding, AES/CTR/NoPadding and AES/GCM/NoPadding are known",
+                "AES/CBC/PKCS5Padding, AES/CFB/PKCS5Padding, AES/OFB/PKCS5Padding, AES/CTR/NoPadding and AES/GCM/NoPadding "
+                "are known",
             )
         return cls(name, mode, pads)
 

@@ -572,7 +572,7 @@ class KafkaServer:
 def _dynamic_properties(
     zk_client: KafkaZkClient, broker_id: int, dynamic_config: DynamicBrokerConfig
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """(cluster defaults, this broker's) dynamic configs as ZooKeeper has them. Passwords of the old secret are encoded anew there."""
+    """(cluster defaults, this broker's) dynamic configs in ZooKeeper, where passwords of the old secret are encoded anew."""
     own = zk_client.get_entity_configs("brokers", str(broker_id))
     re_encoded = dynamic_config.re_encoded(own)
     if re_encoded is not None:

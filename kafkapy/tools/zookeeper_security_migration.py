@@ -94,7 +94,9 @@ def _sentence(error: ZooKeeperError) -> str:
     from kafkapy.zk.errors import NoAuthError
 
     if isinstance(error, NoAuthError):
-        return f"{error.path}: its access list does not let this user change it: take the user that owns it, or ZooKeeper's super user"
+        return (
+            f"{error.path}: its access list does not let this user change it: take its owner, or ZooKeeper's super user"
+        )
     return str(error)
 
 

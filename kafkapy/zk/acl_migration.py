@@ -1,4 +1,4 @@
-"""Gives the znodes of a cluster the access lists that `zookeeper.set.acl` would have made them with (Kafka's `ZkSecurityMigrator`)."""
+"""Access lists for the znodes of a cluster that exists, as `zookeeper.set.acl` makes new ones (Kafka's `ZkSecurityMigrator`)."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ class ZkClientSecurity:
         return f"ZkClientSecurity({'without TLS' if self.tls is None else 'TLS'}, {sasl})"
 
     def tls_context(self) -> ssl.SSLContext | None:
-        """For a new connection, of the stores as they are now; the last ones that could be used, if these cannot. None: no TLS."""
+        """For a new connection, of the stores as they are now, or of the last ones that could be used. None: no TLS."""
         if self._stores is None:
             return None
         try:

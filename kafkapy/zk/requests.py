@@ -27,7 +27,7 @@ class Stat(NamedTuple):
 
 
 class Create(NamedTuple):
-    """`data` None is no data at all, which ZooKeeper tells from empty data. Its access list is the client's default for the path."""
+    """`data` None is no data at all, which ZooKeeper tells from empty data. The access list is the client's for the path."""
 
     path: str
     data: bytes | None = None
@@ -110,8 +110,8 @@ class Response:
     """The answer to one request: `error`, or the fields that the kind of request fills.
 
     Create: `path`, `stat`; SetData, SetAcl, Exists: `stat` (Exists of a missing node has a `NoNodeError`);
-    GetData: `data`, `stat`; GetAcl: `acls`, `stat`; GetChildren: `children`, `stat`; Multi: `results`, one Response for each operation, also
-    when it failed; MultiRead: `results`, one Response for each path.
+    GetData: `data`, `stat`; GetAcl: `acls`, `stat`; GetChildren: `children`, `stat`; Multi: `results`, one Response for each
+    operation, also when it failed; MultiRead: `results`, one Response for each path.
     """
 
     error: ZooKeeperError | None = None

@@ -1,7 +1,7 @@
 """ZooKeeper's own names of TLS settings, made Kafka's `ssl.*` (ZooKeeper's `X509Util`).
 
-Both ends have them: the client as Java system properties `zookeeper.ssl.keyStore.location`, a server as `ssl.keyStore.location` in
-its properties file. Here they come without the prefix: `keyStore.location`.
+Both ends have them: the client as Java's system properties (`zookeeper.ssl.keyStore.location`), a server in its properties file
+(`ssl.keyStore.location`). Here they come without the prefix: `keyStore.location`.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ class ZooKeeperClient:
     ) -> None:
         """`connect` is `host:port[,host:port]...[/chroot]`; the chroot must exist.
 
-        `security`: TLS and SASL. `secure_acls`: znodes are made with Kafka's access lists (`zookeeper.set.acl`), else open to all.
+        `security`: TLS and SASL. `secure_acls`: znodes are made with Kafka's access lists (`zookeeper.set.acl`), else open.
         `on_session` hears of each new session before a request uses it, on kazoo's thread, and of None when `close` has
         closed it at the server.
         """

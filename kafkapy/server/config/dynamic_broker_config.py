@@ -58,8 +58,8 @@ class DynamicBrokerConfig:
         self._encoder = password_encoder(config, config.password_encoder_secret)
         self._decoded: dict[str, str] = {}
         self._just_encoded: dict[str, str] = {}
-        """What was encoded or decoded last, by its text, since it takes milliseconds each: of the dynamic configs that hold, and of
-        those that are being stored."""
+        """Passwords by their encoded text, as each takes milliseconds: of the dynamic configs that hold, and of those that were
+        encoded last."""
         self.dynamic_default: dict[str, str] = {}
         self.dynamic_broker: dict[str, str] = {}
         self._reconfigurables: list[BrokerReconfigurable] = []
