@@ -389,10 +389,12 @@ class KafkaServer:
         if connect is None:
             return ""
         from kafkapy.zk.embedded.server import EmbeddedZooKeeper
+        from kafkapy.zk.embedded.settings import settings_inside_a_broker
 
         # The sessions of the last process were this broker's, and ended with it. On the machine's clock, as the client that keeps
         # the session alive: a test may move the broker's.
-        zookeeper = EmbeddedZooKeeper(connect.data_dir, reactor=self._reactor, keep_sessions=False)
+        settings = settings_inside_a_broker()
+        zookeeper = EmbeddedZooKeeper(connect.data_dir, reactor=self._reactor, settings=settings, keep_sessions=False)
         await self._start(Part("embedded ZooKeeper", zookeeper.start, zookeeper.stop))
         self.embedded_zookeeper = zookeeper
         log.warning(
