@@ -11,7 +11,7 @@ import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from kafkapy.common.config_def import ConfigException
+from kafkapy.common.config_def import ConfigException, Password
 from kafkapy.security.jaas_file import JAAS_FILE, java_properties, load_jaas_file
 
 if TYPE_CHECKING:
@@ -95,6 +95,23 @@ class ZkClientSecurity:
     def __repr__(self) -> str:
         sasl = "without SASL" if self.user is None else f"SASL user {self.user}"
         return f"ZkClientSecurity({'without TLS' if self.tls is None else 'TLS'}, {sasl})"
+
+    def to_text(self) -> str:
+        """All of it, passwords included, for another process of this broker; empty without TLS and SASL."""
+        if self.tls is None and self.user is None:
+            return ""
+        import json
+
+        tls = None if self.tls is None else {name: _plain(value) for name, value in self.tls.items()}
+        return json.dumps([tls, self.user, self._password])
+
+    @classmethod
+    def from_text(cls, text: str) -> ZkClientSecurity:
+        """Raises `ValueError` for anything but what `to_text` makes, ConfigException for stores that cannot be used."""
+        import json
+
+        tls, user, password = json.loads(text)
+        return cls(tls, user, password)
 
     def tls_context(self) -> ssl.SSLContext | None:
         """For a new connection, of the stores as they are now, or of the last ones that could be used. None: no TLS."""
@@ -193,6 +210,10 @@ def require_servable(
             f"{CLIENT_SOCKET}, and {KEYSTORE_LOCATION} was not present and the verification of the JAAS login file failed "
             f"{sasl_properties_text(system)}"
         )
+
+
+def _plain(value: object) -> object:
+    return value.value if isinstance(value, Password) else value
 
 
 def _as_java(configs: Mapping[str, str]) -> dict[str, str]:

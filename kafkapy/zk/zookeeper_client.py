@@ -261,7 +261,10 @@ class ZooKeeperClient:
         session_id = self.session_id
         if self._on_session and session_id is not None and session_id != self._told_session:
             self._told_session = session_id
-            self._on_session(Session(session_id, self.session_password, self.session_timeout_ms, self.connect))
+            security = self.security.to_text()
+            self._on_session(
+                Session(session_id, self.session_password, self.session_timeout_ms, self.connect, security)
+            )
 
     # --- a new session --------------------------------------------------------------------------------------------
 

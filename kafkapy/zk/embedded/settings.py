@@ -20,6 +20,7 @@ from kafkapy.zk.tls_properties import NAMES as TLS_NAMES
 from kafkapy.zk.tls_properties import kafka_tls_configs
 
 _TLS = "ssl."
+_SOCKET_CLASSES = ("NettyServerCnxnFactory", "NIOServerCnxnFactory")
 _SYSTEM = "zookeeper."
 DEFAULT_JUTE_MAXBUFFER = 0xFFFFF
 ALL_COMMANDS = frozenset(
@@ -30,8 +31,6 @@ _WITHOUT_EFFECT = frozenset(
     (
         # Apache's server does not act on these two either: sessionRequireClientSASLAuth refuses clients without SASL.
         *("requireClientAuthScheme", "jaasLoginRenew"),
-        # and these choose Java classes for the port with TLS, which is there with them and without
-        *("serverCnxnFactory", "ssl.authProvider"),
         *("admin.enableServer", "admin.serverPort", "autopurge.purgeInterval", "initLimit", "syncLimit"),
         *("standaloneEnabled", "reconfigEnabled", "preAllocSize", "globalOutstandingLimit"),
     )
@@ -157,6 +156,8 @@ def _secure_port(properties: dict[str, str], system: Mapping[str, str]) -> Secur
     for name in tls:
         del properties[name]
     host = properties.pop("secureClientPortAddress", "0.0.0.0")
+    if properties.get("serverCnxnFactory", "").rpartition(".")[2] in _SOCKET_CLASSES:
+        del properties["serverCnxnFactory"]  # the port with TLS is there with either
     if not properties.get("secureClientPort"):
         properties.pop("secureClientPort", None)
         return None
