@@ -48,6 +48,7 @@ from kafkapy.server.build import (
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.config.startup_warnings import warn_of_open_files_limit
+from kafkapy.server.config.zk_entity_configs import change_entity_config
 from kafkapy.server.hooks import BuiltBroker, Hooks
 from kafkapy.server.inter_broker.client_config import inter_broker_client_config
 from kafkapy.server.inter_broker.producer_ids import Block, ProducerIdManager
@@ -175,7 +176,7 @@ class KafkaServer:
         )
         cluster_id, broker_id = await self._in_thread(self._identify, zk_client)
         dynamic_config = DynamicBrokerConfig(config)
-        dynamic_config.initialize(*await self._in_thread(_dynamic_properties, zk_client, broker_id))
+        dynamic_config.initialize(*await self._in_thread(_dynamic_properties, zk_client, broker_id, dynamic_config))
         core = await self._build_core(outside, cluster_id)
         guards = await self._in_thread(build_guards, config, outside)
         authorizer = guards.authorizer
@@ -400,10 +401,12 @@ class KafkaServer:
         if connect is None:
             return ""
         from kafkapy.zk.embedded.server import EmbeddedZooKeeper
+        from kafkapy.zk.embedded.settings import settings_inside_a_broker
 
         # The sessions of the last process were this broker's, and ended with it. On the machine's clock, as the client that keeps
         # the session alive: a test may move the broker's.
-        zookeeper = EmbeddedZooKeeper(connect.data_dir, reactor=self._reactor, keep_sessions=False)
+        settings = settings_inside_a_broker()
+        zookeeper = EmbeddedZooKeeper(connect.data_dir, reactor=self._reactor, settings=settings, keep_sessions=False)
         await self._start(Part("embedded ZooKeeper", zookeeper.start, zookeeper.stop))
         self.embedded_zookeeper = zookeeper
         log.warning(
@@ -594,6 +597,13 @@ class KafkaServer:
         return deferToThreadPool(self._reactor, self._reactor.getThreadPool(), function, *args, **kwargs)
 
 
-def _dynamic_properties(zk_client: KafkaZkClient, broker_id: int) -> tuple[dict[str, str], dict[str, str]]:
-    """(cluster defaults, this broker's) dynamic configs as ZooKeeper has them."""
-    return zk_client.get_entity_configs("brokers", "<default>"), zk_client.get_entity_configs("brokers", str(broker_id))
+def _dynamic_properties(
+    zk_client: KafkaZkClient, broker_id: int, dynamic_config: DynamicBrokerConfig
+) -> tuple[dict[str, str], dict[str, str]]:
+    """(cluster defaults, this broker's) dynamic configs in ZooKeeper, where passwords of the old secret are encoded anew."""
+    own = zk_client.get_entity_configs("brokers", str(broker_id))
+    re_encoded = dynamic_config.re_encoded(own)
+    if re_encoded is not None:
+        # The first broker of a cluster that starts has no controller to check for yet, where 3.9.1 does not start.
+        change_entity_config(zk_client, "brokers", str(broker_id), re_encoded, check_controller=False)
+    return zk_client.get_entity_configs("brokers", "<default>"), own if re_encoded is None else re_encoded

@@ -152,6 +152,12 @@ def alter_user_or_client(
 
 def parse_credential(user: str, mechanism: str, text: str) -> UserScramCredentialUpsertion:
     """`iterations=8192,password=secret`; the iterations may be left out or -1 for the default."""
+    iterations, password = credential_parts(mechanism, text)
+    return UserScramCredentialUpsertion(user, SCRAM_MECHANISMS[mechanism], password, iterations)
+
+
+def credential_parts(mechanism: str, text: str) -> tuple[int, str]:
+    """Iterations and password of `iterations=8192,password=secret`. `ToolError` repeats neither."""
     match = _CREDENTIAL.fullmatch(text)
     if match is None:
         raise ToolError(f"Invalid credential property {mechanism}: iterations=NUMBER,password=TEXT is expected")
@@ -160,7 +166,7 @@ def parse_credential(user: str, mechanism: str, text: str) -> UserScramCredentia
         raise ToolError(
             f"Iterations {iterations} is less than the minimum {MIN_SCRAM_ITERATIONS} required for {mechanism}"
         )
-    return UserScramCredentialUpsertion(user, SCRAM_MECHANISMS[mechanism], match[2], iterations)
+    return iterations, match[2]
 
 
 def alter_quotas(

@@ -95,13 +95,18 @@ def _broker_config(properties: Mapping[str, str]) -> Any:
     from kafkapy.server.config.kafka_config import KafkaConfig
     from kafkapy.server.config.protection import require_enforceable
     from kafkapy.server.config.startup_warnings import misspelt
+    from kafkapy.zk.client_security import require_servable
+    from kafkapy.zk.embedded.connect import EmbeddedConnect
 
     require_enforceable(properties)
     try:
-        return KafkaConfig.from_properties(properties)
+        config = KafkaConfig.from_properties(properties)
     except ConfigException as error:
         advice = filter(None, [error.advice, *misspelt(properties, _own_configs())])
         raise ConfigException(str(error), ". ".join(advice)) from None
+    is_embedded = EmbeddedConnect.parse(config.zookeeper_connect, config.log_dirs[0]) is not None
+    require_servable(properties, config.zookeeper_set_acl, is_embedded)
+    return config
 
 
 def _own_configs() -> tuple[str, ...]:

@@ -187,7 +187,7 @@ class ConfigAdminManager:
         except ConfigException as error:
             raise KafkaError(Errors.INVALID_REQUEST, str(error)) from None
         self._authorize(resource, "CLUSTER", CLUSTER_NAME)
-        persistent = dynamic_config.to_persistent(configs, per_broker)
+        persistent = await self._in_thread(dynamic_config.to_persistent, configs, per_broker)
         if not self._validate_only:
             whom = f"broker {entity}" if per_broker else "brokers"
             log.info("Updating %s with new configuration : %s", whom, _loggable(configs))

@@ -9,8 +9,6 @@ from kafkapy.common.config_def import ConfigException, to_text
 from kafkapy.server.config.kafka_config import KafkaConfig, base_name
 
 UNENFORCED: Final = {
-    "zookeeper.set.acl": "znodes are made without ACLs, everybody could change them",
-    "zookeeper.ssl.client.enable": "ZooKeeper is spoken to without TLS",
     "create.topic.policy.class.name": "policies are Java classes, nothing would be refused",
     "alter.config.policy.class.name": "policies are Java classes, nothing would be refused",
 }

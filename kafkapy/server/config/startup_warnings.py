@@ -46,6 +46,9 @@ NOT_ACTED_ON: Final = (
     *("sasl.kerberos.principal.to.local.rules", "sasl.server.callback.handler.class"),
     *(name for name in KafkaConfig.definition if name.startswith("delegation.token.")),
     *(name for name in KafkaConfig.definition if name.startswith("sasl.oauthbearer.") and ".token." not in name),
+    # of the way to ZooKeeper, and of passwords in it
+    *(name for name in KafkaConfig.definition if name.startswith(("zookeeper.ssl.", "password.encoder."))),
+    *("zookeeper.clientCnxnSocket", "zookeeper.set.acl"),
     *UNENFORCED,
 }
 """Known configs that change nothing in this broker: a value other than the default is named in a warning."""

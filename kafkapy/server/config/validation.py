@@ -8,6 +8,7 @@ import re
 from kafkapy.common import metadata_version
 from kafkapy.common.config_def import ConfigException
 from kafkapy.server.config.config_values import ConfigValues
+from kafkapy.server.config.password_configs import password_encoder
 from kafkapy.zk.embedded.connect import EmbeddedConnect
 
 _HOST = re.compile(r"[0-9a-zA-Z\-%._:]*")
@@ -43,6 +44,7 @@ def validate_values(config: ConfigValues) -> None:
     _validate_listeners(config)
     _validate_versions(config)
     _validate_connections(config)
+    password_encoder(config, config.password_encoder_secret)
 
 
 def _validate_identity(config: ConfigValues) -> None:
