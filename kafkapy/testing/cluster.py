@@ -117,9 +117,7 @@ class KafkaCluster(Faults, Access):
         coordination.start()
         if self._secured_for is not None:
             hosts = [self._host, *([] if self._advertised_host is None else [self._advertised_host])]
-            self._security = ClusterSecurity.load_or_make(
-                directory / "security", self._count, hosts, self._secured_for
-            )
+            self._security = ClusterSecurity.load_or_make(directory / "security", self._count, hosts, self._secured_for)
         for number, port in enumerate(self._ports):
             broker = BrokerProcess(
                 number,
@@ -129,7 +127,9 @@ class KafkaCluster(Faults, Access):
                 coordination.connect,
                 remove,
                 self._advertised_host,
-                None if self._security is None else self._security.broker_properties(number, self._count, CLIENTS, BROKERS),
+                None
+                if self._security is None
+                else self._security.broker_properties(number, self._count, CLIENTS, BROKERS),
             )
             self.brokers.append(broker)
             broker.launch()
