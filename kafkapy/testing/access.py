@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from kafkapy.common.acl_types import (
@@ -72,9 +73,9 @@ class Access:
 
     def wait_until_let_in(self, users: Sequence[str]) -> None:
         """Until every broker knows the users' passwords."""
-        for broker in self.brokers:
-            for user in users:
-                wait_until(partial(self._lets_in, broker, user), START_SECONDS, lambda: f"{broker.name} lets {user} in")
+        for broker, user in product(self.brokers, users):
+            told = f"{broker.name} lets {user} in"
+            wait_until(partial(self._lets_in, broker, user), START_SECONDS, partial(str, told))
 
     def _lets_in(self, broker: BrokerProcess, user: str) -> bool:
         from kafkapy.clients.blocking_client import BlockingClient
@@ -138,18 +139,19 @@ class Access:
 
         for broker in [broker for broker in self.brokers if broker.is_running]:
             options = self._secured().options(ADMIN, broker.address)
+            told = f"{broker.name} knows the ACLs"
             with AdminClient(**options) as admin:  # it asks the broker that it is given, as long as it knows no other
-
-                def knows() -> bool:
-                    found = set(admin.describe_acls(acl_filter))
-                    return acls <= found if acls else not found
-
-                wait_until(knows, START_SECONDS, lambda: f"{broker.name} knows the ACLs")
+                wait_until(partial(_knows, admin, acl_filter, acls), START_SECONDS, partial(str, told))
 
     def _secured(self) -> ClusterSecurity:
         if self._security is None:
             raise ClusterError("the cluster is open to all; secured=True closes it")
         return self._security
+
+
+def _knows(admin: AdminClient, acl_filter: AclBindingFilter, acls: set[AclBinding]) -> bool:
+    found = set(admin.describe_acls(acl_filter))
+    return acls <= found if acls else not found
 
 
 def _operation(operation: str | ACLOperation) -> ACLOperation:

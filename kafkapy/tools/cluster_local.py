@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from kafkapy.common.capabilities import need_servers
+from kafkapy.tools import local_access
 from kafkapy.tools.command_line import (
     CommandLineError,
     OptionParser,
@@ -23,7 +24,6 @@ from kafkapy.tools.command_line import (
     has_informed,
     integer,
 )
-from kafkapy.tools import local_access
 from kafkapy.tools.java import zookeeper_command
 from kafkapy.tools.local_layout import HOST, LocalCluster, create, load
 from kafkapy.tools.local_processes import ProcessIdentity, spawn, wait_until_ended

@@ -75,13 +75,16 @@ def _acls(name: str, command: str, error: str = "", before: str = "") -> Scenari
 
 
 _HASH_ORDER = "entries of a pattern come out of a hash set, and the last of them has a space behind it"
-_ADD_ZOE = "--add --allow-principal User:zoe --allow-principal User:bob --operation Read --operation Write --topic acl-t"
+_ADD_ZOE = (
+    "--add --allow-principal User:zoe --allow-principal User:bob --operation Read --operation Write --topic acl-t"
+)
 _ADD_PREFIX = "--add --deny-principal User:eve --topic acl- --resource-pattern-type prefixed"
 _FORGET_NEW = "--delete --if-exists --topic new"
 _MAKE_NEW = (("topics", _FORGET_NEW), ("topics", "--create --topic new --partitions 1"))
 _RESET_G1 = "--reset-offsets --group g1 --topic s.a --to-latest --execute"
 _NO_PRINCIPAL = "expected a string in format principalType:principalName but got"
 _JAVA = "org.apache.kafka.common.errors"
+_IMPOSSIBLE = f"{_JAVA}.InvalidRequestException: Failed to create ACL"
 _NO_LINE_ENDS = "Apache's tool writes the rows of this table without line ends"
 
 SCENARIOS = [
@@ -155,14 +158,20 @@ SCENARIOS = [
     _configs("describe-ips", "--describe --entity-type ips"),
     _acls("add", "--add --allow-principal User:zoe --operation Read --topic acl-t --group '*'"),
     _acls("add-prefixed", f"{_ADD_PREFIX} --deny-host 10.0.0.1 --deny-host 10.0.0.2"),
-    _acls("add-cluster", "--add --allow-principal User:zoe --allow-host 10.0.0.3 --operation describeconfigs --cluster"),
+    _acls(
+        "add-cluster", "--add --allow-principal User:zoe --allow-host 10.0.0.3 --operation describeconfigs --cluster"
+    ),
     _acls(
         "add-producer",
         "--add --allow-principal User:zoe --producer --topic acl-t --idempotent --transactional-id acl-x",
     ),
     _acls("add-consumer", "--add --allow-principal User:zoe --consumer --producer --topic acl-t --group acl-g"),
     _acls("add-user", "--add --allow-principal User:zoe --user-principal User:bob --operation CreateTokens"),
-    _acls("add-impossible", "--add --allow-principal User:zoe --topic a/b", f"{_JAVA}.InvalidRequestException: Failed to create ACL"),
+    _acls(
+        "add-impossible",
+        "--add --allow-principal User:zoe --topic a/b",
+        f"{_JAVA}.InvalidRequestException: Failed to create ACL",
+    ),
     _acls("add-no-principal", "--add --allow-principal zoe --topic acl-t", f"{_NO_PRINCIPAL} zoe"),
     _acls("list", "--list"),
     _acls("list-topic", "--list --topic acl-t", "", _ADD_ZOE),
