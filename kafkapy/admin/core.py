@@ -6,6 +6,7 @@ them. Whatever hits the operation as a whole is raised as `KafkaError`.
 
 from __future__ import annotations
 
+from kafkapy.admin.acls import AclOperations
 from kafkapy.admin.cluster import ClusterOperations
 from kafkapy.admin.configs import ConfigOperations
 from kafkapy.admin.group_offsets import GroupOffsetOperations
@@ -31,5 +32,6 @@ class AdminCore(
     TransactionOperations,
     UserOperations,
     TokenOperations,
+    AclOperations,
 ):
     """All operations, after Kafka's `Admin`."""

@@ -15,6 +15,7 @@ from kafkapy.clients.list_arguments import check_lists
 from kafkapy.clients.network_client import NetworkClient
 
 _AREAS = {
+    "acls": "create_acls delete_acls describe_acls",
     "cluster": "api_versions describe_cluster",
     "configs": "alter_configs describe_configs incremental_alter_configs",
     "group_offsets": "alter_group_offsets delete_group_offsets list_group_offsets",
