@@ -28,10 +28,11 @@ from kafkapy.log.manager.log_manager import LogManager
 from kafkapy.network.connection_quotas import ConnectionLimits
 from kafkapy.network.memory_pool import MemoryPool
 from kafkapy.network.socket_server import SocketServer
+from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.runtime.clock import Clock, InThread
 from kafkapy.server.admin.auto_topic_creation import AutoTopicCreationManager
 from kafkapy.server.admin.controller import Controller
-from kafkapy.server.admin.zk_admin_manager import ZkAdminManager
+from kafkapy.server.admin.zk_admin_manager import CreatableTopic, ZkAdminManager
 from kafkapy.server.api_handlers import HANDLERS, Handlers
 from kafkapy.server.authorizer import Authorizer
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
@@ -93,6 +94,8 @@ if TYPE_CHECKING:
     from kafkapy.network.http_site import HttpSite
     from kafkapy.server.metrics.broker_metrics import BrokerMetrics
     from kafkapy.server.metrics.config import MetricsConfig
+    from kafkapy.server.security.audit.audit import Audit
+    from kafkapy.server.security.audit.audit_config import AuditConfig
 
 
 class Outside(NamedTuple):
@@ -119,6 +122,7 @@ class Guards(NamedTuple):
     credentials: ScramCredentials
     quotas: QuotaManagers
     tls: TlsListeners
+    audit: Audit | None
     features: FinalizedFeatureListener
     """A client that is not authenticated yet may ask for the versions of APIs; this goes with them."""
 
@@ -335,24 +339,50 @@ def _transactions(
     return TransactionParts(coordinator, channels, writer, verifier, late)
 
 
-def build_guards(config: KafkaConfig, outside: Outside) -> Guards:
+def build_audit(audit_config: AuditConfig | None, config: KafkaConfig, outside: Outside, core: Core) -> Audit | None:
+    """None if it is off. Only then is nothing imported that only the audit needs."""
+    if audit_config is None:
+        return None
+    from kafkapy.server.security.audit.audit_factory import build_audit
+
+    cache = core.metadata_cache
+    admin_manager = ZkAdminManager(config, outside.zk_client)
+
+    def create_topic(name: str) -> None:
+        brokers = {broker.id: broker.rack for broker in cache.alive_brokers()}
+        (change,) = admin_manager.create_topics(
+            [CreatableTopic(name=name, num_partitions=-1, replication_factor=-1)], brokers
+        )
+        if not change.succeeded and change.error.error is not Errors.TOPIC_ALREADY_EXISTS:
+            raise KafkaError(change.error.error, change.error.message)
+
+    return build_audit(audit_config, config, cache, outside.clock, create_topic)
+
+
+def build_guards(config: KafkaConfig, outside: Outside, audit: Audit | None = None) -> Guards:
     """The authorizer is to be started before the broker serves. Blocks if ACLs have a ZooKeeper of their own.
 
     Raises:
         ConfigException: `authorizer.class.name` or a config of the authorizer cannot be used.
     """
+    if audit is None:
+        authorizer = build_authorizer(config, outside.zk_client, outside.clock)
+    else:
+        authorizer = build_authorizer(config, outside.zk_client, outside.clock, audit.on_decision, audit.hears_allowed)
+        audit.watch(authorizer)
     return Guards(
-        build_authorizer(config, outside.zk_client, outside.clock),
+        authorizer,
         ScramCredentials(),
         QuotaManagers.of_config(config, outside.clock),
         TlsListeners(config),
+        audit,
         FinalizedFeatureListener(outside.zk_client, lambda work: outside.clock.schedule_in_thread("features", work)),
     )
 
 
 def build_sockets(config: KafkaConfig, outside: Outside, guards: Guards, limits: ConnectionLimits) -> SocketServer:
     """It listens nowhere yet."""
-    features = guards.features
+    features, audit = guards.features, guards.audit
     sasl = SaslListeners(
         config,
         guards.credentials,
@@ -376,6 +406,7 @@ def build_sockets(config: KafkaConfig, outside: Outside, guards: Guards, limits:
         sasl_max_receive_size=config.sasl_server_max_receive_size,
         ip_rates=guards.quotas.ips,
         failed_authentication_delay=config.connection_failed_authentication_delay_ms / 1000,
+        **({} if audit is None else {"on_authentication": audit.on_authentication}),
     )
 
 

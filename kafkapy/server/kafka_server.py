@@ -36,6 +36,7 @@ from kafkapy.server.build import (
     Core,
     Guards,
     Outside,
+    build_audit,
     build_controller,
     build_core,
     build_guards,
@@ -75,9 +76,13 @@ from kafkapy.zk.zk_data import BrokerInfo
 
 if TYPE_CHECKING:
     from kafkapy.network.http_site import HttpSite
+    from kafkapy.server.security.audit.audit_config import AuditConfig
     from kafkapy.zk.embedded.server import EmbeddedZooKeeper
 
 log = logging.getLogger("kafkapy.server.KafkaServer")
+
+AUDIT_FLUSH_SECONDS = 2.0
+"""How long a stop waits for records of the audit to be written."""
 
 
 class Part(NamedTuple):
@@ -109,15 +114,17 @@ class KafkaServer:
         metrics: MetricsConfig | None = None,
         health: HttpAddress | None = None,
         hooks: Hooks | None = None,
+        audit: AuditConfig | None = None,
     ) -> None:
         """`zookeeper`: if it has begun to connect; None: it begins when the broker is started.
 
         `metrics`: where to serve them; None: nowhere. `health`: where to tell, from the first to the last moment, whether it
-        lives and serves. `hooks`: of a test.
+        lives and serves. `hooks`: of a test. `audit`: what is recorded, and where; None: nothing.
         """
         self._hooks = hooks or Hooks()
         self._health_address = health
         self._metrics_config = metrics
+        self._audit_config = audit
         self._metrics_site: HttpSite | None = None
         self.config = config
         self._reactor = reactor
@@ -175,7 +182,11 @@ class KafkaServer:
         dynamic_config = DynamicBrokerConfig(config)
         dynamic_config.initialize(*await self._in_thread(_dynamic_properties, zk_client, broker_id))
         core = await self._build_core(outside, cluster_id)
-        guards = await self._in_thread(build_guards, config, outside)
+        audit = build_audit(self._audit_config, config, outside, core)
+        if audit is not None:
+            audit.log.broker_id = broker_id
+            await self._start(Part("audit", audit.log.start, lambda: self._in_thread(audit.log.stop)))
+        guards = await self._in_thread(build_guards, config, outside, audit)
         authorizer = guards.authorizer
         await self._start(
             Part(
@@ -253,7 +264,7 @@ class KafkaServer:
         guards: Guards,
     ) -> Iterator[Part]:
         """What begins to work once the broker is registered, in order."""
-        config, replication, coordinator = self.config, core.replication, core.group_coordinator
+        config, replication, coordinator, audit = self.config, core.replication, core.group_coordinator, guards.audit
         yield Part("client quotas", None, guards.quotas.close)
         yield Part("periodic tasks", lambda: self._schedule_periodic_tasks(core, guards))
         yield Part("replication", replication.startup, replication.shutdown)
@@ -283,7 +294,8 @@ class KafkaServer:
             yield self._metrics(self._metrics_config, outside, core, cluster_id, controller, sockets, guards.quotas)
 
         def open_doors() -> None:
-            apis = KafkaApis(handlers.by_api(), outside.clock, LargeRequests(outside.records), guards.quotas)
+            by_api = handlers.by_api() if audit is None else audit.of_changes(handlers.by_api(), outside.clock)
+            apis = KafkaApis(by_api, outside.clock, LargeRequests(outside.records), guards.quotas)
             first_metadata = FirstMetadata(apis.handle, core.metadata_cache, bool(core.log_manager.all_logs()))
             sockets.start_accepting(self._hooks.handler(first_metadata.handle))
             self._are_doors_open = True
@@ -295,6 +307,9 @@ class KafkaServer:
             lambda: self._in_thread(controller.startup),
             lambda: self._in_thread(controller.shutdown),
         )
+        if audit is not None:
+            # To a topic of this broker it is written through an open door, too.
+            yield Part("audit's queue", None, lambda: self._in_thread(audit.log.flush, AUDIT_FLUSH_SECONDS))
 
     def _config_listener(
         self,

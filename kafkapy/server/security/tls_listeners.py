@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from kafkapy.common.broker import EndPoint
 from kafkapy.common.config_def import ConfigException
+from kafkapy.network.request import RequestContext
 from kafkapy.security.principal import KafkaPrincipal
 from kafkapy.security.tls.principal_mapper import DEFAULT_RULES, SslPrincipalMapper
 from kafkapy.security.tls.session import TlsSession
@@ -39,7 +40,7 @@ class TlsListener:
     def new_session(self) -> TlsSession:
         return TlsSession(self._watch.context, server_side=True)
 
-    def principal_of(self, session: TlsSession) -> KafkaPrincipal:
+    def principal_of(self, session: TlsSession, context: RequestContext) -> KafkaPrincipal:
         """Raises `ValueError` if no rule has a name for the client."""
         return session.peer_principal(self._mapper)
 

@@ -86,6 +86,16 @@ container or machine is noticed when the session expires, as with Apache's broke
 `kafkapy.value.schema.validation=true`: records whose values name no schema of the subjects in `kafkapy.value.schema.subjects`
 (default: `<topic>-value`; `*` is a pattern) are refused. `docs/bus.md` says what happens while the registry is down.
 
+**Audit.** `kafkapy.audit.level` says what is recorded, a JSON object a line: `off` (default), `denied` (refusals of the authorizer,
+authentications that fail), `changes` (also changes of ACLs, SCRAM users, quotas, configs, delegation tokens and topics, and
+authentications that succeed), `all` (also what the authorizer allows). `kafkapy.audit.file` (default: `kafka-audit.jsonl` in the
+directory of the logs) is rotated before it has more than `kafkapy.audit.file.max.bytes` (104857600), and
+`kafkapy.audit.file.max.count` (10) old ones are kept; or `kafkapy.audit.topic` names a topic of this cluster, which the brokers
+make if it is missing and write as clients of the inter-broker listener. Requests never wait for the audit: up to
+`kafkapy.audit.queue.max.records` (10000) records wait for the disk or the topic, what comes then is lost, counted in the log, in
+the audit itself (`"event":"lost"`) and in the metrics. `kafkapy.audit.ignore.principals=User:broker;User:monitor` leaves out the
+decisions, changes and successful authentications of these.
+
 **Metrics.** `kafkapy.metrics.listener=localhost:9404` in the properties file serves metrics for Prometheus there; of
 what is told partition by partition, `kafkapy.metrics.max.series` series each (2000); see `metrics.md`. Unset, there are none.
 
