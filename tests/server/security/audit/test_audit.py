@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -60,7 +61,7 @@ class Recorded:
     def __init__(self, level: str, **configs: str) -> None:
         self._sink = Lines()
         names = {f"kafkapy.audit.{name.replace('_', '.')}": value for name, value in configs.items()}
-        config = AuditConfig.take_from({"kafkapy.audit.level": level, **names}, None)  # type: ignore[arg-type]
+        config = AuditConfig.take_from({"kafkapy.audit.level": level, **names}, Path("logs"))
         assert config is not None
         self.audit = Audit(config, self._sink, lambda: NOW)
         self.audit.log.broker_id = 7

@@ -40,7 +40,7 @@ ALICE = KafkaPrincipal("User", "alice")
 class FakeRequest:
     def __init__(self, body: Message) -> None:
         self.body = body
-        self.api_key = body.api_key
+        self.api_key = ApiKey(body.API_KEY)
         self.context = RequestContext("c", "/10.0.0.7", "OUT", principal=ALICE)
 
 
@@ -198,7 +198,7 @@ def test_tokens_without_their_hmacs() -> None:
 
 def test_topics() -> None:
     result = DeleteTopicsResponse.DeletableTopicResult
-    response = DeleteTopicsResponse(responses=[result(name="t"), result(topic_id=bytes(16), error_code=100)])
+    response = DeleteTopicsResponse(responses=[result(name="t"), result(name=None, topic_id=bytes(16), error_code=100)])
     assert changes(DeleteTopicsRequest(), response) == [
         Changed("DeleteTopic", "NONE", {"topic": "t"}),
         Changed("DeleteTopic", "UNKNOWN_TOPIC_ID", {"topic_id": "00" * 16}),
