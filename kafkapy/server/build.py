@@ -544,7 +544,7 @@ def build_metrics(
     cluster_id: str,
     controller: KafkaController,
     sockets: SocketServer,
-    quotas: QuotaManagers,
+    guards: Guards,
     is_stopping: Callable[[], bool],
     site: HttpSite,
 ) -> BrokerMetrics:
@@ -574,6 +574,7 @@ def build_metrics(
         end_offsets=end_offsets(config, reactor, outside.clock, core.replica_manager),
         is_stopping=is_stopping,
         meter=sockets.time_slice.meter,
-        quotas=quotas,
+        quotas=guards.quotas,
+        audit=None if guards.audit is None else guards.audit.log,
     )
     return BrokerMetrics(metrics_config, sources, outside.clock, site)

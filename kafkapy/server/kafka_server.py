@@ -55,7 +55,7 @@ from kafkapy.server.kafka_apis import KafkaApis
 from kafkapy.server.metadata.first_metadata import FirstMetadata
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.server.metrics.config import HEALTH_LISTENER, LISTENER, HttpAddress, MetricsConfig
-from kafkapy.server.quotas.quota_managers import EXPIRE_MS, QuotaManagers
+from kafkapy.server.quotas.quota_managers import EXPIRE_MS
 from kafkapy.server.reconfiguration.change_handlers import config_handlers
 from kafkapy.server.reconfiguration.change_listener import ZkConfigChangeListener
 from kafkapy.server.reconfiguration.dynamic_parts import (
@@ -291,7 +291,7 @@ class KafkaServer:
             lambda: self._in_thread(listener.shutdown),
         )
         if self._metrics_config is not None:
-            yield self._metrics(self._metrics_config, outside, core, cluster_id, controller, sockets, guards.quotas)
+            yield self._metrics(self._metrics_config, outside, core, cluster_id, controller, sockets, guards)
 
         def open_doors() -> None:
             by_api = handlers.by_api() if audit is None else audit.of_changes(handlers.by_api(), outside.clock)
@@ -357,12 +357,12 @@ class KafkaServer:
         cluster_id: str,
         controller: KafkaController,
         sockets: SocketServer,
-        quotas: QuotaManagers,
+        guards: Guards,
     ) -> Part:
         config, is_stopping, site = self.config, lambda: self._stopping, self._metrics_site
         assert site is not None
         metrics = build_metrics(
-            metrics_config, config, outside, core, cluster_id, controller, sockets, quotas, is_stopping, site
+            metrics_config, config, outside, core, cluster_id, controller, sockets, guards, is_stopping, site
         )
         return Part("metrics", metrics.start, metrics.stop)
 

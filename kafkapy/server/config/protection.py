@@ -11,15 +11,9 @@ from kafkapy.server.config.kafka_config import KafkaConfig, base_name
 UNENFORCED: Final = {
     "zookeeper.set.acl": "znodes are made without ACLs, everybody could change them",
     "zookeeper.ssl.client.enable": "ZooKeeper is spoken to without TLS",
-    "create.topic.policy.class.name": "policies are Java classes, nothing would be refused",
-    "alter.config.policy.class.name": "policies are Java classes, nothing would be refused",
 }
 """Config -> what would be without it. The other configs of security change nothing while these are not set, or what they are for
 is refused (delegation tokens, passwords in ZooKeeper)."""
-
-
-class UnenforcedError(ConfigException):
-    """Protection is asked for that cannot be given; the text says which."""
 
 
 REMEDY: Final = "Remove these settings, and let the network protect what they would protect"
@@ -39,6 +33,6 @@ def unenforced(properties: Mapping[str, str]) -> list[str]:
 
 
 def require_enforceable(properties: Mapping[str, str]) -> None:
-    """`UnenforcedError` with all that cannot be given, if there is something."""
+    """`ConfigException` with all that cannot be given, if there is something."""
     if found := unenforced(properties):
-        raise UnenforcedError(f"kafkapy cannot enforce this yet, so it is refused: {'; '.join(found)}. {REMEDY}.")
+        raise ConfigException(f"kafkapy cannot enforce this yet, so it is refused: {'; '.join(found)}. {REMEDY}.")
