@@ -35,6 +35,7 @@ from kafkapy.runtime.clock import InThread
 from kafkapy.runtime.completion import spawn
 from kafkapy.runtime.time_slice import TimeSlice
 from kafkapy.security.authentication import AuthenticationOutcome
+from kafkapy.security.principal import KafkaPrincipal
 from kafkapy.security.sasl.authenticator import DEFAULT_MAX_RECEIVE_SIZE, SaslServerAuthenticator
 
 log = logging.getLogger("kafkapy.network.SocketServer")
@@ -140,6 +141,7 @@ class SocketServer:
         failed_authentication_delay: float = 0.1,
         ip_rates: IpRates | None = None,
         on_authentication: AuthenticationListener = lambda context, outcome: None,
+        plaintext_principal: Callable[[RequestContext], KafkaPrincipal] | None = None,
     ) -> None:
         """`cold_reads`: threads that may wait for a disk; `decoding`: those that decode large requests.
         `send_buffer`, `receive_buffer`: bytes of the kernel's buffers for each connection, -1: as the system likes.
@@ -147,6 +149,7 @@ class SocketServer:
         `sasl_of`: makes the authenticators of a listener's connections; None for a listener without SASL.
         `ip_rates`: how fast each address may connect (KIP-612).
         `on_authentication`: for the audit.
+        `plaintext_principal`: of connections of PLAINTEXT listeners, where they are not all ANONYMOUS.
         `sasl_max_receive_size`: of a frame before its client is known. `failed_authentication_delay`: seconds."""
         self.reactor = reactor
         self.cold_reads = cold_reads
@@ -158,6 +161,7 @@ class SocketServer:
         self.failed_authentication_delay = failed_authentication_delay
         self._ip_rates = ip_rates
         self.on_authentication = on_authentication
+        self._plaintext_principal = plaintext_principal
         self._refused_for = 0.0
         self._kept_refused = 0
         self.max_request_size = max_request_size
@@ -321,6 +325,14 @@ class SocketServer:
             endpoint.security_protocol,
             number=self._sequence,
         )
+        if self._plaintext_principal is not None and endpoint.security_protocol == "PLAINTEXT":
+            try:
+                context.principal = self._plaintext_principal(context)
+            except Exception as problem:
+                why = type(problem).__name__
+                log.info("Rejected connection from %s: the principal builder raised %s", context.client_host, why)
+                self.refused += 1
+                return None
         assert self._handler is not None
         channel = KafkaChannel(self, context, self._handler)
         channel.peer = ip

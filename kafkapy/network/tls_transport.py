@@ -33,7 +33,7 @@ class TlsFactory(Protocol):
     def new_session(self) -> TlsSession: ...
 
     def principal_of(self, session: TlsSession, context: RequestContext) -> KafkaPrincipal:
-        """Raises `ValueError` if no rule has a name for the peer."""
+        """Raises `ValueError` if no rule has a name for the peer; a class of the operator's own may raise anything."""
         ...
 
 
@@ -151,13 +151,16 @@ class TlsTransport(PlaintextTransport):
         self._is_established = True
         channel, session = self.protocol, self.session
         context = channel.context
-        context.authentication = Authentication(None, session.version, session.cipher)
+        certificate = None if channel.sasl is None else session.peer_certificate()
+        context.authentication = Authentication(None, session.version, session.cipher, certificate)
         if channel.sasl is not None:
             return
         try:
             context.principal = self._factory.principal_of(session, context)
-        except ValueError as problem:
-            reason = f"its certificate names no principal: {problem}"
+        except Exception as problem:
+            # The text of one that a builder of the operator's own did not expect may hold anything.
+            why = problem if isinstance(problem, ValueError) else type(problem).__name__
+            reason = f"its certificate names no principal: {why}"
             self._on_authentication(context, AuthenticationOutcome(reason))
             channel.close(reason)
         else:

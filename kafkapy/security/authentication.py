@@ -19,6 +19,8 @@ class Authentication(NamedTuple):
     """`TLSv1.3`, for one; None: the connection is not encrypted."""
     tls_cipher: str | None = None
     """OpenSSL's name of the cipher suite."""
+    peer_certificate: bytes | None = None
+    """Of a SASL client over TLS, if it has shown one: DER."""
 
 
 NOT_AUTHENTICATED = Authentication()

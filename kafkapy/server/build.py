@@ -15,6 +15,7 @@ from kafkapy.clients.driver import Driver
 from kafkapy.clients.metadata import Address
 from kafkapy.clients.twisted_driver import TwistedDriver
 from kafkapy.common import metadata_version
+from kafkapy.common.broker import EndPoint
 from kafkapy.common.rate import Rate
 from kafkapy.common.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from kafkapy.controller.controller_config import ControllerConfig
@@ -37,6 +38,7 @@ from kafkapy.server.api_handlers import HANDLERS, Handlers
 from kafkapy.server.authorizer import Authorizer
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.config.load_policies import load_policies
 from kafkapy.server.config.zk_entity_configs import USERS
 from kafkapy.server.coordinators.coordinator_log import CoordinatorLog
 from kafkapy.server.coordinators.elections import CoordinatorElections
@@ -67,6 +69,7 @@ from kafkapy.server.inter_broker.client_config import controller_client_config, 
 from kafkapy.server.inter_broker.producer_ids import ProducerIdManager
 from kafkapy.server.metadata.finalized_features import FinalizedFeatureListener
 from kafkapy.server.metadata.metadata_cache import MetadataCache
+from kafkapy.server.policies import Policies
 from kafkapy.server.purgatory.deadlines import Deadlines
 from kafkapy.server.quotas.quota_managers import QuotaManagers
 from kafkapy.server.reconfiguration.change_handlers import usable_topic_configs
@@ -84,9 +87,10 @@ from kafkapy.server.replication.replication import (
     replication_quota,
 )
 from kafkapy.server.security.authorizer_factory import build_authorizer
+from kafkapy.server.security.principal_builders import make_plaintext_principal
 from kafkapy.server.security.sasl_listeners import SaslListeners
 from kafkapy.server.security.scram_credentials import ScramCredentials
-from kafkapy.server.security.tls_listeners import TlsListeners
+from kafkapy.server.security.tls_listeners import TlsListeners, make_tls_listener
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from kafkapy.zk.zk_data import BrokerInfo
 
@@ -122,9 +126,20 @@ class Guards(NamedTuple):
     credentials: ScramCredentials
     quotas: QuotaManagers
     tls: TlsListeners
+    sasl: SaslListeners
+    policies: Policies
     audit: Audit | None
     features: FinalizedFeatureListener
     """A client that is not authenticated yet may ask for the versions of APIs; this goes with them."""
+
+    def check_listener(self, config: KafkaConfig, end_point: EndPoint) -> None:
+        """Raises ConfigException if the listener could not be opened. Reads files."""
+        make_tls_listener(config, end_point)
+        self.sasl.check(config, end_point)
+
+    def listener_closed(self, listener: str) -> None:
+        self.tls.closed(listener)
+        self.sasl.closed(listener)
 
     def config_handlers(self) -> dict[str, ConfigHandler]:
         """What hears of the configs of users, clients and IPs."""
@@ -370,25 +385,23 @@ def build_guards(config: KafkaConfig, outside: Outside, audit: Audit | None = No
     else:
         authorizer = build_authorizer(config, outside.zk_client, outside.clock, audit.on_decision, audit.hears_allowed)
         audit.watch(authorizer)
-    return Guards(
-        authorizer,
-        ScramCredentials(),
-        QuotaManagers.of_config(config, outside.clock),
-        TlsListeners(config),
-        audit,
-        FinalizedFeatureListener(outside.zk_client, lambda work: outside.clock.schedule_in_thread("features", work)),
+    credentials = ScramCredentials()
+    features = FinalizedFeatureListener(
+        outside.zk_client, lambda work: outside.clock.schedule_in_thread("features", work)
     )
+    sasl = SaslListeners(
+        config,
+        credentials,
+        lambda request, version: answer_api_versions(tuple(HANDLERS), features.epoch, request, version),
+        outside.clock,
+    )
+    quotas = QuotaManagers.of_config(config, outside.clock)
+    return Guards(authorizer, credentials, quotas, TlsListeners(config), sasl, load_policies(config), audit, features)
 
 
 def build_sockets(config: KafkaConfig, outside: Outside, guards: Guards, limits: ConnectionLimits) -> SocketServer:
     """It listens nowhere yet."""
-    features, audit = guards.features, guards.audit
-    sasl = SaslListeners(
-        config,
-        guards.credentials,
-        lambda request, version: answer_api_versions(tuple(HANDLERS), features.epoch, request, version),
-        outside.clock,
-    )
+    audit = guards.audit
     return SocketServer(
         outside.reactor,
         HANDLERS,
@@ -402,10 +415,11 @@ def build_sockets(config: KafkaConfig, outside: Outside, guards: Guards, limits:
         receive_buffer=config.socket_receive_buffer_bytes,
         memory_pool=MemoryPool(config.queued_max_request_bytes) if config.queued_max_request_bytes > 0 else None,
         tls_of=guards.tls.of,
-        sasl_of=sasl.of,
+        sasl_of=guards.sasl.of,
         sasl_max_receive_size=config.sasl_server_max_receive_size,
         ip_rates=guards.quotas.ips,
         failed_authentication_delay=config.connection_failed_authentication_delay_ms / 1000,
+        plaintext_principal=make_plaintext_principal(config),
         **({} if audit is None else {"on_authentication": audit.on_authentication}),
     )
 
@@ -450,7 +464,8 @@ def build_handlers(
     replicas, cache, throttles = core.replica_manager, core.metadata_cache, core.replication.throttles
     groups, transactions = core.group_coordinator, core.transactions
     authorizer = guards.authorizer
-    auto_topics = AutoTopicCreationManager(config, zk_client, cache, in_thread)
+    admin_manager = ZkAdminManager(config, zk_client, guards.policies.create_topic)
+    auto_topics = AutoTopicCreationManager(config, admin_manager, cache, in_thread, guards.quotas)
     return Handlers(
         produce=_produce_handler(outside, core, authorizer),
         fetch=FetchHandler(
@@ -472,9 +487,18 @@ def build_handlers(
             outside.clock,
         ),
         controller=ControllerApisHandler(authorizer, controller, outside.clock, cache),
-        topics=_topics_handler(config, outside, core, controller, dynamic_config, guards),
+        topics=_topics_handler(config, outside, core, controller, dynamic_config, guards, admin_manager),
         records=RecordsHandler(cache, replicas, authorizer, outside.clock),
-        configs=ConfigsHandler(authorizer, cache, in_thread, zk_client, dynamic_config, controller, outside.clock),
+        configs=ConfigsHandler(
+            authorizer,
+            cache,
+            in_thread,
+            zk_client,
+            dynamic_config,
+            controller,
+            outside.clock,
+            guards.policies.alter_config,
+        ),
         log_dirs=LogDirsHandler(
             authorizer, core.log_dir_moves, core.log_manager, config, replicas, in_thread, outside.clock
         ),
@@ -509,12 +533,13 @@ def _topics_handler(
     controller: Controller,
     dynamic_config: DynamicBrokerConfig,
     guards: Guards,
+    admin_manager: ZkAdminManager,
 ) -> TopicsHandler:
     return TopicsHandler(
         controller,
         core.metadata_cache,
         outside.requests,
-        ZkAdminManager(config, outside.zk_client),
+        admin_manager,
         guards.authorizer,
         dynamic_config,
         config,

@@ -266,6 +266,7 @@ class KafkaServer:
         """What begins to work once the broker is registered, in order."""
         config, replication, coordinator, audit = self.config, core.replication, core.group_coordinator, guards.audit
         yield Part("client quotas", None, guards.quotas.close)
+        yield Part("policies", None, lambda: self._in_thread(guards.policies.close))
         yield Part("periodic tasks", lambda: self._schedule_periodic_tasks(core, guards))
         yield Part("replication", replication.startup, replication.shutdown)
         yield Part("log dir moves", None, core.log_dir_moves.shutdown)
@@ -331,6 +332,8 @@ class KafkaServer:
                 self._addresses,
                 self._in_thread,
                 lambda: controller.update_broker_info(self._broker_info(sockets)),
+                guards.check_listener,
+                guards.listener_closed,
             ),
             DynamicThreadPools(self._reactor.suggestThreadPoolSize, threads.resize),
             DynamicCleanerConfig(core.log_manager, self._clock),

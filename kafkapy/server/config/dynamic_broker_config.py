@@ -158,7 +158,6 @@ class DynamicBrokerConfig:
         _override(merged, self.dynamic_broker)
         new = KafkaConfig.from_properties(merged)
         concerned = self._validated(new)
-        require_enforceable(new.originals)
         if new.originals == self.config.originals:
             return
         old = copy.copy(self.config)

@@ -23,10 +23,6 @@ pytestmark = pytest.mark.usefixtures("logging_restored")
             {"zookeeper.ssl.client.enable": "true"},
             "zookeeper.ssl.client.enable=true, but ZooKeeper is spoken to without TLS",
         ),
-        (
-            {"create.topic.policy.class.name": "a.B"},
-            "create.topic.policy.class.name=a.B, but policies are Java classes, nothing would be refused",
-        ),
     ],
 )
 def test_each_is_named_with_its_value(properties: dict[str, str], sentence: str) -> None:

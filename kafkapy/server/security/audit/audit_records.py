@@ -49,7 +49,7 @@ class Sender(NamedTuple):
         )
 
     def fields(self) -> dict[str, Any]:
-        mechanism, tls_version, tls_cipher = self.authentication
+        mechanism, tls_version, tls_cipher, _ = self.authentication
         return {
             "principal": self.principal,
             "host": self.host,
