@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from kafkapy.security.kerberos import KerberosShortNamer, parse_kerberos_name
+from kafkapy.security.kerberos import KerberosShortNamer, default_realm, parse_kerberos_name
 from kafkapy.security.principal import ANONYMOUS, USER_TYPE, KafkaPrincipal
 from kafkapy.security.sasl.mechanism import SaslMechanism
 
@@ -85,7 +85,8 @@ class DefaultPrincipalBuilder(PrincipalBuilder):
 
         rules = configs.get("ssl.principal.mapping.rules")
         self._mapper = SslPrincipalMapper(DEFAULT_RULES if rules is None else str(rules))
-        self._short_namer = KerberosShortNamer(configs.get("sasl.kerberos.principal.to.local.rules") or ["DEFAULT"])
+        kerberos_rules = configs.get("sasl.kerberos.principal.to.local.rules")
+        self._short_namer = KerberosShortNamer(kerberos_rules or ["DEFAULT"], default_realm())
 
     def build(self, context: AuthenticationContext) -> KafkaPrincipal:
         """Raises ValueError or NoMatchingKerberosRuleError if no rule has a name."""

@@ -1,4 +1,4 @@
-"""The server's side of GSSAPI (RFC 4752; Java's `GssKrb5Server`, Kafka's `SaslServerCallbackHandler`). Needs the extra `kerberos`."""
+"""The server's side of GSSAPI (RFC 4752; Java's `GssKrb5Server`). Needs the extra `kerberos`."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class KerberosService:
         """
         if options.get("useKeyTab", "").lower() != "true" or not options.get("keyTab"):
             raise ConfigException("GSSAPI of a listener needs a Krb5LoginModule with useKeyTab=true and keyTab")
-        return cls(options["keyTab"].removeprefix("file:").replace("//", "/"), options.get("principal"))
+        return cls(options["keyTab"].removeprefix("file:"), options.get("principal"))
 
 
 class GssapiServer:

@@ -47,7 +47,7 @@ def _tls(config: KafkaConfig, listener: str) -> dict[str, Any]:
 
 
 def _sasl(config: KafkaConfig, listener: str) -> dict[str, Any]:
-    """Of all `sasl.*`: the mechanism's own on this listener (`listener.name.L.plain.sasl.jaas.config`), the listener's, the broker's."""
+    """Of all `sasl.*`: of the mechanism on this listener (`listener.name.L.plain.sasl…`), of the listener, of the broker."""
     mechanism = config.listener_value(listener, "sasl.mechanism.inter.broker.protocol")
     prefix = f"listener.name.{listener.lower()}.{mechanism.lower()}."
     configs: dict[str, Any] = {}

@@ -91,6 +91,7 @@ class SaslListeners:
         self._fetch(listener, [])
 
     def _made(self, config: KafkaConfig, listener: str) -> tuple[ListenerMechanisms, PrincipalBuilder]:
+        _use_krb5_conf_of_java_options()
         services = self._services._replace(jaas_file=_jaas_file_of_java_options())
         mechanisms = make_listener_mechanisms(listener, partial(_text_of, config, listener), services)
         return mechanisms, make_principal_builder(config, listener)
@@ -136,11 +137,22 @@ def _decoy_secret(config: KafkaConfig) -> bytes:
     return secrets.token_bytes(32)
 
 
+def _java_option(name: str) -> str | None:
+    """A system property of `KAFKA_OPTS`, where Java's brokers have such; None: it is not set."""
+    prefix = f"-D{name}="
+    options = os.environ.get("KAFKA_OPTS", "").split()
+    return next((option.removeprefix(prefix) for option in options if option.startswith(prefix)), None)
+
+
+def _use_krb5_conf_of_java_options() -> None:
+    path = _java_option("java.security.krb5.conf")
+    if path is not None:
+        os.environ.setdefault("KRB5_CONFIG", path)
+
+
 def _jaas_file_of_java_options() -> dict[str, tuple[LoginModule, ...]]:
     """The file that `KAFKA_OPTS` names, as Java's brokers have it; empty without one. Raises ConfigException."""
-    prefix = f"-D{_JAAS_FILE}="
-    options = os.environ.get("KAFKA_OPTS", "").split()
-    path = next((option.removeprefix(prefix) for option in options if option.startswith(prefix)), None)
+    path = _java_option(_JAAS_FILE)
     if path is None:
         return {}
     try:
