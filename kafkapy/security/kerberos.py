@@ -60,7 +60,7 @@ def parse_kerberos_name(text: str) -> KerberosName:
 
 
 def default_realm() -> str | None:
-    """`default_realm` of the system's Kerberos configuration (the first file of `KRB5_CONFIG`, else /etc/krb5.conf), if it has one."""
+    """`default_realm` of the system's Kerberos configuration (the first file of `KRB5_CONFIG`, or /etc/krb5.conf); None: none."""
     path = os.environ.get("KRB5_CONFIG", "").split(":")[0] or "/etc/krb5.conf"
     try:
         with open(path, encoding="utf-8", errors="replace") as file:

@@ -485,6 +485,7 @@ def build_handlers(
             throttles,
             cache,
             outside.clock,
+            guards.quotas.cluster_metadata_changed,
         ),
         controller=ControllerApisHandler(authorizer, controller, outside.clock, cache),
         topics=_topics_handler(config, outside, core, controller, dynamic_config, guards, admin_manager),

@@ -7,7 +7,7 @@ import logging
 import os
 import resource
 import socket
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -348,8 +348,13 @@ class KafkaServer:
             core.replication.throttles,
             guards.config_handlers(),
         )
+
+        def prepare(entity_type: str, entity: str, configs: Mapping[str, str]) -> None:
+            self._addresses.look_up(configs)
+            guards.quotas.look_up(entity_type, entity)
+
         return ZkConfigChangeListener(
-            outside.zk_client, handlers, self._clock.from_thread, self._clock, prepare=self._addresses.look_up
+            outside.zk_client, handlers, self._clock.from_thread, self._clock, prepare=prepare
         )
 
     def _metrics(
