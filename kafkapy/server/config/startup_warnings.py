@@ -44,6 +44,10 @@ NOT_ACTED_ON: Final = (
     *("authorizer.class.name", "sasl.enabled.mechanisms", "sasl.jaas.config", "sasl.mechanism.inter.broker.protocol"),
     *("connections.max.reauth.ms", "connection.failed.authentication.delay.ms", "sasl.server.max.receive.size"),
     *("sasl.kerberos.principal.to.local.rules", "sasl.server.callback.handler.class"),
+    # of brokers as clients of each other
+    *("sasl.kerberos.service.name", "sasl.client.callback.handler.class", "sasl.login.callback.handler.class"),
+    *("sasl.login.class", "sasl.oauthbearer.token.endpoint.url", "sasl.login.connect.timeout.ms"),
+    *(name for name in KafkaConfig.definition if name.startswith(("sasl.login.refresh.", "sasl.login.retry."))),
     *(name for name in KafkaConfig.definition if name.startswith("sasl.oauthbearer.") and ".token." not in name),
     *UNENFORCED,
 }

@@ -43,9 +43,8 @@ value of the wrong type or out of range, or one that contradicts another, stops 
 which. A name that is not known is named in a warning, and so is a config that is marked ¹ below and set to another
 value than its default: it is known and checked, but kafkapy does not act on it yet.
 
-Protection that is asked for and cannot be given stops the start, and is refused when a running broker is asked for it:
-listeners with TLS or SASL, and the configs that are marked ²: an authorizer, mechanisms, required certificates, policies,
-ZooKeeper over TLS or with ACLs. The sentence says what could not be enforced.
+Protection that is asked for and cannot be given stops the start: the configs that are marked ². The sentence says what could
+not be enforced.
 
 **From the environment.** With `--env` (in a container; there the file may be left out) variables that begin with `KAFKA_`
 are configs, too, by the rule of Apache's and Confluent's images: the rest in small letters, `_` for a dot, `__` for `_`,

@@ -331,13 +331,16 @@ def test_partitions_only_validated(harness: Harness) -> None:
 class AutomaticCreation:
     def __init__(self) -> None:
         harness = Harness(**{"num.partitions": "3"})
+        clock = MockClock()
+        self.now = clock.monotonic_ms
+        self.count: object = None
         self.requests: list[tuple[list[CreatableTopic], Completion[Any]]] = []
         self.manager = AutoTopicCreationManager(
             harness.config,
             cast(Any, SimpleNamespace(create_topics=None)),
             harness.cache,
             self.in_thread,  # type: ignore[arg-type]  # for one function only
-            QuotaManagers(MockClock()),
+            QuotaManagers(clock),
         )
         context = RequestContext("c", "/127.0.0.1", "L")
         self.request = Request(cast(Any, None), context, ApiCodec(ApiKey.METADATA, 12), 1, None)
@@ -346,6 +349,7 @@ class AutomaticCreation:
         self, function: object, topics: list[CreatableTopic], brokers: object, validate_only: bool, count: object
     ) -> Completion[Any]:
         assert not validate_only
+        self.count = count
         assert brokers == {1: "r1"}
         self.requests.append((topics, Completion()))
         return self.requests[-1][1]
@@ -476,3 +480,14 @@ def test_who_is_no_controller_refuses_very_many_topics_in_turns() -> None:
         harness.clock.turns = 0
         assert errors(result_of(harness.call(body))) == [(name, Errors.NOT_CONTROLLER) for name in names]
         assert harness.clock.turns > 10
+
+
+def test_topics_made_in_passing_count_as_mutations() -> None:
+    auto = AutomaticCreation()
+    quotas = auto.manager._quotas
+    quotas.apply("clients", "app", {"controller_mutation_rate": "1"})
+    auto.request.context.client_id = "app"
+    auto.ask("a")
+    auto.count(500)  # type: ignore[operator]  # as the admin manager does
+    (sensors,) = quotas.mutations.sensors()
+    assert (sensors.tokens(auto.now()) or 0) < 0, "and it is not refused"  # type: ignore[attr-defined]
