@@ -41,12 +41,13 @@ def address(kdc: Kdc, zookeeper: str, tmp_path_factory: pytest.TempPathFactory) 
     (port,) = free_ports(1)
     keytab = kdc.keytab("kafka/localhost")
     configs = {
-        "listeners": f"SASL_PLAINTEXT://localhost:{port}",
-        "security.inter.broker.protocol": "SASL_PLAINTEXT",
+        "listeners": f"IN://localhost:{port}",
+        "listener.security.protocol.map": "IN:SASL_PLAINTEXT",
+        "inter.broker.listener.name": "IN",
         "sasl.mechanism.inter.broker.protocol": "GSSAPI",
         "sasl.enabled.mechanisms": "GSSAPI",
         "sasl.kerberos.service.name": "kafka",
-        "listener.name.sasl_plaintext.gssapi.sasl.jaas.config": (
+        "listener.name.in.gssapi.sasl.jaas.config": (
             f'{KRB5} keyTab="{keytab}" principal="kafka/localhost@{REALM}";'
         ),
         "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
