@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,9 +48,7 @@ def address(kdc: Kdc, zookeeper: str, tmp_path_factory: pytest.TempPathFactory) 
         "sasl.mechanism.inter.broker.protocol": "GSSAPI",
         "sasl.enabled.mechanisms": "GSSAPI",
         "sasl.kerberos.service.name": "kafka",
-        "listener.name.in.gssapi.sasl.jaas.config": (
-            f'{KRB5} keyTab="{keytab}" principal="kafka/localhost@{REALM}";'
-        ),
+        "listener.name.in.gssapi.sasl.jaas.config": (f'{KRB5} keyTab="{keytab}" principal="kafka/localhost@{REALM}";'),
         "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
         "super.users": "User:kafka;User:alice",
     }
@@ -60,7 +59,7 @@ def address(kdc: Kdc, zookeeper: str, tmp_path_factory: pytest.TempPathFactory) 
     assert " ERROR " not in process.log()
 
 
-def options(address: str, keytab: Path, principal: str) -> dict[str, str]:
+def options(address: str, keytab: Path, principal: str) -> dict[str, Any]:
     return {
         "bootstrap_servers": address,
         "security_protocol": "SASL_PLAINTEXT",
