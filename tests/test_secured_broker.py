@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -58,6 +59,8 @@ class Cluster:
             "super.users": "User:broker",
             "delegation.token.secret.key": "token-secret",
             "delegation.token.expiry.check.interval.ms": "200",
+            "kafkapy.audit.level": "all",
+            "kafkapy.audit.topic": "audit",
             "ssl.keystore.type": "PEM",
             "ssl.keystore.location": str(store),
         }
@@ -127,6 +130,42 @@ def until_allowed(work: Callable[[], object]) -> None:
 def send(options: dict[str, Any], topic: str) -> None:
     with KafkaProducer(**options) as producer:
         producer.send(topic, b"x").get(HANG_SECONDS)
+
+
+def test_the_audit_is_in_its_topic_and_not_of_itself(cluster: Cluster, admin: KafkaAdminClient, topic: str) -> None:
+    with pytest.raises(TopicAuthorizationFailedError):
+        send(cluster.options("alice"), topic)
+    with pytest.raises(SaslAuthenticationFailedError):
+        send(cluster.options("alice", "wrong-secret"), topic)
+    allow(admin, "alice", ACLOperation.WRITE, ResourceType.TOPIC, topic)
+    until_allowed(lambda: send(cluster.options("alice"), topic))
+    expected = {
+        ("authentication", "failure", "alice"),
+        ("decision", "denied", topic),
+        ("change", "success", topic),
+        ("decision", "allowed", topic),
+    }
+    lines: list[dict[str, Any]] = []
+    with KafkaConsumer("audit", **cluster.options("broker"), auto_offset_reset="earliest") as consumer:
+        for message in consumer:
+            assert b"-secret" not in message.value
+            lines.append(json.loads(message.value))
+            expected.discard(
+                (
+                    lines[-1]["event"],
+                    lines[-1].get("decision") or lines[-1].get("outcome", ""),
+                    lines[-1].get("resource") or lines[-1].get("claimed", ""),
+                )
+            )
+            if not expected:
+                break
+    denied = {
+        (line["principal"], line["mechanism"], line["rule"])
+        for line in lines
+        if line.get("decision") == "denied" and line["resource"] == topic
+    }
+    assert denied == {("User:alice", "PLAIN", "DefaultDeny")}
+    assert not [line for line in lines if line.get("resource") == "audit" and line["operation"] == "WRITE"]
 
 
 def test_what_is_not_allowed_is_refused_until_it_is(cluster: Cluster, admin: KafkaAdminClient, topic: str) -> None:

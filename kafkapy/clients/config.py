@@ -94,6 +94,9 @@ class ClientConfig(_Options):
     sasl_plain_password: str | None = None
     sasl_token_auth: bool = False
     sasl_oauth_token_provider: Any = None
+    sasl_kerberos_service_name: str = "kafka"
+    sasl_kerberos_keytab: str | None = None
+    sasl_kerberos_principal: str | None = None
     metrics_num_samples: int = 2
     metrics_sample_window_ms: int = 30_000
 

@@ -1,6 +1,6 @@
 """SASL mechanisms without I/O: what a client says, given what the broker said.
 
-PLAIN (RFC 4616), SCRAM-SHA-256 and -512 (RFC 5802, 7677), OAUTHBEARER (RFC 7628; KIP-255).
+PLAIN (RFC 4616), SCRAM-SHA-256 and -512 (RFC 5802, 7677), OAUTHBEARER (RFC 7628; KIP-255); GSSAPI is in `kerberos.py`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ class Credentials(Protocol):
     sasl_plain_password: str | None
     sasl_token_auth: bool
     sasl_oauth_token_provider: Any
+    sasl_kerberos_service_name: str
+    sasl_kerberos_keytab: str | None
+    sasl_kerberos_principal: str | None
 
 
 class Mechanism(Protocol):
@@ -36,8 +39,17 @@ class Mechanism(Protocol):
         ...
 
 
-def make_mechanism(name: str, config: Credentials) -> Mechanism:
-    """Raises KafkaConfigurationError if an option that the mechanism needs is missing."""
+def make_mechanism(name: str, config: Credentials, host: str = "") -> Mechanism:
+    """`host`: the broker's. Raises KafkaConfigurationError if an option that the mechanism needs is missing."""
+    if name == "GSSAPI":
+        from kafkapy.clients.kerberos import Gssapi, KerberosLogin
+
+        return Gssapi(
+            KerberosLogin(
+                config.sasl_kerberos_service_name, config.sasl_kerberos_keytab, config.sasl_kerberos_principal
+            ),
+            host,
+        )
     if name == "OAUTHBEARER":
         if not callable(getattr(config.sasl_oauth_token_provider, "token", None)):
             raise KafkaConfigurationError(

@@ -12,9 +12,11 @@ from typing import Any, Final, Protocol
 
 from twisted.internet import main
 
+from kafkapy.network.request import RequestContext
 from kafkapy.network.send_queue import READ_CHUNK, Buffer, Part, SendQueue
 from kafkapy.network.transport import PlaintextPort, PlaintextTransport
-from kafkapy.security.principal import KafkaPrincipal
+from kafkapy.security.authentication import Authentication, AuthenticationOutcome
+from kafkapy.security.principal import ANONYMOUS, KafkaPrincipal
 from kafkapy.security.tls.session import TlsSession
 
 log = logging.getLogger("kafkapy.network.SocketServer")
@@ -30,8 +32,8 @@ class TlsFactory(Protocol):
 
     def new_session(self) -> TlsSession: ...
 
-    def principal_of(self, session: TlsSession) -> KafkaPrincipal:
-        """Raises `ValueError` if no rule has a name for the peer."""
+    def principal_of(self, session: TlsSession, context: RequestContext) -> KafkaPrincipal:
+        """Raises `ValueError` if no rule has a name for the peer; a class of the operator's own may raise anything."""
         ...
 
 
@@ -99,6 +101,7 @@ class TlsTransport(PlaintextTransport):
         factory: TlsFactory = port.factory
         self.session = factory.new_session()
         self._factory = factory
+        self._on_authentication = port.factory.on_authentication
         self._tls = TlsSocket(self.socket, self.session)
         self.outgoing = SendQueue(self._tls, sendfile=False)
         self._is_established = False
@@ -139,16 +142,30 @@ class TlsTransport(PlaintextTransport):
             return main.CONNECTION_LOST
         if session.failure is not None:
             log.info("Closing the connection of %s: %s", self.protocol.context.connection_id, session.failure.sentence)
+            if not self._is_established:
+                self._on_authentication(self.protocol.context, AuthenticationOutcome(session.failure.sentence))
             return main.CONNECTION_LOST
         return main.CONNECTION_DONE if session.peer_closed else None
 
     def _establish(self) -> None:
         self._is_established = True
+        channel, session = self.protocol, self.session
+        context = channel.context
+        certificate = None if channel.sasl is None else session.peer_certificate()
+        context.authentication = Authentication(None, session.version, session.cipher, certificate)
+        if channel.sasl is not None:
+            return
         try:
-            if self.protocol.sasl is None:
-                self.protocol.context.principal = self._factory.principal_of(self.session)
-        except ValueError as problem:
-            self.protocol.close(f"its certificate names no principal: {problem}")
+            context.principal = self._factory.principal_of(session, context)
+        except Exception as problem:
+            # The text of one that a builder of the operator's own did not expect may hold anything.
+            why = problem if isinstance(problem, ValueError) else type(problem).__name__
+            reason = f"its certificate names no principal: {why}"
+            self._on_authentication(context, AuthenticationOutcome(reason))
+            channel.close(reason)
+        else:
+            if context.principal != ANONYMOUS:
+                self._on_authentication(context, AuthenticationOutcome())
 
     def _deliver(self) -> None:
         channel, session = self.protocol, self.session

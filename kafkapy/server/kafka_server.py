@@ -7,7 +7,7 @@ import logging
 import os
 import resource
 import socket
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -37,6 +37,7 @@ from kafkapy.server.build import (
     Core,
     Guards,
     Outside,
+    build_audit,
     build_controller,
     build_core,
     build_guards,
@@ -56,7 +57,7 @@ from kafkapy.server.kafka_apis import KafkaApis
 from kafkapy.server.metadata.first_metadata import FirstMetadata
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.server.metrics.config import HEALTH_LISTENER, LISTENER, HttpAddress, MetricsConfig
-from kafkapy.server.quotas.quota_managers import EXPIRE_MS, QuotaManagers
+from kafkapy.server.quotas.quota_managers import EXPIRE_MS
 from kafkapy.server.reconfiguration.change_handlers import config_handlers
 from kafkapy.server.reconfiguration.change_listener import ZkConfigChangeListener
 from kafkapy.server.reconfiguration.dynamic_parts import (
@@ -78,9 +79,13 @@ from kafkapy.zk.zk_data import BrokerInfo
 
 if TYPE_CHECKING:
     from kafkapy.network.http_site import HttpSite
+    from kafkapy.server.security.audit.audit_config import AuditConfig
     from kafkapy.zk.embedded.server import EmbeddedZooKeeper
 
 log = logging.getLogger("kafkapy.server.KafkaServer")
+
+AUDIT_FLUSH_SECONDS = 2.0
+"""How long a stop waits for records of the audit to be written."""
 
 
 class Part(NamedTuple):
@@ -112,15 +117,17 @@ class KafkaServer:
         metrics: MetricsConfig | None = None,
         health: HttpAddress | None = None,
         hooks: Hooks | None = None,
+        audit: AuditConfig | None = None,
     ) -> None:
         """`zookeeper`: if it has begun to connect; None: it begins when the broker is started.
 
         `metrics`: where to serve them; None: nowhere. `health`: where to tell, from the first to the last moment, whether it
-        lives and serves. `hooks`: of a test.
+        lives and serves. `hooks`: of a test. `audit`: what is recorded, and where; None: nothing.
         """
         self._hooks = hooks or Hooks()
         self._health_address = health
         self._metrics_config = metrics
+        self._audit_config = audit
         self._metrics_site: HttpSite | None = None
         self.config = config
         self._reactor = reactor
@@ -178,7 +185,11 @@ class KafkaServer:
         dynamic_config = DynamicBrokerConfig(config)
         dynamic_config.initialize(*await self._in_thread(_dynamic_properties, zk_client, broker_id, dynamic_config))
         core = await self._build_core(outside, cluster_id)
-        guards = await self._in_thread(build_guards, config, outside)
+        audit = build_audit(self._audit_config, config, outside, core)
+        if audit is not None:
+            audit.log.broker_id = broker_id
+            await self._start(Part("audit", audit.log.start, lambda: self._in_thread(audit.log.stop)))
+        guards = await self._in_thread(build_guards, config, outside, audit)
         authorizer = guards.authorizer
         await self._start(
             Part(
@@ -266,8 +277,9 @@ class KafkaServer:
         guards: Guards,
     ) -> Iterator[Part]:
         """What begins to work once the broker is registered, in order."""
-        config, replication, coordinator = self.config, core.replication, core.group_coordinator
+        config, replication, coordinator, audit = self.config, core.replication, core.group_coordinator, guards.audit
         yield Part("client quotas", None, guards.quotas.close)
+        yield Part("policies", None, lambda: self._in_thread(guards.policies.close))
         yield Part("periodic tasks", lambda: self._schedule_periodic_tasks(core, guards))
         yield Part("replication", replication.startup, replication.shutdown)
         yield Part("log dir moves", None, core.log_dir_moves.shutdown)
@@ -293,10 +305,11 @@ class KafkaServer:
             lambda: self._in_thread(listener.shutdown),
         )
         if self._metrics_config is not None:
-            yield self._metrics(self._metrics_config, outside, core, cluster_id, controller, sockets, guards.quotas)
+            yield self._metrics(self._metrics_config, outside, core, cluster_id, controller, sockets, guards)
 
         def open_doors() -> None:
-            apis = KafkaApis(handlers.by_api(), outside.clock, LargeRequests(outside.records), guards.quotas)
+            by_api = handlers.by_api() if audit is None else audit.of_changes(handlers.by_api(), outside.clock)
+            apis = KafkaApis(by_api, outside.clock, LargeRequests(outside.records), guards.quotas)
             first_metadata = FirstMetadata(apis.handle, core.metadata_cache, bool(core.log_manager.all_logs()))
             sockets.start_accepting(self._hooks.handler(first_metadata.handle))
             self._are_doors_open = True
@@ -308,6 +321,9 @@ class KafkaServer:
             lambda: self._in_thread(controller.startup),
             lambda: self._in_thread(controller.shutdown),
         )
+        if audit is not None:
+            # To a topic of this broker it is written through an open door, too.
+            yield Part("audit's queue", None, lambda: self._in_thread(audit.log.flush, AUDIT_FLUSH_SECONDS))
 
     def _config_listener(
         self,
@@ -329,6 +345,8 @@ class KafkaServer:
                 self._addresses,
                 self._in_thread,
                 lambda: controller.update_broker_info(self._broker_info(sockets)),
+                guards.check_listener,
+                guards.listener_closed,
             ),
             DynamicThreadPools(self._reactor.suggestThreadPoolSize, threads.resize),
             DynamicCleanerConfig(core.log_manager, self._clock),
@@ -343,8 +361,13 @@ class KafkaServer:
             core.replication.throttles,
             guards.config_handlers(),
         )
+
+        def prepare(entity_type: str, entity: str, configs: Mapping[str, str]) -> None:
+            self._addresses.look_up(configs)
+            guards.quotas.look_up(entity_type, entity)
+
         return ZkConfigChangeListener(
-            outside.zk_client, handlers, self._clock.from_thread, self._clock, prepare=self._addresses.look_up
+            outside.zk_client, handlers, self._clock.from_thread, self._clock, prepare=prepare
         )
 
     def _metrics(
@@ -355,12 +378,12 @@ class KafkaServer:
         cluster_id: str,
         controller: KafkaController,
         sockets: SocketServer,
-        quotas: QuotaManagers,
+        guards: Guards,
     ) -> Part:
         config, is_stopping, site = self.config, lambda: self._stopping, self._metrics_site
         assert site is not None
         metrics = build_metrics(
-            metrics_config, config, outside, core, cluster_id, controller, sockets, quotas, is_stopping, site
+            metrics_config, config, outside, core, cluster_id, controller, sockets, guards, is_stopping, site
         )
         return Part("metrics", metrics.start, metrics.stop)
 

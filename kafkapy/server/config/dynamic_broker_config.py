@@ -16,7 +16,6 @@ from kafkapy.security.password_encoder import PasswordEncoder
 from kafkapy.server.config import dynamic_config_rules as rules
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.config.password_configs import password_encoder
-from kafkapy.server.config.protection import UnenforcedError, require_enforceable
 
 log = logging.getLogger("kafkapy.server.DynamicBrokerConfig")
 
@@ -75,7 +74,6 @@ class DynamicBrokerConfig:
         """Take what ZooKeeper has of <default> and of this broker, before the parts of the broker are built.
 
         What a running broker may not do in one step (treble its threads) it may have done in several before a restart.
-        `UnenforcedError` if protection is asked for there that cannot be given: without it the broker would be too open.
         """
         self._starting = True
         self.update_default_config(default_properties)
@@ -90,8 +88,6 @@ class DynamicBrokerConfig:
             self._update_current_config()
         except ConfigException as error:
             self.dynamic_broker = before
-            if self._starting and isinstance(error, UnenforcedError):
-                raise
             names = ", ".join(persistent)
             log.error("Per-broker configs of %s could not be applied: %s: %s", self.config.broker_id, names, error)
 
@@ -116,9 +112,7 @@ class DynamicBrokerConfig:
         else:
             _override(merged, properties)
             _override(merged, self.dynamic_broker)
-        new = KafkaConfig.from_properties(merged)
-        self._validated(new)
-        require_enforceable(new.originals)
+        self._validated(KafkaConfig.from_properties(merged))
 
     def to_persistent(self, properties: Mapping[str, str], per_broker: bool) -> dict[str, str]:
         """What ZooKeeper gets: passwords are encoded, which takes milliseconds.
@@ -216,7 +210,6 @@ class DynamicBrokerConfig:
         _override(merged, self.dynamic_broker)
         new = KafkaConfig.from_properties(merged)
         concerned = self._validated(new)
-        require_enforceable(new.originals)
         if new.originals == self.config.originals:
             return
         old = copy.copy(self.config)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kafkapy.clients.config import ClientConfig
-from kafkapy.clients.java_security import jaas_options, tls_arguments
-from kafkapy.common.config_def import Password
+from kafkapy.clients.java_security import sasl_arguments, tls_arguments
 from kafkapy.server.config.kafka_config import KafkaConfig
 
 
@@ -48,12 +47,14 @@ def _tls(config: KafkaConfig, listener: str) -> dict[str, Any]:
 
 
 def _sasl(config: KafkaConfig, listener: str) -> dict[str, Any]:
+    """Of all `sasl.*`: of the mechanism on this listener (`listener.name.L.plain.sasl…`), of the listener, of the broker."""
     mechanism = config.listener_value(listener, "sasl.mechanism.inter.broker.protocol")
-    own = config.originals.get(f"listener.name.{listener.lower()}.{mechanism.lower()}.sasl.jaas.config")
-    jaas = Password(own) if own is not None else config.listener_value(listener, "sasl.jaas.config")
-    options = {} if jaas is None else jaas_options(jaas.value)
-    return {
-        "sasl_mechanism": mechanism,
-        "sasl_plain_username": options.get("username"),
-        "sasl_plain_password": options.get("password"),
-    }
+    prefix = f"listener.name.{listener.lower()}.{mechanism.lower()}."
+    configs: dict[str, Any] = {}
+    for name, key in config.definition.items():
+        if name.startswith("sasl."):
+            own = config.originals.get(prefix + name)
+            value = config.listener_value(listener, name) if own is None else key.parse(own)
+            if value is not None:
+                configs[name] = getattr(value, "value", value)
+    return sasl_arguments({**configs, "sasl.mechanism": mechanism})

@@ -11,6 +11,7 @@ from kafkapy.common.time import Time
 from kafkapy.server.authorizer import AllowAll, Authorizer
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.security.acl_authorizer import AclAuthorizer
+from kafkapy.server.security.audit.audited_authorizer import AuditedAuthorizer
 from kafkapy.server.security.authorizer_configs import (
     ALLOW_EVERYONE,
     SUPER_USERS,
@@ -29,7 +30,11 @@ _ZOOKEEPER: Final = f"{_PREFIX}zookeeper."
 
 
 def build_authorizer(
-    config: KafkaConfig, zk_client: KafkaZkClient, time: Time, on_decision: DecisionListener | None = None
+    config: KafkaConfig,
+    zk_client: KafkaZkClient,
+    time: Time,
+    on_decision: DecisionListener | None = None,
+    hears_allowed: bool = True,
 ) -> Authorizer:
     """The authorizer, configured and not started. Blocks on ZooKeeper if ACLs have one of their own.
 
@@ -38,7 +43,8 @@ def build_authorizer(
         zk_client: The broker's, which holds ACLs, too, unless `authorizer.zookeeper.url` says another place, or
             `authorizer.zookeeper.ssl.*` another way.
         time: For the age of notifications and pauses between tries.
-        on_decision: Called with each decision of `AclAuthorizer`, for the audit.
+        on_decision: Called with each decision, for the audit.
+        hears_allowed: Is `on_decision` called with permissions, too?
 
     Returns:
         `AllowAll` without `authorizer.class.name`; `AclAuthorizer` for Kafka's class of that name; else what the import path
@@ -55,7 +61,7 @@ def build_authorizer(
     if class_name != ACL_AUTHORIZER:
         authorizer = _imported(class_name)
         authorizer.configure(config.originals)
-        return authorizer
+        return authorizer if on_decision is None else AuditedAuthorizer(authorizer, on_decision, hears_allowed)
     super_users = parse_super_users(config.originals.get(SUPER_USERS, ""))
     allow_everyone = parse_allow_everyone(config.originals.get(ALLOW_EVERYONE, ""))
     return AclAuthorizer(
@@ -65,6 +71,7 @@ def build_authorizer(
         time,
         lambda: metadata_version.are_prefixed_acls_supported(config.inter_broker_protocol_version),
         on_decision,
+        hears_allowed,
     )
 
 
