@@ -86,7 +86,8 @@ container or machine is noticed when the session expires, as with Apache's broke
 (default: `<topic>-value`; `*` is a pattern) are refused. `docs/bus.md` says what happens while the registry is down.
 
 **Audit.** `kafkapy.audit.level` says what is recorded, a JSON object a line: `off` (default), `denied` (refusals of the
-authorizer, authentications that fail), `changes` (also changes of ACLs, SCRAM users, quotas, configs, delegation tokens and topics, and
+authorizer, authentications that fail), `changes` (also changes of ACLs, SCRAM users, quotas, configs, delegation tokens
+and topics, and
 authentications that succeed), `all` (also what the authorizer allows). `kafkapy.audit.file` (default: `kafka-audit.jsonl` in the
 directory of the logs) is rotated before it has more than `kafkapy.audit.file.max.bytes` (104857600), and
 `kafkapy.audit.file.max.count` (10) old ones are kept; or `kafkapy.audit.topic` names a topic of this cluster, which the brokers
