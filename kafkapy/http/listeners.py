@@ -71,7 +71,7 @@ def _options(entry: KeyEntry, trusted: KeyStore | None, properties: Mapping[str,
     from twisted.internet import ssl
 
     password = entry.key.password
-    key = load_pem_private_key(entry.key.pem, None if password is None else password.encode())
+    key: Any = load_pem_private_key(entry.key.pem, None if password is None else password.encode())
     certificates = [crypto.load_certificate(crypto.FILETYPE_ASN1, each) for each in entry.chain]
     roots = None
     client_auth = properties.get("ssl.client.authentication", properties.get("ssl.client.auth", "NONE")).upper()

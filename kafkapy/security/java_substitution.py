@@ -43,7 +43,8 @@ class JavaSubstitution:
     @property
     def groups(self) -> int:
         """How many the pattern has."""
-        return self._compiled.groups
+        groups: int = self._compiled.groups
+        return groups
 
     def matches(self, text: str) -> bool:
         """Does the pattern match the whole text (`Matcher.matches`)? Raises PatternTimeoutError."""

@@ -16,7 +16,7 @@ class PolicyViolation(KafkaError):
         super().__init__(Errors.POLICY_VIOLATION, message)
 
 
-class NewTopic(NamedTuple):
+class RequestedTopic(NamedTuple):
     """What a topic shall be (`CreateTopicPolicy.RequestMetadata`); it is valid but for the policy."""
 
     topic: str
@@ -41,13 +41,13 @@ class CreateTopicPolicy:
         ...     def validate(self, topic):
         ...         if topic.replication_factor is not None and topic.replication_factor < 2:
         ...             raise PolicyViolation("Topics must have two replicas")
-        >>> AtLeastTwoReplicas().validate(NewTopic("t", 1, 3, None, {}))
+        >>> AtLeastTwoReplicas().validate(RequestedTopic("t", 1, 3, None, {}))
     """
 
     def configure(self, configs: Mapping[str, str]) -> None:
         """Called once, with the properties of the broker; ConfigException for one that is wrong."""
 
-    def validate(self, topic: NewTopic) -> None:
+    def validate(self, topic: RequestedTopic) -> None:
         """Called before a topic is made.
 
         Raises:

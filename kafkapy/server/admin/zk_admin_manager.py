@@ -25,7 +25,7 @@ from kafkapy.runtime.chunks import chunks
 from kafkapy.server.admin.replica_placement import assign_replicas_to_brokers
 from kafkapy.server.api_error import NO_ERROR, ApiError
 from kafkapy.server.config.kafka_config import KafkaConfig
-from kafkapy.server.policies import CreateTopicPolicy, NewTopic
+from kafkapy.server.policies import CreateTopicPolicy, RequestedTopic
 from kafkapy.zk.errors import ControllerMovedError, NodeExistsError, ZooKeeperClientTimeoutError
 from kafkapy.zk.kafka_zk_client import KafkaZkClient, TopicToCreate
 
@@ -133,9 +133,9 @@ class ZkAdminManager:
         if policy is None:
             return
         if topic.assignments:
-            policy.validate(NewTopic(topic.name, None, None, assignment, configs))
+            policy.validate(RequestedTopic(topic.name, None, None, assignment, configs))
         else:
-            policy.validate(NewTopic(topic.name, len(assignment), len(assignment[0]), None, configs))
+            policy.validate(RequestedTopic(topic.name, len(assignment), len(assignment[0]), None, configs))
 
     def _write(self, planned: list[TopicChange], wanted: Mapping[str, CreatableTopic]) -> list[TopicChange]:
         """The topics are created: their configs, and the znodes that the controller watches."""

@@ -42,8 +42,8 @@ value of the wrong type or out of range, or one that contradicts another, stops 
 which. A name that is not known is named in a warning, and so is a config that is marked ¹ below and set to another
 value than its default: it is known and checked, but kafkapy does not act on it yet.
 
-Protection that is asked for and cannot be given (`zookeeper.ssl.crl.enable=true`) stops the start. The sentence says what could not
-be enforced.
+Protection that is asked for and cannot be given (`zookeeper.ssl.crl.enable=true`) stops the start. The sentence says what
+could not be enforced.
 
 **From the environment.** With `--env` (in a container; there the file may be left out) variables that begin with `KAFKA_`
 are configs, too, by the rule of Apache's and Confluent's images: the rest in small letters, `_` for a dot, `__` for `_`,
@@ -85,8 +85,9 @@ container or machine is noticed when the session expires, as with Apache's broke
 (default: `<topic>-value`; `*` is a pattern) are refused. `docs/bus.md` says what happens while the registry is down.
 
 **Audit.** `kafkapy.audit.level` says what is recorded, a JSON object a line: `off` (default), `denied` (refusals of the
-authorizer, authentications that fail), `changes` (also changes of ACLs, SCRAM users, quotas, configs, delegation tokens and topics,
-and authentications that succeed), `all` (also what the authorizer allows). `kafkapy.audit.file` (default: `kafka-audit.jsonl` in the
+authorizer, authentications that fail), `changes` (also changes of ACLs, SCRAM users, quotas, configs, delegation tokens
+and topics, and authentications that succeed), `all` (also what the authorizer allows). `kafkapy.audit.file` (default:
+`kafka-audit.jsonl` in the
 directory of the logs) is rotated before it has more than `kafkapy.audit.file.max.bytes` (104857600), and
 `kafkapy.audit.file.max.count` (10) old ones are kept; or `kafkapy.audit.topic` names a topic of this cluster, which the brokers
 make if it is missing and write as clients of the inter-broker listener. Requests never wait for the audit: up to

@@ -15,7 +15,7 @@ from kafkapy.server.admin.replica_placement import MAX_PARTITIONS
 from kafkapy.server.admin.zk_admin_manager import CreatableTopic, CreatePartitionsTopic, TopicChange, ZkAdminManager
 from kafkapy.server.api_error import NO_ERROR, ApiError
 from kafkapy.server.config.kafka_config import KafkaConfig
-from kafkapy.server.policies import CreateTopicPolicy, NewTopic, PolicyViolation
+from kafkapy.server.policies import CreateTopicPolicy, PolicyViolation, RequestedTopic
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from kafkapy.zk.zk_data import BrokerInfo, ControllerZNode, TopicZNode
 
@@ -68,9 +68,9 @@ def create(admin: ZkAdminManager, wanted: CreatableTopic, validate_only: bool = 
 
 class TwoReplicas(CreateTopicPolicy):
     def __init__(self) -> None:
-        self.asked: list[NewTopic] = []
+        self.asked: list[RequestedTopic] = []
 
-    def validate(self, topic: NewTopic) -> None:
+    def validate(self, topic: RequestedTopic) -> None:
         self.asked.append(topic)
         if topic.topic == "defect":
             raise RuntimeError("a defect")

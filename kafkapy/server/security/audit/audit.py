@@ -14,7 +14,7 @@ from kafkapy.security.authentication import AuthenticationOutcome
 from kafkapy.server.authorizer import Authorizer
 from kafkapy.server.security.audit.audit_config import AuditConfig, AuditLevel
 from kafkapy.server.security.audit.audit_log import AuditLog, AuditSink
-from kafkapy.server.security.audit.audit_records import AuditRecord, Authenticated, Changed, Decided, Sender
+from kafkapy.server.security.audit.audit_records import AuditedEvent, AuditedSender, Authenticated, Changed, Decided
 from kafkapy.server.security.audit.changes import audited_handlers
 from kafkapy.server.security.decision_log import RequestedAction
 
@@ -62,14 +62,14 @@ class Audit:
                 return
         elif not self.hears_allowed or self._is_of_audit(context, action):
             return
-        self._put(Sender.of(context), Decided.of(action, decision))
+        self._put(AuditedSender.of(context), Decided.of(action, decision))
 
     def on_authentication(self, context: RequestContext, outcome: AuthenticationOutcome) -> None:
         """An `AuthenticationListener`."""
         # The request that the context knows is one before the authentication.
-        sender = Sender.of(context)._replace(api=None)
+        sender = AuditedSender.of(context)._replace(api=None)
         if outcome.failure is not None:
-            self.log.put(AuditRecord(self._now_ms(), sender, Authenticated(outcome)))
+            self.log.put(AuditedEvent(self._now_ms(), sender, Authenticated(outcome)))
         elif self._level >= AuditLevel.CHANGES:
             self._put(sender, Authenticated(outcome))
 
@@ -77,12 +77,12 @@ class Audit:
         """The handlers, with those that change something recorded if the level says so."""
         return audited_handlers(handlers, self._on_change, clock) if self._level >= AuditLevel.CHANGES else handlers
 
-    def _on_change(self, sender: Sender, change: Changed) -> None:
+    def _on_change(self, sender: AuditedSender, change: Changed) -> None:
         self._put(sender, change)
 
-    def _put(self, sender: Sender, details: Decided | Authenticated | Changed) -> None:
+    def _put(self, sender: AuditedSender, details: Decided | Authenticated | Changed) -> None:
         if not (self._ignored and sender.principal in self._ignored):
-            self.log.put(AuditRecord(self._now_ms(), sender, details))
+            self.log.put(AuditedEvent(self._now_ms(), sender, details))
 
     def _is_of_audit(self, context: RequestContext, action: RequestedAction) -> bool:
         """Does a broker write its audit? The client id could be anyone's, so the sender must be allowed to act as a broker."""

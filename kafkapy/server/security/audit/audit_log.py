@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from queue import Empty, SimpleQueue
 from typing import Final, Protocol
 
-from kafkapy.server.security.audit.audit_records import AuditRecord, Lost
+from kafkapy.server.security.audit.audit_records import AuditedEvent, Lost
 
 log = logging.getLogger("kafkapy.server.Audit")
 
@@ -47,7 +47,7 @@ class AuditLog:
     def __init__(self, sink: AuditSink, max_records: int) -> None:
         self._sink = sink
         self._max_records = max_records
-        self._queue: SimpleQueue[AuditRecord | threading.Event | None] = SimpleQueue()
+        self._queue: SimpleQueue[AuditedEvent | threading.Event | None] = SimpleQueue()
         """An event is set when all before it is done; None ends the thread."""
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="audit", daemon=True)
@@ -63,7 +63,7 @@ class AuditLog:
     def start(self) -> None:
         self._thread.start()
 
-    def put(self, record: AuditRecord) -> None:
+    def put(self, record: AuditedEvent) -> None:
         """Have it written, or count it as lost if too many wait. Does not block."""
         if self._queue.qsize() >= self._max_records:
             self._lose(1, f"more than {self._max_records} records wait to be written")
@@ -99,18 +99,18 @@ class AuditLog:
             except Empty:
                 pass
             stopped = None in batch
-            self._write([record for record in batch if isinstance(record, AuditRecord)])
+            self._write([record for record in batch if isinstance(record, AuditedEvent)])
             for item in batch:
                 if isinstance(item, threading.Event):
                     item.set()
         self._sink.close()
 
-    def _write(self, records: list[AuditRecord]) -> None:
+    def _write(self, records: list[AuditedEvent]) -> None:
         if not records:
             return
         lost = self.lost
         if lost > self._told:
-            records.append(AuditRecord(records[-1].timestamp_ms, None, Lost(lost - self._told)))
+            records.append(AuditedEvent(records[-1].timestamp_ms, None, Lost(lost - self._told)))
         try:
             self._sink.write([record.to_json(self.broker_id) for record in records])
         except AuditWriteError as problem:

@@ -23,7 +23,7 @@ MAX_TEXT: Final = 512
 _to_json: Final = json.JSONEncoder(separators=(",", ":")).encode
 
 
-class Sender(NamedTuple):
+class AuditedSender(NamedTuple):
     """Who asks, from where, and how that is known."""
 
     principal: str
@@ -35,7 +35,7 @@ class Sender(NamedTuple):
     api: str | None
 
     @classmethod
-    def of(cls, context: RequestContext) -> Sender:
+    def of(cls, context: RequestContext) -> AuditedSender:
         """As it is at present: the context is the connection's, and goes on to its next request."""
         api_key = context.api_key
         return cls(
@@ -133,11 +133,11 @@ class Lost(NamedTuple):
 _EVENTS: Final = {Decided: "decision", Authenticated: "authentication", Changed: "change", Lost: "lost"}
 
 
-class AuditRecord(NamedTuple):
+class AuditedEvent(NamedTuple):
     """One line."""
 
     timestamp_ms: int
-    sender: Sender | None
+    sender: AuditedSender | None
     """None: the broker itself."""
     details: Decided | Authenticated | Changed | Lost
 
@@ -145,7 +145,7 @@ class AuditRecord(NamedTuple):
         """One line without its end; what is not known is left out.
 
         Example:
-            >>> AuditRecord(1_700_000_000_123, None, Lost(3)).to_json(1)
+            >>> AuditedEvent(1_700_000_000_123, None, Lost(3)).to_json(1)
             b'{"time":"2023-11-14T22:13:20.123Z","broker":1,"event":"lost","count":3}'
         """
         seconds, ms = divmod(self.timestamp_ms, 1000)

@@ -19,14 +19,14 @@ from kafkapy.runtime.clock import Clock
 from kafkapy.security.principal import KafkaPrincipal
 from kafkapy.server.config.config_resource import resource_type_of
 from kafkapy.server.config.dynamic_config_rules import broker_config_key
-from kafkapy.server.security.audit.audit_records import Changed, Sender
+from kafkapy.server.security.audit.audit_records import AuditedSender, Changed
 
 HIDDEN: Final = "[hidden]"
 _MECHANISMS: Final = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
 _AT_ONCE: Final = 100
 
 Describe = Callable[[Any, Any], Iterator[Changed]]
-Report = Callable[[Sender, Changed], object]
+Report = Callable[[AuditedSender, Changed], object]
 AnyHandler = Callable[[Request], Any]
 
 
@@ -55,9 +55,9 @@ class _AuditedHandler:
         self._clock = clock
 
     def __call__(self, request: Request) -> Coroutine[Any, Any, Message | None]:
-        return self._handle(request, Sender.of(request.context))
+        return self._handle(request, AuditedSender.of(request.context))
 
-    async def _handle(self, request: Request, sender: Sender) -> Message | None:
+    async def _handle(self, request: Request, sender: AuditedSender) -> Message | None:
         body = request.body
         try:
             answer = self._handler(request)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import pytest
 
 from kafkapy.server.security.audit.audit_log import AuditLog, AuditWriteError
-from kafkapy.server.security.audit.audit_records import AuditRecord, Changed
+from kafkapy.server.security.audit.audit_records import AuditedEvent, Changed
 from tests.waiting import HANG_SECONDS
 
 
@@ -39,8 +39,8 @@ class Sink:
         self.closed = True
 
 
-def record(number: int) -> AuditRecord:
-    return AuditRecord(number, None, Changed("x", "NONE", {"number": number}))
+def record(number: int) -> AuditedEvent:
+    return AuditedEvent(number, None, Changed("x", "NONE", {"number": number}))
 
 
 def numbers(sink: Sink) -> list[object]:

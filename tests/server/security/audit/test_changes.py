@@ -31,7 +31,7 @@ from kafkapy.protocol.messages.incremental_alter_configs import (
 from kafkapy.protocol.messages.renew_delegation_token import RenewDelegationTokenRequest, RenewDelegationTokenResponse
 from kafkapy.runtime.clock import MockClock
 from kafkapy.security.principal import KafkaPrincipal
-from kafkapy.server.security.audit.audit_records import Changed, Sender
+from kafkapy.server.security.audit.audit_records import AuditedSender, Changed
 from kafkapy.server.security.audit.changes import audited_handlers
 
 ALICE = KafkaPrincipal("User", "alice")
@@ -46,7 +46,7 @@ class FakeRequest:
 
 def changes(body: Any, response: Message | Exception) -> list[Changed]:
     """What is told of a handler that gives this."""
-    told: list[tuple[Sender, Changed]] = []
+    told: list[tuple[AuditedSender, Changed]] = []
     request: Any = FakeRequest(body)
 
     async def handle(_: Any) -> Message:
