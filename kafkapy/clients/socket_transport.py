@@ -420,6 +420,10 @@ def _tls_failure(error: OSError) -> str:
         return CLOSED_IN_TLS_HANDSHAKE
     if isinstance(error, ssl.SSLError) and error.reason in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNKNOWN_PROTOCOL"):
         return NOT_TLS
+    if isinstance(error, ssl.SSLError):
+        from kafkapy.security.tls.tls_failure import failure_of
+
+        return f"The TLS handshake failed: {failure_of(error, b'', server_side=False)}"
     return f"The TLS handshake failed: {_reason(error)}"
 
 
