@@ -186,7 +186,10 @@ def with_tls(store: Path, version: ssl.TLSVersion | None = None) -> Talk:
 @pytest.mark.parametrize(
     ("store", "cause"),
     [
-        ("other host", "IP address mismatch, certificate is not valid for '127.0.0.1'; the certificate must name the host"),
+        (
+            "other host",
+            "IP address mismatch, certificate is not valid for '127.0.0.1'; the certificate must name the host",
+        ),
         ("other authority", "self-signed certificate in certificate chain; put the certificate of the authority"),
     ],
 )
@@ -204,7 +207,10 @@ def test_a_version_that_is_too_old(directory: Path) -> None:
 
 
 RECORDS = {
-    "handshake failure": (b"\x15\3\3\0\2\2\x28", "the peer refuses: no protocol version or cipher suite is common to both"),
+    "handshake failure": (
+        b"\x15\3\3\0\2\2\x28",
+        "the peer refuses: no protocol version or cipher suite is common to both",
+    ),
     "unrecognized name": (b"\x15\3\3\0\2\2\x70", "the peer has no certificate for the name it was asked for"),
     "no such alert": (b"\x15\3\3\0\2\2\xf9", "what the peer sends is no valid TLS"),
     "huge record": (b"\x16\3\3\xff\xff" + bytes(1000), "what the peer sends is no valid TLS"),

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.java_security import jaas_options, tls_arguments
 from kafkapy.common.config_def import Password
+from kafkapy.errors import KafkaConfigurationError
+from kafkapy.security.jaas import JaasConfigError, server_section
+from kafkapy.security.jaas_file import load_jaas_file
 from kafkapy.server.config.kafka_config import KafkaConfig
+
+_SCRAM: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
+_LOGIN_MODULES: Final = {
+    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
+    "SCRAM-SHA-256": _SCRAM,
+    "SCRAM-SHA-512": _SCRAM,
+}
 
 
 def inter_broker_client_config(
@@ -16,7 +27,7 @@ def inter_broker_client_config(
     """`listener`: where the other broker is spoken to; None: its inter-broker listener.
 
     TLS and SASL come from `ssl.*`, `sasl.mechanism.inter.broker.protocol` and `sasl.jaas.config`, the listener's own where
-    it has them (`listener.name.<listener>.[<mechanism>.]...`), as Kafka's brokers take theirs.
+    it has them (`listener.name.<listener>.[<mechanism>.]...`), else from the JAAS file of `KAFKA_OPTS`, as Kafka's brokers take theirs.
     Raises KafkaConfigurationError for what cannot be used.
     """
     listener = listener or config.inter_broker_listener_name
@@ -51,9 +62,22 @@ def _sasl(config: KafkaConfig, listener: str) -> dict[str, Any]:
     mechanism = config.listener_value(listener, "sasl.mechanism.inter.broker.protocol")
     own = config.originals.get(f"listener.name.{listener.lower()}.{mechanism.lower()}.sasl.jaas.config")
     jaas = Password(own) if own is not None else config.listener_value(listener, "sasl.jaas.config")
-    options = {} if jaas is None else jaas_options(jaas.value)
+    options = _options_of_file(listener, mechanism) if jaas is None else jaas_options(jaas.value)
     return {
         "sasl_mechanism": mechanism,
         "sasl_plain_username": options.get("username"),
         "sasl_plain_password": options.get("password"),
     }
+
+
+def _options_of_file(listener: str, mechanism: str) -> Mapping[str, str]:
+    """What the broker logs in with as the JAAS file has it: the section is that of the listener's own clients."""
+    sections = load_jaas_file()
+    if not sections:
+        return {}
+    try:
+        modules = server_section(sections, listener)
+    except JaasConfigError as error:
+        raise KafkaConfigurationError(str(error)) from None
+    wanted = [module for module in modules if module.name == _LOGIN_MODULES.get(mechanism)]
+    return next((module.options for module in wanted if "username" in module.options), {})

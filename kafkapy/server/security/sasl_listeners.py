@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import secrets
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kafkapy.common.broker import EndPoint
-from kafkapy.common.config_def import ConfigException
 from kafkapy.network.request import RequestContext
 from kafkapy.network.socket_server import NewAuthenticator
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkapy.runtime.clock import Clock
-from kafkapy.security.jaas import JaasConfigError, LoginModule, parse_jaas_file
+from kafkapy.security.jaas_file import load_jaas_file
 from kafkapy.security.kerberos import KerberosShortNamer
 from kafkapy.security.principal import KafkaPrincipal
 from kafkapy.security.sasl.authenticator import SaslServerAuthenticator
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
 AnswerApiVersions = Callable[[ApiVersionsRequest | None, int], ApiVersionsResponse]
 
 _NONCE_BYTES: Final = 17
-_JAAS_FILE: Final = "java.security.auth.login.config"
 
 
 class SaslListeners:
@@ -77,7 +74,7 @@ class SaslListeners:
         if not end_point.security_protocol.startswith("SASL"):
             return None
         listener = end_point.listener_name
-        services = self._services._replace(jaas_file=_jaas_file_of_java_options())
+        services = self._services._replace(jaas_file=load_jaas_file())
         mechanisms = make_listener_mechanisms(listener, partial(self._text_of, listener), services)
         self._fetch(listener, mechanisms.jwks)
         rules = self._config.listener_value(listener, "sasl.kerberos.principal.to.local.rules")
@@ -127,19 +124,3 @@ def _decoy_secret(config: KafkaConfig) -> bytes:
         if shared is not None:
             return hashlib.sha256(b"kafkapy SCRAM decoys\0" + shared.value.encode()).digest()
     return secrets.token_bytes(32)
-
-
-def _jaas_file_of_java_options() -> dict[str, tuple[LoginModule, ...]]:
-    """The file that `KAFKA_OPTS` names, as Java's brokers have it; empty without one. Raises ConfigException."""
-    prefix = f"-D{_JAAS_FILE}="
-    options = os.environ.get("KAFKA_OPTS", "").split()
-    path = next((option.removeprefix(prefix) for option in options if option.startswith(prefix)), None)
-    if path is None:
-        return {}
-    try:
-        with open(path, encoding="utf-8") as file:
-            return parse_jaas_file(file.read(), path)
-    except JaasConfigError as problem:
-        raise ConfigException(str(problem)) from None
-    except (OSError, UnicodeDecodeError) as problem:
-        raise ConfigException(f"The JAAS file {path} cannot be read: {problem}") from None
