@@ -27,7 +27,8 @@ def inter_broker_client_config(
     """`listener`: where the other broker is spoken to; None: its inter-broker listener.
 
     TLS and SASL come from `ssl.*`, `sasl.mechanism.inter.broker.protocol` and `sasl.jaas.config`, the listener's own where
-    it has them (`listener.name.<listener>.[<mechanism>.]...`), else from the JAAS file of `KAFKA_OPTS`, as Kafka's brokers take theirs.
+    it has them (`listener.name.<listener>.[<mechanism>.]...`), else from the JAAS file of `KAFKA_OPTS`, as Kafka's brokers
+    take theirs.
     Raises KafkaConfigurationError for what cannot be used.
     """
     listener = listener or config.inter_broker_listener_name
