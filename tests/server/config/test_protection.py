@@ -16,14 +16,6 @@ pytestmark = pytest.mark.usefixtures("logging_restored")
     ("properties", "sentence"),
     [
         (
-            {"zookeeper.set.acl": "true"},
-            "zookeeper.set.acl=true, but znodes are made without ACLs, everybody could change them",
-        ),
-        (
-            {"zookeeper.ssl.client.enable": "true"},
-            "zookeeper.ssl.client.enable=true, but ZooKeeper is spoken to without TLS",
-        ),
-        (
             {"create.topic.policy.class.name": "a.B"},
             "create.topic.policy.class.name=a.B, but policies are Java classes, nothing would be refused",
         ),
@@ -64,8 +56,31 @@ def start(tmp_path: Path, properties: str) -> int:
 
 
 def test_the_broker_stops_with_one_sentence_about_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert start(tmp_path, "zookeeper.set.acl=true\nzookeeper.ssl.client.enable=true\n") == 1
+    assert start(tmp_path, "alter.config.policy.class.name=a.B\ncreate.topic.policy.class.name=a.C\n") == 1
     assert capsys.readouterr().err.splitlines()[-1] == (
-        "kafkapy cannot enforce this yet, so it is refused: zookeeper.set.acl=true, but znodes are made without ACLs, "
-        f"everybody could change them; zookeeper.ssl.client.enable=true, but ZooKeeper is spoken to without TLS. {REMEDY}."
+        "kafkapy cannot enforce this yet, so it is refused: alter.config.policy.class.name=a.B, but policies are Java classes, "
+        "nothing would be refused; create.topic.policy.class.name=a.C, but policies are Java classes, nothing would be refused. "
+        f"{REMEDY}."
     )
+
+
+@pytest.mark.parametrize(
+    ("properties", "sentence"),
+    [
+        ("zookeeper.set.acl=true", "zookeeper.set.acl is true, but ZooKeeper client TLS configuration identifying"),
+        (
+            "zookeeper.ssl.client.enable=true",
+            "zookeeper.ssl.client.enable is true, but zookeeper.clientCnxnSocket is not set",
+        ),
+        (
+            "password.encoder.secret=s\npassword.encoder.key.length=100",
+            "Invalid value 100 for configuration password.encoder",
+        ),
+    ],
+)
+def test_a_way_to_zookeeper_that_cannot_be_protected_as_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, properties: str, sentence: str
+) -> None:
+    monkeypatch.delenv("KAFKA_OPTS", raising=False)
+    assert start(tmp_path, properties) == 1
+    assert sentence in capsys.readouterr().err
