@@ -143,9 +143,9 @@ class SocketServer:
         on_authentication: AuthenticationListener = lambda context, outcome: None,
         plaintext_principal: Callable[[RequestContext], KafkaPrincipal] | None = None,
     ) -> None:
-        """`cold_reads`: threads that may wait for a disk; `decoding`: those that decode large requests.
-        `send_buffer`, `receive_buffer`: bytes of the kernel's buffers for each connection, -1: as the system likes.
-        `memory_pool`: what requests may hold while they arrive. `tls_of`: None for a listener without TLS.
+        """`cold_reads`: threads that may wait for a disk; `decoding`: those that decode large requests. `send_buffer`,
+        `receive_buffer`: bytes of the kernel's, -1: as the system likes. `memory_pool`: what requests may hold while they arrive.
+        `tls_of`: None for a listener without TLS.
         `sasl_of`: makes the authenticators of a listener's connections; None for a listener without SASL.
         `ip_rates`: how fast each address may connect (KIP-612).
         `on_authentication`: for the audit.
@@ -155,26 +155,22 @@ class SocketServer:
         self.cold_reads = cold_reads
         self._large_requests = LargeRequests(decoding)
         self.memory_pool = memory_pool
-        self._tls_of = tls_of
-        self._sasl_of = sasl_of
+        self._tls_of, self._sasl_of = tls_of, sasl_of
         self._sasl_max_receive_size = sasl_max_receive_size
         self.failed_authentication_delay = failed_authentication_delay
         self._ip_rates = ip_rates
         self.on_authentication = on_authentication
         self._plaintext_principal = plaintext_principal
-        self._refused_for = 0.0
-        self._kept_refused = 0
+        self._refused_for, self._kept_refused = 0.0, 0
         self.max_request_size = max_request_size
         self.quotas = ConnectionQuotas(limits, inter_broker_listener, lambda: int(self.now() * 1000), make_rate)
         self.codecs = ApiCodecs(enabled_apis)
         self._handler: Callable[[Request], None] | None = None
-        self._send_buffer = send_buffer
-        self._receive_buffer = receive_buffer
+        self._send_buffer, self._receive_buffer = send_buffer, receive_buffer
         self._ports: dict[str, PlaintextPort] = {}
         self._channels: set[KafkaChannel] = set()
         self._accepting: set[str] = set()
-        self._cut_off: set[str] = set()
-        """Listeners whose connections are closed as soon as they are there."""
+        self._cut_off: set[str] = set()  # listeners whose connections are closed as soon as they are there
         self._delayed: dict[str, Any] = {}
         self._sequence = 0
         self.refused = 0

@@ -8,7 +8,7 @@ What is to come has its place: another coordinator beside `_group_coordinator`, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkapy.clients.driver import Driver
@@ -29,6 +29,7 @@ from kafkapy.log.manager.log_manager import LogManager
 from kafkapy.network.connection_quotas import ConnectionLimits
 from kafkapy.network.memory_pool import MemoryPool
 from kafkapy.network.socket_server import SocketServer
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.runtime.clock import Clock, InThread
 from kafkapy.server.admin.auto_topic_creation import AutoTopicCreationManager
@@ -135,6 +136,15 @@ class Guards(NamedTuple):
     features: FinalizedFeatureListener
     """A client that is not authenticated yet may ask for the versions of APIs; this goes with them."""
     tokens: DelegationTokenManager
+
+    def audited(self, handlers: Mapping[ApiKey, Any], clock: Clock) -> Mapping[ApiKey, Any]:
+        """The handlers, those that change something with a record of it, if there is an audit that wants it."""
+        return handlers if self.audit is None else self.audit.of_changes(handlers, clock)
+
+    def close(self) -> None:
+        """The broker stops, and plug-ins hear of it."""
+        self.quotas.close()
+        self.policies.close()
 
     def check_listener(self, config: KafkaConfig, end_point: EndPoint) -> None:
         """Raises ConfigException if the listener could not be opened. Reads files."""
@@ -476,7 +486,7 @@ def build_handlers(
     guards: Guards,
 ) -> Handlers:
     zk_client, in_thread = outside.zk_client, outside.requests
-    replicas, cache, throttles = core.replica_manager, core.metadata_cache, core.replication.throttles
+    replicas, cache = core.replica_manager, core.metadata_cache
     groups, transactions = core.group_coordinator, core.transactions
     authorizer = guards.authorizer
     admin_manager = ZkAdminManager(config, zk_client, guards.policies.create_topic)
@@ -488,20 +498,7 @@ def build_handlers(
         ),
         offsets=OffsetsHandler(replicas, authorizer, outside.cold_reads, outside.clock),
         metadata=MetadataHandler(cache, cluster_id, authorizer, config, auto_topics.create_topics, outside.clock),
-        control=ControlHandler(
-            authorizer,
-            outside.broker_epoch,
-            core.leadership,
-            replicas,
-            in_thread,
-            zk_client,
-            core.log_manager,
-            config,
-            throttles,
-            cache,
-            outside.clock,
-            guards.quotas.cluster_metadata_changed,
-        ),
+        control=_control_handler(config, outside, core, guards),
         controller=ControllerApisHandler(authorizer, controller, outside.clock, cache),
         topics=_topics_handler(config, outside, core, controller, dynamic_config, guards, admin_manager),
         records=RecordsHandler(cache, replicas, authorizer, outside.clock),
@@ -528,6 +525,23 @@ def build_handlers(
         acls=AclsHandler(authorizer, in_thread),
         delegation_tokens=DelegationTokensHandler(guards.tokens, authorizer, in_thread, outside.clock),
         features=guards.features,
+    )
+
+
+def _control_handler(config: KafkaConfig, outside: Outside, core: Core, guards: Guards) -> ControlHandler:
+    return ControlHandler(
+        guards.authorizer,
+        outside.broker_epoch,
+        core.leadership,
+        core.replica_manager,
+        outside.requests,
+        outside.zk_client,
+        core.log_manager,
+        config,
+        core.replication.throttles,
+        core.metadata_cache,
+        outside.clock,
+        guards.quotas.cluster_metadata_changed,
     )
 
 

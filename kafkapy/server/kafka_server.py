@@ -278,8 +278,7 @@ class KafkaServer:
     ) -> Iterator[Part]:
         """What begins to work once the broker is registered, in order."""
         config, replication, coordinator, audit = self.config, core.replication, core.group_coordinator, guards.audit
-        yield Part("client quotas", None, guards.quotas.close)
-        yield Part("policies", None, lambda: self._in_thread(guards.policies.close))
+        yield Part("plug-ins", None, guards.close)
         yield Part("periodic tasks", lambda: self._schedule_periodic_tasks(core, guards))
         yield Part("replication", replication.startup, replication.shutdown)
         yield Part("log dir moves", None, core.log_dir_moves.shutdown)
@@ -308,7 +307,7 @@ class KafkaServer:
             yield self._metrics(self._metrics_config, outside, core, cluster_id, controller, sockets, guards)
 
         def open_doors() -> None:
-            by_api = handlers.by_api() if audit is None else audit.of_changes(handlers.by_api(), outside.clock)
+            by_api = guards.audited(handlers.by_api(), outside.clock)
             apis = KafkaApis(by_api, outside.clock, LargeRequests(outside.records), guards.quotas)
             first_metadata = FirstMetadata(apis.handle, core.metadata_cache, bool(core.log_manager.all_logs()))
             sockets.start_accepting(self._hooks.handler(first_metadata.handle))
@@ -321,8 +320,7 @@ class KafkaServer:
             lambda: self._in_thread(controller.startup),
             lambda: self._in_thread(controller.shutdown),
         )
-        if audit is not None:
-            # To a topic of this broker it is written through an open door, too.
+        if audit is not None:  # to a topic of this broker it is written through an open door, too
             yield Part("audit's queue", None, lambda: self._in_thread(audit.log.flush, AUDIT_FLUSH_SECONDS))
 
     def _config_listener(
