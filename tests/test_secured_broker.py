@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -18,7 +19,12 @@ from kafkapy.admin import KafkaAdminClient, ScramMechanism, UserScramCredentialU
 from kafkapy.admin.acl_types import ACL, ACLOperation, ACLPermissionType, ResourcePattern, ResourceType
 from kafkapy.common.free_ports import free_ports
 from kafkapy.consumer import KafkaConsumer
-from kafkapy.errors import SaslAuthenticationFailedError, TopicAuthorizationFailedError
+from kafkapy.errors import (
+    DelegationTokenAuthorizationFailedError,
+    DelegationTokenRequestNotAllowedError,
+    SaslAuthenticationFailedError,
+    TopicAuthorizationFailedError,
+)
 from kafkapy.producer import KafkaProducer
 from kafkapy.security.tls.certificates import CertificateAuthority
 from tests.broker_process import BrokerProcess
@@ -51,6 +57,10 @@ class Cluster:
             "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
             "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
             "super.users": "User:broker",
+            "delegation.token.secret.key": "token-secret",
+            "delegation.token.expiry.check.interval.ms": "200",
+            "kafkapy.audit.level": "all",
+            "kafkapy.audit.topic": "audit",
             "ssl.keystore.type": "PEM",
             "ssl.keystore.location": str(store),
         }
@@ -122,6 +132,42 @@ def send(options: dict[str, Any], topic: str) -> None:
         producer.send(topic, b"x").get(HANG_SECONDS)
 
 
+def test_the_audit_is_in_its_topic_and_not_of_itself(cluster: Cluster, admin: KafkaAdminClient, topic: str) -> None:
+    with pytest.raises(TopicAuthorizationFailedError):
+        send(cluster.options("alice"), topic)
+    with pytest.raises(SaslAuthenticationFailedError):
+        send(cluster.options("alice", "wrong-secret"), topic)
+    allow(admin, "alice", ACLOperation.WRITE, ResourceType.TOPIC, topic)
+    until_allowed(lambda: send(cluster.options("alice"), topic))
+    expected = {
+        ("authentication", "failure", "alice"),
+        ("decision", "denied", topic),
+        ("change", "success", topic),
+        ("decision", "allowed", topic),
+    }
+    lines: list[dict[str, Any]] = []
+    with KafkaConsumer("audit", **cluster.options("broker"), auto_offset_reset="earliest") as consumer:
+        for message in consumer:
+            assert b"-secret" not in message.value
+            lines.append(json.loads(message.value))
+            expected.discard(
+                (
+                    lines[-1]["event"],
+                    lines[-1].get("decision") or lines[-1].get("outcome", ""),
+                    lines[-1].get("resource") or lines[-1].get("claimed", ""),
+                )
+            )
+            if not expected:
+                break
+    denied = {
+        (line["principal"], line["mechanism"], line["rule"])
+        for line in lines
+        if line.get("decision") == "denied" and line["resource"] == topic
+    }
+    assert denied == {("User:alice", "PLAIN", "DefaultDeny")}
+    assert not [line for line in lines if line.get("resource") == "audit" and line["operation"] == "WRITE"]
+
+
 def test_what_is_not_allowed_is_refused_until_it_is(cluster: Cluster, admin: KafkaAdminClient, topic: str) -> None:
     alice = cluster.options("alice")
     with pytest.raises(TopicAuthorizationFailedError):
@@ -171,6 +217,32 @@ def test_wrong_passwords(cluster: Cluster, user: str, password: str) -> None:
 def test_a_client_without_sasl_is_closed(cluster: Cluster) -> None:
     with pytest.raises(Exception, match=r"(?i)reached|closed|brokers"):
         KafkaConsumer(bootstrap_servers=cluster.address, bootstrap_timeout_ms=2000)
+
+
+def test_a_delegation_token(cluster: Cluster, admin: KafkaAdminClient, topic: str) -> None:
+    """A process that knows no password works as alice, until the token ends (KIP-48)."""
+    allow(admin, "alice", ACLOperation.WRITE, ResourceType.TOPIC, topic)
+    with KafkaAdminClient(**cluster.options("alice")) as alice:
+        token = alice.create_delegation_token(renewers=["User:carol"])
+        info = token.token_info
+        login = cluster.scram("alice") | {
+            "sasl_plain_username": info.token_id,
+            "sasl_plain_password": token.hmac_as_base64,
+            "sasl_token_auth": True,
+        }
+        until_allowed(lambda: send(login, topic))
+        with KafkaAdminClient(**login) as worker, pytest.raises(DelegationTokenRequestNotAllowedError):
+            worker.create_delegation_token()
+        with pytest.raises(SaslAuthenticationFailedError):
+            send(login | {"sasl_token_auth": False}, topic)
+        assert alice.describe_delegation_token() == [token]
+        with pytest.raises(DelegationTokenAuthorizationFailedError):
+            alice.create_delegation_token(owner="User:broker")
+        alice.expire_delegation_token(token.hmac, 1)
+        wait_until(lambda: alice.describe_delegation_token() == [])
+        with pytest.raises(SaslAuthenticationFailedError):
+            send(login, topic)
+    assert token.hmac_as_base64 not in cluster.process.log()
 
 
 def test_librdkafka(cluster: Cluster, admin: KafkaAdminClient, topic: str) -> None:

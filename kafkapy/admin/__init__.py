@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from kafkapy.common.wire_enums import ConfigSourceType as ConfigSourceType
     from kafkapy.common.wire_enums import ConfigType as ConfigType
     from kafkapy.common.wire_enums import ElectionType as ElectionType
+    from kafkapy.security.delegation_tokens import DelegationToken as DelegationToken
+    from kafkapy.security.delegation_tokens import TokenInformation as TokenInformation
+    from kafkapy.security.principal import KafkaPrincipal as KafkaPrincipal
     from kafkapy.structs import OffsetSpec as OffsetSpec
     from kafkapy.structs import OffsetTimestamp as OffsetTimestamp
 else:
@@ -59,6 +62,8 @@ else:
                 "TransactionState UpdateFeatureType UserScramCredentialDeletion UserScramCredentialUpsertion"
             ),
             ".common.wire_enums": "AlterConfigOp ConfigResourceType ConfigSourceType ConfigType ElectionType",
+            ".security.delegation_tokens": "DelegationToken TokenInformation",
+            ".security.principal": "KafkaPrincipal",
             ".structs": "OffsetSpec OffsetTimestamp",
         },
     )

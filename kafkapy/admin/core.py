@@ -6,6 +6,7 @@ them. Whatever hits the operation as a whole is raised as `KafkaError`.
 
 from __future__ import annotations
 
+from kafkapy.admin.acls import AclOperations
 from kafkapy.admin.cluster import ClusterOperations
 from kafkapy.admin.configs import ConfigOperations
 from kafkapy.admin.group_offsets import GroupOffsetOperations
@@ -13,6 +14,7 @@ from kafkapy.admin.groups import GroupOperations
 from kafkapy.admin.partitions import PartitionOperations
 from kafkapy.admin.quotas import QuotaOperations
 from kafkapy.admin.replicas import ReplicaOperations
+from kafkapy.admin.tokens import TokenOperations
 from kafkapy.admin.topics import TopicOperations
 from kafkapy.admin.transactions import TransactionOperations
 from kafkapy.admin.users import UserOperations
@@ -29,5 +31,7 @@ class AdminCore(
     QuotaOperations,
     TransactionOperations,
     UserOperations,
+    TokenOperations,
+    AclOperations,
 ):
     """All operations, after Kafka's `Admin`."""

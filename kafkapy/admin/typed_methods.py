@@ -15,6 +15,7 @@ from kafkapy.clients.list_arguments import check_lists
 from kafkapy.clients.network_client import NetworkClient
 
 _AREAS = {
+    "acls": "create_acls delete_acls describe_acls",
     "cluster": "api_versions describe_cluster",
     "configs": "alter_configs describe_configs incremental_alter_configs",
     "group_offsets": "alter_group_offsets delete_group_offsets list_group_offsets",
@@ -23,6 +24,7 @@ _AREAS = {
     "quotas": "alter_client_quotas describe_client_quotas",
     "replicas": "alter_partition_reassignments alter_replica_log_dirs describe_log_dirs describe_replica_log_dirs "
     "elect_leaders list_partition_reassignments",
+    "tokens": "create_delegation_token describe_delegation_token expire_delegation_token renew_delegation_token",
     "topics": "create_partitions create_topics delete_topics describe_topic_ids describe_topics list_topics",
     "transactions": "abort_transaction describe_producers describe_transactions list_transactions",
     "users": "alter_user_scram_credentials describe_user_scram_credentials",

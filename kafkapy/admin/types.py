@@ -194,14 +194,16 @@ class UserScramCredentialUpsertion:
         salt: bytes | None = None,
     ) -> None:
         import hashlib
-        import os
+        import secrets
+
+        from kafkapy.security.scram import random_text
 
         self.user = user
         self.mechanism = ScramMechanism.of(mechanism)
         if self.mechanism is ScramMechanism.UNKNOWN:
             raise IllegalArgumentError("SCRAM mechanism must not be UNKNOWN")
         self.iterations = self.DEFAULT_ITERATIONS if iterations is None else iterations
-        self.salt = os.urandom(24) if salt is None else salt
+        self.salt = random_text(secrets.token_bytes(17)).encode() if salt is None else salt
         secret = password.encode() if isinstance(password, str) else password
         self.salted_password = hashlib.pbkdf2_hmac(self.mechanism.hash_name, secret, self.salt, self.iterations)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, Literal, Protocol, TypedDict
 
 SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
-SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"]
+SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI"]
 Acks = Literal[0, 1, -1, "all"]
 CompressionName = Literal["gzip", "snappy", "lz4", "zstd", "none"]
 AutoOffsetReset = Literal["earliest", "latest", "none"]
@@ -56,6 +56,10 @@ class ClientOptions(TypedDict, total=False):
     sasl_mechanism: SaslMechanism | None
     sasl_plain_username: str | None
     sasl_plain_password: str | None
+    sasl_token_auth: bool
     sasl_oauth_token_provider: TokenProvider | None
+    sasl_kerberos_service_name: str
+    sasl_kerberos_keytab: str | None
+    sasl_kerberos_principal: str | None
     metrics_num_samples: int
     metrics_sample_window_ms: int

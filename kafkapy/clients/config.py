@@ -92,7 +92,11 @@ class ClientConfig(_Options):
     sasl_mechanism: str | None = None
     sasl_plain_username: str | None = None
     sasl_plain_password: str | None = None
+    sasl_token_auth: bool = False
     sasl_oauth_token_provider: Any = None
+    sasl_kerberos_service_name: str = "kafka"
+    sasl_kerberos_keytab: str | None = None
+    sasl_kerberos_principal: str | None = None
     metrics_num_samples: int = 2
     metrics_sample_window_ms: int = 30_000
 

@@ -98,6 +98,7 @@ class Connection:
         metrics: NodeMetrics | None = None,
     ) -> None:
         self.address = address
+        self._host = address.rpartition(":")[0].strip("[]")
         self.state = ConnectionState.WAITING
         self.versions: NodeApiVersions | None = config.pinned_versions
         self.established: Completion[NodeApiVersions] = Completion()
@@ -153,11 +154,11 @@ class Connection:
 
     def connected(self) -> None:
         """The transport is open."""
-        self._converse(handshake(self._config))
+        self._converse(handshake(self._config, self._host))
 
     def _renew(self) -> None:
         assert self.versions is not None
-        self._converse(authenticate(self._config, self.versions))
+        self._converse(authenticate(self._config, self.versions, self._host))
 
     def _converse(self, conversation: Conversation) -> None:
         self._conversation = conversation

@@ -1,4 +1,4 @@
-"""What is no Kafka listener, or one that speaks TLS where plaintext is meant, or the other way round."""
+"""What is no Kafka listener, or is not trusted, or speaks TLS where plaintext is meant, or the other way round."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import cache, partial
 from kafkapy.clients.driver import Channel, Driver, SocketOptions, TimerHandle
 from kafkapy.clients.foreign_starts import ANSWERS_IN_PLAINTEXT, ANSWERS_IN_TLS, ANSWERS_NOT_IN_TLS, told_by
 from kafkapy.clients.metadata import Address
-from kafkapy.clients.socket_transport import CLOSED_IN_TLS_HANDSHAKE, NOT_TLS, PEER_CLOSED, RESET
+from kafkapy.clients.socket_transport import CLOSED_IN_TLS_HANDSHAKE, NOT_TLS, PEER_CLOSED, RESET, UNTRUSTED
 from kafkapy.errors import WrongProtocolError
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import KafkaError
@@ -83,6 +83,8 @@ class ForeignListeners:
             self._found(address, failure.message)
         elif reason == NOT_TLS:
             self._found(address, f"{address} {ANSWERS_NOT_IN_TLS}")
+        elif reason.startswith(UNTRUSTED):
+            self._found(address, f"{address}: {reason}")
         elif reason in _HUNG_UP and address not in self._probes:
             told = partial(self._probed, address)
             self._probes[address] = Probe(self._driver, address.host, address.port, tls=not self._tls, told=told)

@@ -44,12 +44,12 @@ class Agreed(NamedTuple):
 Conversation = Generator[Ask | Blocking, Any, Agreed]
 
 
-def handshake(config: ClientConfig) -> Conversation:
-    """Both parts, as far as the config asks for them. Raises KafkaError."""
+def handshake(config: ClientConfig, host: str = "") -> Conversation:
+    """Both parts, as far as the config asks for them. `host`: the broker's, for Kerberos. Raises KafkaError."""
     versions = config.pinned_versions
     if versions is None:
         versions = yield from negotiate()
-    return (yield from authenticate(config, versions))
+    return (yield from authenticate(config, versions, host))
 
 
 def negotiate() -> Generator[Ask, Any, NodeApiVersions]:
@@ -69,7 +69,7 @@ def negotiate() -> Generator[Ask, Any, NodeApiVersions]:
     return NodeApiVersions.of(answer)
 
 
-def authenticate(config: ClientConfig, versions: NodeApiVersions) -> Conversation:
+def authenticate(config: ClientConfig, versions: NodeApiVersions, host: str = "") -> Conversation:
     """SaslHandshake and the mechanism's exchange, if there is one. Raises what the broker refuses the client with."""
     name = config.security.sasl_mechanism
     if name is None:
@@ -84,7 +84,7 @@ def authenticate(config: ClientConfig, versions: NodeApiVersions) -> Conversatio
         raise error_for(answer.error_code, sentence)
     if answer.error_code:
         raise error_for(answer.error_code)
-    mechanism = config.security.authentication(config)
+    mechanism = config.security.authentication(config, host)
     version = versions.latest_usable(ApiKey.SASL_AUTHENTICATE)
     said: bytes | None = yield Blocking(mechanism.first)
     while said is not None:

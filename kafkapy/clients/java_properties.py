@@ -71,8 +71,8 @@ def _or_system(size: int) -> int | None:
 
 _JVM = "it is about the Java virtual machine"
 _JAVA_CLASS = "it names a Java class"
-_REFRESH = "there is no Kerberos and no login thread here"
-_OAUTH = "tokens are not fetched by the tools"
+_REFRESH = "the Kerberos library gets new tickets by itself"
+_OAUTH = "it is for those that check tokens"
 
 COMMON = {
     "bootstrap.servers": acts(LIST, []),
@@ -104,33 +104,33 @@ COMMON = {
     "security.providers": no_effect(STRING, None, _JVM),
     "sasl.mechanism": security(STRING, "GSSAPI"),
     "sasl.jaas.config": security(PASSWORD, None),
-    "sasl.client.callback.handler.class": refused(CLASS, None, _JAVA_CLASS),
-    "sasl.login.callback.handler.class": refused(CLASS, None, _JAVA_CLASS),
-    "sasl.login.class": refused(CLASS, None, _JAVA_CLASS),
+    "sasl.client.callback.handler.class": security(CLASS, None),
+    "sasl.login.callback.handler.class": security(CLASS, None),
+    "sasl.login.class": security(CLASS, None),
     "sasl.kerberos.kinit.cmd": no_effect(STRING, "/usr/bin/kinit", _REFRESH),
     "sasl.kerberos.min.time.before.relogin": no_effect(LONG, 60_000, _REFRESH),
-    "sasl.kerberos.service.name": no_effect(STRING, None, _REFRESH),
+    "sasl.kerberos.service.name": security(STRING, None),
     "sasl.kerberos.ticket.renew.jitter": no_effect(DOUBLE, 0.05, _REFRESH),
     "sasl.kerberos.ticket.renew.window.factor": no_effect(DOUBLE, 0.8, _REFRESH),
-    "sasl.login.connect.timeout.ms": no_effect(INT, None, _REFRESH),
-    "sasl.login.read.timeout.ms": no_effect(INT, None, _REFRESH),
-    "sasl.login.refresh.buffer.seconds": no_effect(SHORT, 300, _REFRESH),
-    "sasl.login.refresh.min.period.seconds": no_effect(SHORT, 60, _REFRESH),
-    "sasl.login.refresh.window.factor": no_effect(DOUBLE, 0.8, _REFRESH),
-    "sasl.login.refresh.window.jitter": no_effect(DOUBLE, 0.05, _REFRESH),
-    "sasl.login.retry.backoff.ms": no_effect(LONG, 100, _REFRESH),
-    "sasl.login.retry.backoff.max.ms": no_effect(LONG, 10_000, _REFRESH),
+    "sasl.login.connect.timeout.ms": security(INT, None),
+    "sasl.login.read.timeout.ms": no_effect(INT, None, "sasl.login.connect.timeout.ms holds for answers, too"),
+    "sasl.login.refresh.buffer.seconds": security(SHORT, 300),
+    "sasl.login.refresh.min.period.seconds": security(SHORT, 60),
+    "sasl.login.refresh.window.factor": security(DOUBLE, 0.8),
+    "sasl.login.refresh.window.jitter": security(DOUBLE, 0.05),
+    "sasl.login.retry.backoff.ms": security(LONG, 100),
+    "sasl.login.retry.backoff.max.ms": security(LONG, 10_000),
     "sasl.oauthbearer.clock.skew.seconds": no_effect(INT, 30, _OAUTH),
     "sasl.oauthbearer.expected.audience": no_effect(LIST, None, _OAUTH),
     "sasl.oauthbearer.expected.issuer": no_effect(STRING, None, _OAUTH),
-    "sasl.oauthbearer.header.urlencode": no_effect(BOOLEAN, False, _OAUTH),
+    "sasl.oauthbearer.header.urlencode": security(BOOLEAN, False),
     "sasl.oauthbearer.jwks.endpoint.refresh.ms": no_effect(LONG, 3_600_000, _OAUTH),
     "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms": no_effect(LONG, 100, _OAUTH),
     "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms": no_effect(LONG, 10_000, _OAUTH),
     "sasl.oauthbearer.jwks.endpoint.url": no_effect(STRING, None, _OAUTH),
     "sasl.oauthbearer.scope.claim.name": no_effect(STRING, "scope", _OAUTH),
     "sasl.oauthbearer.sub.claim.name": no_effect(STRING, "sub", _OAUTH),
-    "sasl.oauthbearer.token.endpoint.url": no_effect(STRING, None, _OAUTH),
+    "sasl.oauthbearer.token.endpoint.url": security(STRING, None),
     "ssl.cipher.suites": security(LIST, None),
     "ssl.enabled.protocols": security(LIST, ["TLSv1.2", "TLSv1.3"]),
     "ssl.endpoint.identification.algorithm": security(STRING, "https"),

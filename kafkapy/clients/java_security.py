@@ -8,15 +8,34 @@ from typing import TYPE_CHECKING, Any
 from kafkapy.common.config_def import ConfigException
 from kafkapy.common.extras import MissingExtra
 from kafkapy.errors import KafkaConfigurationError
-from kafkapy.security.jaas import JaasConfigError, parse_jaas_config, single_module
+from kafkapy.security.import_path import ImportPathError, make_callback_handler
+from kafkapy.security.jaas import JaasConfigError, LoginModule, parse_jaas_config, single_module
 
 if TYPE_CHECKING:
     import ssl
+
+    from kafkapy.clients.oauth_login import RefreshTimes, TokenEndpoint
 
 _LOGIN_MODULES = {
     "org.apache.kafka.common.security.plain.PlainLoginModule",
     "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
+
+
+_OAUTH = "org.apache.kafka.common.security.oauthbearer"
+_OAUTH_LOGINS = (f"{_OAUTH}.OAuthBearerLoginCallbackHandler", f"{_OAUTH}.secured.OAuthBearerLoginCallbackHandler")
+_UNSECURED_LOGIN = f"{_OAUTH}.internals.unsecured.OAuthBearerUnsecuredLoginCallbackHandler"
+_LOGINS = (
+    None,
+    f"{_OAUTH}.internals.OAuthBearerRefreshingLogin",
+    "org.apache.kafka.common.security.authenticator.DefaultLogin",
+    "org.apache.kafka.common.security.kerberos.KerberosLogin",
+)
+_OAUTH_EXAMPLE = f'{_OAUTH}.OAuthBearerLoginModule required clientId="alice" clientSecret="secret";'
+_KERBEROS_EXAMPLE = (
+    'com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab="/etc/alice.keytab" '
+    'principal="alice@EXAMPLE.COM";'
+)
 
 
 _OPTION_FOR_FILE = {"ssl.truststore.location": "ssl_cafile", "ssl.keystore.location": "ssl_certfile"}
@@ -61,18 +80,119 @@ def _context(configs: Mapping[str, Any]) -> ssl.SSLContext:
 
 
 def sasl_arguments(configs: Mapping[str, Any]) -> dict[str, Any]:
-    """PLAIN and SCRAM with user and password of `sasl.jaas.config`. Raises `KafkaConfigurationError`."""
+    """Of `sasl.mechanism`, `sasl.jaas.config` and the rest of `sasl.*`. Raises `KafkaConfigurationError`."""
     mechanism = configs.get("sasl.mechanism", "GSSAPI")
+    login_class, handler = configs.get("sasl.login.class"), configs.get("sasl.login.callback.handler.class")
+    handler = handler or (None if login_class in _LOGINS else login_class)
+    if mechanism == "OAUTHBEARER":
+        return {"sasl_mechanism": mechanism, "sasl_oauth_token_provider": _token_provider(configs, handler)}
+    if mechanism == "GSSAPI":
+        return {"sasl_mechanism": mechanism, **_kerberos(configs)}
     if mechanism not in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"):
         raise KafkaConfigurationError(
-            f"sasl.mechanism={mechanism} is not supported: use PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512"
+            f"sasl.mechanism={mechanism} is not supported: "
+            "use PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or GSSAPI"
         )
-    options = jaas_options(configs.get("sasl.jaas.config") or "")
-    return {
+    handler = configs.get("sasl.client.callback.handler.class") or handler
+    token_auth = False
+    if handler is not None:
+        user, password = _own(handler, "credentials", configs).credentials()
+    else:
+        options = jaas_options(configs.get("sasl.jaas.config") or "")
+        user, password = options["username"], options["password"]
+        # Kafka's ScramLoginModule alone looks at it.
+        token_auth = mechanism != "PLAIN" and options.get("tokenauth", "").lower() == "true"
+    arguments: dict[str, Any] = {
         "sasl_mechanism": mechanism,
-        "sasl_plain_username": options["username"],
-        "sasl_plain_password": options["password"],
+        "sasl_plain_username": user,
+        "sasl_plain_password": password,
     }
+    if token_auth:
+        arguments["sasl_token_auth"] = True
+    return arguments
+
+
+def _modules(configs: Mapping[str, Any], like: str) -> LoginModule:
+    """The one of `sasl.jaas.config`. Raises `KafkaConfigurationError`."""
+    try:
+        return single_module(parse_jaas_config(configs.get("sasl.jaas.config") or ""))
+    except JaasConfigError as error:
+        raise KafkaConfigurationError(f"{error}. sasl.jaas.config must read like: {like}") from error
+
+
+def _own(path: str, method: str, configs: Mapping[str, Any]) -> Any:
+    """A handler of the user's own, by import path. Raises `KafkaConfigurationError`."""
+    text = configs.get("sasl.jaas.config")
+    try:
+        modules = parse_jaas_config(text) if text else ()
+        name = "sasl.login.callback.handler.class"
+        return make_callback_handler(path, name, method, configs.get("sasl.mechanism", "GSSAPI"), configs, modules)
+    except (ImportPathError, JaasConfigError) as error:
+        raise KafkaConfigurationError(f"{error}. Java classes cannot be used, an import path can") from None
+
+
+def _kerberos(configs: Mapping[str, Any]) -> dict[str, Any]:
+    options: Mapping[str, str] = {}
+    if configs.get("sasl.jaas.config"):
+        options = _modules(configs, _KERBEROS_EXAMPLE).options
+    service = configs.get("sasl.kerberos.service.name") or options.get("serviceName") or "kafka"
+    uses_keytab = options.get("useKeyTab", "").lower() == "true"
+    return {
+        "sasl_kerberos_service_name": service,
+        "sasl_kerberos_keytab": options.get("keyTab") if uses_keytab else None,
+        "sasl_kerberos_principal": options.get("principal"),
+    }
+
+
+def _token_provider(configs: Mapping[str, Any], handler: str | None) -> Any:
+    """What gives tokens. Raises `KafkaConfigurationError`."""
+    from kafkapy.clients.oauth_login import RefreshingTokens, extensions_of, token_file, unsecured_tokens
+
+    if handler is not None and handler not in (_UNSECURED_LOGIN, *_OAUTH_LOGINS):
+        return _own(handler, "token", configs)
+    options = _modules(configs, _OAUTH_EXAMPLE).options
+    if handler not in _OAUTH_LOGINS:
+        return unsecured_tokens(options)
+    url = (configs.get("sasl.oauthbearer.token.endpoint.url") or "").strip()
+    if url.startswith("file:"):
+        return RefreshingTokens(token_file(url), extensions_of(options), _refresh_times(configs))
+    if not url.startswith(("https:", "http:")):
+        raise KafkaConfigurationError(
+            f"sasl.oauthbearer.token.endpoint.url={url}: a URL of https, http or file is needed, for {handler}"
+        )
+    return RefreshingTokens(_endpoint(url, configs, options).fetch, extensions_of(options), _refresh_times(configs))
+
+
+def _endpoint(url: str, configs: Mapping[str, Any], options: Mapping[str, str]) -> TokenEndpoint:
+    from kafkapy.clients.oauth_login import TokenEndpoint
+
+    missing = [name for name in ("clientId", "clientSecret") if not options.get(name)]
+    if missing:
+        raise KafkaConfigurationError(f"sasl.jaas.config has no {' and no '.join(missing)}, for {url}")
+    ssl_options = {name: value for name, value in options.items() if name.startswith("ssl.")}
+    return TokenEndpoint(
+        url,
+        options["clientId"],
+        options["clientSecret"],
+        options.get("scope", ""),
+        url_encodes_header=bool(configs.get("sasl.oauthbearer.header.urlencode")),
+        connect_timeout=(configs.get("sasl.login.connect.timeout.ms") or 10_000) / 1000,
+        retry_backoff=configs.get("sasl.login.retry.backoff.ms", 100) / 1000,
+        retry_backoff_max=configs.get("sasl.login.retry.backoff.max.ms", 10_000) / 1000,
+        context=_context(ssl_options) if ssl_options else None,
+    )
+
+
+def _refresh_times(configs: Mapping[str, Any]) -> RefreshTimes:
+    from kafkapy.clients.oauth_login import RefreshTimes
+
+    defaults = RefreshTimes()
+    return RefreshTimes(
+        configs.get("sasl.login.refresh.window.factor", defaults.window_factor),
+        configs.get("sasl.login.refresh.window.jitter", defaults.window_jitter),
+        configs.get("sasl.login.refresh.min.period.seconds", defaults.min_period_seconds),
+        configs.get("sasl.login.refresh.buffer.seconds", defaults.buffer_seconds),
+    )
 
 
 def jaas_options(text: str) -> dict[str, str]:

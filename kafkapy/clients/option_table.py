@@ -91,10 +91,19 @@ OPTIONS: dict[str, ClientOption] = {
     ),
     "sasl_plain_username": ClientOption("The user, for PLAIN and SCRAM.", java="sasl.jaas.config"),
     "sasl_plain_password": ClientOption("The password, for PLAIN and SCRAM.", java="sasl.jaas.config"),
+    "sasl_token_auth": ClientOption(
+        "Is the user the id of a delegation token, and the password its HMAC in Base64? For SCRAM.",
+        java="sasl.jaas.config",
+    ),
     "sasl_oauth_token_provider": ClientOption(
         "An object whose `token()` gives a token, for OAUTHBEARER; it is called in a thread.",
         java="sasl.login.callback.handler.class",
     ),
+    "sasl_kerberos_service_name": ClientOption("The first part of the brokers' principal, for GSSAPI."),
+    "sasl_kerberos_keytab": ClientOption(
+        "A file with the client's key, for GSSAPI; None: the ticket cache serves.", java="sasl.jaas.config"
+    ),
+    "sasl_kerberos_principal": ClientOption("The client's principal, for GSSAPI.", java="sasl.jaas.config"),
     "metrics_num_samples": ClientOption("Windows of time that rates, averages and maxima are of.", 1),
     "metrics_sample_window_ms": ClientOption("How long each of them is.", 1),
     "metrics_enabled": ClientOption("Does `metrics()` give figures, or None?", java="-"),

@@ -1,6 +1,6 @@
 """SASL mechanisms without I/O: what a client says, given what the broker said.
 
-PLAIN (RFC 4616), SCRAM-SHA-256 and -512 (RFC 5802, 7677), OAUTHBEARER (RFC 7628; KIP-255).
+PLAIN (RFC 4616), SCRAM-SHA-256 and -512 (RFC 5802, 7677), OAUTHBEARER (RFC 7628; KIP-255); GSSAPI is in `kerberos.py`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,11 @@ class Credentials(Protocol):
 
     sasl_plain_username: str | None
     sasl_plain_password: str | None
+    sasl_token_auth: bool
     sasl_oauth_token_provider: Any
+    sasl_kerberos_service_name: str
+    sasl_kerberos_keytab: str | None
+    sasl_kerberos_principal: str | None
 
 
 class Mechanism(Protocol):
@@ -35,8 +39,17 @@ class Mechanism(Protocol):
         ...
 
 
-def make_mechanism(name: str, config: Credentials) -> Mechanism:
-    """Raises KafkaConfigurationError if an option that the mechanism needs is missing."""
+def make_mechanism(name: str, config: Credentials, host: str = "") -> Mechanism:
+    """`host`: the broker's. Raises KafkaConfigurationError if an option that the mechanism needs is missing."""
+    if name == "GSSAPI":
+        from kafkapy.clients.kerberos import Gssapi, KerberosLogin
+
+        return Gssapi(
+            KerberosLogin(
+                config.sasl_kerberos_service_name, config.sasl_kerberos_keytab, config.sasl_kerberos_principal
+            ),
+            host,
+        )
     if name == "OAUTHBEARER":
         if not callable(getattr(config.sasl_oauth_token_provider, "token", None)):
             raise KafkaConfigurationError(
@@ -46,7 +59,9 @@ def make_mechanism(name: str, config: Credentials) -> Mechanism:
     user, password = config.sasl_plain_username, config.sasl_plain_password
     if user is None or password is None:
         raise KafkaConfigurationError(f"sasl_mechanism {name} needs sasl_plain_username and sasl_plain_password")
-    return Plain(user, password) if name == "PLAIN" else Scram(name, user, password)
+    if name == "PLAIN":
+        return Plain(user, password)
+    return Scram(name, user, password, token_auth=config.sasl_token_auth)
 
 
 class Plain:
@@ -65,7 +80,7 @@ class OAuthBearer:
 
     def __init__(self, config: Credentials) -> None:
         self._provider = config.sasl_oauth_token_provider
-        self._told = False
+        self._refused = False
 
     def first(self) -> bytes:
         token = self._provider.token()
@@ -76,20 +91,28 @@ class OAuthBearer:
             raise SaslAuthenticationFailedError(f"sasl_oauth_token_provider: {error}") from None
 
     def next(self, challenge: bytes) -> bytes | None:
-        if challenge and not self._told:
-            self._told = True
+        if self._refused:
+            raise SaslAuthenticationFailedError("The broker has refused the token, and does not say so with an error")
+        if challenge:
+            self._refused = True
             return b"\x01"  # the broker's complaint is acknowledged; its error follows
         return None
 
 
 class Scram:
-    """A salted challenge and response; the broker proves that it knows the password, too."""
+    """A salted challenge and response; the broker proves that it knows the password, too.
 
-    def __init__(self, name: str, user: str, password: str, nonce: str | None = None) -> None:
+    `token_auth`: the user is a delegation token's id, and the password its HMAC in Base64 (KIP-48).
+    """
+
+    def __init__(
+        self, name: str, user: str, password: str, nonce: str | None = None, *, token_auth: bool = False
+    ) -> None:
         self._hash = scram.SCRAM_HASHES[name]
         self._password = password
         self._nonce = nonce or secrets.token_urlsafe(24)
-        self._bare = f"n={scram.sasl_name(user)},r={self._nonce}"
+        extension = f",{scram.TOKEN_AUTH}=true" if token_auth else ""
+        self._bare = f"n={scram.sasl_name(user)},r={self._nonce}{extension}"
         self._server_signature: bytes | None = None
         self._proven = False
 

@@ -50,10 +50,10 @@ class Security(NamedTuple):
             make_mechanism(mechanism, config)  # says now what is missing
         return cls(tls, mechanism)
 
-    def authentication(self, credentials: Credentials) -> Mechanism:
-        """Begin one authentication with these credentials."""
+    def authentication(self, credentials: Credentials, host: str = "") -> Mechanism:
+        """Begin one authentication with these credentials at a broker."""
         assert self.sasl_mechanism is not None
-        return make_mechanism(self.sasl_mechanism, credentials)
+        return make_mechanism(self.sasl_mechanism, credentials, host)
 
 
 def _tls_context(config: SecurityOptions) -> ssl.SSLContext:

@@ -38,6 +38,7 @@ READS_PER_TURN = 8
 
 PEER_CLOSED = "the peer closed it"
 NOT_TLS = "the peer does not answer in TLS"
+UNTRUSTED = "The TLS handshake failed: the server's certificate is refused"
 CLOSED_IN_TLS_HANDSHAKE = "the peer closed it in the TLS handshake"
 RESET = _text_of(errno.ECONNRESET)
 _IN_PROGRESS = {0, errno.EINPROGRESS, errno.EWOULDBLOCK}
@@ -420,6 +421,10 @@ def _tls_failure(error: OSError) -> str:
         return CLOSED_IN_TLS_HANDSHAKE
     if isinstance(error, ssl.SSLError) and error.reason in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNKNOWN_PROTOCOL"):
         return NOT_TLS
+    if isinstance(error, ssl.SSLError):
+        from kafkapy.security.tls.tls_failure import failure_of
+
+        return f"The TLS handshake failed: {failure_of(error, b'', server_side=False)}"
     return f"The TLS handshake failed: {_reason(error)}"
 
 

@@ -58,11 +58,13 @@ class ControllerElection:
         broker_info: BrokerInfo,
         broker_epoch: int,
         on_broker_registered: Callable[[int], object],
+        on_elected: Callable[[], object],
     ) -> None:
         self._core = core
         self._parts = parts
         self._zk = core.zk_client
         self._on_broker_registered = on_broker_registered
+        self._on_elected = on_elected
         self.broker_info = broker_info
         self.broker_epoch = broker_epoch
         self._last_seen = NO_CONTROLLER
@@ -174,6 +176,7 @@ class ControllerElection:
         parts.elections.initialize()
         if core.config.auto_leader_rebalance_enable:
             parts.elections.schedule_balance()
+        self._on_elected()
 
     def _look_who_is_controller(self) -> None:
         self._core.active_controller_id = found = self._controller_in_zookeeper()

@@ -62,8 +62,10 @@ class KafkaController:
         time: Time,
         channel_manager: ControllerChannelManager | None = None,
         on_broker_registered: Callable[[int], object] = lambda _: None,
+        on_elected: Callable[[], object] = lambda: None,
     ) -> None:
-        """`on_broker_registered(broker_epoch)`: called (controller thread) when a new session registered the broker."""
+        """Both are called on the controller thread, and must not block: `on_broker_registered(broker_epoch)` when a new session
+        has registered the broker, `on_elected()` when this broker has become the controller and has taken over."""
         self._zk = zk_client
         self.context = ControllerContext()
         self.events = ControllerEventManager(self._process, time)
@@ -78,7 +80,9 @@ class KafkaController:
             LeaderElections(core),
             IsrChanges(core, reassignments),
         )
-        self._election = ControllerElection(core, self._parts, broker_info, broker_epoch, on_broker_registered)
+        self._election = ControllerElection(
+            core, self._parts, broker_info, broker_epoch, on_broker_registered, on_elected
+        )
 
     def _new_core(self, config: ControllerConfig, channel: ControllerChannelManager) -> ControllerCore:
         context, zk = self.context, self._zk

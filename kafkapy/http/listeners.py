@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from kafkapy.common.config_def import ConfigException
 
-_PRIVATE_KEY = re.compile(rb"-----BEGIN ([A-Z ]*PRIVATE KEY)-----.*?-----END \1-----", re.DOTALL)
+if TYPE_CHECKING:
+    from kafkapy.security.tls.key_store import KeyEntry, KeyStore
 
 
 class HttpListener(NamedTuple):
@@ -43,66 +42,46 @@ def parse_listeners(text: str) -> list[HttpListener]:
 
 
 def tls_options(properties: Mapping[str, str]) -> Any:
-    """Twisted's options for a TLS server, of Kafka's `ssl.*`: PEM files, or a PKCS#12 store. Raises ConfigException."""
+    """Twisted's options for a TLS server, of Kafka's `ssl.*`: stores of PEM, PKCS#12 or JKS. Raises ConfigException."""
     location = properties.get("ssl.keystore.location")
     if not location:
         raise ConfigException("ssl.keystore.location is missing: a PEM file with key and certificate (or PKCS#12)")
-    kind = properties.get("ssl.keystore.type", "JKS").upper()
-    password = properties.get("ssl.key.password") or properties.get("ssl.keystore.password") or ""
+    from kafkapy.security.tls.key_store import StoreError
+    from kafkapy.security.tls.stores import load_key_store, load_trust_store
+
+    # Confluent's registry takes the key store's password for the key, too.
+    configs: dict[str, str] = {**properties}
+    if configs.get("ssl.keystore.type", "JKS").upper() == "PEM" and "ssl.keystore.password" in configs:
+        configs.setdefault("ssl.key.password", configs.pop("ssl.keystore.password"))
     try:
-        content = Path(location).read_bytes()
-        if kind == "PEM":
-            key, chain = _from_pem(content, password)
-        elif kind == "PKCS12":
-            key, chain = _from_pkcs12(content, password)
-        else:
-            raise ConfigException.invalid("ssl.keystore.type", kind, "PEM or PKCS12 is expected; convert the store")
-        return _options(key, chain, properties)
-    except OSError as error:
-        raise ConfigException(f"{error.filename}: {error.strerror}") from None
+        keys = load_key_store(configs)
+        entries = keys.chosen_keys() if keys is not None else []
+        if not entries:
+            raise StoreError(f"{location} has no key and certificate")
+        return _options(entries[0], load_trust_store(configs), properties)
     except ConfigException:
         raise
-    except Exception as error:  # the library has several, and none says which file
-        raise ConfigException(f"{location} is no {kind} file with a key and a certificate: {error}") from None
+    except Exception as error:  # OpenSSL has several, and none says which file
+        raise ConfigException(f"{location} cannot be used: {type(error).__name__}: {error}") from None
 
 
-def _from_pem(content: bytes, password: str) -> tuple[Any, Sequence[Any]]:
+def _options(entry: KeyEntry, trusted: KeyStore | None, properties: Mapping[str, str]) -> Any:
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
-    from cryptography.x509 import load_pem_x509_certificates
-
-    block = _PRIVATE_KEY.search(content)
-    if block is None:
-        raise ValueError("it has no private key")
-    key = load_pem_private_key(block[0], password.encode() or None)
-    return key, load_pem_x509_certificates(content)
-
-
-def _from_pkcs12(content: bytes, password: str) -> tuple[Any, Sequence[Any]]:
-    from cryptography.hazmat.primitives.serialization.pkcs12 import load_key_and_certificates
-
-    key, certificate, others = load_key_and_certificates(content, password.encode())
-    if key is None or certificate is None:
-        raise ValueError("it has no key, or no certificate")
-    return key, [certificate, *others]
-
-
-def _options(key: Any, chain: Sequence[Any], properties: Mapping[str, str]) -> Any:
     from OpenSSL import crypto
     from twisted.internet import ssl
 
-    certificates = [crypto.X509.from_cryptography(each) for each in chain]
+    password = entry.key.password
+    key: Any = load_pem_private_key(entry.key.pem, None if password is None else password.encode())
+    certificates = [crypto.load_certificate(crypto.FILETYPE_ASN1, each) for each in entry.chain]
     roots = None
     client_auth = properties.get("ssl.client.authentication", properties.get("ssl.client.auth", "NONE")).upper()
     if client_auth in ("REQUIRED", "REQUESTED", "TRUE"):
-        truststore = properties.get("ssl.truststore.location")
-        if not truststore:
+        if trusted is None:
             raise ConfigException(
                 "ssl.truststore.location is missing: clients' certificates are to be checked against it"
             )
-        from cryptography.x509 import load_pem_x509_certificates
-
-        trusted = load_pem_x509_certificates(Path(truststore).read_bytes())
-        roots = [ssl.Certificate(crypto.X509.from_cryptography(each)) for each in trusted]
+        anchors = [crypto.load_certificate(crypto.FILETYPE_ASN1, each) for each in trusted.trust_anchors()]
+        roots = [ssl.Certificate(each) for each in anchors]
     options = ssl.CertificateOptions(
         privateKey=crypto.PKey.from_cryptography_key(key),
         certificate=certificates[0],

@@ -13,6 +13,7 @@ from kafkapy.protocol.framing import ApiCodec
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.response_errors import error_codes
 from kafkapy.runtime.completion import Completion
+from kafkapy.security.authentication import NOT_AUTHENTICATED, Authentication
 from kafkapy.security.principal import ANONYMOUS, KafkaPrincipal
 
 ERRORS_NOTED_BY_HANDLER: Final = (ApiKey.PRODUCE, ApiKey.FETCH)
@@ -24,6 +25,7 @@ class RequestContext:
 
     __slots__ = (
         "api_key",
+        "authentication",
         "client_host",
         "client_id",
         "client_software_name",
@@ -52,6 +54,7 @@ class RequestContext:
         self.listener_name = listener_name
         self.security_protocol = security_protocol
         self.principal = principal
+        self.authentication: Authentication = NOT_AUTHENTICATED
         self.client_id = ""
         self.api_key: ApiKey | None = None
         self.client_software_name = "unknown"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from struct import Struct
 from typing import Final, Protocol
 
@@ -11,6 +12,7 @@ from kafkapy.protocol.api_codecs import ApiCodecs, NotServedError
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.framing import ApiCodec, read_request_header
 from kafkapy.protocol.wire import SchemaError
+from kafkapy.security.authentication import AuthenticationOutcome
 from kafkapy.security.sasl.authenticator import SaslFailure, SaslServerAuthenticator
 from kafkapy.security.sasl.frames import SaslReply, encode_step, handle_frame
 
@@ -44,12 +46,14 @@ class SaslConnection:
         context: RequestContext,
         codecs: ApiCodecs,
         max_receive_size: int,
+        on_authentication: Callable[[RequestContext, AuthenticationOutcome], object] = lambda context, outcome: None,
     ) -> None:
-        """`max_receive_size`: `sasl.server.max.receive.size`."""
+        """`max_receive_size`: `sasl.server.max.receive.size`. `on_authentication`: hears how each authentication ended."""
         self._authenticator = authenticator
         self._context = context
         self._codecs = codecs
         self.max_receive_size = max_receive_size
+        self._on_authentication = on_authentication
 
     @property
     def complete(self) -> bool:
@@ -89,12 +93,23 @@ class SaslConnection:
         if failure is None:
             if reply.data:
                 channel.send_raw(reply.data)
-            if self._authenticator.principal is not None:
-                self._context.principal = self._authenticator.principal
+            if self._authenticator.complete:
+                self._authenticated()
         else:
             self._failed(channel, reply.data, failure)
 
+    def _authenticated(self) -> None:
+        authenticator, context = self._authenticator, self._context
+        assert authenticator.principal is not None and authenticator.mechanism is not None
+        context.principal = authenticator.principal
+        mechanism = authenticator.mechanism.name
+        if context.authentication.mechanism != mechanism:
+            context.authentication = context.authentication._replace(mechanism=mechanism)
+        self._on_authentication(context, AuthenticationOutcome(mechanism=mechanism))
+
     def _failed(self, channel: SaslChannel, data: bytes, failure: SaslFailure) -> None:
+        attempt = self._authenticator.attempt
+        self._on_authentication(self._context, AuthenticationOutcome(failure.reason, *attempt))
         if failure.delayed:
             log.info("Failed authentication with %s (%s)", self._context.client_host, failure.reason)
             channel.close_later(data, failure.reason)

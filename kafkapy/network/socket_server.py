@@ -34,6 +34,8 @@ from kafkapy.protocol.wire import SchemaError
 from kafkapy.runtime.clock import InThread
 from kafkapy.runtime.completion import spawn
 from kafkapy.runtime.time_slice import TimeSlice
+from kafkapy.security.authentication import AuthenticationOutcome
+from kafkapy.security.principal import KafkaPrincipal
 from kafkapy.security.sasl.authenticator import DEFAULT_MAX_RECEIVE_SIZE, SaslServerAuthenticator
 
 log = logging.getLogger("kafkapy.network.SocketServer")
@@ -50,6 +52,9 @@ class IpRates(Protocol):
 
 
 NewAuthenticator = Callable[[RequestContext], SaslServerAuthenticator]
+
+AuthenticationListener = Callable[[RequestContext, AuthenticationOutcome], object]
+"""Is told how each authentication ended; the context has the principal, if it was completed."""
 
 MOST_KEPT_REFUSED = 1000
 """Connections that came too fast and are kept for a moment: each is a descriptor. Others are closed at once."""
@@ -135,35 +140,37 @@ class SocketServer:
         sasl_max_receive_size: int = DEFAULT_MAX_RECEIVE_SIZE,
         failed_authentication_delay: float = 0.1,
         ip_rates: IpRates | None = None,
+        on_authentication: AuthenticationListener = lambda context, outcome: None,
+        plaintext_principal: Callable[[RequestContext], KafkaPrincipal] | None = None,
     ) -> None:
-        """`cold_reads`: threads that may wait for a disk; `decoding`: those that decode large requests.
-        `send_buffer`, `receive_buffer`: bytes of the kernel's buffers for each connection, -1: as the system likes.
-        `memory_pool`: what requests may hold while they arrive. `tls_of`: None for a listener without TLS.
+        """`cold_reads`: threads that may wait for a disk; `decoding`: those that decode large requests. `send_buffer`,
+        `receive_buffer`: bytes of the kernel's, -1: as the system likes. `memory_pool`: what requests may hold while they arrive.
+        `tls_of`: None for a listener without TLS.
         `sasl_of`: makes the authenticators of a listener's connections; None for a listener without SASL.
         `ip_rates`: how fast each address may connect (KIP-612).
+        `on_authentication`: for the audit.
+        `plaintext_principal`: of connections of PLAINTEXT listeners, where they are not all ANONYMOUS.
         `sasl_max_receive_size`: of a frame before its client is known. `failed_authentication_delay`: seconds."""
         self.reactor = reactor
         self.cold_reads = cold_reads
         self._large_requests = LargeRequests(decoding)
         self.memory_pool = memory_pool
-        self._tls_of = tls_of
-        self._sasl_of = sasl_of
+        self._tls_of, self._sasl_of = tls_of, sasl_of
         self._sasl_max_receive_size = sasl_max_receive_size
         self.failed_authentication_delay = failed_authentication_delay
         self._ip_rates = ip_rates
-        self._refused_for = 0.0
-        self._kept_refused = 0
+        self.on_authentication = on_authentication
+        self._plaintext_principal = plaintext_principal
+        self._refused_for, self._kept_refused = 0.0, 0
         self.max_request_size = max_request_size
         self.quotas = ConnectionQuotas(limits, inter_broker_listener, lambda: int(self.now() * 1000), make_rate)
         self.codecs = ApiCodecs(enabled_apis)
         self._handler: Callable[[Request], None] | None = None
-        self._send_buffer = send_buffer
-        self._receive_buffer = receive_buffer
+        self._send_buffer, self._receive_buffer = send_buffer, receive_buffer
         self._ports: dict[str, PlaintextPort] = {}
         self._channels: set[KafkaChannel] = set()
         self._accepting: set[str] = set()
-        self._cut_off: set[str] = set()
-        """Listeners whose connections are closed as soon as they are there."""
+        self._cut_off: set[str] = set()  # listeners whose connections are closed as soon as they are there
         self._delayed: dict[str, Any] = {}
         self._sequence = 0
         self.refused = 0
@@ -314,12 +321,22 @@ class SocketServer:
             endpoint.security_protocol,
             number=self._sequence,
         )
+        if self._plaintext_principal is not None and endpoint.security_protocol == "PLAINTEXT":
+            try:
+                context.principal = self._plaintext_principal(context)
+            except Exception as problem:
+                why = type(problem).__name__
+                log.info("Rejected connection from %s: the principal builder raised %s", context.client_host, why)
+                self.refused += 1
+                return None
         assert self._handler is not None
         channel = KafkaChannel(self, context, self._handler)
         channel.peer = ip
         if new_authenticator is not None:
             authenticator = new_authenticator(context)
-            channel.sasl = SaslConnection(authenticator, context, self.codecs, self._sasl_max_receive_size)
+            channel.sasl = SaslConnection(
+                authenticator, context, self.codecs, self._sasl_max_receive_size, self.on_authentication
+            )
         return channel
 
     def close_refused(self, connection: socket.socket) -> None:
@@ -445,3 +462,4 @@ class _TlsChannelFactory(_ChannelFactory):
     ) -> None:
         super().__init__(server, endpoint, sasl)
         self.new_session, self.principal_of = tls.new_session, tls.principal_of
+        self.on_authentication = server.on_authentication

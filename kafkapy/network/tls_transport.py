@@ -12,15 +12,22 @@ from typing import Any, Final, Protocol
 
 from twisted.internet import main
 
+from kafkapy.network.request import RequestContext
 from kafkapy.network.send_queue import READ_CHUNK, Buffer, Part, SendQueue
 from kafkapy.network.transport import PlaintextPort, PlaintextTransport
-from kafkapy.security.principal import KafkaPrincipal
+from kafkapy.runtime.completion import spawn
+from kafkapy.security.authentication import Authentication, AuthenticationOutcome
+from kafkapy.security.principal import ANONYMOUS, KafkaPrincipal
 from kafkapy.security.tls.session import TlsSession
 
 log = logging.getLogger("kafkapy.network.SocketServer")
 
 RECEIVED_BYTES: Final = 1 << 16
 """Ciphertext of one read: four records. All connections read into one buffer of this size."""
+
+MAX_UNREAD_BYTES: Final = 1 << 16
+"""Ciphertext that may wait for a peer while more is read from it. TLS itself answers: a peer that asks for new keys (RFC 8446,
+4.6.3) again and again, and reads none of the answers, would fill the memory."""
 
 _received: Final = memoryview(bytearray(RECEIVED_BYTES))
 
@@ -30,8 +37,8 @@ class TlsFactory(Protocol):
 
     def new_session(self) -> TlsSession: ...
 
-    def principal_of(self, session: TlsSession) -> KafkaPrincipal:
-        """Raises `ValueError` if no rule has a name for the peer."""
+    def principal_of(self, session: TlsSession, context: RequestContext) -> KafkaPrincipal:
+        """Raises `ValueError` if no rule has a name for the peer; a class of the operator's own may raise anything."""
         ...
 
 
@@ -72,6 +79,11 @@ class TlsSocket:
     def is_waiting(self) -> bool:
         return bool(self._unsent) or self._session.has_outgoing
 
+    @property
+    def waiting_bytes(self) -> int:
+        """Ciphertext that the kernel has not taken."""
+        return len(self._unsent) + self._session.outgoing_bytes
+
     def flush(self) -> bool:
         """Send ciphertext; is there none left?"""
         while True:
@@ -90,7 +102,8 @@ class TlsTransport(PlaintextTransport):
     """One accepted connection that speaks TLS.
 
     Invariant: while `_is_delivering`, `_deliver` is on the stack and hands on all plaintext that the channel takes. Else what is
-    decrypted waits only while the channel is muted: `resume_reading` has it handed on.
+    decrypted waits only while the channel is muted: `resume_reading` has it handed on. While `_is_unread`, the peer has left
+    `MAX_UNREAD_BYTES` unread, and nothing is read from it.
     """
 
     def __init__(self, *args: Any) -> None:
@@ -99,16 +112,22 @@ class TlsTransport(PlaintextTransport):
         factory: TlsFactory = port.factory
         self.session = factory.new_session()
         self._factory = factory
+        self._on_authentication = port.factory.on_authentication
         self._tls = TlsSocket(self.socket, self.session)
         self.outgoing = SendQueue(self._tls, sendfile=False)
         self._is_established = False
         self._is_delivering = False
         self._delivers_later = False
+        self._is_unread = False
 
     # --- reading
 
     def doRead(self) -> Any:
         if self._is_established and (self.protocol.muted or not self.session.wants_input):
+            self.stopReading()
+            return None
+        if self._tls.waiting_bytes > MAX_UNREAD_BYTES:
+            self._is_unread = True
             self.stopReading()
             return None
         try:
@@ -139,16 +158,30 @@ class TlsTransport(PlaintextTransport):
             return main.CONNECTION_LOST
         if session.failure is not None:
             log.info("Closing the connection of %s: %s", self.protocol.context.connection_id, session.failure.sentence)
+            if not self._is_established:
+                self._on_authentication(self.protocol.context, AuthenticationOutcome(session.failure.sentence))
             return main.CONNECTION_LOST
         return main.CONNECTION_DONE if session.peer_closed else None
 
     def _establish(self) -> None:
         self._is_established = True
+        channel, session = self.protocol, self.session
+        context = channel.context
+        certificate = None if channel.sasl is None else session.peer_certificate()
+        context.authentication = Authentication(None, session.version, session.cipher, certificate)
+        if channel.sasl is not None:
+            return
         try:
-            if self.protocol.sasl is None:
-                self.protocol.context.principal = self._factory.principal_of(self.session)
-        except ValueError as problem:
-            self.protocol.close(f"its certificate names no principal: {problem}")
+            context.principal = self._factory.principal_of(session, context)
+        except Exception as problem:
+            # The text of one that a builder of the operator's own did not expect may hold anything.
+            why = problem if isinstance(problem, ValueError) else type(problem).__name__
+            reason = f"its certificate names no principal: {why}"
+            self._on_authentication(context, AuthenticationOutcome(reason))
+            channel.close(reason)
+        else:
+            if context.principal != ANONYMOUS:
+                self._on_authentication(context, AuthenticationOutcome())
 
     def _deliver(self) -> None:
         channel, session = self.protocol, self.session
@@ -163,7 +196,8 @@ class TlsTransport(PlaintextTransport):
             self._is_delivering = False
 
     def resume_reading(self) -> None:
-        super().resume_reading()
+        if not self._is_unread:
+            super().resume_reading()
         if self.session.has_input and not (self._is_delivering or self._delivers_later):
             self._delivers_later = True
             self.reactor.callLater(0, self._deliver_later)
@@ -192,27 +226,49 @@ class TlsTransport(PlaintextTransport):
             self.startWriting()
 
     def doWrite(self) -> Any:
+        """The queue's last plaintext is taken before its ciphertext is sent: `drained` is told, and the connection ends, after
+        that."""
         try:
             if not self._tls.flush():
                 return None
+            unready = self.outgoing.flush() if self.outgoing.queued_bytes else None
         except OSError:
             return main.CONNECTION_LOST
-        if not self.outgoing.queued_bytes:
+        if self._is_unread:
+            self._is_unread = False
+            self.resume_reading()
+        if unready is not None:
             self.stopWriting()
-            return main.CONNECTION_DONE if self.disconnecting else None
-        return super().doWrite()
+            spawn(self._make_ready(unready))
+        elif not (self.outgoing.queued_bytes or self._tls.is_waiting):
+            self.stopWriting()
+            if self.disconnecting:
+                self._say_close()
+                return main.CONNECTION_DONE
+            self.protocol.drained()
+        return None
 
     # --- closing
 
     def close(self) -> None:
         """Close after what is queued was sent, and say so."""
-        if self.connected and not self.disconnecting and not self.outgoing.queued_bytes:
-            self.session.close()
-            try:
-                self._tls.flush()
-            except OSError:
-                pass
+        if not self.connected or self.disconnecting:
+            return
+        if not self.outgoing.queued_bytes:
+            self._say_close()
+            if self._tls.is_waiting:
+                self.disconnecting = True
+                self.stopReading()
+                self.startWriting()
+                return
         super().close()
+
+    def _say_close(self) -> None:
+        self.session.close()
+        try:
+            self._tls.flush()
+        except OSError:
+            pass
 
 
 class TlsPort(PlaintextPort):

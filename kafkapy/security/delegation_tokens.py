@@ -9,14 +9,16 @@ from __future__ import annotations
 import base64
 import hmac
 import json
+import threading
 from collections.abc import Callable, Collection, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Final, NamedTuple
 
 from kafkapy.common import strict_json
 from kafkapy.common.sanitizer import desanitize, sanitize
 from kafkapy.protocol.errors import Errors
 from kafkapy.security import scram
-from kafkapy.security.principal import ANONYMOUS, KafkaPrincipal, parse_principal
+from kafkapy.security.principal import ANONYMOUS, KafkaPrincipal
 from kafkapy.security.sasl.scram_server import TokenLogin
 from kafkapy.security.scram import ScramCredential
 
@@ -48,6 +50,26 @@ class TokenInformation(NamedTuple):
         return _is_one_of(principal, (self.owner, self.token_requester, *self.renewers))
 
 
+class DelegationToken(NamedTuple):
+    """A token, and what its owner logs in with (Kafka's `DelegationToken`). `repr` does not show that.
+
+    Attributes:
+        token_info: Id, owner, requester, renewers and times.
+        hmac: The secret.
+    """
+
+    token_info: TokenInformation
+    hmac: bytes
+
+    @property
+    def hmac_as_base64(self) -> str:
+        """The password for SCRAM; the user is the token's id."""
+        return base64.b64encode(self.hmac).decode()
+
+    def __repr__(self) -> str:
+        return f"DelegationToken({self.token_info})"
+
+
 def token_bytes(token: TokenInformation) -> bytes:
     """The token as ZooKeeper has it, its fields in Kafka's order."""
     value = {
@@ -74,12 +96,12 @@ def parse_token(data: bytes) -> TokenInformation:
         version = _whole(value["version"])
         if not 0 < version <= _VERSION:
             raise ValueError(f"a delegation token of version {version} is not known")
-        owner = parse_principal(desanitize(value["owner"]))
+        owner = _stored_principal(desanitize(value["owner"]))
         return TokenInformation(
             token_id=str(value["tokenId"]),
             owner=owner,
-            token_requester=parse_principal(desanitize(value["tokenRequester"])) if version >= 3 else owner,
-            renewers=tuple(parse_principal(desanitize(renewer)) for renewer in value["renewers"]),
+            token_requester=_stored_principal(desanitize(value["tokenRequester"])) if version >= 3 else owner,
+            renewers=tuple(_stored_principal(desanitize(renewer)) for renewer in value["renewers"]),
             issue_timestamp=_whole(value["issueTimestamp"]),
             max_timestamp=_whole(value["maxTimestamp"]),
             expiry_timestamp=_whole(value["expiryTimestamp"]),
@@ -169,7 +191,7 @@ def token_requests_allowed(security_protocol: str, principal: KafkaPrincipal, is
 def is_described_to(
     token: TokenInformation,
     principal: KafkaPrincipal,
-    owners: Collection[KafkaPrincipal] | None,
+    owners: AbstractSet[KafkaPrincipal] | None,
     may_describe_token: Callable[[str], bool],
     may_describe_tokens_of: Callable[[KafkaPrincipal], bool],
 ) -> bool:
@@ -178,11 +200,11 @@ def is_described_to(
     Args:
         token: The token.
         principal: Asks.
-        owners: Whose tokens were asked for; None: those of all.
+        owners: Whose tokens were asked for; None: those of all. There may be many: a set.
         may_describe_token: Whether the principal may DESCRIBE the DelegationToken of this id.
         may_describe_tokens_of: Whether it may DESCRIBE_TOKENS of this User.
     """
-    if owners is not None and not any(token.concerns(owner) for owner in owners):
+    if owners is not None and owners.isdisjoint((token.owner, token.token_requester, *token.renewers)):
         return False
     return token.concerns(principal) or may_describe_token(token.token_id) or may_describe_tokens_of(token.owner)
 
@@ -190,9 +212,9 @@ def is_described_to(
 class DelegationTokens:
     """The tokens that a broker knows, and their HMACs (Kafka's `DelegationTokenCache`). `repr` shows no HMAC.
 
-    Invariant: `_ids` has the HMAC of each token in `_tokens`, and `_credentials` only those of such tokens. A credential is
-    made when a client first logs in with the token (2 ms each): with its salt it depends on the key and the id alone, so it is
-    the same on all brokers.
+    Invariant: `_ids` has the HMAC of each token in `_tokens`, and `_credentials` only those of such tokens; they change under
+    `_lock`, and are read without. A credential is made when a client first logs in with the token (2 ms each): with its salt it
+    depends on the key and the id alone, so it is the same on all brokers.
 
     Args:
         secret_key: `delegation.token.secret.key`.
@@ -200,6 +222,7 @@ class DelegationTokens:
 
     def __init__(self, secret_key: str) -> None:
         self._key = secret_key.encode()
+        self._lock = threading.Lock()
         self._tokens: dict[str, TokenInformation] = {}
         self._ids: dict[bytes, str] = {}
         self._credentials: dict[tuple[str, str], ScramCredential] = {}
@@ -212,15 +235,19 @@ class DelegationTokens:
 
     def put(self, token: TokenInformation) -> None:
         """A token is new or has changed."""
-        self._tokens[token.token_id] = token
-        self._ids[self.hmac(token.token_id)] = token.token_id
+        value = self.hmac(token.token_id)
+        with self._lock:
+            self._tokens[token.token_id] = token
+            self._ids[value] = token.token_id
 
     def remove(self, token_id: str) -> None:
         """A token is gone; one that is not known is left alone."""
-        if self._tokens.pop(token_id, None) is not None:
-            del self._ids[self.hmac(token_id)]
-            for mechanism in scram.SCRAM_HASHES:
-                self._credentials.pop((mechanism, token_id), None)
+        value = self.hmac(token_id)
+        with self._lock:
+            if self._tokens.pop(token_id, None) is not None:
+                del self._ids[value]
+                for mechanism in scram.SCRAM_HASHES:
+                    self._credentials.pop((mechanism, token_id), None)
 
     def all(self) -> list[TokenInformation]:
         return list(self._tokens.values())
@@ -231,11 +258,11 @@ class DelegationTokens:
     def of_hmac(self, value: bytes) -> TokenInformation | None:
         """The token that a request names by its HMAC."""
         token_id = self._ids.get(bytes(value))
-        return None if token_id is None else self._tokens[token_id]
+        return None if token_id is None else self._tokens.get(token_id)
 
     def expired(self, now_ms: int) -> list[TokenInformation]:
         """Those to be removed."""
-        return [token for token in self._tokens.values() if token.is_expired(now_ms)]
+        return [token for token in self.all() if token.is_expired(now_ms)]
 
     def hmac(self, token_id: str) -> bytes:
         """What the owner of the token is given (HMAC-SHA-512)."""
@@ -255,7 +282,9 @@ class DelegationTokens:
             credential = ScramCredential.of_password(
                 scram.SCRAM_HASHES[mechanism], password, salt, scram.MIN_ITERATIONS
             )
-            self._credentials[mechanism, token_id] = credential
+            with self._lock:
+                if token_id in self._tokens:
+                    self._credentials[mechanism, token_id] = credential
         return TokenLogin(token.owner.name, token.expiry_timestamp, credential)
 
 
@@ -273,6 +302,14 @@ def _until(token: TokenInformation, timestamp: int) -> TokenChange:
 def _is_one_of(principal: KafkaPrincipal, others: Collection[KafkaPrincipal]) -> bool:
     """By type and name, as Kafka compares them."""
     return any((other.principal_type, other.name) == (principal.principal_type, principal.name) for other in others)
+
+
+def _stored_principal(text: str) -> KafkaPrincipal:
+    """Type or name may be empty: those of a renewer are what the request says."""
+    principal_type, colon, name = text.partition(":")
+    if not colon:
+        raise ValueError("a principal of a delegation token has no type")
+    return KafkaPrincipal(principal_type, name)
 
 
 def _whole(value: Any) -> int:

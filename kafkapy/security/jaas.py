@@ -154,6 +154,18 @@ def single_module(modules: Sequence[LoginModule], source: str = "sasl.jaas.confi
     return modules[0]
 
 
+def to_text(module: LoginModule) -> str:
+    """A login module as `sasl.jaas.config` has it.
+
+    Example:
+        >>> to_text(LoginModule("x.Plain", "required", {"password": 'a"b'}))
+        'x.Plain required password="a\\\\"b";'
+    """
+    escaped = {name: value.replace("\\", "\\\\").replace('"', '\\"') for name, value in module.options.items()}
+    options = "".join(f' {name}="{value}"' for name, value in escaped.items())
+    return f"{module.name} {module.control_flag}{options};"
+
+
 def check_allowed(modules: Iterable[LoginModule], source: str) -> None:
     """Refuse the modules that Kafka refuses.
 

@@ -40,6 +40,19 @@ class JavaSubstitution:
         self._compiled: regex.Pattern[str] = compiled(reader.translation())
         self._parts = [_part(match, self._compiled.groups, reader.names) for match in _PARTS.finditer(replacement)]
 
+    @property
+    def groups(self) -> int:
+        """How many the pattern has."""
+        groups: int = self._compiled.groups
+        return groups
+
+    def matches(self, text: str) -> bool:
+        """Does the pattern match the whole text (`Matcher.matches`)? Raises PatternTimeoutError."""
+        try:
+            return self._compiled.fullmatch(text, timeout=_SECONDS) is not None
+        except TimeoutError:
+            raise PatternTimeoutError(f"A match took longer than {_SECONDS:g} s") from None
+
     def replace_all(self, text: str) -> str:
         """Raises PatternTimeoutError."""
         return self._replaced(text, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,6 +16,8 @@ _RULE = re.compile(
     r"(?:s/(?P<from>[^/]*)/(?P<to>[^/]*)/(?P<repeat>g)?)?/?(?P<case>[LU])?)",
     re.ASCII,
 )
+_DEFAULT_REALM = re.compile(r"^\s*default_realm\s*=\s*(\S+)", re.MULTILINE)
+_MOST_OF_CONFIG = 1 << 20
 _FORMAT = re.compile(r"\$(\d*)", re.ASCII)
 
 
@@ -54,6 +57,17 @@ def parse_kerberos_name(text: str) -> KerberosName:
     if "@" in text:
         raise ValueError(f"Malformed Kerberos name: {text}")
     return KerberosName(text, None, None)
+
+
+def default_realm() -> str | None:
+    """`default_realm` of the system's Kerberos configuration (the first file of `KRB5_CONFIG`, or /etc/krb5.conf); None: none."""
+    path = os.environ.get("KRB5_CONFIG", "").split(":")[0] or "/etc/krb5.conf"
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            found = _DEFAULT_REALM.search(file.read(_MOST_OF_CONFIG))
+    except OSError:
+        return None
+    return None if found is None else found[1]
 
 
 class KerberosShortNamer:

@@ -21,6 +21,26 @@ class KafkaPrincipal(NamedTuple):
     def __str__(self) -> str:
         return f"{self.principal_type}:{self.name}"
 
+    @property
+    def token_authenticated(self) -> bool:
+        """The connection has shown a delegation token, and so may not ask for tokens (KIP-48)."""
+        return False
+
+
+class TokenPrincipal(KafkaPrincipal):
+    """The principal of a connection that has shown a delegation token: equal to the one without, as in Kafka.
+
+    Example:
+        >>> TokenPrincipal("User", "alice") == KafkaPrincipal("User", "alice")
+        True
+    """
+
+    __slots__ = ()
+
+    @property
+    def token_authenticated(self) -> bool:
+        return True
+
 
 ANONYMOUS: Final = KafkaPrincipal(USER_TYPE, "ANONYMOUS")
 """Of a connection without authentication."""

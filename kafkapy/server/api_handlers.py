@@ -12,6 +12,7 @@ from kafkapy.server.handlers.acls import AclsHandler
 from kafkapy.server.handlers.configs import ConfigsHandler
 from kafkapy.server.handlers.control import ControlHandler
 from kafkapy.server.handlers.controller_apis import ControllerApisHandler
+from kafkapy.server.handlers.delegation_tokens import DelegationTokensHandler
 from kafkapy.server.handlers.fetch import FetchHandler
 from kafkapy.server.handlers.find_coordinator import FindCoordinatorHandler
 from kafkapy.server.handlers.group_offsets import GroupOffsetsHandler
@@ -47,6 +48,7 @@ class Handlers(NamedTuple):
     group_offsets: GroupOffsetsHandler
     transactions: TransactionsHandler
     acls: AclsHandler
+    delegation_tokens: DelegationTokensHandler
     features: FinalizedFeatureListener
 
     def by_api(self) -> dict[ApiKey, Handler]:
@@ -94,10 +96,10 @@ HANDLERS: dict[ApiKey, Callable[[Handlers], Handler]] = {
     ApiKey.DESCRIBE_LOG_DIRS: lambda h: h.log_dirs.handle_describe_log_dirs,
     ApiKey.SASL_AUTHENTICATE: lambda _: security.handle_sasl,
     ApiKey.CREATE_PARTITIONS: lambda h: h.topics.handle_create_partitions,
-    ApiKey.CREATE_DELEGATION_TOKEN: lambda _: security.handle_delegation_tokens,
-    ApiKey.RENEW_DELEGATION_TOKEN: lambda _: security.handle_delegation_tokens,
-    ApiKey.EXPIRE_DELEGATION_TOKEN: lambda _: security.handle_delegation_tokens,
-    ApiKey.DESCRIBE_DELEGATION_TOKEN: lambda _: security.handle_delegation_tokens,
+    ApiKey.CREATE_DELEGATION_TOKEN: lambda h: h.delegation_tokens.handle_create,
+    ApiKey.RENEW_DELEGATION_TOKEN: lambda h: h.delegation_tokens.handle_renew,
+    ApiKey.EXPIRE_DELEGATION_TOKEN: lambda h: h.delegation_tokens.handle_expire,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: lambda h: h.delegation_tokens.handle_describe,
     ApiKey.DELETE_GROUPS: lambda h: h.groups.handle_delete_groups,
     ApiKey.ELECT_LEADERS: lambda h: h.controller.handle_elect_leaders,
     ApiKey.INCREMENTAL_ALTER_CONFIGS: lambda h: h.configs.handle_incremental_alter_configs,

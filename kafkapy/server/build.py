@@ -8,13 +8,14 @@ What is to come has its place: another coordinator beside `_group_coordinator`, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkapy.clients.driver import Driver
 from kafkapy.clients.metadata import Address
 from kafkapy.clients.twisted_driver import TwistedDriver
 from kafkapy.common import metadata_version
+from kafkapy.common.broker import EndPoint
 from kafkapy.common.rate import Rate
 from kafkapy.common.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from kafkapy.controller.controller_config import ControllerConfig
@@ -28,14 +29,17 @@ from kafkapy.log.manager.log_manager import LogManager
 from kafkapy.network.connection_quotas import ConnectionLimits
 from kafkapy.network.memory_pool import MemoryPool
 from kafkapy.network.socket_server import SocketServer
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.runtime.clock import Clock, InThread
 from kafkapy.server.admin.auto_topic_creation import AutoTopicCreationManager
 from kafkapy.server.admin.controller import Controller
-from kafkapy.server.admin.zk_admin_manager import ZkAdminManager
+from kafkapy.server.admin.zk_admin_manager import CreatableTopic, ZkAdminManager
 from kafkapy.server.api_handlers import HANDLERS, Handlers
 from kafkapy.server.authorizer import Authorizer
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.config.load_policies import load_policies
 from kafkapy.server.config.zk_entity_configs import USERS
 from kafkapy.server.coordinators.coordinator_log import CoordinatorLog
 from kafkapy.server.coordinators.elections import CoordinatorElections
@@ -49,6 +53,7 @@ from kafkapy.server.handlers.api_versions import answer_api_versions
 from kafkapy.server.handlers.configs import ConfigsHandler
 from kafkapy.server.handlers.control import ControlHandler
 from kafkapy.server.handlers.controller_apis import ControllerApisHandler
+from kafkapy.server.handlers.delegation_tokens import DelegationTokensHandler
 from kafkapy.server.handlers.fetch import FetchHandler
 from kafkapy.server.handlers.find_coordinator import FindCoordinatorHandler
 from kafkapy.server.handlers.group_offsets import GroupOffsetsHandler
@@ -66,6 +71,7 @@ from kafkapy.server.inter_broker.client_config import controller_client_config, 
 from kafkapy.server.inter_broker.producer_ids import ProducerIdManager
 from kafkapy.server.metadata.finalized_features import FinalizedFeatureListener
 from kafkapy.server.metadata.metadata_cache import MetadataCache
+from kafkapy.server.policies import Policies
 from kafkapy.server.purgatory.deadlines import Deadlines
 from kafkapy.server.quotas.quota_managers import QuotaManagers
 from kafkapy.server.reconfiguration.change_handlers import usable_topic_configs
@@ -83,16 +89,21 @@ from kafkapy.server.replication.replication import (
     replication_quota,
 )
 from kafkapy.server.security.authorizer_factory import build_authorizer
+from kafkapy.server.security.delegation_token_manager import DelegationTokenManager
+from kafkapy.server.security.principal_builders import make_plaintext_principal
 from kafkapy.server.security.sasl_listeners import SaslListeners
 from kafkapy.server.security.scram_credentials import ScramCredentials
-from kafkapy.server.security.tls_listeners import TlsListeners
+from kafkapy.server.security.tls_listeners import TlsListeners, make_tls_listener
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
+from kafkapy.zk.token_store import ZkTokenStore
 from kafkapy.zk.zk_data import BrokerInfo
 
 if TYPE_CHECKING:
     from kafkapy.network.http_site import HttpSite
     from kafkapy.server.metrics.broker_metrics import BrokerMetrics
     from kafkapy.server.metrics.config import MetricsConfig
+    from kafkapy.server.security.audit.audit import Audit
+    from kafkapy.server.security.audit.audit_config import AuditConfig
 
 
 class Outside(NamedTuple):
@@ -119,8 +130,30 @@ class Guards(NamedTuple):
     credentials: ScramCredentials
     quotas: QuotaManagers
     tls: TlsListeners
+    sasl: SaslListeners
+    policies: Policies
+    audit: Audit | None
     features: FinalizedFeatureListener
     """A client that is not authenticated yet may ask for the versions of APIs; this goes with them."""
+    tokens: DelegationTokenManager
+
+    def audited(self, handlers: Mapping[ApiKey, Any], clock: Clock) -> Mapping[ApiKey, Any]:
+        """The handlers, those that change something with a record of it, if there is an audit that wants it."""
+        return handlers if self.audit is None else self.audit.of_changes(handlers, clock)
+
+    def close(self) -> None:
+        """The broker stops, and plug-ins hear of it."""
+        self.quotas.close()
+        self.policies.close()
+
+    def check_listener(self, config: KafkaConfig, end_point: EndPoint) -> None:
+        """Raises ConfigException if the listener could not be opened. Reads files."""
+        make_tls_listener(config, end_point)
+        self.sasl.check(config, end_point)
+
+    def listener_closed(self, listener: str) -> None:
+        self.tls.closed(listener)
+        self.sasl.closed(listener)
 
     def config_handlers(self) -> dict[str, ConfigHandler]:
         """What hears of the configs of users, clients and IPs."""
@@ -335,30 +368,57 @@ def _transactions(
     return TransactionParts(coordinator, channels, writer, verifier, late)
 
 
-def build_guards(config: KafkaConfig, outside: Outside) -> Guards:
+def build_audit(audit_config: AuditConfig | None, config: KafkaConfig, outside: Outside, core: Core) -> Audit | None:
+    """None if it is off. Only then is nothing imported that only the audit needs."""
+    if audit_config is None:
+        return None
+    from kafkapy.server.security.audit.audit_factory import build_audit
+
+    cache = core.metadata_cache
+    admin_manager = ZkAdminManager(config, outside.zk_client)
+
+    def create_topic(name: str) -> None:
+        brokers = {broker.id: broker.rack for broker in cache.alive_brokers()}
+        (change,) = admin_manager.create_topics(
+            [CreatableTopic(name=name, num_partitions=-1, replication_factor=-1)], brokers
+        )
+        if not change.succeeded and change.error.error is not Errors.TOPIC_ALREADY_EXISTS:
+            raise KafkaError(change.error.error, change.error.message)
+
+    return build_audit(audit_config, config, cache, outside.clock, create_topic)
+
+
+def build_guards(config: KafkaConfig, outside: Outside, audit: Audit | None = None) -> Guards:
     """The authorizer is to be started before the broker serves. Blocks if ACLs have a ZooKeeper of their own.
 
     Raises:
         ConfigException: `authorizer.class.name` or a config of the authorizer cannot be used.
     """
-    return Guards(
-        build_authorizer(config, outside.zk_client, outside.clock),
-        ScramCredentials(),
-        QuotaManagers.of_config(config, outside.clock),
-        TlsListeners(config),
-        FinalizedFeatureListener(outside.zk_client, lambda work: outside.clock.schedule_in_thread("features", work)),
+    if audit is None:
+        authorizer = build_authorizer(config, outside.zk_client, outside.clock)
+    else:
+        authorizer = build_authorizer(config, outside.zk_client, outside.clock, audit.on_decision, audit.hears_allowed)
+        audit.watch(authorizer)
+    credentials = ScramCredentials()
+    tokens = DelegationTokenManager.of_config(config, ZkTokenStore(outside.zk_client, outside.clock), outside.clock)
+    features = FinalizedFeatureListener(
+        outside.zk_client, lambda work: outside.clock.schedule_in_thread("features", work)
     )
+    sasl = SaslListeners(
+        config,
+        credentials,
+        lambda request, version: answer_api_versions(tuple(HANDLERS), features.epoch, request, version),
+        outside.clock,
+        tokens,
+    )
+    quotas = QuotaManagers.of_config(config, outside.clock)
+    tls, policies = TlsListeners(config), load_policies(config)
+    return Guards(authorizer, credentials, quotas, tls, sasl, policies, audit, features, tokens)
 
 
 def build_sockets(config: KafkaConfig, outside: Outside, guards: Guards, limits: ConnectionLimits) -> SocketServer:
     """It listens nowhere yet."""
-    features = guards.features
-    sasl = SaslListeners(
-        config,
-        guards.credentials,
-        lambda request, version: answer_api_versions(tuple(HANDLERS), features.epoch, request, version),
-        outside.clock,
-    )
+    audit = guards.audit
     return SocketServer(
         outside.reactor,
         HANDLERS,
@@ -372,17 +432,26 @@ def build_sockets(config: KafkaConfig, outside: Outside, guards: Guards, limits:
         receive_buffer=config.socket_receive_buffer_bytes,
         memory_pool=MemoryPool(config.queued_max_request_bytes) if config.queued_max_request_bytes > 0 else None,
         tls_of=guards.tls.of,
-        sasl_of=sasl.of,
+        sasl_of=guards.sasl.of,
         sasl_max_receive_size=config.sasl_server_max_receive_size,
         ip_rates=guards.quotas.ips,
         failed_authentication_delay=config.connection_failed_authentication_delay_ms / 1000,
+        plaintext_principal=make_plaintext_principal(config),
+        **({} if audit is None else {"on_authentication": audit.on_authentication}),
     )
 
 
 def build_controller(
-    config: KafkaConfig, outside: Outside, broker_info: BrokerInfo, on_registered: Callable[[int], None]
+    config: KafkaConfig,
+    outside: Outside,
+    broker_info: BrokerInfo,
+    on_registered: Callable[[int], None],
+    on_elected: Callable[[], None],
 ) -> KafkaController:
-    """A candidate, once it is started. `on_registered` hears, on its thread, of each broker epoch after the first."""
+    """A candidate, once it is started.
+
+    On its thread, `on_registered` hears of each broker epoch after the first, and `on_elected` when it has become the controller.
+    """
     controller_config = ControllerConfig(
         broker_id=config.broker_id,
         inter_broker_listener_name=config.inter_broker_listener_name,
@@ -402,6 +471,7 @@ def build_controller(
         outside.broker_epoch(),
         outside.clock,
         on_broker_registered=on_registered,
+        on_elected=on_elected,
     )
 
 
@@ -416,10 +486,11 @@ def build_handlers(
     guards: Guards,
 ) -> Handlers:
     zk_client, in_thread = outside.zk_client, outside.requests
-    replicas, cache, throttles = core.replica_manager, core.metadata_cache, core.replication.throttles
+    replicas, cache = core.replica_manager, core.metadata_cache
     groups, transactions = core.group_coordinator, core.transactions
     authorizer = guards.authorizer
-    auto_topics = AutoTopicCreationManager(config, zk_client, cache, in_thread)
+    admin_manager = ZkAdminManager(config, zk_client, guards.policies.create_topic)
+    auto_topics = AutoTopicCreationManager(config, admin_manager, cache, in_thread, guards.quotas)
     return Handlers(
         produce=_produce_handler(outside, core, authorizer),
         fetch=FetchHandler(
@@ -427,23 +498,20 @@ def build_handlers(
         ),
         offsets=OffsetsHandler(replicas, authorizer, outside.cold_reads, outside.clock),
         metadata=MetadataHandler(cache, cluster_id, authorizer, config, auto_topics.create_topics, outside.clock),
-        control=ControlHandler(
+        control=_control_handler(config, outside, core, guards),
+        controller=ControllerApisHandler(authorizer, controller, outside.clock, cache),
+        topics=_topics_handler(config, outside, core, controller, dynamic_config, guards, admin_manager),
+        records=RecordsHandler(cache, replicas, authorizer, outside.clock),
+        configs=ConfigsHandler(
             authorizer,
-            outside.broker_epoch,
-            core.leadership,
-            replicas,
+            cache,
             in_thread,
             zk_client,
-            core.log_manager,
-            config,
-            throttles,
-            cache,
+            dynamic_config,
+            controller,
             outside.clock,
+            guards.policies.alter_config,
         ),
-        controller=ControllerApisHandler(authorizer, controller, outside.clock, cache),
-        topics=_topics_handler(config, outside, core, controller, dynamic_config, guards),
-        records=RecordsHandler(cache, replicas, authorizer, outside.clock),
-        configs=ConfigsHandler(authorizer, cache, in_thread, zk_client, dynamic_config, controller, outside.clock),
         log_dirs=LogDirsHandler(
             authorizer, core.log_dir_moves, core.log_manager, config, replicas, in_thread, outside.clock
         ),
@@ -455,7 +523,25 @@ def build_handlers(
         group_offsets=GroupOffsetsHandler(groups, cache, authorizer, config, zk_client, in_thread, outside.clock),
         transactions=_transactions_handler(core, authorizer, outside.clock),
         acls=AclsHandler(authorizer, in_thread),
+        delegation_tokens=DelegationTokensHandler(guards.tokens, authorizer, in_thread, outside.clock),
         features=guards.features,
+    )
+
+
+def _control_handler(config: KafkaConfig, outside: Outside, core: Core, guards: Guards) -> ControlHandler:
+    return ControlHandler(
+        guards.authorizer,
+        outside.broker_epoch,
+        core.leadership,
+        core.replica_manager,
+        outside.requests,
+        outside.zk_client,
+        core.log_manager,
+        config,
+        core.replication.throttles,
+        core.metadata_cache,
+        outside.clock,
+        guards.quotas.cluster_metadata_changed,
     )
 
 
@@ -478,12 +564,13 @@ def _topics_handler(
     controller: Controller,
     dynamic_config: DynamicBrokerConfig,
     guards: Guards,
+    admin_manager: ZkAdminManager,
 ) -> TopicsHandler:
     return TopicsHandler(
         controller,
         core.metadata_cache,
         outside.requests,
-        ZkAdminManager(config, outside.zk_client),
+        admin_manager,
         guards.authorizer,
         dynamic_config,
         config,
@@ -513,7 +600,7 @@ def build_metrics(
     cluster_id: str,
     controller: KafkaController,
     sockets: SocketServer,
-    quotas: QuotaManagers,
+    guards: Guards,
     is_stopping: Callable[[], bool],
     site: HttpSite,
 ) -> BrokerMetrics:
@@ -543,6 +630,7 @@ def build_metrics(
         end_offsets=end_offsets(config, reactor, outside.clock, core.replica_manager),
         is_stopping=is_stopping,
         meter=sockets.time_slice.meter,
-        quotas=quotas,
+        quotas=guards.quotas,
+        audit=None if guards.audit is None else guards.audit.log,
     )
     return BrokerMetrics(metrics_config, sources, outside.clock, site)

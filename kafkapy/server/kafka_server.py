@@ -7,8 +7,9 @@ import logging
 import os
 import resource
 import socket
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Future
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from twisted.internet.defer import Deferred
@@ -36,6 +37,7 @@ from kafkapy.server.build import (
     Core,
     Guards,
     Outside,
+    build_audit,
     build_controller,
     build_core,
     build_guards,
@@ -47,6 +49,7 @@ from kafkapy.server.build import (
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.config.startup_warnings import warn_of_open_files_limit
+from kafkapy.server.config.zk_entity_configs import change_entity_config
 from kafkapy.server.hooks import BuiltBroker, Hooks
 from kafkapy.server.inter_broker.client_config import inter_broker_client_config
 from kafkapy.server.inter_broker.producer_ids import Block, ProducerIdManager
@@ -54,7 +57,7 @@ from kafkapy.server.kafka_apis import KafkaApis
 from kafkapy.server.metadata.first_metadata import FirstMetadata
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.server.metrics.config import HEALTH_LISTENER, LISTENER, HttpAddress, MetricsConfig
-from kafkapy.server.quotas.quota_managers import EXPIRE_MS, QuotaManagers
+from kafkapy.server.quotas.quota_managers import EXPIRE_MS
 from kafkapy.server.reconfiguration.change_handlers import config_handlers
 from kafkapy.server.reconfiguration.change_listener import ZkConfigChangeListener
 from kafkapy.server.reconfiguration.dynamic_parts import (
@@ -67,6 +70,7 @@ from kafkapy.server.reconfiguration.dynamic_parts import (
     HostAddresses,
     connection_limits,
 )
+from kafkapy.server.security.delegation_token_manager import DelegationTokenManager
 from kafkapy.server.security.tls_listeners import CHECK_MS
 from kafkapy.server.zookeeper_connector import ZooKeeperConnector
 from kafkapy.zk.embedded.connect import EmbeddedConnect
@@ -75,9 +79,13 @@ from kafkapy.zk.zk_data import BrokerInfo
 
 if TYPE_CHECKING:
     from kafkapy.network.http_site import HttpSite
+    from kafkapy.server.security.audit.audit_config import AuditConfig
     from kafkapy.zk.embedded.server import EmbeddedZooKeeper
 
 log = logging.getLogger("kafkapy.server.KafkaServer")
+
+AUDIT_FLUSH_SECONDS = 2.0
+"""How long a stop waits for records of the audit to be written."""
 
 
 class Part(NamedTuple):
@@ -109,15 +117,17 @@ class KafkaServer:
         metrics: MetricsConfig | None = None,
         health: HttpAddress | None = None,
         hooks: Hooks | None = None,
+        audit: AuditConfig | None = None,
     ) -> None:
         """`zookeeper`: if it has begun to connect; None: it begins when the broker is started.
 
         `metrics`: where to serve them; None: nowhere. `health`: where to tell, from the first to the last moment, whether it
-        lives and serves. `hooks`: of a test.
+        lives and serves. `hooks`: of a test. `audit`: what is recorded, and where; None: nothing.
         """
         self._hooks = hooks or Hooks()
         self._health_address = health
         self._metrics_config = metrics
+        self._audit_config = audit
         self._metrics_site: HttpSite | None = None
         self.config = config
         self._reactor = reactor
@@ -173,9 +183,13 @@ class KafkaServer:
         )
         cluster_id, broker_id = await self._in_thread(self._identify, zk_client)
         dynamic_config = DynamicBrokerConfig(config)
-        dynamic_config.initialize(*await self._in_thread(_dynamic_properties, zk_client, broker_id))
+        dynamic_config.initialize(*await self._in_thread(_dynamic_properties, zk_client, broker_id, dynamic_config))
         core = await self._build_core(outside, cluster_id)
-        guards = await self._in_thread(build_guards, config, outside)
+        audit = build_audit(self._audit_config, config, outside, core)
+        if audit is not None:
+            audit.log.broker_id = broker_id
+            await self._start(Part("audit", audit.log.start, lambda: self._in_thread(audit.log.stop)))
+        guards = await self._in_thread(build_guards, config, outside, audit)
         authorizer = guards.authorizer
         await self._start(
             Part(
@@ -184,11 +198,21 @@ class KafkaServer:
                 lambda: self._in_thread(authorizer.shutdown),
             )
         )
+        tokens = guards.tokens
+        await self._start(
+            Part(
+                "delegation tokens",
+                lambda: self._in_thread(tokens.startup),
+                lambda: self._in_thread(tokens.shutdown),
+            )
+        )
         limits = await self._in_thread(connection_limits, config, self._addresses)
         sockets = build_sockets(config, outside, guards, limits)
         await self._start(Part("socket server", None, sockets.shutdown))
         broker_info = await self._register(zk_client, sockets)
-        controller = build_controller(config, outside, broker_info, self._registered_anew)
+        controller = build_controller(
+            config, outside, broker_info, self._registered_anew, lambda: self._elected(tokens)
+        )
         self._hooks.built(BuiltBroker(core, sockets, controller))
         self._zk_client, self._metadata_cache, self._controller = zk_client, core.metadata_cache, controller
         producer_ids = ProducerIdManager(self._request_producer_ids, self._clock.monotonic_ms)
@@ -253,8 +277,8 @@ class KafkaServer:
         guards: Guards,
     ) -> Iterator[Part]:
         """What begins to work once the broker is registered, in order."""
-        config, replication, coordinator = self.config, core.replication, core.group_coordinator
-        yield Part("client quotas", None, guards.quotas.close)
+        config, replication, coordinator, audit = self.config, core.replication, core.group_coordinator, guards.audit
+        yield Part("plug-ins", None, guards.close)
         yield Part("periodic tasks", lambda: self._schedule_periodic_tasks(core, guards))
         yield Part("replication", replication.startup, replication.shutdown)
         yield Part("log dir moves", None, core.log_dir_moves.shutdown)
@@ -280,10 +304,11 @@ class KafkaServer:
             lambda: self._in_thread(listener.shutdown),
         )
         if self._metrics_config is not None:
-            yield self._metrics(self._metrics_config, outside, core, cluster_id, controller, sockets, guards.quotas)
+            yield self._metrics(self._metrics_config, outside, core, cluster_id, controller, sockets, guards)
 
         def open_doors() -> None:
-            apis = KafkaApis(handlers.by_api(), outside.clock, LargeRequests(outside.records), guards.quotas)
+            by_api = guards.audited(handlers.by_api(), outside.clock)
+            apis = KafkaApis(by_api, outside.clock, LargeRequests(outside.records), guards.quotas)
             first_metadata = FirstMetadata(apis.handle, core.metadata_cache, bool(core.log_manager.all_logs()))
             sockets.start_accepting(self._hooks.handler(first_metadata.handle))
             self._are_doors_open = True
@@ -295,6 +320,8 @@ class KafkaServer:
             lambda: self._in_thread(controller.startup),
             lambda: self._in_thread(controller.shutdown),
         )
+        if audit is not None:  # to a topic of this broker it is written through an open door, too
+            yield Part("audit's queue", None, lambda: self._in_thread(audit.log.flush, AUDIT_FLUSH_SECONDS))
 
     def _config_listener(
         self,
@@ -316,6 +343,8 @@ class KafkaServer:
                 self._addresses,
                 self._in_thread,
                 lambda: controller.update_broker_info(self._broker_info(sockets)),
+                guards.check_listener,
+                guards.listener_closed,
             ),
             DynamicThreadPools(self._reactor.suggestThreadPoolSize, threads.resize),
             DynamicCleanerConfig(core.log_manager, self._clock),
@@ -330,8 +359,13 @@ class KafkaServer:
             core.replication.throttles,
             guards.config_handlers(),
         )
+
+        def prepare(entity_type: str, entity: str, configs: Mapping[str, str]) -> None:
+            self._addresses.look_up(configs)
+            guards.quotas.look_up(entity_type, entity)
+
         return ZkConfigChangeListener(
-            outside.zk_client, handlers, self._clock.from_thread, self._clock, prepare=self._addresses.look_up
+            outside.zk_client, handlers, self._clock.from_thread, self._clock, prepare=prepare
         )
 
     def _metrics(
@@ -342,12 +376,12 @@ class KafkaServer:
         cluster_id: str,
         controller: KafkaController,
         sockets: SocketServer,
-        quotas: QuotaManagers,
+        guards: Guards,
     ) -> Part:
         config, is_stopping, site = self.config, lambda: self._stopping, self._metrics_site
         assert site is not None
         metrics = build_metrics(
-            metrics_config, config, outside, core, cluster_id, controller, sockets, quotas, is_stopping, site
+            metrics_config, config, outside, core, cluster_id, controller, sockets, guards, is_stopping, site
         )
         return Part("metrics", metrics.start, metrics.stop)
 
@@ -388,10 +422,12 @@ class KafkaServer:
         if connect is None:
             return ""
         from kafkapy.zk.embedded.server import EmbeddedZooKeeper
+        from kafkapy.zk.embedded.settings import settings_inside_a_broker
 
         # The sessions of the last process were this broker's, and ended with it. On the machine's clock, as the client that keeps
         # the session alive: a test may move the broker's.
-        zookeeper = EmbeddedZooKeeper(connect.data_dir, reactor=self._reactor, keep_sessions=False)
+        settings = settings_inside_a_broker()
+        zookeeper = EmbeddedZooKeeper(connect.data_dir, reactor=self._reactor, settings=settings, keep_sessions=False)
         await self._start(Part("embedded ZooKeeper", zookeeper.start, zookeeper.stop))
         self.embedded_zookeeper = zookeeper
         log.warning(
@@ -435,6 +471,16 @@ class KafkaServer:
         log.info("Registered again after the ZooKeeper session had expired: broker epoch %d", broker_epoch)
         self._broker_epoch = broker_epoch
 
+    def _elected(self, tokens: DelegationTokenManager) -> None:
+        """On the controller thread: this broker has become the controller."""
+        if tokens.enabled:
+            self._clock.from_thread(self._clock.schedule_in_thread, "expired-tokens", tokens.remove_expired)
+
+    def _remove_expired_tokens(self, tokens: DelegationTokenManager) -> None:
+        """The controller does it, for the whole cluster."""
+        if self._controller is not None and self._controller.is_active:
+            tokens.remove_expired()
+
     def _log_dir_failed(
         self, directory: str, partitions: list[TopicPartition], core: Core, zk_client: KafkaZkClient
     ) -> None:
@@ -470,6 +516,10 @@ class KafkaServer:
         self._clock.schedule("full-garbage-collection", check, CHECK_INTERVAL_MS, CHECK_INTERVAL_MS)
         self._clock.schedule("expired-quotas", guards.quotas.expire, EXPIRE_MS, EXPIRE_MS)
         self._clock.schedule_in_thread("tls-stores", guards.tls.refresh, CHECK_MS, CHECK_MS)
+        if guards.tokens.enabled:
+            interval_ms = self.config.delegation_token_expiry_check_interval_ms
+            remove = partial(self._remove_expired_tokens, guards.tokens)
+            self._clock.schedule_in_thread("expired-tokens", remove, interval_ms, interval_ms)
 
     def _write_high_watermarks(self, core: Core) -> Awaitable[None]:
         return self._in_thread(core.high_watermarks.write, list(core.replica_manager.partitions()))
@@ -568,6 +618,13 @@ class KafkaServer:
         return deferToThreadPool(self._reactor, self._reactor.getThreadPool(), function, *args, **kwargs)
 
 
-def _dynamic_properties(zk_client: KafkaZkClient, broker_id: int) -> tuple[dict[str, str], dict[str, str]]:
-    """(cluster defaults, this broker's) dynamic configs as ZooKeeper has them."""
-    return zk_client.get_entity_configs("brokers", "<default>"), zk_client.get_entity_configs("brokers", str(broker_id))
+def _dynamic_properties(
+    zk_client: KafkaZkClient, broker_id: int, dynamic_config: DynamicBrokerConfig
+) -> tuple[dict[str, str], dict[str, str]]:
+    """(cluster defaults, this broker's) dynamic configs in ZooKeeper, where passwords of the old secret are encoded anew."""
+    own = zk_client.get_entity_configs("brokers", str(broker_id))
+    re_encoded = dynamic_config.re_encoded(own)
+    if re_encoded is not None:
+        # The first broker of a cluster that starts has no controller to check for yet, where 3.9.1 does not start.
+        change_entity_config(zk_client, "brokers", str(broker_id), re_encoded, check_controller=False)
+    return zk_client.get_entity_configs("brokers", "<default>"), own if re_encoded is None else re_encoded

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 
 from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.zk.client_security import security_of_broker
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from kafkapy.zk.session_closer import Session
 
@@ -49,6 +50,8 @@ class ZooKeeperConnector:
             config.zk_connection_timeout_ms,
             config.zookeeper_max_in_flight_requests,
             on_session=self._on_session,
+            security=security_of_broker(config.originals),
+            secure_acls=config.zookeeper_set_acl,
         )
         zk_client.create_top_level_paths()
         return zk_client

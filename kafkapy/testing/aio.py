@@ -16,7 +16,7 @@ _AWAITED = frozenset(
         *("start", "stop", "create_topic", "create_topics", "delete_topic", "records", "produce_many", "committed"),
         *("lag", "wait_until_committed", "wait_until_serving", "reset", "heal", "pause", "resume", "kill", "restart"),
         *("cut_once", "delay", "answer_with", "expire_session", "fill_disk", "empty_disk", "leader", "move_leader"),
-        "rebalance",
+        *("rebalance", "allow", "deny", "forget_acls", "create_user"),
     }
 )
 

@@ -13,7 +13,7 @@ from kafkapy.testing.reserved_port import ReservedPort
 from kafkapy.testing.server_process import LOGGING, ClusterError, ServerProcess
 from kafkapy.zk.session_closer import Session, close_session
 
-CLIENTS: Final = "PLAINTEXT"
+CLIENTS: Final = "CLIENTS"
 BROKERS: Final = "INTERNAL"
 SESSION_SECONDS = 5.0
 
@@ -38,8 +38,10 @@ class BrokerProcess(ServerProcess):
         zookeeper_connect: str,
         remove: Path | None,
         advertised_host: str | None = None,
+        security: Mapping[str, str] | None = None,
     ) -> None:
-        """`config`: what the cluster leaves to its maker; names with dots, or with underscores in their place.
+        """`config`: what the cluster leaves to its maker; names with dots, or with underscores in their place. `security`: what
+        closes it, with the protocols of both listeners.
 
         `ValueError` for what it doesn't."""
         super().__init__(
@@ -67,7 +69,7 @@ class BrokerProcess(ServerProcess):
             own["advertised.listeners"] = (
                 f"{CLIENTS}://{advertised_host}:{port.port},{BROKERS}://{self._internal.address}"
             )
-        properties = {**own, **properties_of(config)}
+        properties = {**own, **(security or {}), **properties_of(config)}
         (directory / "server.properties").write_text(dump(properties))
         (directory / "logging.properties").write_text(LOGGING)
 
@@ -77,6 +79,11 @@ class BrokerProcess(ServerProcess):
     @property
     def address(self) -> str:
         return self.port.address
+
+    @property
+    def internal_address(self) -> str:
+        """Where other brokers reach it."""
+        return self._internal.address
 
     def end(self, *, in_order: bool) -> None:
         """For good: its ports are for others again."""

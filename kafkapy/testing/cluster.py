@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from kafkapy.common.capabilities import need_servers
-from kafkapy.testing.broker_process import BrokerProcess, properties_of
+from kafkapy.testing.access import Access
+from kafkapy.testing.broker_process import BROKERS, CLIENTS, BrokerProcess, properties_of
+from kafkapy.testing.cluster_security import ClusterSecurity
 from kafkapy.testing.contents import Contents
 from kafkapy.testing.coordination import Coordination, EmbeddedProcess, WithoutProcess
 from kafkapy.testing.faults import Faults
@@ -34,7 +36,7 @@ def running() -> list[KafkaCluster]:
     return list(_running)
 
 
-class KafkaCluster(Faults):
+class KafkaCluster(Faults, Access):
     """A context manager, or `start` and `stop`; for any thread.
 
     Invariant: `brokers` are those of `start`, whether they run at the moment or not; nothing that was started outlives
@@ -52,11 +54,15 @@ class KafkaCluster(Faults):
         host: str = HOST,
         advertised_host: str | None = None,
         zookeeper: str | Callable[[Path], Coordination] | None = None,
+        secured: bool = False,
+        users: Sequence[str] = ("alice", "bob"),
     ) -> None:
         """`topics`: `"clicks:6,users:3:compact"`, a list of such words, or name -> partitions. `config`: of the brokers, on
         top of what suits tests; dots or underscores. `data_dir`: where data stays, for a cluster that goes on with it; None:
         a directory that goes with the cluster. `ports`: of the brokers, in order; any free ones if left out. `zookeeper`: one
-        that runs already, or what makes another than the embedded one. `ValueError` says what can't be.
+        that runs already, or what makes another than the embedded one. `secured`: clients log in by SCRAM over TLS, and what no
+        ACL allows is denied to all but the user "admin"; `users`: those beside it (`client_options`, `allow`). `ValueError` says
+        what can't be.
         """
         if brokers < 1:
             raise ValueError(f"a cluster has one broker at least, not {brokers}")
@@ -71,11 +77,12 @@ class KafkaCluster(Faults):
         self._host = host
         self._advertised_host = advertised_host
         self._zookeeper = zookeeper
+        self._secured_for = tuple(users) if secured else None
         self._directory: Path | None = None
         self._coordination: Coordination | None = None
         self._admin_client: AdminClient | None = None
         self.brokers: list[BrokerProcess] = []
-        self._contents = Contents(lambda: self.bootstrap_servers, lambda: self.admin)
+        self._contents = Contents(self.client_options, lambda: self.admin)
         self._owner = os.getpid()
 
     # ------------------------------------------------------------------------------------------------ start and stop
@@ -92,6 +99,8 @@ class KafkaCluster(Faults):
             self._launch()
             for broker in self.brokers:
                 broker.wait_until_ready()
+            if self._security is not None:
+                self._make_users(self._security)
             if self._count > 1:
                 self.wait_until_serving()
             if self._topics:
@@ -106,6 +115,9 @@ class KafkaCluster(Faults):
         remove = directory if self._data_dir is None else None
         self._coordination = coordination = self._make_coordination(directory)
         coordination.start()
+        if self._secured_for is not None:
+            hosts = [self._host, *([] if self._advertised_host is None else [self._advertised_host])]
+            self._security = ClusterSecurity.load_or_make(directory / "security", self._count, hosts, self._secured_for)
         for number, port in enumerate(self._ports):
             broker = BrokerProcess(
                 number,
@@ -115,12 +127,24 @@ class KafkaCluster(Faults):
                 coordination.connect,
                 remove,
                 self._advertised_host,
+                None
+                if self._security is None
+                else self._security.broker_properties(number, self._count, CLIENTS, BROKERS),
             )
             self.brokers.append(broker)
             broker.launch()
         from kafkapy.admin.client import AdminClient
 
-        self._admin_client = AdminClient(self.bootstrap_servers, client_id="kafkapy-testing")
+        self._admin_client = AdminClient(client_id="kafkapy-testing", **self.client_options())
+
+    def _make_users(self, security: ClusterSecurity) -> None:
+        """The first time by the listener of brokers, which takes the administrator's certificate."""
+        from kafkapy.admin.client import AdminClient
+
+        servers = [broker.internal_address for broker in self.brokers]
+        with AdminClient(servers, **security.internal_options()) as admin:
+            security.create_users(admin)
+        self.wait_until_let_in(security.users)
 
     def _make_directory(self) -> Path:
         if self._data_dir is None:
@@ -155,6 +179,7 @@ class KafkaCluster(Faults):
         if self._data_dir is None and self._directory is not None:
             shutil.rmtree(self._directory, ignore_errors=True)
         self._directory = None
+        self._security = None
 
     def __enter__(self) -> Self:
         return self.start()

@@ -22,8 +22,8 @@ Lags = dict[TopicPartition, int]
 class Contents:
     """Invariant: `_producer` is the one that this process puts records in with, once it has."""
 
-    def __init__(self, bootstrap_servers: Callable[[], str], admin: Callable[[], AdminClient]) -> None:
-        self._bootstrap_servers = bootstrap_servers
+    def __init__(self, client_options: Callable[[], dict[str, Any]], admin: Callable[[], AdminClient]) -> None:
+        self._client_options = client_options
         self._admin = admin
         self._producer: KafkaProducer[Any, Any] | None = None
 
@@ -39,11 +39,10 @@ class Contents:
         from kafkapy import KafkaConsumer
 
         consumer: KafkaConsumer[Any, Any] = KafkaConsumer(
-            bootstrap_servers=self._bootstrap_servers(),
             group_id=None,
             auto_offset_reset="earliest",
             isolation_level="read_committed" if read_committed else "read_uncommitted",
-            **options,
+            **{**self._client_options(), **options},
         )
         found: dict[TopicPartition, list[ConsumerRecord[Any, Any]]] = {}
         with consumer:
@@ -79,7 +78,7 @@ class Contents:
             from kafkapy import KafkaProducer
 
             # A topic that is made by being asked for has a leader a few ms later.
-            self._producer = KafkaProducer(bootstrap_servers=self._bootstrap_servers(), acks="all", retry_backoff_ms=5)
+            self._producer = KafkaProducer(**self._client_options(), acks="all", retry_backoff_ms=5)
         keys = [_encoded(key) for key, _ in rows]
         future = self._producer.send_many(
             topic,

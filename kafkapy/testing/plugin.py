@@ -25,6 +25,7 @@ CONSUMER_TIMEOUT_MS = 10_000
 _SHOWN = 65_536
 """Bytes of a broker's log that are shown at most."""
 
+_FIXTURES = {"kafka", "secured_kafka"}
 _sizes_key = pytest.StashKey["dict[Any, int]"]()
 
 
@@ -58,6 +59,18 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def kafka(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
     """A cluster for all tests of the run (of the worker, under pytest-xdist). Faults are undone after each test."""
+    with _cluster(request.config) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def secured_kafka(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
+    """The same, closed: TLS, users alice, bob and admin, and what no ACL allows is denied (`client_options`, `allow`)."""
+    with _cluster(request.config, secured=True) as cluster:
+        yield cluster
+
+
+def _cluster(config: pytest.Config, secured: bool = False) -> KafkaCluster:
     from kafkapy.common.capabilities import UnsupportedSystem, need_servers
     from kafkapy.testing.cluster import KafkaCluster
 
@@ -65,12 +78,10 @@ def kafka(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
         need_servers("The fixture kafka")
     except UnsupportedSystem as error:
         pytest.fail(str(error), pytrace=False)
-    config = request.config
     brokers = config.getoption("kafka_brokers") or int(config.getini("kafka_brokers"))
     topics = config.getoption("kafka_topics") or config.getini("kafka_topics")
     lines = [*config.getini("kafka_config"), *config.getoption("kafka_config")]
-    with KafkaCluster(brokers, topics, dict(map(_setting, lines))) as cluster:
-        yield cluster
+    return KafkaCluster(brokers, topics, dict(map(_setting, lines)), secured=secured)
 
 
 def _setting(line: str) -> tuple[str, str]:
@@ -140,7 +151,7 @@ async def _in_loop(make: Callable[[], Any]) -> AsyncIterator[Any]:
 
 def _client_options(kafka: KafkaCluster) -> dict[str, Any]:
     """What a client has to wait for in a test, as a leader or a coordinator, is there a few ms later, and not 100."""
-    return {"bootstrap_servers": kafka.bootstrap_servers, "retry_backoff_ms": 5}
+    return {**kafka.client_options(), "retry_backoff_ms": 5}
 
 
 def _consumer_options(kafka: KafkaCluster) -> dict[str, Any]:
@@ -169,15 +180,16 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def _kafka_as_new(request: pytest.FixtureRequest) -> None:
     """Where it is wanted, a test begins with an empty cluster: before its other fixtures put something in."""
     wanted = request.config.getoption("kafka_reset") or request.config.getini("kafka_reset")
-    if wanted and "kafka" in request.fixturenames:
-        request.getfixturevalue("kafka").reset()
+    if wanted:
+        for name in _FIXTURES & set(request.fixturenames):
+            request.getfixturevalue(name).reset()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> None:
     """Before clients are closed: at a broker that stands still they would wait in vain."""
-    if "kafka" in getattr(item, "fixturenames", ()):
-        cluster = getattr(item, "funcargs", {}).get("kafka")
+    for name in _FIXTURES & set(getattr(item, "fixturenames", ())):
+        cluster = getattr(item, "funcargs", {}).get(name)
         running = _clusters()
         for each in [cluster] if cluster in running else running:  # a suite's own `kafka` may be anything
             each.heal()

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from kafkapy.common.capabilities import need_servers
+from kafkapy.tools import local_access
 from kafkapy.tools.command_line import (
     CommandLineError,
     OptionParser,
@@ -40,6 +41,10 @@ PARSER = OptionParser(
     ToolOption("n", "How many brokers.", "brokers", integer, 3),
     ToolOption("zookeepers", "How many ZooKeepers: 1, or an ensemble of 3, which is Apache's.", "1|3", integer, 1),
     ToolOption("apache", "Apache's ZooKeeper in place of the embedded one; it needs Java."),
+    ToolOption(
+        "secure",
+        "TLS, SASL and ACLs: makes certificates, the users admin, alice and bob, sample ACLs, and files for their clients.",
+    ),
     ToolOption(
         "dir", "Where everything is kept; one directory for each cluster.", "directory", default=DEFAULT_DIRECTORY
     ),
@@ -81,6 +86,7 @@ def start(directory: Path, options: Options) -> int:
                 options.value("zookeepers"),
                 options.value("base-port"),
                 options.has("apache"),
+                options.has("secure"),
             )
         else:
             _check_same(cluster, options)
@@ -107,6 +113,8 @@ def _check_same(cluster: LocalCluster, options: Options) -> None:
             )
     if options.has("apache") and not cluster.is_apache:
         raise ToolError(f"The cluster in {cluster.directory} was made with the embedded ZooKeeper. Give another --dir.")
+    if options.has("secure") and not cluster.is_secured:
+        raise ToolError(f"The cluster in {cluster.directory} was made without --secure. Give another --dir.")
     if options.has("base-port") and options.value("base-port") != cluster.broker_ports[0]:
         raise ToolError(
             f"The cluster in {cluster.directory} was made with port {cluster.broker_ports[0]}. Give another --dir."
@@ -129,8 +137,10 @@ def _start(cluster: LocalCluster, names: list[str]) -> None:
         config = cluster.directory / name / "server.properties"
         _launch(cluster, name, [sys.executable, "-m", "kafkapy.tools.kafka_server_start", str(config)], "broker.out")
     for name in brokers:
-        _await(cluster, name, partial(_answers, cluster.brokers[name]), "broker.out")
+        _await(cluster, name, partial(_answers, cluster, name), "broker.out")
     _await_controller(cluster)
+    if cluster.is_secured:
+        local_access.grant(cluster)
 
 
 def _zookeeper_command(cluster: LocalCluster, name: str) -> list[str]:
@@ -159,11 +169,9 @@ def _await(cluster: LocalCluster, name: str, ready: Callable[[], bool], output: 
 
 def _await_controller(cluster: LocalCluster) -> None:
     """Until all brokers that run are known to the controller."""
-    from kafkapy.admin.client import AdminClient
-
     running = sum(cluster.is_running(name) for name in cluster.brokers)
     deadline = time.monotonic() + START_SECONDS
-    with AdminClient(cluster.bootstrap_servers) as admin:
+    with local_access.admin_client(cluster) as admin:
         while True:
             described = admin.describe_cluster()
             if described.controller is not None and len(described.nodes) >= running:
@@ -186,7 +194,7 @@ def _zookeeper_serves(port: int) -> bool:
         return False
 
 
-def _answers(port: int) -> bool:
+def _answers(cluster: LocalCluster, name: str) -> bool:
     """A broker listens well before it serves: by then all of it has started, the metrics too."""
     from kafkapy.clients.blocking_client import BlockingClient
     from kafkapy.clients.config import ClientConfig
@@ -194,7 +202,8 @@ def _answers(port: int) -> bool:
     from kafkapy.protocol.messages.metadata import MetadataRequest
 
     try:
-        config = ClientConfig(socket_connection_setup_timeout_ms=1000, request_timeout_ms=1000)
+        port, options = local_access.inner_listener(cluster, name)
+        config = ClientConfig(socket_connection_setup_timeout_ms=1000, request_timeout_ms=1000, **options)
         with BlockingClient(HOST, port, config) as client:
             client.call(MetadataRequest(topics=[]))
         return True
@@ -247,8 +256,8 @@ def _process(cluster: LocalCluster, name: str) -> ProcessIdentity:
 
 
 def _introduction(cluster: LocalCluster) -> str:
-    servers = f"--bootstrap-server {cluster.bootstrap_servers}"
     where = "" if str(cluster.directory) == DEFAULT_DIRECTORY else f" --dir {cluster.directory}"
+    servers = local_access.tool_options(cluster)
     some = next(iter(cluster.brokers))
     brokers, zookeepers = _count(cluster.brokers, "broker"), _count(cluster.zookeepers, "ZooKeeper")
     return f"""\
@@ -260,6 +269,7 @@ Look around:
   {_command("kafka-topics")} {servers} --create --topic test --partitions 6
   {_command("kafka-topics")} {servers} --describe
   {_command("zookeeper-shell")} {cluster.zookeeper_connect} ls /brokers/ids
+{local_access.introduction(cluster, _command) if cluster.is_secured else ""}\
 See a broker die and come back:
   kill -9 {_process(cluster, some).pid}    # {some}
   {_command("kafka-topics")} {servers} --describe --under-replicated-partitions

@@ -106,6 +106,20 @@ def _convert(option: ToolOption, text: str) -> Any:
         raise CommandLineError(f"Cannot parse argument '{text}' of option {option.name}") from None
 
 
+def _looks_like_an_option(option: ToolOption, word: str) -> bool:
+    """The word after an option that needs no value: one that begins with a dash is another option, unless it is the number that
+    the option takes."""
+    if not word.startswith("-"):
+        return False
+    if option.type is str:
+        return True
+    try:
+        option.type(word)
+    except ValueError:
+        return True
+    return False
+
+
 class OptionParser:
     """The options of one tool. `--help` and `--version` are there by themselves."""
 
@@ -137,7 +151,9 @@ class OptionParser:
                 continue
             if equals:
                 given.append((name, value))
-            elif position < len(words) and not (option.optional_argument and words[position].startswith("-")):
+            elif position < len(words) and not (
+                option.optional_argument and _looks_like_an_option(option, words[position])
+            ):
                 given.append((name, words[position]))
                 position += 1
             elif option.optional_argument:

@@ -16,6 +16,7 @@ from kafkapy.tools.command_line import (
     run,
 )
 from kafkapy.tools.configs_entities import BROKER_LOGGERS, BROKERS, CLIENTS, ENTITY_TYPES, IPS, TOPICS, USERS
+from kafkapy.tools.zookeeper_tls import TLS_CONFIG_FILE
 
 NAME_FLAGS = {
     "topic": TOPICS,
@@ -31,7 +32,12 @@ PARSER = OptionParser(
     "This tool helps to manipulate and describe entity config for a topic, client, user, broker, ip or client-metrics",
     ToolOption("bootstrap-server", "REQUIRED: the server(s) to connect to.", "host:port,host:port"),
     ToolOption("bootstrap-controller", "Not supported: KRaft controllers are another kind of cluster.", "host:port"),
-    ToolOption("zookeeper", "Not supported: use --bootstrap-server.", "urls"),
+    ToolOption(
+        "zookeeper",
+        "DEPRECATED. Where ZooKeeper is, host:port. For SCRAM credentials of users, and for configs of brokers that are down.",
+        "urls",
+    ),
+    TLS_CONFIG_FILE,
     COMMAND_CONFIG,
     ToolOption("alter", "Change the configs of an entity."),
     ToolOption("describe", "Show the configs of entities."),
@@ -73,6 +79,11 @@ def execute(options: Options) -> None:
 
     check_options(options)
     types, names = entity_types(options), entity_names(options)
+    if options.has("zookeeper"):
+        from kafkapy.tools.configs_zookeeper import execute_with_zookeeper
+
+        execute_with_zookeeper(options, types[0], names[0] if names else None)
+        return
     if options.has("alter") and len(types) != len(names):
         raise CommandLineError("An entity name must be specified for every entity type")
     try:
@@ -107,13 +118,11 @@ def check_options(options: Options) -> None:
     if options.count(("alter", "describe")) != 1:
         raise CommandLineError("Command must include exactly one action: --describe, --alter")
     options.exclude("describe", ("add-config", "delete-config"))
-    for refused in ("zookeeper", "bootstrap-controller"):
-        if options.has(refused):
-            raise CommandLineError(f"--{refused} is not supported, use --bootstrap-server to connect to a broker")
+    if options.has("bootstrap-controller"):
+        raise CommandLineError("--bootstrap-controller is not supported, use --bootstrap-server to connect to a broker")
     types = entity_types(options)
-    _check_types(types)
-    if not options.has("bootstrap-server"):
-        raise CommandLineError("The --bootstrap-server argument must be specified")
+    _check_types(types, options.has("zookeeper"))
+    _check_connection(options)
     if options.count(("entity-name", "entity-type", "entity-default")) and options.count(NAME_FLAGS | DEFAULT_FLAGS):
         raise CommandLineError(
             "--entity-{type,name,default} should not be used in conjunction with specific entity flags"
@@ -126,14 +135,31 @@ def check_options(options: Options) -> None:
         _check_alteration(options, types, names)
 
 
-def _check_types(types: Sequence[str]) -> None:
+def _check_connection(options: Options) -> None:
+    """Kafka's sentences, its slip of the pen included."""
+    count = options.count(("bootstrap-server", "zookeeper"))
+    if not count:
+        raise CommandLineError(
+            "One of the required --bootstrap-server, --boostrap-controller, or --zookeeper arguments must be specified"
+        )
+    if count > 1:
+        raise CommandLineError(
+            "Only one of --bootstrap-server, --boostrap-controller, and --zookeeper can be specified"
+        )
+    if options.has("all") and options.has("zookeeper"):
+        raise CommandLineError("--bootstrap-server must be specified for --all")
+    if options.has("zk-tls-config-file") and not options.has("zookeeper"):
+        raise CommandLineError("Only the --zookeeper option can be used with the --zk-tls-config-file option.")
+
+
+def _check_types(types: Sequence[str], with_zookeeper: bool) -> None:
     if twice := sorted({type_ for type_ in types if types.count(type_) > 1}):
         raise CommandLineError(f"Duplicate entity type(s) specified: {','.join(twice)}")
+    allowed, option = ((USERS, BROKERS), "zookeeper") if with_zookeeper else (ENTITY_TYPES, "bootstrap-server")
     for type_ in types:
-        if type_ not in ENTITY_TYPES:
+        if type_ not in allowed:
             raise CommandLineError(
-                f"Invalid entity type {type_}, the entity type must be one of {', '.join(ENTITY_TYPES)} with a "
-                "--bootstrap-server argument"
+                f"Invalid entity type {type_}, the entity type must be one of {', '.join(allowed)} with a --{option} argument"
             )
     if not types:
         raise CommandLineError("At least one entity type must be specified")

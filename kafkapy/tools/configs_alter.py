@@ -42,7 +42,7 @@ def alter(admin: AdminClient, options: Options, types: Sequence[str], names: Seq
     elif type_ in RESOURCE_TYPES:
         alter_resource(admin, type_, name, additions, deletions)
     elif type_ == IPS:
-        _refuse_unknown(IPS, "connection quota", [*additions, *deletions], IP_QUOTAS)
+        _refuse_unknown(IPS, "connection quota", additions, deletions, IP_QUOTAS)
         alter_quotas(admin, types, names, additions, deletions)
     else:
         alter_user_or_client(admin, types, names, additions, deletions)
@@ -124,9 +124,10 @@ def alter_user_or_client(
 ) -> None:
     configs = [*additions, *deletions]
     if CLIENTS in types:
-        _refuse_unknown(CLIENTS, "quota", configs, CLIENT_QUOTAS)
+        _refuse_unknown(CLIENTS, "quota", additions, deletions, CLIENT_QUOTAS)
     else:
-        _refuse_unknown(USERS, "quota and SCRAM credential", configs, CLIENT_QUOTAS | SCRAM_MECHANISMS.keys())
+        known = CLIENT_QUOTAS | SCRAM_MECHANISMS.keys()
+        _refuse_unknown(USERS, "quota and SCRAM credential", additions, deletions, known)
     if all(name in CLIENT_QUOTAS for name in configs):
         alter_quotas(admin, types, names, additions, deletions)
         return
@@ -152,6 +153,12 @@ def alter_user_or_client(
 
 def parse_credential(user: str, mechanism: str, text: str) -> UserScramCredentialUpsertion:
     """`iterations=8192,password=secret`; the iterations may be left out or -1 for the default."""
+    iterations, password = credential_parts(mechanism, text)
+    return UserScramCredentialUpsertion(user, SCRAM_MECHANISMS[mechanism], password, iterations)
+
+
+def credential_parts(mechanism: str, text: str) -> tuple[int, str]:
+    """Iterations and password of `iterations=8192,password=secret`. `ToolError` repeats neither."""
     match = _CREDENTIAL.fullmatch(text)
     if match is None:
         raise ToolError(f"Invalid credential property {mechanism}: iterations=NUMBER,password=TEXT is expected")
@@ -160,7 +167,7 @@ def parse_credential(user: str, mechanism: str, text: str) -> UserScramCredentia
         raise ToolError(
             f"Iterations {iterations} is less than the minimum {MIN_SCRAM_ITERATIONS} required for {mechanism}"
         )
-    return UserScramCredentialUpsertion(user, SCRAM_MECHANISMS[mechanism], match[2], iterations)
+    return iterations, match[2]
 
 
 def alter_quotas(
@@ -192,11 +199,13 @@ def _refuse_missing(deletions: Iterable[str], known: Iterable[str]) -> None:
         raise ToolError(f"Invalid config(s): {','.join(missing)}")
 
 
-def _refuse_unknown(type_: str, what: str, names: Iterable[str], known: Iterable[str]) -> None:
+def _refuse_unknown(
+    type_: str, what: str, additions: Iterable[str], deletions: Iterable[str], known: Iterable[str]
+) -> None:
     known = set(known)
-    unknown = [name for name in names if name not in known]
-    if unknown:
-        raise ToolError(
-            f"Only {what} configs can be added or deleted for '{type_}' using --bootstrap-server. "
-            f"Unexpected config names: {','.join(unknown)}"
-        )
+    for done, names in (("added", additions), ("deleted", deletions)):
+        if unknown := [name for name in names if name not in known]:
+            raise ToolError(
+                f"Only {what} configs can be {done} for '{type_}' using --bootstrap-server. "
+                f"Unexpected config names: {','.join(unknown)}"
+            )

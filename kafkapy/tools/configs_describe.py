@@ -91,7 +91,7 @@ def describe_quotas(admin: AdminClient, types: Sequence[str], names: Sequence[st
             if quota_type in by_type:
                 name = by_type[quota_type]
                 parts.append(f"the default {title}" if name is None else f"{title} '{name}'")
-        values = ", ".join(f"{key}={java_double(value)}" for key, value in quotas.items())
+        values = ", ".join(f"{key}={java_double(value)}" for key, value in sorted(quotas.items()))
         print(f"Quota configs for {', '.join(parts)} are {values}")
 
 

@@ -58,9 +58,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     _share_the_interpreter()
     postpone("pickle")  # of log handlers that no broker has
     from kafkapy.common.config_def import ConfigException
-    from kafkapy.common.logging_setup import setup_logging
+    from kafkapy.common.logging_setup import default_log_dir, setup_logging
     from kafkapy.server.config.startup_warnings import log_config
     from kafkapy.server.metrics.config import HEALTH_LISTENER, HttpAddress, MetricsConfig
+    from kafkapy.server.security.audit.audit_config import AuditConfig
     from kafkapy.tools.schema_gate import install_schema_gate
     from kafkapy.zk.embedded.connect import EmbeddedConnect
 
@@ -70,6 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with_watchdog = _watchdog_enabled(properties)
         metrics = MetricsConfig.take_from(properties)
         health = HttpAddress.take_from(properties, HEALTH_LISTENER)
+        audit = AuditConfig.take_from(properties, default_log_dir())
         install_schema_gate(properties)
         thread_dump.dump_on_sigquit()
         setup_logging()
@@ -86,30 +88,38 @@ def main(argv: Sequence[str] | None = None) -> int:
     is_embedded = EmbeddedConnect.parse(config.zookeeper_connect, config.log_dirs[0]) is not None
     dog = _start_watchdog() if with_watchdog and not is_embedded else None
     hear: list[Callable[[Any], None]] = [] if dog is None else [dog.tell]
-    return _run(config, _zookeeper(config, is_embedded, hear), hear, metrics, health)
+    return _run(config, _zookeeper(config, is_embedded, hear), hear, metrics, health, audit)
 
 
 def _broker_config(properties: Mapping[str, str]) -> Any:
     """The `KafkaConfig`. `ConfigException` has names that may be misspelt in its advice."""
     from kafkapy.common.config_def import ConfigException
     from kafkapy.server.config.kafka_config import KafkaConfig
-    from kafkapy.server.config.protection import require_enforceable
     from kafkapy.server.config.startup_warnings import misspelt
+    from kafkapy.zk.client_security import require_servable
+    from kafkapy.zk.embedded.connect import EmbeddedConnect
 
-    require_enforceable(properties)
     try:
-        return KafkaConfig.from_properties(properties)
+        config = KafkaConfig.from_properties(properties)
     except ConfigException as error:
         advice = filter(None, [error.advice, *misspelt(properties, _own_configs())])
         raise ConfigException(str(error), ". ".join(advice)) from None
+    is_embedded = EmbeddedConnect.parse(config.zookeeper_connect, config.log_dirs[0]) is not None
+    require_servable(properties, config.zookeeper_set_acl, is_embedded)
+    return config
 
 
 def _own_configs() -> tuple[str, ...]:
     """kafkapy's own, which are taken out of the properties before these become Kafka's configs."""
     from kafkapy.server.metrics.config import HEALTH_LISTENER, LISTENER, MAX_SERIES
-    from kafkapy.tools.schema_gate import CONFIGS
+    from kafkapy.server.security.audit import audit_config
+    from kafkapy.tools import schema_gate
 
-    return (LISTENER, MAX_SERIES, HEALTH_LISTENER, watchdog.ENABLE_CONFIG, *CONFIGS)
+    return (
+        *(LISTENER, MAX_SERIES, HEALTH_LISTENER, watchdog.ENABLE_CONFIG),
+        *schema_gate.CONFIGS,
+        *audit_config.CONFIGS,
+    )
 
 
 def _share_the_interpreter() -> None:
@@ -240,7 +250,7 @@ def _install_reactor() -> Any:
     return reactor
 
 
-def _run(config: Any, zookeeper: Any, hear: list[Callable[[Any], None]], metrics: Any, health: Any) -> int:
+def _run(config: Any, zookeeper: Any, hear: list[Callable[[Any], None]], metrics: Any, health: Any, audit: Any) -> int:
     reactor = _install_reactor()
     from twisted.internet.defer import Deferred
     from twisted.python.log import PythonLoggingObserver
@@ -262,7 +272,7 @@ def _run(config: Any, zookeeper: Any, hear: list[Callable[[Any], None]], metrics
     control = _control(reactor)
     if control is not None:
         hear.append(control.zk_session)
-    server = KafkaServer(config, reactor, zookeeper, metrics, health, control)
+    server = KafkaServer(config, reactor, zookeeper, metrics, health, control, audit)
     status = 0
 
     async def start() -> None:

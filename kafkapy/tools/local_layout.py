@@ -3,6 +3,7 @@
 DIR/cluster.json            the ports, and the processes that were started
 DIR/zookeeper-1/            zookeeper.properties, data, output
 DIR/broker-0/               server.properties, data, logs, output
+DIR/security/               certificates and passwords, if it is secured; `local_access.py` writes the clients' files beside it
 """
 
 from __future__ import annotations
@@ -14,11 +15,17 @@ from pathlib import Path
 
 from kafkapy.common.free_ports import free_ports
 from kafkapy.common.properties import dump
+from kafkapy.testing.cluster_security import ClusterSecurity
 from kafkapy.tools.command_line import ToolError
 from kafkapy.tools.local_processes import ProcessIdentity
 
 HOST = "127.0.0.1"
 STATE_FILE = "cluster.json"
+USERS = ("alice", "bob")
+"""Of a cluster that is secured, beside its administrator."""
+
+_CLIENTS, _INTERNAL = "SASL_SSL", "INTERNAL"
+"""Listeners of a cluster that is secured."""
 
 
 @dataclass
@@ -36,6 +43,8 @@ class LocalCluster:
     """One for each broker."""
     is_apache: bool = False
     """Whether its ZooKeepers are Apache's, as those of an ensemble always are."""
+    internal_ports: list[int] = field(default_factory=list)
+    """Of each broker, for the others, in a cluster that is secured; empty for one that is open."""
 
     @property
     def bootstrap_servers(self) -> str:
@@ -54,6 +63,15 @@ class LocalCluster:
     def brokers(self) -> dict[str, int]:
         """Name -> port."""
         return {f"broker-{i}": port for i, port in enumerate(self.broker_ports)}
+
+    @property
+    def is_secured(self) -> bool:
+        return bool(self.internal_ports)
+
+    @property
+    def security(self) -> ClusterSecurity:
+        """Its certificates and passwords, made if they are not there. Only for a cluster that is secured."""
+        return ClusterSecurity.load_or_make(self.directory / "security", len(self.broker_ports), [], USERS)
 
     @property
     def metrics_urls(self) -> list[str]:
@@ -88,28 +106,37 @@ def load(directory: Path) -> LocalCluster | None:
             processes,
             state.get("metrics_ports", []),
             state.get("is_apache", len(quorum) > 1),
+            state.get("internal_ports", []),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ToolError(f"{file} is damaged: {error!r}. Delete {directory} once its processes have ended.") from error
 
 
 def create(
-    directory: Path, brokers: int, zookeepers: int, base_port: int | None, is_apache: bool = False
+    directory: Path,
+    brokers: int,
+    zookeepers: int,
+    base_port: int | None,
+    is_apache: bool = False,
+    is_secured: bool = False,
 ) -> LocalCluster:
     """A new cluster: its ports and config files. An ensemble is Apache's in any case."""
     if directory.exists() and any(directory.iterdir()):
         raise ToolError(f"{directory} holds other things than a local cluster. Give another --dir.")
     quorum_ports = 2 * zookeepers if zookeepers > 1 else 0
-    count = brokers + zookeepers + quorum_ports + brokers
+    internal_ports = brokers if is_secured else 0
+    count = brokers + zookeepers + quorum_ports + brokers + internal_ports
     ports = free_ports(count) if base_port is None else _given_ports(base_port, count)
-    quorum = ports[brokers + zookeepers : count - brokers]
+    internal = [ports.pop() for _ in range(internal_ports)][::-1]
+    quorum = ports[brokers + zookeepers : -brokers]
     cluster = LocalCluster(
         directory,
         ports[:brokers],
         ports[brokers : brokers + zookeepers],
         list(zip(quorum[::2], quorum[1::2], strict=True)),
-        metrics_ports=ports[count - brokers :],
+        metrics_ports=ports[-brokers:],
         is_apache=is_apache or zookeepers > 1,
+        internal_ports=internal,
     )
     for name in cluster.zookeepers:
         _write_zookeeper(cluster, name)
@@ -158,7 +185,6 @@ def _write_broker(cluster: LocalCluster, name: str, metrics_port: int) -> None:
     replicas = min(3, len(cluster.broker_ports))
     properties = {
         "broker.id": name.rpartition("-")[2],
-        "listeners": f"PLAINTEXT://{HOST}:{cluster.brokers[name]}",
         "log.dirs": directory / "data",
         "zookeeper.connect": cluster.zookeeper_connect,
         "zookeeper.session.timeout.ms": 6000,
@@ -171,8 +197,19 @@ def _write_broker(cluster: LocalCluster, name: str, metrics_port: int) -> None:
         # all brokers may be stopped at once; none shall wait long for a controller then
         "controlled.shutdown.retry.backoff.ms": 200,
         "kafkapy.metrics.listener": f"{HOST}:{metrics_port}",
+        **_listeners(cluster, name),
     }
     _write(directory / "server.properties", properties)
+
+
+def _listeners(cluster: LocalCluster, name: str) -> dict[str, object]:
+    """Where the broker listens, and what it takes there."""
+    clients = f"{HOST}:{cluster.brokers[name]}"
+    if not cluster.is_secured:
+        return {"listeners": f"PLAINTEXT://{clients}"}
+    number, count = int(name.rpartition("-")[2]), len(cluster.broker_ports)
+    listeners = f"{_CLIENTS}://{clients},{_INTERNAL}://{HOST}:{cluster.internal_ports[number]}"
+    return {"listeners": listeners, **cluster.security.broker_properties(number, count, _CLIENTS, _INTERNAL)}
 
 
 def _write(file: Path, properties: dict[str, object]) -> None:

@@ -6,6 +6,7 @@ import logging
 from typing import Any
 
 from kafkapy.common.capabilities import need_servers
+from kafkapy.common.config_def import ConfigException
 from kafkapy.common.extras import MissingExtra, need
 from kafkapy.common.logging_setup import LoggingConfigError, setup_logging
 from kafkapy.common.properties import load_file
@@ -55,10 +56,11 @@ def run(properties: ServerProperties) -> int:
         settings=properties.settings,
         data_log_dir=properties.data_log_dir,
         on_failure=failed,
+        secure=properties.secure,
     )
     try:
         zookeeper.start()
-    except (AddressError, StorageError) as error:
+    except (AddressError, StorageError, ConfigException, MissingExtra) as error:
         raise ToolError(str(error)) from None
     if properties.without_effect:
         log.warning("Without effect in the embedded ZooKeeper: %s", ", ".join(properties.without_effect))

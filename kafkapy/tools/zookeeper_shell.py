@@ -11,13 +11,16 @@ from contextlib import contextmanager
 
 from kafkapy.tools.command_line import ToolError, run_words
 from kafkapy.tools.zookeeper_commands import ShellError, UnknownCommandError, execute, usage
+from kafkapy.tools.zookeeper_tls import tool_security
+from kafkapy.zk.client_security import PLAINTEXT, ZkClientSecurity
 from kafkapy.zk.embedded.plain_client import PlainClient
 from kafkapy.zk.embedded.plain_tree import PlainTree
 from kafkapy.zk.paths import reason_invalid
 from kafkapy.zk.reachability import cause, why_unreachable
 from kafkapy.zk.session_closer import Session
 
-USAGE = "USAGE: zookeeper-shell.sh zookeeper_host:port[/path] [args...]"
+USAGE = "USAGE: zookeeper-shell.sh zookeeper_host:port[/path] [-zk-tls-config-file file] [args...]"
+TLS_FILE = "-zk-tls-config-file"
 _OWN = """\
 \tclose
 \tconnect host:port
@@ -44,13 +47,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run(arguments: list[str]) -> int:
     """With a command behind the address run that one and end, else read commands from stdin. Returns the exit status."""
+    security = tool_security(_take_tls_file(arguments))
+    if not arguments:
+        raise ToolError(USAGE)
     address, *command = arguments
-    if "-zk-tls-config-file" in arguments:
-        raise ToolError("-zk-tls-config-file is not supported: the ZooKeeper shell speaks plaintext only")
     if command and command[0].startswith("-"):
         raise ToolError(f"{command[0]} is not supported: {USAGE}")
     print(f"Connecting to {address}", flush=True)
-    shell = Shell(address)
+    shell = Shell(address, security)
     try:
         if not command:
             return shell.serve()
@@ -60,11 +64,24 @@ def run(arguments: list[str]) -> int:
         shell.close()
 
 
+def _take_tls_file(arguments: list[str]) -> str | None:
+    """The option may be anywhere, as in Apache's shell; it is taken out."""
+    if TLS_FILE not in arguments:
+        return None
+    at = arguments.index(TLS_FILE)
+    if at + 1 == len(arguments):
+        raise ToolError(f"{TLS_FILE} needs the path of a properties file: {USAGE}")
+    file = arguments[at + 1]
+    del arguments[at : at + 2]
+    return file
+
+
 class Shell:
     """A session with ZooKeeper, which is kept alive, and a new one after it was lost; what was typed so far."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, security: ZkClientSecurity = PLAINTEXT) -> None:
         """`ToolError` if no ZooKeeper can be reached there."""
+        self._security = security
         self._address = address
         self._history: list[str] = []
         self._lock = threading.Lock()
@@ -159,10 +176,12 @@ class Shell:
         deadline = time.monotonic() + CONNECT_SECONDS
         while True:
             try:
-                self._client = PlainClient(addresses, CONNECT_SECONDS)
+                self._client = PlainClient(addresses, CONNECT_SECONDS, self._security)
             except OSError:
                 if time.monotonic() > deadline:
-                    raise ToolError(f"No ZooKeeper can be reached: {why_unreachable(hosts)}") from None
+                    raise ToolError(
+                        f"No ZooKeeper can be reached: {why_unreachable(hosts, security=self._security)}"
+                    ) from None
                 time.sleep(RETRY_SECONDS)
             else:
                 return

@@ -65,6 +65,11 @@ class ZkNodeChangeNotificationListener:
 
     def startup(self) -> None:
         """Watch from now on; blocks on ZooKeeper. The caller reads the state afterwards: what is there by now is not handled."""
+        self.watch()
+        self.begin()
+
+    def watch(self) -> None:
+        """The first half of `startup`, for a caller that reads the state before anything is processed in the thread."""
         self._zk_client.register_state_change_handler(
             StateChangeHandler(self._handler_name, after_initializing_session=lambda: self._put(_NEW_SESSION))
         )
@@ -72,6 +77,9 @@ class ZkNodeChangeNotificationListener:
             ZNodeChildChangeHandler(self._path, lambda: self._put(_CHANGED))
         )
         self._last_executed_change = max(self._notifications(), default=-1)
+
+    def begin(self) -> None:
+        """The second half: process what has come since `watch`, and whatever comes."""
         self._thread = threading.Thread(target=self._run, name=f"{self._path}-event-process-thread", daemon=True)
         self._thread.start()
 

@@ -31,6 +31,10 @@ class NoAuthError(ZooKeeperError):
     """The znode's ACL does not let us."""
 
 
+class InvalidAclError(ZooKeeperError):
+    """The ACL makes no sense to the server, or is for an authenticated client and this one is not."""
+
+
 class RolledBackError(ZooKeeperError):
     """Another operation of the same multi failed, or this one came after the one that did."""
 
@@ -53,6 +57,10 @@ class ZooKeeperClientClosedError(ZooKeeperError):
 
 class ZooKeeperClientTimeoutError(ZooKeeperError):
     """No connection within the given time."""
+
+
+class ZooKeeperClientAuthFailedError(ZooKeeperError):
+    """The server does not take the client's SASL credentials (Kafka's `ZooKeeperClientAuthFailedException`)."""
 
 
 class ControllerMovedError(Exception):

@@ -14,6 +14,7 @@ from kafkapy.common.replica_assignment import ReplicaAssignment, TopicIdReplicaA
 from kafkapy.common.time import SystemTime, Time
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.zk.broker_registration import create_checked_ephemeral
+from kafkapy.zk.client_security import PLAINTEXT, ZkClientSecurity
 from kafkapy.zk.errors import BadVersionError, ControllerMovedError, NodeExistsError, NoNodeError, ZooKeeperError
 from kafkapy.zk.handlers import StateChangeHandler, ZNodeChangeHandler, ZNodeChildChangeHandler
 from kafkapy.zk.request_pipeline import MATCH_ANY_VERSION as MATCH_ANY_VERSION
@@ -102,22 +103,29 @@ class KafkaZkClient:
         max_in_flight_requests: int = 10,
         time: Time | None = None,
         on_session: Callable[[Session | None], None] | None = None,
+        security: ZkClientSecurity = PLAINTEXT,
+        secure_acls: bool = False,
+        create_chroot: bool = True,
     ) -> KafkaZkClient:
-        """Connect to `zookeeper.connect` (`host:port[,host:port]...[/chroot]`), the chroot is created if missing.
+        """Connect to `zookeeper.connect` (`host:port[,host:port]...[/chroot]`).
 
-        `on_session` hears of each new session and of the end: see `ZooKeeperClient`.
+        `on_session` hears of each new session and of the end, `security` and `secure_acls`: see `ZooKeeperClient`.
+        `create_chroot`: create the chroot if it is missing; else it must be there.
 
-        Raises `ZooKeeperClientTimeoutError`, whose text says where and how long, if there is no connection in time.
+        Raises `ZooKeeperClientTimeoutError`, whose text says where and how long, if there is no connection in time, and
+        `ZooKeeperClientAuthFailedError` if the server refuses SASL.
         """
         hosts, slash, chroot = connect.partition("/")
-        if chroot:
-            root = ZooKeeperClient(hosts, session_timeout_ms)
+        if chroot and create_chroot:
+            root = ZooKeeperClient(hosts, session_timeout_ms, security=security, secure_acls=secure_acls)
             root.start(connection_timeout_ms)
             try:
-                RequestPipeline(root).create_recursive(slash + chroot.rstrip("/"), exist_ok=True)
+                RequestPipeline(root).ensure_path(slash + chroot.rstrip("/"))
             finally:
                 root.close()
-        client = ZooKeeperClient(connect.rstrip("/"), session_timeout_ms, max_in_flight_requests, on_session)
+        client = ZooKeeperClient(
+            connect.rstrip("/"), session_timeout_ms, max_in_flight_requests, on_session, security, secure_acls
+        )
         client.start(connection_timeout_ms)
         return cls(client, time)
 
@@ -480,16 +488,24 @@ class KafkaZkClient:
         return self.get_children(ConfigEntityTypeZNode.path(entity_type))
 
     def set_or_create_entity_configs(
-        self, root_entity_type: str, sanitized_entity_name: str, config: Mapping[str, str]
+        self,
+        root_entity_type: str,
+        sanitized_entity_name: str,
+        config: Mapping[str, str],
+        check_controller: bool = True,
     ) -> None:
         """Replace one entity's overrides, its node is created if missing.
 
-        An existing node is written only while /controller is there and unchanged (the guard of KRaft migration).
+        `check_controller`: an existing node is written only while /controller is there and unchanged (the guard of KRaft
+        migration).
         """
-        controller_version = self._version_of_controller()
         path, data = ConfigEntityZNode.path(root_entity_type, sanitized_entity_name), ConfigEntityZNode.encode(config)
-        guarded = Multi((Check(ControllerZNode.path, controller_version), SetData(path, data)))
-        response = self._pipeline.answer_to(guarded)
+        write = SetData(path, data)
+        if check_controller:
+            guarded = Multi((Check(ControllerZNode.path, self._version_of_controller()), write))
+            response = self._pipeline.answer_to(guarded)
+        else:
+            response = self._pipeline.answer_to(write)
         if response.results and isinstance(response.results[0].error, BadVersionError | NoNodeError):
             raise ControllerMovedError("Cannot set entity configs: the controller has moved.")
         if isinstance(response.error, NoNodeError):

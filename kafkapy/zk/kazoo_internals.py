@@ -7,18 +7,27 @@ the queue, the tables of watches and the session have to be reached.
 
 from __future__ import annotations
 
+import socket
+import ssl
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import ConnectionDropped
+from kazoo.handlers.threading import SequentialThreadingHandler
 from kazoo.protocol import serialization as wire
 from kazoo.protocol.connection import ConnectionHandler
+from kazoo.protocol.states import KeeperState
+
+from kafkapy.security.sasl.digest_md5 import DigestError
+from kafkapy.zk.client_security import PLAINTEXT, ZkClientSecurity
 
 _FIRST_HANDSHAKE_SECONDS = 2.0
 """How long the first try of a session's handshake waits for an answer; each further try waits twice as long."""
 
+_AUTH_FAILED = (-115, -124)
+"""AUTHFAILED; SESSIONCLOSEDREQUIRESASLAUTH of a server that requires SASL."""
 _SET_WATCHES_MAX_BYTES = 128 * 1024
 """As ZooKeeper's own client splits them, to stay far below the server's jute.maxbuffer."""
 
@@ -26,9 +35,33 @@ _SET_WATCHES_MAX_BYTES = 128 * 1024
 class OpenKazooClient(KazooClient):  # type: ignore[misc]  # kazoo has no types
     """kazoo's client, with a patient connection, and doors to its session, its queue and its watches."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(
+        self,
+        security: ZkClientSecurity = PLAINTEXT,
+        on_auth_failure: Callable[[str], object] = lambda _: None,
+        **options: Any,
+    ) -> None:
+        """`on_auth_failure` hears why SASL has failed, on the connection thread; another connection is tried after it."""
+        self._security = security
+        handler = SequentialThreadingHandler() if security.tls is None else _TlsHandler(security)
+        super().__init__(handler=handler, **options)
         self._connection = _Connection(self, self._conn_retry.copy(), logger=self.logger)
+        self._connection.on_auth_failure = on_auth_failure
+        if security.user is not None:
+            self._connection.sasl_options = {}
+
+    def _session_callback(self, state: Any) -> None:
+        """kazoo says CONNECTED before SASL: then nothing may count on the connection yet."""
+        if state != KeeperState.CONNECTED or self._security.user is None:
+            super()._session_callback(state)
+
+    def authenticated(self) -> None:
+        """SASL is done. On kazoo's connection thread."""
+        super()._session_callback(KeeperState.CONNECTED)
+
+    @property
+    def security(self) -> ZkClientSecurity:
+        return self._security
 
     @property
     def session_id(self) -> int | None:
@@ -68,6 +101,32 @@ class _Connection(ConnectionHandler):  # type: ignore[misc]  # kazoo has no type
     """
 
     _patience = _FIRST_HANDSHAKE_SECONDS
+    on_auth_failure: Callable[[str], object]
+
+    def _authenticate_with_sasl(self, host: str, timeout: float) -> None:
+        """kazoo's needs another package, and gives up for good where one server refuses."""
+        exchange = self.client.security.new_exchange()
+        try:
+            challenge = self._sasl_token(1, b"", timeout)
+            exchange.check_proof(self._sasl_token(2, exchange.response(challenge), timeout))
+        except DigestError as error:
+            self.on_auth_failure(str(error))
+            raise ConnectionDropped(f"SASL: {error}") from None
+        self._xid = 2
+        self.client.authenticated()
+
+    def _sasl_token(self, xid: int, token: bytes, timeout: float) -> bytes:
+        """The server's token for one of ours. Raises DigestError if it refuses."""
+        self._submit(wire.SASL(token), timeout, xid)
+        header, answer, offset = self._read_header(timeout)
+        if header.err in _AUTH_FAILED:
+            raise DigestError("the user or the password is wrong")
+        if header.err or header.xid != xid:
+            raise ConnectionDropped(f"SASL is answered with xid {header.xid}, error {header.err}")
+        told, _ = wire.SASL.deserialize(answer, offset)
+        if told is None:
+            raise DigestError("the server has no SASL: see authProvider.sasl in its properties, and its JAAS file")
+        return bytes(told)
 
     def _invoke(self, timeout: float, request: Any, xid: int | None = None) -> Any:
         if xid is not None:
@@ -80,6 +139,38 @@ class _Connection(ConnectionHandler):  # type: ignore[misc]  # kazoo has no type
 
     def _socket_error_handling(self) -> _DropsConnection:
         return _DropsConnection()
+
+
+class _TlsHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types
+    """kazoo's threads, with connections over TLS by a context of ours: kazoo's own takes files in PEM only."""
+
+    def __init__(self, security: ZkClientSecurity) -> None:
+        super().__init__()
+        self._security = security
+
+    def create_connection(
+        self, address: tuple[str, int], hostname: str | None = None, timeout: float | None = None, **_: Any
+    ) -> ssl.SSLSocket:
+        """`address` is one of the host's; `hostname` is what the certificate must be for. Raises OSError."""
+        context = self._security.tls_context()
+        assert context is not None
+        plain = socket.create_connection(address, timeout)
+        try:
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return context.wrap_socket(plain, server_hostname=hostname or address[0])
+        except BaseException:
+            plain.close()
+            raise
+
+    def select(
+        self, readers: Sequence[Any], writers: Sequence[Any], errors: Sequence[Any], timeout: float | None = None
+    ) -> Any:
+        """What OpenSSL has decrypted already makes no socket readable: kazoo would leave an answer there until the next comes."""
+        decrypted = [each for each in readers if isinstance(each, ssl.SSLSocket) and each.pending()]
+        if not decrypted:
+            return super().select(readers, writers, errors, timeout)
+        ready = super().select(readers, writers, errors, 0)
+        return ([*decrypted, *(each for each in ready[0] if each not in decrypted)], ready[1], ready[2])
 
 
 class _DropsConnection:

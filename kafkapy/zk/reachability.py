@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 
+from kafkapy.zk.client_security import PLAINTEXT, ZkClientSecurity
 from kafkapy.zk.embedded.plain_client import PlainClient
 from kafkapy.zk.session_closer import Session
 
@@ -26,14 +27,14 @@ def cause(problem: OSError) -> str:
     return problem.strerror or str(problem)
 
 
-def why_unreachable(connect: str, seconds: float = PROBE_SECONDS) -> str:
+def why_unreachable(connect: str, seconds: float = PROBE_SECONDS, security: ZkClientSecurity = PLAINTEXT) -> str:
     """A clause for each server of `host:port[,host:port]...[/chroot]`. Takes `seconds` at most."""
     addresses = Session(0, b"", 0, connect).addresses()
     found: dict[tuple[str, int], str] = {}
 
     def probe(address: tuple[str, int]) -> None:
         try:
-            PlainClient([address], seconds).close()
+            PlainClient([address], seconds, security).close()
         except OSError as error:
             found[address] = cause(error)
         else:

@@ -19,6 +19,7 @@ from kafkapy.zk.requests import (
     Check,
     Create,
     Delete,
+    Exists,
     GetChildren,
     GetData,
     Multi,
@@ -141,6 +142,14 @@ class RequestPipeline:
             self.create_recursive(parent, exist_ok=True)
             response = self.answer_to(Create(path, data))
         if not (exist_ok and isinstance(response.error, NodeExistsError)):
+            response.raise_for_error()
+
+    def ensure_path(self, path: str) -> None:
+        """Create a persistent node and the parents it lacks, unless it is there: then no right to create is needed."""
+        response = self.answer_to(Exists(path))
+        if isinstance(response.error, NoNodeError):
+            self.create_recursive(path, exist_ok=True)
+        else:
             response.raise_for_error()
 
     def delete_recursive(self, path: str, epoch_zk_version: int = MATCH_ANY_VERSION) -> bool:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from kafkapy.common.stored_errors import raisable
 from kafkapy.zk.errors import ZooKeeperError
+from kafkapy.zk.znode_acls import Acls
 
 
 class Stat(NamedTuple):
@@ -26,7 +27,7 @@ class Stat(NamedTuple):
 
 
 class Create(NamedTuple):
-    """`data` None is no data at all, which ZooKeeper tells from empty data."""
+    """`data` None is no data at all, which ZooKeeper tells from empty data. The access list is the client's for the path."""
 
     path: str
     data: bytes | None = None
@@ -67,6 +68,18 @@ class GetChildren(NamedTuple):
     watch: bool = True
 
 
+class GetAcl(NamedTuple):
+    path: str
+
+
+class SetAcl(NamedTuple):
+    """`version` is that of the access list (`aversion` of the stat); -1: any."""
+
+    path: str
+    acls: Acls
+    version: int = -1
+
+
 class Multi(NamedTuple):
     """All or nothing. `path` is that of the operation the multi is about, for messages."""
 
@@ -89,16 +102,16 @@ class MultiRead(NamedTuple):
 
 Write = Create | Delete | SetData
 
-Request = Create | Delete | SetData | Exists | GetData | GetChildren | Multi | MultiRead
+Request = Create | Delete | SetData | Exists | GetData | GetChildren | GetAcl | SetAcl | Multi | MultiRead
 
 
 @dataclass(slots=True)
 class Response:
     """The answer to one request: `error`, or the fields that the kind of request fills.
 
-    Create: `path`, `stat`; SetData, Exists: `stat` (Exists of a missing node has a `NoNodeError`);
-    GetData: `data`, `stat`; GetChildren: `children`, `stat`; Multi: `results`, one Response for each operation, also
-    when it failed; MultiRead: `results`, one Response for each path.
+    Create: `path`, `stat`; SetData, SetAcl, Exists: `stat` (Exists of a missing node has a `NoNodeError`);
+    GetData: `data`, `stat`; GetAcl: `acls`, `stat`; GetChildren: `children`, `stat`; Multi: `results`, one Response for each
+    operation, also when it failed; MultiRead: `results`, one Response for each path.
     """
 
     error: ZooKeeperError | None = None
@@ -106,6 +119,7 @@ class Response:
     data: bytes | None = None
     stat: Stat | None = None
     children: list[str] = field(default_factory=list)
+    acls: Acls = ()
     results: list[Response] = field(default_factory=list)
 
     def raise_for_error(self) -> Response:

@@ -15,38 +15,57 @@ If there is no such session any more the response has time-out 0 and the server 
     ReplyHeader       int32 xid, int64 zxid, int32 error (0: done)
 
 The ephemeral nodes are gone when the reply comes. A last zxid of 0 lets us in at any server, however far it is behind.
+
+With TLS or SASL the same goes on behind a handshake; only then more is imported, when the process that counts is dead.
 """
 
 from __future__ import annotations
 
 import socket
 import struct
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kafkapy.zk.client_security import ZkClientSecurity
 
 DEFAULT_PORT = 2181
 CLOSE_SESSION = -11
+_SASL = 102
+_XID = 1
+_MAX_LINE = 4096
+"""What a pipe takes in one piece, on Linux."""
 _MAX_FRAME = 4096
 """The messages above have some 40 bytes; whoever sends more is no ZooKeeper."""
 
 
 class Session:
-    """What it takes to carry on a session, and where: `servers` is `host:port[,host:port]...[/chroot]`."""
+    """What it takes to carry on a session, and where: `servers` is `host:port[,host:port]...[/chroot]`.
 
-    def __init__(self, session_id: int, password: bytes, timeout_ms: int, servers: str) -> None:
+    `security` is the text of a `ZkClientSecurity`, empty without TLS and SASL: it may have passwords in it.
+    """
+
+    def __init__(self, session_id: int, password: bytes, timeout_ms: int, servers: str, security: str = "") -> None:
         self.session_id = session_id
         self.password = password
         self.timeout_ms = timeout_ms
         self.servers = servers
+        self.security = security
 
     def to_line(self) -> bytes:
         """One line of text, to be sent through a pipe."""
-        words = (f"{self.session_id:x}", self.password.hex(), str(self.timeout_ms), self.servers.replace(" ", ""))
-        return " ".join(words).encode() + b"\n"
+        words = [f"{self.session_id:x}", self.password.hex(), str(self.timeout_ms), self.servers.replace(" ", "")]
+        if self.security:
+            words.append(self.security.encode().hex())
+        line = " ".join(words).encode() + b"\n"
+        # A longer one would not arrive in one piece. Without its last word the session ends by itself.
+        return line if len(line) <= _MAX_LINE else " ".join(words[:4]).encode() + b"\n"
 
     @classmethod
     def from_line(cls, line: bytes) -> Session:
         """Raises `ValueError` for anything but what `to_line` makes."""
-        session_id, password, timeout_ms, servers = line.decode().split()
-        return cls(int(session_id, 16), bytes.fromhex(password), int(timeout_ms), servers)
+        session_id, password, timeout_ms, servers, *more = line.decode().split()
+        security = bytes.fromhex(more[0]).decode() if more else ""
+        return cls(int(session_id, 16), bytes.fromhex(password), int(timeout_ms), servers, security)
 
     def addresses(self) -> list[tuple[str, int]]:
         """The chroot plays no part: a session belongs to no path."""
@@ -67,21 +86,77 @@ def close_session(session: Session, address: tuple[str, int], timeout: float) ->
     `timeout` in seconds, for each step. Raises `OSError` if the server can't be reached or hangs up, as one without a
     quorum does: the session may be open still, try another.
     """
-    with socket.create_connection(address, timeout) as connection:
-        connection.settimeout(timeout)
+    security = _security(session.security)
+    with _connect(address, timeout, security) as connection:
         password = struct.pack("!i", len(session.password)) + session.password
         _send(connection, struct.pack("!iqiq", 0, 0, session.timeout_ms, session.session_id) + password + b"\0")
         _, negotiated_timeout, session_id = struct.unpack_from("!iiq", _receive(connection, 16))
         if negotiated_timeout <= 0 or session_id != session.session_id:
             return False
-        _send(connection, struct.pack("!ii", 1, CLOSE_SESSION))
-        while True:
-            xid, _, error = struct.unpack_from("!iqi", _receive(connection, 16))
-            if xid != 1:
-                continue  # news for the session, such as an auth failure's
-            if error:
-                raise ConnectionError(f"ZooKeeper refused to close the session: error {error}")
-            return True
+        if security is not None:
+            _log_in(connection, security)
+        error = _ask(connection, CLOSE_SESSION)[0]
+        if error:
+            raise ConnectionError(f"ZooKeeper refused to close the session: error {error}")
+        return True
+
+
+def _security(text: str) -> ZkClientSecurity | None:
+    """`ConnectionError`: it cannot be used any more, as when a store is gone."""
+    if not text:
+        return None
+    import site
+
+    site.main()  # this process may have begun without the packages that stores need
+    from kafkapy.zk.client_security import ZkClientSecurity
+
+    try:
+        return ZkClientSecurity.from_text(text)
+    except (ImportError, ValueError) as error:
+        raise ConnectionError(str(error)) from None
+
+
+def _connect(address: tuple[str, int], timeout: float, security: ZkClientSecurity | None) -> socket.socket:
+    connection = socket.create_connection(address, timeout)
+    try:
+        connection.settimeout(timeout)
+        context = None if security is None else security.tls_context()
+        return connection if context is None else context.wrap_socket(connection, server_hostname=address[0])
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _log_in(connection: socket.socket, security: ZkClientSecurity) -> None:
+    """SASL, if there is a user. `ConnectionError`: it has failed."""
+    exchange = security.new_exchange()
+    if exchange is None:
+        return
+    from kafkapy.security.sasl.digest_md5 import DigestError
+
+    try:
+        response = exchange.response(_sasl_token(connection, b""))
+        exchange.check_proof(_sasl_token(connection, response))
+    except DigestError as error:
+        raise ConnectionError(f"SASL: {error}") from None
+
+
+def _sasl_token(connection: socket.socket, token: bytes) -> bytes:
+    error, body = _ask(connection, _SASL, struct.pack("!i", len(token)) + token)
+    if error or len(body) < 4:
+        raise ConnectionError(f"ZooKeeper refuses SASL: error {error}")
+    return body[4:]
+
+
+def _ask(connection: socket.socket, kind: int, body: bytes = b"") -> tuple[int, bytes]:
+    """(error, body) of the answer."""
+    _send(connection, struct.pack("!ii", _XID, kind) + body)
+    while True:
+        answer = _receive(connection, 16)
+        answered, _, error = struct.unpack_from("!iqi", answer)
+        if answered == _XID:
+            return error, answer[16:]
+        # else news for the session, such as an auth failure's
 
 
 def _send(connection: socket.socket, message: bytes) -> None:

@@ -22,9 +22,10 @@ from kazoo import exceptions as kazoo_errors
 from kazoo.client import KazooState
 from kazoo.protocol import serialization as wire
 from kazoo.protocol.states import EventType, KeeperState, WatchedEvent
-from kazoo.security import OPEN_ACL_UNSAFE
+from kazoo.security import ACL, Id
 
 from kafkapy.zk import errors
+from kafkapy.zk.client_security import PLAINTEXT, ZkClientSecurity
 from kafkapy.zk.handlers import StateChangeHandler, ZNodeChangeHandler, ZNodeChildChangeHandler
 from kafkapy.zk.kazoo_internals import OpenKazooClient, Watches
 from kafkapy.zk.multi_read import MultiReadOperation, ReadResult
@@ -34,16 +35,19 @@ from kafkapy.zk.requests import (
     Create,
     Delete,
     Exists,
+    GetAcl,
     GetChildren,
     GetData,
     Multi,
     MultiRead,
     Request,
     Response,
+    SetAcl,
     SetData,
     Stat,
 )
 from kafkapy.zk.session_closer import Session
+from kafkapy.zk.znode_acls import CREATOR_ALL_ACL, OPEN_ACL, READ_ACL, Acl, Acls, default_acls
 
 log = logging.getLogger("kafkapy.zk.ZooKeeperClient")
 
@@ -52,6 +56,14 @@ _MAX_IN_FLIGHT = 64
 
 _FIRST_LOOK_MS = 3000
 """After so long a connection that is not there is worth a warning."""
+
+
+def _of_kazoo(acls: Acls) -> list[Any]:
+    return [ACL(acl.perms, Id(acl.scheme, acl.id)) for acl in acls]
+
+
+_ACLS = {acls: _of_kazoo(acls) for acls in (OPEN_ACL, CREATOR_ALL_ACL, CREATOR_ALL_ACL + READ_ACL)}
+"""Those of Kafka's znodes: they are made once, not for each request."""
 
 CONNECTING, CONNECTED, EXPIRED, CLOSED = "CONNECTING", "CONNECTED", "EXPIRED", "CLOSED"
 
@@ -82,14 +94,20 @@ class ZooKeeperClient:
         session_timeout_ms: int,
         max_in_flight_requests: int = 10,
         on_session: Callable[[Session | None], None] | None = None,
+        security: ZkClientSecurity = PLAINTEXT,
+        secure_acls: bool = False,
     ) -> None:
         """`connect` is `host:port[,host:port]...[/chroot]`; the chroot must exist.
 
+        `security`: TLS and SASL. `secure_acls`: znodes are made with Kafka's access lists (`zookeeper.set.acl`), else open.
         `on_session` hears of each new session before a request uses it, on kazoo's thread, and of None when `close` has
         closed it at the server.
         """
         self.connect = connect
         self.session_timeout_ms = session_timeout_ms
+        self.security = security
+        self.secure_acls = secure_acls
+        self._auth_failure: str | None = None
         self._on_session = on_session
         self._told_session: int | None = None
         self.past_session_ids: set[int] = set()
@@ -104,6 +122,8 @@ class ZooKeeperClient:
         self._znode_handlers: dict[str, ZNodeChangeHandler] = {}
         self._child_handlers: dict[str, ZNodeChildChangeHandler] = {}
         self._kazoo = OpenKazooClient(
+            security,
+            self._authentication_failed,
             hosts=connect,
             timeout=session_timeout_ms / 1000,
             connection_retry={"max_tries": -1, "delay": 0.1, "backoff": 1.5, "max_delay": 1.0},
@@ -118,16 +138,23 @@ class ZooKeeperClient:
 
     def start(self, connection_timeout_ms: int) -> None:
         """Connect; `ZooKeeperClientTimeoutError` if that takes longer (the client is closed then). Its text says what keeps each
-        server from giving a session; so does a warning, if there is none after a moment."""
+        server from giving a session; so does a warning, if there is none after a moment. `ZooKeeperClientAuthFailedError` if a
+        server refuses SASL."""
         self._kazoo.start_async()
         self._session_thread.start()
         try:
             self._wait_and_warn(connection_timeout_ms)
+        except errors.ZooKeeperClientAuthFailedError:
+            self.close()
+            raise
         except errors.ZooKeeperClientTimeoutError:
             self.close()
             raise errors.ZooKeeperClientTimeoutError(
-                f"{self._timed_out_after(connection_timeout_ms)}. {why_unreachable(self.connect)}"
+                f"{self._timed_out_after(connection_timeout_ms)}. {self._why_unreachable()}"
             ) from None
+
+    def _why_unreachable(self) -> str:
+        return why_unreachable(self.connect, security=self.security)
 
     def _wait_and_warn(self, timeout_ms: int) -> None:
         deadline = time.monotonic() + timeout_ms / 1000
@@ -135,7 +162,7 @@ class ZooKeeperClient:
             try:
                 self.wait_until_connected(_FIRST_LOOK_MS)
             except errors.ZooKeeperClientTimeoutError:
-                why = why_unreachable(self.connect)
+                why = self._why_unreachable()
                 left = max(deadline - time.monotonic(), 0)
                 log.warning("No connection to ZooKeeper yet, trying for another %.0f s. %s", left, why)
         self.wait_until_connected(max(int((deadline - time.monotonic()) * 1000), 0))
@@ -145,6 +172,10 @@ class ZooKeeperClient:
         deadline = None if timeout_ms is None else time.monotonic() + timeout_ms / 1000
         with self._state_changed:
             while self._state == CONNECTING:
+                if self._auth_failure is not None and not self.stats.connects:
+                    raise errors.ZooKeeperClientAuthFailedError(
+                        f"ZooKeeper at {self.connect} refuses SASL as {self.security.user}: {self._auth_failure}"
+                    )
                 remaining = None if deadline is None else deadline - time.monotonic()
                 if remaining is not None and remaining <= 0:
                     raise errors.ZooKeeperClientTimeoutError(self._timed_out_after(timeout_ms))
@@ -189,6 +220,14 @@ class ZooKeeperClient:
         if self._state == EXPIRED:
             raise errors.SessionExpiredError("The ZooKeeper session has expired")
 
+    def _authentication_failed(self, why: str) -> None:
+        """On kazoo's connection thread. A client that has been connected before tries on: passwords may be about to change."""
+        with self._state_changed:
+            if why != self._auth_failure:
+                log.error("SASL with ZooKeeper at %s as %s fails: %s", self.connect, self.security.user, why)
+            self._auth_failure = why
+            self._state_changed.notify_all()
+
     def _connection_changed(self, kazoo_state: str) -> None:
         """kazoo's listener, on its connection thread: must not block."""
         with self._state_changed:
@@ -198,6 +237,7 @@ class ZooKeeperClient:
             if kazoo_state == KazooState.CONNECTED:
                 log.info("Connected to ZooKeeper at %s, session 0x%x", self.connect, self.session_id or 0)
                 self.stats.connects += 1
+                self._auth_failure = None
                 self._tell_session()
                 if self._state == CONNECTING:
                     self._state = CONNECTED
@@ -221,7 +261,10 @@ class ZooKeeperClient:
         session_id = self.session_id
         if self._on_session and session_id is not None and session_id != self._told_session:
             self._told_session = session_id
-            self._on_session(Session(session_id, self.session_password, self.session_timeout_ms, self.connect))
+            security = self.security.to_text()
+            self._on_session(
+                Session(session_id, self.session_password, self.session_timeout_ms, self.connect, security)
+            )
 
     # --- a new session --------------------------------------------------------------------------------------------
 
@@ -330,7 +373,7 @@ class ZooKeeperClient:
         match request:
             case Create():
                 flags = (1 if request.ephemeral else 0) | (2 if request.sequential else 0)
-                return wire.Create2(path, request.data, OPEN_ACL_UNSAFE, flags)
+                return wire.Create2(path, request.data, self._kazoo_acls(request.path), flags)
             case Delete():
                 return wire.Delete(path, request.version)
             case SetData():
@@ -341,6 +384,10 @@ class ZooKeeperClient:
                 return wire.Exists(path, self._znode_watcher(request.path))
             case GetData():
                 return wire.GetData(path, self._znode_watcher(request.path))
+            case GetAcl():
+                return wire.GetACL(path)
+            case SetAcl():
+                return wire.SetACL(path, _of_kazoo(request.acls), request.version)
             case GetChildren():
                 watch = request.watch and request.path in self._child_handlers
                 return wire.GetChildren2(path, self._children_changed if watch else None)
@@ -348,6 +395,9 @@ class ZooKeeperClient:
                 return wire.Transaction([self._to_multi_op(op) for op in request.ops])
             case MultiRead():
                 return MultiReadOperation([self._full_path(p) for p in request.paths])
+
+    def _kazoo_acls(self, path: str) -> list[Any]:
+        return _ACLS[default_acls(self.secure_acls, path)]
 
     def _to_multi_op(self, op: Create | Delete | SetData | Check) -> Any:
         operation = self._to_wire(op)
@@ -435,8 +485,13 @@ def _to_response(request: Request, value: Any, kazoo: OpenKazooClient) -> Respon
             return Response(path=kazoo.unchroot(path), stat=Stat(*stat))
         case Delete():
             return Response()
-        case SetData():
+        case SetData() | SetAcl():
             return Response(stat=Stat(*value))
+        case GetAcl():
+            entries, stat = value
+            return Response(
+                acls=tuple(Acl(each.perms, each.id.scheme, each.id.id or "") for each in entries), stat=Stat(*stat)
+            )
         case Exists():
             if value is None:
                 return Response(errors.NoNodeError(path=request.path))
@@ -478,6 +533,7 @@ _ERRORS: list[tuple[type[Exception], type[errors.ZooKeeperError]]] = [
     (kazoo_errors.BadVersionError, errors.BadVersionError),
     (kazoo_errors.NotEmptyError, errors.NotEmptyError),
     (kazoo_errors.NoAuthError, errors.NoAuthError),
+    (kazoo_errors.InvalidACLError, errors.InvalidAclError),
     (kazoo_errors.UnimplementedError, errors.UnimplementedError),
     (kazoo_errors.RolledBackError, errors.RolledBackError),
     (kazoo_errors.RuntimeInconsistency, errors.RolledBackError),

@@ -483,7 +483,7 @@ class TestProperties:
                 "Invalid value x for configuration request.timeout.ms: Not a number of type INT",
             ),
             ("request.timeout.ms", "-1", "Value must be at least 0"),
-            ("security.protocol", "SASL_SSL", "sasl.mechanism=GSSAPI is not supported"),
+            ("security.protocol", "SASL", "Invalid value SASL for configuration security.protocol"),
             ("bootstrap.servers", "", "No resolvable bootstrap urls given"),
         ],
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafkapy.clients.java_security import tls_arguments
+from kafkapy.clients.java_security import sasl_arguments, tls_arguments
 from kafkapy.errors import KafkaConfigurationError
 
 STORES = Path(__file__).parent.parent / "security" / "tls" / "stores"
@@ -60,3 +60,25 @@ def test_what_the_options_cannot_say_is_a_context(configs: dict[str, Any]) -> No
 def test_refusals_are_the_clients_errors() -> None:
     with pytest.raises(KafkaConfigurationError, match="its password is wrong"):
         tls_arguments({"ssl.truststore.location": str(STORES / "trust.JKS"), "ssl.truststore.password": "wrong-secret"})
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "option", "is_token"),
+    [
+        ("SCRAM-SHA-256", 'tokenauth="true"', True),
+        ("SCRAM-SHA-512", "tokenauth=TRUE", True),
+        ("SCRAM-SHA-512", 'tokenauth="false"', False),
+        ("SCRAM-SHA-512", "", False),
+        ("PLAIN", 'tokenauth="true"', False),
+    ],
+)
+def test_a_delegation_token_of_the_jaas_config(mechanism: str, option: str, is_token: bool) -> None:
+    module = "plain.Plain" if mechanism == "PLAIN" else "scram.Scram"
+    text = f'org.apache.kafka.common.security.{module}LoginModule required username="id" password="hmac" {option};'
+    arguments = sasl_arguments({"sasl.mechanism": mechanism, "sasl.jaas.config": text})
+    assert arguments == {
+        "sasl_mechanism": mechanism,
+        "sasl_plain_username": "id",
+        "sasl_plain_password": "hmac",
+        **({"sasl_token_auth": True} if is_token else {}),
+    }

@@ -223,7 +223,8 @@ class FakeZooKeeperClient:
         except ZooKeeperError as error:
             return Response(error)
 
-    def _read(self, request: Exists | GetData | GetChildren) -> Response:
+    def _read(self, request: Request) -> Response:
+        assert isinstance(request, Exists | GetData | GetChildren)
         self.server.reads += 1
         kind = "children" if isinstance(request, GetChildren) else "data"
         watched = (request.path, kind) in self._handlers and (not isinstance(request, GetChildren) or request.watch)

@@ -234,7 +234,7 @@ def test_what_is_no_listener(text: str) -> None:
     ],
 )
 def test_bad_configs(properties: dict[str, str]) -> None:
-    with pytest.raises(ConfigException, match=r"ssl\.keystore|nowhere|no PEM|max\.body|headers"):
+    with pytest.raises(ConfigException, match=r"ssl\.keystore|nowhere|no PEM|key store password|max\.body|headers"):
         HttpServerConfig.of(properties, "http://:0")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import socket
 import struct
@@ -13,13 +14,14 @@ from unittest.mock import patch
 import pytest
 
 from kafkapy.network.send_queue import READ_CHUNK
-from kafkapy.network.tls_transport import TlsTransport
+from kafkapy.network.tls_transport import MAX_UNREAD_BYTES, RECEIVED_BYTES, TlsTransport
 from kafkapy.record.file_records import FileRecords
 from kafkapy.security.tls.contexts import client_context
 from kafkapy.security.tls.session import TlsSession
 from kafkapy.server.security.tls_listeners import TlsListener
 from tests.network.loopback import Loopback, LoopbackClient
 from tests.security.tls import pki
+from tests.security.tls.key_update import KeyUpdates
 
 MakeLoopback = Callable[..., Loopback]
 
@@ -36,6 +38,13 @@ class TlsClient(LoopbackClient):
 
     def handshake(self) -> None:
         self.loop.until(lambda: self.pump() or self.session.handshake_complete or self.eof)
+
+    def read_raw(self) -> bool:
+        """Drop ciphertext; always True."""
+        with contextlib.suppress(BlockingIOError):
+            while self.plain.recv(1 << 16):
+                pass
+        return True
 
     def pump(self) -> bool:
         """Move ciphertext in both directions."""
@@ -140,6 +149,20 @@ def test_records_of_any_size_arrive(loop: Loopback, tmp_path: Path, size: int, i
         client.response()
 
 
+@pytest.mark.parametrize("send_buffer", [4096, 102_400])
+def test_the_last_ciphertext_of_an_answer_is_sent_when_the_kernel_has_room(
+    make_loopback: MakeLoopback, tls: TlsListener, send_buffer: int
+) -> None:
+    """Its plaintext is taken before: the queue is empty while TLS still has bytes to send."""
+    loop = make_loopback(tls=tls, send_buffer=send_buffer)
+    client = connect(loop)
+    for size in range(9 * READ_CHUNK, 11 * READ_CHUNK, READ_CHUNK // 4):
+        loop.records = bytes(size)
+        client.fetch()
+        loop.turns(20)
+        assert len(client.fetched()) == size
+
+
 def test_a_client_that_does_not_read_holds_one_answer(loop: Loopback, tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(bytes(30 << 20))
@@ -156,6 +179,37 @@ def test_a_client_that_does_not_read_holds_one_answer(loop: Loopback, tmp_path: 
         for _ in range(3):
             assert len(client.fetched()) == 30 << 20
     assert len(loop.requests) == 3
+
+
+def test_a_client_that_asks_for_new_keys_and_reads_no_answer_fills_no_memory(
+    make_loopback: MakeLoopback, tls: TlsListener, tmp_path: Path
+) -> None:
+    loop = make_loopback(tls=tls, send_buffer=4096)
+    port = loop.listen()
+    context = client_context(pki.trust())
+    context.keylog_filename = str(tmp_path / "keys")
+    client = TlsClient(loop, port)
+    client.session = TlsSession(context, server_hostname="localhost")
+    client.session.start()
+    loop.clients.append(client)
+    client.handshake()
+    client.pump()
+    updates = KeyUpdates((tmp_path / "keys").read_text(), client.session.cipher or "")
+    (channel,) = loop.server._channels
+    transport: Any = channel.transport
+    left, longest = b"", 0
+    for _ in range(40):
+        left = left or b"".join(updates.record() for _ in range(500))
+        try:
+            left = left[client.plain.send(left) :]
+        except BlockingIOError:
+            break
+        loop.turns(3)
+        longest = max(longest, transport._tls.waiting_bytes)
+    assert longest > MAX_UNREAD_BYTES, "the client was read from to the end: send more"
+    assert longest < MAX_UNREAD_BYTES + 2 * RECEIVED_BYTES
+    loop.until(lambda: bool(client.read_raw()) and not transport._tls.is_waiting)
+    assert transport.connected
 
 
 def test_requests_that_arrived_in_one_record_are_all_answered(loop: Loopback) -> None:
@@ -214,6 +268,22 @@ def test_the_broker_says_close_notify(loop: Loopback) -> None:
     client.heartbeat()
     loop.until(lambda: bool(loop.requests))
     loop.requests[0].close_connection("test")
+    loop.until(lambda: client.pump() or client.eof)
+    client.session.read_into(bytearray(10))
+    assert client.session.peer_closed
+
+
+def test_what_is_queued_is_sent_before_the_connection_ends(make_loopback: MakeLoopback, tls: TlsListener) -> None:
+    loop = make_loopback(tls=tls, send_buffer=4096)
+    client = connect(loop)
+    loop.records = bytes(10 * READ_CHUNK)
+    loop.hold = True
+    client.fetch()
+    loop.until(lambda: bool(loop.requests))
+    loop.answer(loop.requests[0])
+    (channel,) = loop.server._channels
+    channel.close("test")
+    assert len(client.fetched()) == 10 * READ_CHUNK
     loop.until(lambda: client.pump() or client.eof)
     client.session.read_into(bytearray(10))
     assert client.session.peer_closed

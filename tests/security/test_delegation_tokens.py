@@ -154,6 +154,7 @@ def test_who_may_ask_for_tokens() -> None:
     ],
 )
 def test_what_is_described(principal: KafkaPrincipal, owners: Any, allowed: bool, seen: bool) -> None:
+    owners = None if owners is None else frozenset(owners)
     assert is_described_to(TOKEN, principal, owners, lambda token_id: allowed, lambda owner: False) is seen
     assert is_described_to(TOKEN, principal, owners, lambda token_id: False, lambda owner: allowed) is seen
 

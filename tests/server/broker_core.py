@@ -24,7 +24,7 @@ from kafkapy.log.manager.log_manager import LogManager
 from kafkapy.network.channel import KafkaChannel
 from kafkapy.network.connection_quotas import ConnectionLimits
 from kafkapy.network.large_requests import LargeRequests
-from kafkapy.network.request import RequestContext
+from kafkapy.network.request import Request, RequestContext
 from kafkapy.network.send_queue import Part, SendQueue
 from kafkapy.network.socket_server import SocketServer
 from kafkapy.protocol.api_keys import ApiKey
@@ -408,7 +408,7 @@ class BrokerCore:
         """One chunk of a move."""
         self.time.work()
 
-    async def _create_topics(self, names: Iterable[str]) -> dict[str, Errors]:
+    async def _create_topics(self, names: Iterable[str], request: Request) -> dict[str, Errors]:
         names = list(names)
         self.created += names
         return dict.fromkeys(names, Errors.LEADER_NOT_AVAILABLE)

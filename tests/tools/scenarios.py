@@ -10,6 +10,7 @@ import shlex
 from typing import NamedTuple
 
 TOOLS = {
+    "acls": "kafka.admin.AclCommand",
     "topics": "org.apache.kafka.tools.TopicCommand",
     "configs": "kafka.admin.ConfigCommand",
     "consumer_groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
@@ -68,10 +69,22 @@ def _election(name: str, command: str, error: str = "") -> Scenario:
     return Scenario(f"election-{name}", "leader_election", command, error)
 
 
+def _acls(name: str, command: str, error: str = "", before: str = "") -> Scenario:
+    sentence = f"Error while executing ACL command: {error}" if error else ""
+    return Scenario(f"acls-{name}", "acls", command, sentence, (("acls", before),) if before else (), _HASH_ORDER)
+
+
+_HASH_ORDER = "entries of a pattern come out of a hash set, and the last of them has a space behind it"
+_ADD_ZOE = (
+    "--add --allow-principal User:zoe --allow-principal User:bob --operation Read --operation Write --topic acl-t"
+)
+_ADD_PREFIX = "--add --deny-principal User:eve --topic acl- --resource-pattern-type prefixed"
 _FORGET_NEW = "--delete --if-exists --topic new"
 _MAKE_NEW = (("topics", _FORGET_NEW), ("topics", "--create --topic new --partitions 1"))
 _RESET_G1 = "--reset-offsets --group g1 --topic s.a --to-latest --execute"
+_NO_PRINCIPAL = "expected a string in format principalType:principalName but got"
 _JAVA = "org.apache.kafka.common.errors"
+_IMPOSSIBLE = f"{_JAVA}.InvalidRequestException: Failed to create ACL"
 _NO_LINE_ENDS = "Apache's tool writes the rows of this table without line ends"
 
 SCENARIOS = [
@@ -143,6 +156,30 @@ SCENARIOS = [
     _configs("describe-user", "--describe --user u1"),
     _configs("alter-ip", "--alter --ip 127.0.0.1 --add-config connection_creation_rate=10"),
     _configs("describe-ips", "--describe --entity-type ips"),
+    _acls("add", "--add --allow-principal User:zoe --operation Read --topic acl-t --group '*'"),
+    _acls("add-prefixed", f"{_ADD_PREFIX} --deny-host 10.0.0.1 --deny-host 10.0.0.2"),
+    _acls(
+        "add-cluster", "--add --allow-principal User:zoe --allow-host 10.0.0.3 --operation describeconfigs --cluster"
+    ),
+    _acls(
+        "add-producer",
+        "--add --allow-principal User:zoe --producer --topic acl-t --idempotent --transactional-id acl-x",
+    ),
+    _acls("add-consumer", "--add --allow-principal User:zoe --consumer --producer --topic acl-t --group acl-g"),
+    _acls("add-user", "--add --allow-principal User:zoe --user-principal User:bob --operation CreateTokens"),
+    _acls(
+        "add-impossible",
+        "--add --allow-principal User:zoe --topic a/b",
+        f"{_JAVA}.InvalidRequestException: Failed to create ACL",
+    ),
+    _acls("add-no-principal", "--add --allow-principal zoe --topic acl-t", f"{_NO_PRINCIPAL} zoe"),
+    _acls("list", "--list"),
+    _acls("list-topic", "--list --topic acl-t", "", _ADD_ZOE),
+    _acls("list-any", "--list --topic acl-t --resource-pattern-type any", "", _ADD_PREFIX),
+    _acls("list-match", "--list --topic acl-t --resource-pattern-type match --group none", "", _ADD_PREFIX),
+    _acls("list-principals", "--list --principal User:zoe --principal User:bob --principal User:none", "", _ADD_ZOE),
+    _acls("remove", "--remove --force --topic acl-t --allow-principal User:zoe --operation Read", "", _ADD_ZOE),
+    _acls("remove-match", "--remove --force --topic acl-t --resource-pattern-type match", "", _ADD_PREFIX),
     _groups("list", "--list"),
     _groups("list-states", "--list --state"),
     _groups("list-states-and-types", "--list --state --type"),

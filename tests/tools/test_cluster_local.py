@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -12,14 +13,16 @@ from pathlib import Path
 
 import pytest
 
+from kafkapy import KafkaProducer
 from kafkapy.admin.client import AdminClient
 from kafkapy.common.properties import load_file
-from kafkapy.tools import cluster_local, local_layout
+from kafkapy.errors import TopicAuthorizationFailedError
+from kafkapy.tools import acls, cluster_local, local_layout, topics
 from kafkapy.tools.command_line import ToolError
 from kafkapy.tools.local_processes import ProcessIdentity, identify, spawn, wait_until_ended
 from kafkapy.tools.zookeeper_server_start import MODULE as ZOOKEEPER
 from kafkapy.zk.embedded.settings import ServerProperties
-from tests.waiting import wait_until
+from tests.waiting import HANG_SECONDS, wait_until
 
 Tool = Callable[..., str]
 
@@ -129,3 +132,37 @@ def test_from_start_to_stop(tool: Tool, tmp_path: Path) -> None:
         tool("stop")
     assert "is not running" in tool("stop", 1)
     assert tool("status", 1).count("not running") == 3
+
+
+@pytest.mark.integration
+def test_a_secured_one(tool: Tool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    printed = tool("start --secure -n 2")
+    directory = tmp_path / "cluster"
+    try:
+        assert f"--command-config {directory}/admin.properties --list" in printed
+        cluster = local_layout.load(directory)
+        assert cluster is not None
+        private = [*directory.glob("client-*"), directory / "admin.properties", *directory.glob("security/*-*.pem")]
+        assert len(private) == 9 and {file.stat().st_mode & 0o777 for file in private} == {0o600}
+        certificate = (directory / "security/broker-0.pem").read_bytes()
+        options = json.loads((directory / "client-alice.kafka-python.json").read_text())
+        with KafkaProducer(**options) as producer:
+            producer.send("demo-1", b"hello").get(HANG_SECONDS)
+        options = json.loads((directory / "client-bob.kafka-python.json").read_text())
+        with KafkaProducer(**options) as producer, pytest.raises(TopicAuthorizationFailedError):
+            producer.send("demo-1", b"hello").get(HANG_SECONDS)
+        tool("stop")
+        assert "2 brokers and 1 ZooKeeper are running" in tool("start")
+        assert (directory / "security/broker-0.pem").read_bytes() == certificate
+        arguments = ["--bootstrap-server", cluster.bootstrap_servers, "--command-config"]
+        assert acls.main([*arguments, str(directory / "admin.properties"), "--list", "--principal", "User:alice"]) == 0
+        assert "name=demo, patternType=PREFIXED" in capsys.readouterr().out
+        assert topics.main([*arguments, str(directory / "client-bob.properties"), "--list"]) == 0
+        assert capsys.readouterr().out == "\n"
+    finally:
+        tool("stop")
+
+
+def test_an_open_one_is_not_closed_later(tmp_path: Path, tool: Tool) -> None:
+    local_layout.create(tmp_path / "cluster", 1, 1, None)
+    assert "was made without --secure. Give another --dir." in tool("start --secure", 1)

@@ -26,6 +26,7 @@ TOOLS = {
     "configs": "kafka-configs.sh",
     "consumer_groups": "kafka-consumer-groups.sh",
     "get_offsets": "kafka-get-offsets.sh",
+    "delegation_tokens": "kafka-delegation-tokens.sh",
     "delete_records": "kafka-delete-records.sh",
     "log_dirs": "kafka-log-dirs.sh",
     "dump_log": "kafka-dump-log.sh",
@@ -46,6 +47,7 @@ PARSER = OptionParser(
     ToolOption("flag", "A flag."),
     ToolOption("wait", "With a default.", "ms", integer, default=5),
     ToolOption("state", "With or without a value.", "states", optional_argument=True),
+    ToolOption("delay", "With or without a number.", "ms", integer, optional_argument=True),
     ToolOption("detail", "Only with --flag.", available_if=("flag",)),
 )
 
@@ -71,6 +73,14 @@ class TestParser:
         assert options.has("flag")
         assert options.value("state") is None
         assert PARSER.parse(["--state", "empty"]).value("state") == "empty"
+
+    def test_an_optional_number_may_be_negative(self) -> None:
+        options = PARSER.parse(["--delay", "-5", "--flag"])
+        assert options.value("delay") == -5
+        assert options.has("flag")
+        options = PARSER.parse(["--delay", "--flag"])
+        assert options.value("delay") is None
+        assert options.has("flag")
 
     def test_the_order_is_kept(self) -> None:
         given = [("name", "a"), ("flag", None), ("name", "b")]

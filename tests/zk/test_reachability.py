@@ -38,7 +38,7 @@ def server(behaviour: Behaviour) -> Iterator[str]:
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "it is no ZooKeeper but an HTTP server"),
         (b"\x15\x03\x03\x00\x02\x02\x50", "it is no ZooKeeper but a port that expects TLS"),
         (b"SSH-2.0-OpenSSH", "it is no ZooKeeper but something that answers with the bytes 53 53 48 2d"),
-        (b"", "it hangs up: it is no ZooKeeper, or one of an ensemble that has no quorum"),
+        (b"", "it hangs up: it is no ZooKeeper, or one of an ensemble that has no quorum, or its port expects TLS"),
     ],
 )
 def test_a_server_that_is_no_zookeeper(answer: bytes, said: str) -> None:

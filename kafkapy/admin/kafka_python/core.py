@@ -5,9 +5,10 @@ from __future__ import annotations
 from kafkapy.admin.kafka_python.acls import AclMethods
 from kafkapy.admin.kafka_python.cluster import ClusterMethods
 from kafkapy.admin.kafka_python.old_groups import OldGroupMethods
+from kafkapy.admin.kafka_python.tokens import TokenMethods
 from kafkapy.admin.kafka_python.transactions import TransactionMethods
 from kafkapy.admin.kafka_python.users import UserMethods
 
 
-class KafkaPythonCore(OldGroupMethods, ClusterMethods, AclMethods, UserMethods, TransactionMethods):
+class KafkaPythonCore(OldGroupMethods, ClusterMethods, AclMethods, UserMethods, TokenMethods, TransactionMethods):
     """All operations; coroutines over completions."""

@@ -227,6 +227,14 @@ class GroupCoordinator:
         commit = Commit(request.member_id, request.group_instance_id, generation_id, offsets)
         return self._with_batch(request.group_id, commit)
 
+    def begin_transactional_commit(self, group_id: str) -> Errors:
+        """The group will have offsets of a transaction, if that is found to be under way. As in Kafka the group is there from now
+        on, even if it is not: empty, until the next look for expired offsets."""
+        error = self._status(group_id)
+        if error is NONE:
+            self._get_or_create(group_id)
+        return error
+
     def new_transactional_commit(self, request: TxnOffsetCommitRequest) -> Commit:
         """The same of offsets that hold once the producer's transaction is committed."""
         now = self._clock.milliseconds()
@@ -458,10 +466,8 @@ class GroupCoordinator:
         self._topic.on_resignation(partition, leader_epoch)
 
     def handle_deleted_partitions(self, partitions: Iterable[TopicPartition]) -> None:
-        """Their topics were deleted: forget their offsets, in all groups.
-
-        Groups that had no offsets before are left to the expiry; Kafka removes those that are Empty here as well.
-        """
+        """Their topics were deleted: forget their offsets, in all groups, and the Empty groups that have no offsets, then or
+        before."""
         spawn(self._remove_deleted(frozenset(partitions)))
 
     async def _remove_deleted(self, gone: frozenset[TopicPartition]) -> None:
@@ -474,6 +480,10 @@ class GroupCoordinator:
                 if not self._active:
                     return
                 self._remove_if_there(group, [p for p in chunk if not group.offsets.is_committed_after(p, now_ms)])
+            if not self._active:
+                return
+            if group.is_in(EMPTY) and not group.offsets and self.groups.get(group.group_id) is group:
+                self._remove_offsets(group, ())
 
     def on_transaction_completed(self, producer_id: int, partitions: Iterable[int], commit: bool) -> None:
         """A transaction marker was written to these partitions of `__consumer_offsets`: the producer's offsets in their

@@ -104,6 +104,8 @@ class SaslServerAuthenticator:
         self.principal: KafkaPrincipal | None = None
         self.session_ends_ms: int | None = None
         """On the monotonic clock; None: the session does not end."""
+        self.attempt: tuple[str | None, str | None] = (None, None)
+        """The mechanism that was tried last, and the name that the client gave to it, if that is no secret."""
         self.client_reauthenticates = False
         """The client is one that would re-authenticate (Kafka counts sessions that expire by it)."""
 
@@ -267,7 +269,10 @@ class SaslServerAuthenticator:
     def _evaluate(self, mechanism: SaslMechanism, token: bytes) -> bytes:
         """Raises SaslAuthenticationError."""
         try:
-            answer = mechanism.evaluate(token)
+            try:
+                answer = mechanism.evaluate(token)
+            finally:
+                self.attempt = mechanism.name, getattr(mechanism, "claimed_name", None)
             principal = self._build_principal(mechanism) if mechanism.complete else None
         except SaslAuthenticationError:
             raise
@@ -296,6 +301,7 @@ class SaslServerAuthenticator:
 
     def _begin(self, mechanism: str, has_headers: bool) -> None:
         self._current = self._mechanisms[mechanism]()
+        self.attempt = mechanism, None
         self._has_headers = has_headers
         self._state = _SaslState.AUTHENTICATE
 

@@ -203,9 +203,10 @@ def _factory(
         return _scram_factory(configs, services)
     if name == OAUTHBEARER:
         return partial(OAuthBearerServer, _token_validator(configs, services.time, jwks), services.time)
+    if name == "GSSAPI":
+        return _gssapi_factory(configs)
     raise ConfigException(
-        f"Invalid value {name} for configuration sasl.enabled.mechanisms: the mechanism is not available",
-        "GSSAPI needs the extra for Kerberos" if name == "GSSAPI" else "",
+        f"Invalid value {name} for configuration sasl.enabled.mechanisms: the mechanism is not available"
     )
 
 
@@ -215,6 +216,20 @@ def _plain_authenticator(configs: _MechanismConfigs) -> PlainAuthenticator:
         return PlainUsers.of(configs.jaas())
     authenticator: PlainAuthenticator = configs.handler(path, "authenticate")
     return authenticator
+
+
+def _gssapi_factory(configs: _MechanismConfigs) -> MechanismFactory:
+    # It needs the package gssapi.
+    from kafkapy.security.sasl.gssapi_server import MODULES, GssapiServer, KerberosService
+
+    modules = [module for module in configs.jaas() if module.name in MODULES]
+    source = configs.full_name("sasl.jaas.config")
+    if not modules:
+        raise ConfigException(f"{source}: GSSAPI needs the login module {MODULES[0]}")
+    try:
+        return partial(GssapiServer, KerberosService.of(modules[0].options))
+    except ConfigException as problem:
+        raise ConfigException(f"{source}: {problem}", problem.advice) from None
 
 
 def _scram_factory(configs: _MechanismConfigs, services: SaslServices) -> MechanismFactory:

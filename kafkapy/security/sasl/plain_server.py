@@ -62,7 +62,7 @@ class PlainServer:
         authenticator: Knows the passwords.
     """
 
-    __slots__ = ("_authenticator", "_user")
+    __slots__ = ("_authenticator", "_user", "claimed_name")
 
     name = PLAIN
     session_lifetime_ms: int | None = None
@@ -71,6 +71,8 @@ class PlainServer:
     def __init__(self, authenticator: PlainAuthenticator) -> None:
         self._authenticator = authenticator
         self._user: str | None = None
+        self.claimed_name: str | None = None
+        """The user that the client says it is."""
 
     @property
     def complete(self) -> bool:
@@ -88,6 +90,7 @@ class PlainServer:
         authorization_id, user, password = _split(response)
         if not user:
             raise SaslAuthenticationError("Authentication failed: username not specified")
+        self.claimed_name = user
         if not password:
             raise SaslAuthenticationError("Authentication failed: password not specified")
         try:

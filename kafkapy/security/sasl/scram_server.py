@@ -135,6 +135,11 @@ class ScramServer:
         return self._state is _ScramState.COMPLETE
 
     @property
+    def claimed_name(self) -> str | None:
+        """The user that the client says it is, or the owner of the token that it names; None before it has said so."""
+        return self._user or None
+
+    @property
     def authorization_id(self) -> str:
         """The user, or the owner of the token."""
         assert self.complete

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from kafkapy.common import patterns
 from kafkapy.common.config_def import ConfigException
 from kafkapy.common.java_text import java_trim
-
-if TYPE_CHECKING:
-    import regex
+from kafkapy.security.java_substitution import JavaSubstitution
 
 DEFAULT_RULES: Final = "DEFAULT"
 _RULE_TEXT = r"(DEFAULT)|RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?).*?|(.*?)"
@@ -18,8 +16,6 @@ _SPACE = r"[ \t\n\x0b\f\r]*"
 _SPLITTER = re.compile(rf"{_SPACE}({_RULE_TEXT}){_SPACE}(,{_SPACE}|$)")
 _PARSER = re.compile(_RULE_TEXT)
 _BACK_REFERENCE = re.compile(r"\$([0-9]+)")
-_SECONDS = 0.1
-"""For one match: a client chooses the name, and a pattern may need exponential time."""
 
 
 class NoMatchingRuleError(ValueError):
@@ -86,28 +82,29 @@ class _MappingRule:
         self._text = pattern
         self._replacement = replacement
         self._case = case
-        self._pattern, names = _compiled(pattern)
-        groups = self._pattern.groups
-        self._parts = _parts(_with_literal_references(replacement, groups), groups, names)
+        try:
+            groups = JavaSubstitution(pattern, "").groups
+        except patterns.PatternError as error:
+            raise ConfigException(f"Invalid rule: the pattern {pattern} is not one of Java: {error}") from None
+        try:
+            self._substitution = JavaSubstitution(pattern, _with_literal_references(replacement, groups))
+        except patterns.PatternError as error:
+            raise ConfigException(f"Invalid rule: {error}: {replacement}") from None
 
     def __str__(self) -> str:
         return f"RULE:{self._text}/{self._replacement}" + (f"/{self._case}" if self._case else "")
 
     def apply(self, name: str) -> str | None:
         try:
-            if self._pattern.fullmatch(name, timeout=_SECONDS) is None:
+            if not self._substitution.matches(name):
                 return None
             # As `String.replaceAll`: every match is replaced, also an empty one after a whole one.
-            result: str = self._pattern.sub(self._expanded, name, timeout=_SECONDS)
-        except TimeoutError:
+            result = self._substitution.replace_all(name)
+        except patterns.PatternTimeoutError:
             raise NoMatchingRuleError(f"A rule takes too long for {name[:200]}: {self}") from None
         if self._case:
             return result.lower() if self._case == "L" else result.upper()
         return result
-
-    def _expanded(self, match: regex.Match[str]) -> str:
-        # A group that took no part is nothing, as in Java.
-        return "".join(part if isinstance(part, str) else match[part] or "" for part in self._parts)
 
 
 def _split(rules: str) -> list[str]:
@@ -124,19 +121,6 @@ def _parsed(text: str) -> _DefaultRule | _MappingRule | None:
     if match[1] is not None:
         return _DefaultRule()
     return None if match[2] is None else _MappingRule(match[2], match[3], match[4])
-
-
-def _compiled(pattern: str) -> tuple[regex.Pattern[str], dict[str, int]]:
-    """The pattern, and the numbers of its named groups. Raises ConfigException."""
-    from kafkapy.common.patterns.java_dialect import JavaReader
-    from kafkapy.common.patterns.regex_engine import compiled
-
-    try:
-        patterns.java(pattern)  # checks its length
-        reader = JavaReader(pattern)
-        return compiled(reader.translation()), reader.names
-    except patterns.PatternError as error:
-        raise ConfigException(f"Invalid rule: the pattern {pattern} is not one of Java: {error}") from None
 
 
 def _with_literal_references(replacement: str, groups: int) -> str:
@@ -156,47 +140,3 @@ def _with_literal_references(replacement: str, groups: int) -> str:
         if index > groups:
             value = f"{value[: match.start()]}\\{value[match.start() :]}"
     return value
-
-
-def _parts(replacement: str, groups: int, names: dict[str, int]) -> list[str | int]:
-    r"""Texts and numbers of groups of a replacement of `java.util.regex`: `$1`, `${name}`, `\$`. Raises ConfigException."""
-    parts: list[str | int] = []
-    at = 0
-    while at < len(replacement):
-        character = replacement[at]
-        at += 1
-        if character == "\\":
-            if at == len(replacement):
-                raise ConfigException(f"Invalid rule: the replacement {replacement} ends with a backslash")
-            parts.append(replacement[at])
-            at += 1
-        elif character == "$":
-            group, at = _group(replacement, at, groups, names)
-            parts.append(group)
-        else:
-            parts.append(character)
-    return parts
-
-
-def _group(replacement: str, at: int, groups: int, names: dict[str, int]) -> tuple[int, int]:
-    """The group that stands after a dollar, and where it ends: the longest number of a group that there is."""
-    if replacement[at : at + 1] == "{":
-        end = replacement.find("}", at)
-        name = replacement[at + 1 : end] if end > 0 else ""
-        if name not in names:
-            raise ConfigException(f"Invalid rule: the replacement {replacement} names a group that the pattern lacks")
-        return names[name], end + 1
-    digits = re.match("[0-9]+", replacement[at:])
-    if digits is None:
-        raise ConfigException(
-            f"Invalid rule: in the replacement {replacement} no group follows a dollar; write \\$ for one"
-        )
-    size = 1
-    while size < len(digits[0]) and int(digits[0][: size + 1]) <= groups:
-        size += 1
-    number = int(digits[0][:size])
-    if number > groups:
-        raise ConfigException(
-            f"Invalid rule: the replacement {replacement} names group {number}, which the pattern lacks"
-        )
-    return number, at + size

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterable, Mapping
 
 from kafkapy.common.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC, reason_invalid
+from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest
 from kafkapy.runtime.clock import InThread
@@ -13,7 +14,7 @@ from kafkapy.runtime.completion import spawn
 from kafkapy.server.admin.zk_admin_manager import CreatableTopic, TopicChange, ZkAdminManager
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.metadata.metadata_cache import MetadataCache
-from kafkapy.zk.kafka_zk_client import KafkaZkClient
+from kafkapy.server.quotas.quota_managers import QuotaManagers
 
 log = logging.getLogger("kafkapy.server.AutoTopicCreationManager")
 
@@ -28,18 +29,23 @@ class AutoTopicCreationManager:
     def __init__(
         self,
         config: KafkaConfig,
-        zk_client: KafkaZkClient,
+        admin_manager: ZkAdminManager,
         metadata_cache: MetadataCache,
         in_thread: InThread,
+        quotas: QuotaManagers,
     ) -> None:
         self._config = config
-        self._admin_manager = ZkAdminManager(config, zk_client)
+        self._admin_manager = admin_manager
+        self._quotas = quotas
         self._metadata_cache = metadata_cache
         self._in_thread = in_thread
         self._in_flight: set[str] = set()
 
-    async def create_topics(self, names: Iterable[str]) -> dict[str, Errors]:
-        """What Metadata answers for each topic: LEADER_NOT_AVAILABLE if it is made, so that the client asks again."""
+    async def create_topics(self, names: Iterable[str], request: Request) -> dict[str, Errors]:
+        """What Metadata answers for each topic: LEADER_NOT_AVAILABLE if it is made, so that the client asks again.
+
+        The partitions count as mutations of the request's sender, but it is neither refused nor throttled for them.
+        """
         errors: dict[str, Errors] = {}
         wanted: list[CreatableTopic] = []
         for name in dict.fromkeys(names):
@@ -52,29 +58,32 @@ class AutoTopicCreationManager:
                 wanted.append(self._creatable_topic(name))
         if wanted:
             try:
-                for change in await self._create(wanted):
+                for change in await self._create(wanted, request):
                     errors[change.topic] = _metadata_error(change)
             finally:
                 self._in_flight.difference_update(topic.name for topic in wanted)
         return errors
 
-    def create_internal_topic(self, name: str) -> None:
+    def create_internal_topic(self, name: str, request: Request) -> None:
         """Begin to create `__consumer_offsets` or `__transaction_state`; whoever needs it asks again later."""
         if name not in self._in_flight:
-            spawn(self._create_internal_topic(name))
+            spawn(self._create_internal_topic(name, request))
 
-    async def _create_internal_topic(self, name: str) -> None:
+    async def _create_internal_topic(self, name: str, request: Request) -> None:
         try:
-            errors = await self.create_topics([name])
+            errors = await self.create_topics([name], request)
         except Exception:
             log.exception("Could not create the internal topic %s", name)
             return
         if errors[name] is not Errors.LEADER_NOT_AVAILABLE:
             log.warning("Could not create the internal topic %s: %s", name, errors[name].name)
 
-    async def _create(self, topics: list[CreatableTopic]) -> list[TopicChange]:
+    async def _create(self, topics: list[CreatableTopic], request: Request) -> list[TopicChange]:
+        count = self._quotas.mutations_for(request).record
         brokers = {broker.id: broker.rack for broker in self._metadata_cache.alive_brokers()}
-        changes: list[TopicChange] = await self._in_thread(self._admin_manager.create_topics, topics, brokers)
+        changes: list[TopicChange] = await self._in_thread(
+            self._admin_manager.create_topics, topics, brokers, False, count
+        )
         return changes
 
     def _creatable_topic(self, name: str) -> CreatableTopic:

@@ -25,6 +25,7 @@ from kafkapy.runtime.chunks import chunks
 from kafkapy.server.admin.replica_placement import assign_replicas_to_brokers
 from kafkapy.server.api_error import NO_ERROR, ApiError
 from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.policies import CreateTopicPolicy, RequestedTopic
 from kafkapy.zk.errors import ControllerMovedError, NodeExistsError, ZooKeeperClientTimeoutError
 from kafkapy.zk.kafka_zk_client import KafkaZkClient, TopicToCreate
 
@@ -65,9 +66,12 @@ def _unlimited(partitions: int) -> None:
 class ZkAdminManager:
     """Safe to use from several threads: it holds no state."""
 
-    def __init__(self, config: KafkaConfig, zk_client: KafkaZkClient) -> None:
+    def __init__(
+        self, config: KafkaConfig, zk_client: KafkaZkClient, create_topic_policy: CreateTopicPolicy | None = None
+    ) -> None:
         self._config = config
         self._zk_client = zk_client
+        self._create_topic_policy = create_topic_policy
 
     def patiently(self, timeout_ms: int, work: Callable[[], R]) -> R:
         """Do it, waiting no longer than that for ZooKeeper where that is away; what is not done then has REQUEST_TIMED_OUT."""
@@ -115,10 +119,23 @@ class ZkAdminManager:
             _validate_assignment(assignment)
             config = self._config
             check_topic_configs(configs, config.log_config_defaults(), config.remote_log_storage_system_enable)
+            self._validate_policy(topic, assignment, configs)
             count(len(assignment))
         except Exception as error:
             return _refused(topic, error)
         return TopicChange(topic.name, assignment=assignment, configs=configs)
+
+    def _validate_policy(
+        self, topic: CreatableTopic, assignment: Mapping[int, Sequence[int]], configs: Mapping[str, str]
+    ) -> None:
+        """Raises what the policy raises."""
+        policy = self._create_topic_policy
+        if policy is None:
+            return
+        if topic.assignments:
+            policy.validate(RequestedTopic(topic.name, None, None, assignment, configs))
+        else:
+            policy.validate(RequestedTopic(topic.name, len(assignment), len(assignment[0]), None, configs))
 
     def _write(self, planned: list[TopicChange], wanted: Mapping[str, CreatableTopic]) -> list[TopicChange]:
         """The topics are created: their configs, and the znodes that the controller watches."""

@@ -28,6 +28,7 @@ from kafkapy.server.config.dynamic_broker_config import DEFAULT_ENTITY, DynamicB
 from kafkapy.server.config.dynamic_config_rules import broker_config_key
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.metadata.metadata_cache import MetadataCache
+from kafkapy.server.policies import AlterConfigPolicy, AlteredConfigs
 from kafkapy.zk import paths
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 
@@ -57,6 +58,7 @@ class ConfigAdminManager:
         context: RequestContext,
         incremental: bool,
         validate_only: bool,
+        policy: AlterConfigPolicy | None = None,
     ) -> None:
         self._zk_client = zk_client
         self._metadata_cache = metadata_cache
@@ -67,6 +69,7 @@ class ConfigAdminManager:
         self._context = context
         self._incremental = incremental
         self._validate_only = validate_only
+        self._policy = policy
         self._stored: dict[str, dict[str, str]] = {}
         self._existing: set[str] = set()
         self._changed: dict[str, dict[str, str]] = {}
@@ -123,7 +126,7 @@ class ConfigAdminManager:
             match resource.type:
                 case ConfigResourceType.TOPIC:
                     self._authorize(resource, "TOPIC", name)
-                    self._alter_topic(resource, ops)
+                    await self._alter_topic(resource, ops)
                 case ConfigResourceType.BROKER:
                     await self._alter_broker(resource, ops)
                 case ConfigResourceType.BROKER_LOGGER if self._incremental:
@@ -148,7 +151,7 @@ class ConfigAdminManager:
             return ApiError.from_exception(error)
         return NO_ERROR
 
-    def _alter_topic(self, resource: ConfiguredResource, ops: Sequence[ConfigOp]) -> None:
+    async def _alter_topic(self, resource: ConfiguredResource, ops: Sequence[ConfigOp]) -> None:
         topic = resource.name
         if not topic:
             raise KafkaError(Errors.INVALID_REQUEST, "Default topic resources are not allowed.")
@@ -164,6 +167,7 @@ class ConfigAdminManager:
             raise KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{topic}' does not exist.")
         config = self._config
         check_topic_configs(configs, config.log_config_defaults(), config.remote_log_storage_system_enable)
+        await self._ask_policy(resource, ops)
         if not self._validate_only:
             log.info("Updating topic %s with new configuration : %s", topic, configs)
             self._changed[topic] = configs
@@ -187,13 +191,21 @@ class ConfigAdminManager:
         except ConfigException as error:
             raise KafkaError(Errors.INVALID_REQUEST, str(error)) from None
         self._authorize(resource, "CLUSTER", CLUSTER_NAME)
-        persistent = dynamic_config.to_persistent(configs, per_broker)
+        await self._ask_policy(resource, ops)
+        persistent = await self._in_thread(dynamic_config.to_persistent, configs, per_broker)
         if not self._validate_only:
             whom = f"broker {entity}" if per_broker else "brokers"
             log.info("Updating %s with new configuration : %s", whom, _loggable(configs))
             await self._in_thread(
                 zk_entity_configs.change_entity_config, self._zk_client, zk_entity_configs.BROKERS, entity, persistent
             )
+
+    async def _ask_policy(self, resource: ConfiguredResource, ops: Sequence[ConfigOp]) -> None:
+        """Raises what the policy raises."""
+        if self._policy is not None:
+            configs = {op.name: None if op.operation == OpType.DELETE else op.value for op in ops}
+            altered = AlteredConfigs(resource.type, resource.name, configs)
+            await self._in_thread(self._policy.validate, altered)
 
     def _alter_loggers(self, resource: ConfiguredResource, ops: Sequence[ConfigOp]) -> None:
         self._authorize(resource, "CLUSTER", CLUSTER_NAME)

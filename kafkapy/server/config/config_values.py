@@ -87,6 +87,13 @@ class ConfigValues(
         return self.zookeeper_session_timeout_ms if timeout is None else timeout
 
     @property
+    def token_secret_key(self) -> str | None:
+        """delegation.token.secret.key, else delegation.token.master.key; None where delegation tokens are off."""
+        key = self.delegation_token_secret_key
+        key = self.delegation_token_master_key if key is None else key
+        return None if key is None or not key.value else key.value
+
+    @property
     def effective_num_replica_alter_log_dirs_threads(self) -> int:
         threads = self.num_replica_alter_log_dirs_threads
         return len(self.log_dirs) if threads is None else threads

@@ -11,10 +11,11 @@ import logging
 from collections.abc import Mapping
 from typing import Protocol
 
-from kafkapy.common.config_def import ConfigException, to_text
+from kafkapy.common.config_def import ConfigException, Password, to_text
+from kafkapy.security.password_encoder import PasswordEncoder
 from kafkapy.server.config import dynamic_config_rules as rules
 from kafkapy.server.config.kafka_config import KafkaConfig
-from kafkapy.server.config.protection import UnenforcedError, require_enforceable
+from kafkapy.server.config.password_configs import password_encoder
 
 log = logging.getLogger("kafkapy.server.DynamicBrokerConfig")
 
@@ -53,6 +54,11 @@ class DynamicBrokerConfig:
         self.static_defaults = {
             name: to_text(key.default) for name, key in config.definition.items() if key.default is not None
         }
+        self._encoder = password_encoder(config, config.password_encoder_secret)
+        self._decoded: dict[str, str] = {}
+        self._just_encoded: dict[str, str] = {}
+        """Passwords by their encoded text, as each takes milliseconds: of the dynamic configs that hold, and of those that were
+        encoded last."""
         self.dynamic_default: dict[str, str] = {}
         self.dynamic_broker: dict[str, str] = {}
         self._reconfigurables: list[BrokerReconfigurable] = []
@@ -68,7 +74,6 @@ class DynamicBrokerConfig:
         """Take what ZooKeeper has of <default> and of this broker, before the parts of the broker are built.
 
         What a running broker may not do in one step (treble its threads) it may have done in several before a restart.
-        `UnenforcedError` if protection is asked for there that cannot be given: without it the broker would be too open.
         """
         self._starting = True
         self.update_default_config(default_properties)
@@ -83,8 +88,6 @@ class DynamicBrokerConfig:
             self._update_current_config()
         except ConfigException as error:
             self.dynamic_broker = before
-            if self._starting and isinstance(error, UnenforcedError):
-                raise
             names = ", ".join(persistent)
             log.error("Per-broker configs of %s could not be applied: %s: %s", self.config.broker_id, names, error)
 
@@ -109,20 +112,48 @@ class DynamicBrokerConfig:
         else:
             _override(merged, properties)
             _override(merged, self.dynamic_broker)
-        new = KafkaConfig.from_properties(merged)
-        self._validated(new)
-        require_enforceable(new.originals)
+        self._validated(KafkaConfig.from_properties(merged))
 
     def to_persistent(self, properties: Mapping[str, str], per_broker: bool) -> dict[str, str]:
-        """What ZooKeeper gets. `ConfigException` if it would hold a password: it must not lie there as it is."""
-        for name in properties:
+        """What ZooKeeper gets: passwords are encoded, which takes milliseconds.
+
+        Raises:
+            ConfigException: There is a password, and it is for all brokers, or `password.encoder.secret` is not set.
+        """
+        encoded = {}
+        for name, value in properties.items():
             if rules.is_password_config(name):
                 if not per_broker:
                     raise ConfigException("Password config can be defined only at broker level")
-                if self.config.password_encoder_secret is None:
-                    raise ConfigException("Password encoder secret not configured")
-                raise ConfigException(f"{name} cannot be stored: kafkapy does not encode passwords yet")
-        return dict(properties)
+                encoded[name] = self._require_encoder().encode(Password(value))
+        self._just_encoded = {encoded[name]: properties[name] for name in encoded}
+        return {**properties, **encoded}
+
+    def re_encoded(self, persistent: Mapping[str, str]) -> dict[str, str] | None:
+        """This broker's configs with the passwords of `password.encoder.old.secret` encoded anew.
+
+        Returns:
+            What is to be stored in place of `persistent`; None: nothing is to be done.
+
+        Raises:
+            ConfigException: There is an old secret, and no new one.
+        """
+        old = password_encoder(self.config, self.config.password_encoder_old_secret)
+        if old is None:
+            return None
+        changed = {}
+        for name in filter(rules.is_password_config, persistent):
+            try:
+                password = old.decode(persistent[name])
+            except ConfigException:
+                continue  # it is the new secret's already: the old one may stay in the properties for a while
+            changed[name] = self._require_encoder().encode(password)
+        return {**persistent, **changed} if changed else None
+
+    def _require_encoder(self) -> PasswordEncoder:
+        if self._encoder is None:
+            raise ConfigException("Password encoder secret not configured")
+        return self._encoder
 
     def from_persistent(self, persistent: Mapping[str, str], per_broker: bool) -> dict[str, str]:
         """What of ZooKeeper's configs can be used; the rest (of another version, or written by hand) is logged."""
@@ -144,9 +175,24 @@ class DynamicBrokerConfig:
                 rules.per_broker_names(properties),
                 "Per-broker configs defined at default cluster level will be ignored",
             )
-        passwords = [name for name in properties if rules.is_password_config(name)]
-        _remove(properties, passwords, "Dynamic password configs could not be decoded, ignoring")
+        self._decode_passwords(properties)
         return properties
+
+    def _decode_passwords(self, properties: dict[str, str]) -> None:
+        """What cannot be decoded is logged, and left out."""
+        decoded = {}
+        for name in [name for name in properties if rules.is_password_config(name)]:
+            text = properties[name]
+            known = self._decoded.get(text, self._just_encoded.get(text))
+            try:
+                properties[name] = self._require_encoder().decode(text).value if known is None else known
+            except ConfigException as error:
+                log.error("Dynamic password config %s could not be decoded, ignoring: %s", name, error)
+                del properties[name]
+            else:
+                decoded[text] = properties[name]
+        if decoded:
+            self._decoded = decoded
 
     def _remove_invalid(self, properties: dict[str, str], per_broker: bool) -> None:
         invalid = []
@@ -164,7 +210,6 @@ class DynamicBrokerConfig:
         _override(merged, self.dynamic_broker)
         new = KafkaConfig.from_properties(merged)
         concerned = self._validated(new)
-        require_enforceable(new.originals)
         if new.originals == self.config.originals:
             return
         old = copy.copy(self.config)

@@ -11,7 +11,6 @@ from kafkapy.common.config_def import to_text
 from kafkapy.common.suggestions import suggestion
 from kafkapy.log.log_config import LogConfig
 from kafkapy.server.config.kafka_config import KafkaConfig, base_name
-from kafkapy.server.config.protection import UNENFORCED
 from kafkapy.server.config.tables.kraft import KRaftConfigs
 from kafkapy.server.config.tables.security import SecurityConfigs
 from kafkapy.server.config.tables.tiered_storage import TieredStorageConfigs
@@ -44,8 +43,15 @@ NOT_ACTED_ON: Final = (
     *("authorizer.class.name", "sasl.enabled.mechanisms", "sasl.jaas.config", "sasl.mechanism.inter.broker.protocol"),
     *("connections.max.reauth.ms", "connection.failed.authentication.delay.ms", "sasl.server.max.receive.size"),
     *("sasl.kerberos.principal.to.local.rules", "sasl.server.callback.handler.class"),
+    *(name for name in KafkaConfig.definition if name.startswith("delegation.token.")),
+    # of brokers as clients of each other
+    *("sasl.kerberos.service.name", "sasl.client.callback.handler.class", "sasl.login.callback.handler.class"),
+    *("sasl.login.class", "sasl.oauthbearer.token.endpoint.url", "sasl.login.connect.timeout.ms"),
+    *(name for name in KafkaConfig.definition if name.startswith(("sasl.login.refresh.", "sasl.login.retry."))),
     *(name for name in KafkaConfig.definition if name.startswith("sasl.oauthbearer.") and ".token." not in name),
-    *UNENFORCED,
+    # of the way to ZooKeeper, and of passwords in it
+    *(name for name in KafkaConfig.definition if name.startswith(("zookeeper.ssl.", "password.encoder."))),
+    *("zookeeper.clientCnxnSocket", "zookeeper.set.acl"),
 }
 """Known configs that change nothing in this broker: a value other than the default is named in a warning."""
 

@@ -8,11 +8,12 @@ import re
 from kafkapy.common import metadata_version
 from kafkapy.common.config_def import ConfigException
 from kafkapy.server.config.config_values import ConfigValues
+from kafkapy.server.config.password_configs import password_encoder
 from kafkapy.zk.embedded.connect import EmbeddedConnect
 
+_IMPORT_PATH = re.compile(r"[\w.]+[.:]\w+")
 _HOST = re.compile(r"[0-9a-zA-Z\-%._:]*")
 _ZOOKEEPER_SERVER = re.compile(r"(?:\[[0-9a-fA-F:.%]+\]|[^\s:/\[\]]+)(?::([0-9]{1,5}))?", re.ASCII)
-_DEFAULT_PRINCIPAL_BUILDER = "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"
 
 
 def _require(condition: bool, sentence: str, advice: str = "") -> None:
@@ -43,6 +44,7 @@ def validate_values(config: ConfigValues) -> None:
     _validate_listeners(config)
     _validate_versions(config)
     _validate_connections(config)
+    password_encoder(config, config.password_encoder_secret)
 
 
 def _validate_identity(config: ConfigValues) -> None:
@@ -222,8 +224,9 @@ def _validate_connections(config: ConfigValues) -> None:
         f"connection.failed.authentication.delay.ms={delay} should always be less than connections.max.idle.ms={idle} "
         "to prevent failed authentication responses from timing out",
     )
+    # Whether there is such a class is found out where a listener is opened: importing it is no matter of reading configs.
     _require(
-        config.principal_builder_class == _DEFAULT_PRINCIPAL_BUILDER,
+        bool(_IMPORT_PATH.fullmatch(config.principal_builder_class)),
         f"Invalid value {config.principal_builder_class} for configuration principal.builder.class: "
         f"Class {config.principal_builder_class} could not be found.",
     )

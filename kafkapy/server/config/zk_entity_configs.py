@@ -78,11 +78,13 @@ def change_client_id_config(zk_client: KafkaZkClient, client_id: str, configs: M
     change_entity_config(zk_client, CLIENTS, client_id, configs)
 
 
-def change_user_config(zk_client: KafkaZkClient, entity: str, configs: Mapping[str, str]) -> None:
+def change_user_config(
+    zk_client: KafkaZkClient, entity: str, configs: Mapping[str, str], check_controller: bool = True
+) -> None:
     """`entity` is a user, or a client id of a user: `alice/clients/app`."""
     only_quotas = entity == DEFAULT_ENTITY or "/clients" in entity
     _validate(ClientQuotaConfigs.definition if only_quotas else UserConfigs.definition, configs)
-    change_entity_config(zk_client, USERS, entity, configs)
+    change_entity_config(zk_client, USERS, entity, configs, check_controller)
 
 
 def change_ip_config(zk_client: KafkaZkClient, ip: str, configs: Mapping[str, str]) -> None:
@@ -90,11 +92,20 @@ def change_ip_config(zk_client: KafkaZkClient, ip: str, configs: Mapping[str, st
     change_entity_config(zk_client, IPS, ip, configs)
 
 
-def change_entity_config(zk_client: KafkaZkClient, entity_type: str, entity: str, configs: Mapping[str, str]) -> None:
-    """Write all of an entity's configs and tell every broker. Quota entities that become empty are deleted."""
+def change_entity_config(
+    zk_client: KafkaZkClient,
+    entity_type: str,
+    entity: str,
+    configs: Mapping[str, str],
+    check_controller: bool = True,
+) -> None:
+    """Write all of an entity's configs and tell every broker. Quota entities that become empty are deleted.
+
+    `check_controller`: only while there is a controller, and none of KRaft; tools write before the first broker starts.
+    """
     is_quota_entity = entity_type in (CLIENTS, USERS, IPS)
     if configs or not is_quota_entity or not _try_clean_quota_nodes(zk_client, entity_type, entity):
-        zk_client.set_or_create_entity_configs(entity_type, entity, configs)
+        zk_client.set_or_create_entity_configs(entity_type, entity, configs, check_controller)
     zk_client.create_config_change_notification(f"{entity_type}/{entity}")
 
 

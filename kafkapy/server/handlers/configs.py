@@ -34,6 +34,7 @@ from kafkapy.server.config.config_resource import resource_type_of
 from kafkapy.server.config.describe_configs import ConfigHelper
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.metadata.metadata_cache import MetadataCache
+from kafkapy.server.policies import AlterConfigPolicy
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 
 _TWICE = ApiError(Errors.INVALID_REQUEST, "Each resource must appear at most once.")
@@ -53,6 +54,7 @@ class ConfigsHandler:
     _dynamic_config: DynamicBrokerConfig
     _controller: Controller
     _clock: Clock
+    _alter_config_policy: AlterConfigPolicy | None = None
 
     def _may(self, request: Request, operation: str, resource_type: str, name: str) -> bool:
         return self._authorizer.authorize(request.context, operation, resource_type, name)
@@ -131,6 +133,7 @@ class ConfigsHandler:
             request.context,
             incremental=incremental,
             validate_only=body.validate_only,
+            policy=self._alter_config_policy,
         )
         times: dict[int, dict[str, int]] = {}
         for chunk in chunks(body.resources):

@@ -66,6 +66,8 @@ class ControlHandler:
     _throttles: ReplicationThrottles
     _metadata_cache: MetadataCache
     _clock: Clock
+    _metadata_changed: Callable[[MetadataCache], object] = lambda cache: None
+    """Told after each UpdateMetadata: a plug-in of quotas may count partitions."""
     _one_after_the_other: FairLock = field(default_factory=FairLock, init=False)
 
     def require_cluster_action(self, request: Request) -> None:
@@ -155,6 +157,7 @@ class ControlHandler:
             for topic in {partition.topic for partition in deleted}:
                 if not self._metadata_cache.contains_topic(topic):
                     replica_manager.topic_stats.forget(topic)
+        self._metadata_changed(self._metadata_cache)
         return UpdateMetadataResponse()
 
 

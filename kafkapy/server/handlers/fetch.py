@@ -200,20 +200,22 @@ class FetchHandler:
     def refusal(self, request: Request, fetch: FetchPartition, is_follower: bool) -> Errors | None:
         topic, partition = fetch.topic_partition
         version = request.api_version
+        authorizer = self._authorizer
+        # A forged replica id must not read below the high watermark (CVE-2018-1288).
+        if (
+            is_follower
+            and authorizer.enabled
+            and not authorizer.authorize(request.context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME)
+        ):
+            return Errors.TOPIC_AUTHORIZATION_FAILED
         if version >= _FIRST_WITH_TOPIC_IDS and not topic:
             # A partition of a session may have had an id that was unknown when it was first named.
             topic = self._metadata_cache.topic_name(fetch.topic_id) or ""
             if not topic:
                 return Errors.UNKNOWN_TOPIC_ID
             fetch.topic_partition = TopicPartition(topic, partition)
-        authorizer = self._authorizer
-        if authorizer.enabled:
-            if is_follower:
-                # A forged replica id must not read below the high watermark (CVE-2018-1288).
-                if not authorizer.authorize(request.context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME):
-                    return Errors.TOPIC_AUTHORIZATION_FAILED
-            elif not authorizer.authorize(request.context, "READ", "TOPIC", topic):
-                return Errors.TOPIC_AUTHORIZATION_FAILED
+        if not is_follower and authorizer.enabled and not authorizer.authorize(request.context, "READ", "TOPIC", topic):
+            return Errors.TOPIC_AUTHORIZATION_FAILED
         if not self._metadata_cache.contains(topic, partition):
             return Errors.UNKNOWN_TOPIC_OR_PARTITION
         return None if version >= _FIRST_WITH_ZSTD else self._refusal_of_old_client(fetch, version, is_follower)

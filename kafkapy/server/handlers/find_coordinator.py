@@ -63,24 +63,24 @@ class FindCoordinatorHandler:
         if key_type == GROUP_TYPE:
             if not authorizer.authorize(context, "DESCRIBE", "GROUP", key):
                 return Errors.GROUP_AUTHORIZATION_FAILED, _NO_NODE
-            return self._leader(context.listener_name, GROUP_METADATA_TOPIC, self._coordinator.partition_for(key))
+            return self._leader(request, GROUP_METADATA_TOPIC, self._coordinator.partition_for(key))
         if key_type == TRANSACTION_TYPE:
             if not authorizer.authorize(context, "DESCRIBE", "TRANSACTIONAL_ID", key):
                 return Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, _NO_NODE
             partition = self._transactions.partition_for(key)
-            return self._leader(context.listener_name, TRANSACTION_STATE_TOPIC, partition)
+            return self._leader(request, TRANSACTION_STATE_TOPIC, partition)
         if key_type == SHARE_TYPE and request.api_version >= 6:
             if not authorizer.authorize(context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME):
                 return Errors.CLUSTER_AUTHORIZATION_FAILED, _NO_NODE
             return Errors.COORDINATOR_NOT_AVAILABLE, _NO_NODE
         return Errors.INVALID_REQUEST, _NO_NODE
 
-    def _leader(self, listener_name: str, topic: str, partition: int) -> tuple[Errors, Node]:
+    def _leader(self, request: Request, topic: str, partition: int) -> tuple[Errors, Node]:
         """The leader of the partition that keeps the key; the first request has the topic created."""
         cache = self._cache
         if not cache.contains_topic(topic):
-            self._auto_topics.create_internal_topic(topic)
+            self._auto_topics.create_internal_topic(topic, request)
             return Errors.COORDINATOR_NOT_AVAILABLE, _NO_NODE
         state = cache.partition_state(topic, partition)
-        node = None if state is None else cache.alive_broker(state.leader, listener_name)
+        node = None if state is None else cache.alive_broker(state.leader, request.context.listener_name)
         return (Errors.COORDINATOR_NOT_AVAILABLE, _NO_NODE) if node is None else (Errors.NONE, node)

@@ -20,8 +20,8 @@ from kafkapy.server.metadata.metadata_cache import MetadataCache, PartitionState
 TopicMetadata = MetadataResponse.MetadataResponseTopic
 PartitionMetadata = MetadataResponse.MetadataResponsePartition
 
-CreateTopics = Callable[[list[str]], Awaitable[dict[str, Errors]]]
-"""What Metadata answers for topics that it asks to be made."""
+CreateTopics = Callable[[list[str], Request], Awaitable[dict[str, Errors]]]
+"""What Metadata answers for topics that it asks to be made, in the name of the request's sender."""
 
 _BROKERS, _CONTROLLERS = 1, 2
 _FIRST_WITH_LISTENER_NOT_FOUND = 6
@@ -141,7 +141,7 @@ class MetadataHandler:
         `refused` gets those that the sender may not create.
         """
         if request.body.allow_auto_topic_creation and self._config.auto_create_topics_enable:
-            errors = await self.create_topics(await self._creatable(request, missing, refused))
+            errors = await self.create_topics(await self._creatable(request, missing, refused), request)
         else:
             errors = await self._unknown(missing)
         topics: list[TopicMetadata] = []

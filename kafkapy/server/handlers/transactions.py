@@ -311,7 +311,10 @@ class TransactionsHandler:
         return None
 
     async def _verify_offsets(self, body: TxnOffsetCommitRequest, version: int) -> Errors | None:
-        """Why the group's partition of `__consumer_offsets` does not belong to the transaction."""
+        """Why the group may not have the offsets: its partition of `__consumer_offsets` does not belong to the transaction."""
+        error = self._groups.begin_transactional_commit(body.group_id)
+        if error is not Errors.NONE:
+            return _loading_known_to(version, error)
         group_partition = TopicPartition(GROUP_METADATA_TOPIC, self._groups.partition_for(body.group_id))
         producer = ProducerIdAndEpoch(body.producer_id, body.producer_epoch)
         refused = await self._verifier.verify(body.transactional_id, producer, {group_partition: NO_SEQUENCE})

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from kafkapy.clients.config import ClientConfig
-from kafkapy.clients.java_security import jaas_options, tls_arguments
-from kafkapy.common.config_def import Password
+from kafkapy.clients.java_security import sasl_arguments, tls_arguments
+from kafkapy.errors import KafkaConfigurationError
+from kafkapy.security.jaas import JaasConfigError, server_section, to_text
+from kafkapy.security.jaas_file import load_jaas_file
 from kafkapy.server.config.kafka_config import KafkaConfig
+
+_SCRAM: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
+_LOGIN_MODULES: Final = {
+    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
+    "SCRAM-SHA-256": _SCRAM,
+    "SCRAM-SHA-512": _SCRAM,
+    "GSSAPI": "com.sun.security.auth.module.Krb5LoginModule",
+    "OAUTHBEARER": "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule",
+}
 
 
 def inter_broker_client_config(
@@ -16,7 +27,8 @@ def inter_broker_client_config(
     """`listener`: where the other broker is spoken to; None: its inter-broker listener.
 
     TLS and SASL come from `ssl.*`, `sasl.mechanism.inter.broker.protocol` and `sasl.jaas.config`, the listener's own where
-    it has them (`listener.name.<listener>.[<mechanism>.]...`), as Kafka's brokers take theirs.
+    it has them (`listener.name.<listener>.[<mechanism>.]...`), else from the JAAS file of `KAFKA_OPTS`, as Kafka's brokers
+    take theirs.
     Raises KafkaConfigurationError for what cannot be used.
     """
     listener = listener or config.inter_broker_listener_name
@@ -48,12 +60,29 @@ def _tls(config: KafkaConfig, listener: str) -> dict[str, Any]:
 
 
 def _sasl(config: KafkaConfig, listener: str) -> dict[str, Any]:
+    """Of all `sasl.*`: of the mechanism on this listener (`listener.name.L.plain.sasl…`), of the listener, of the broker."""
     mechanism = config.listener_value(listener, "sasl.mechanism.inter.broker.protocol")
-    own = config.originals.get(f"listener.name.{listener.lower()}.{mechanism.lower()}.sasl.jaas.config")
-    jaas = Password(own) if own is not None else config.listener_value(listener, "sasl.jaas.config")
-    options = {} if jaas is None else jaas_options(jaas.value)
-    return {
-        "sasl_mechanism": mechanism,
-        "sasl_plain_username": options.get("username"),
-        "sasl_plain_password": options.get("password"),
-    }
+    prefix = f"listener.name.{listener.lower()}.{mechanism.lower()}."
+    configs: dict[str, Any] = {}
+    for name, key in config.definition.items():
+        if name.startswith("sasl."):
+            own = config.originals.get(prefix + name)
+            value = config.listener_value(listener, name) if own is None else key.parse(own)
+            if value is not None:
+                configs[name] = getattr(value, "value", value)
+    if "sasl.jaas.config" not in configs:
+        configs |= _jaas_of_file(listener, mechanism)
+    return sasl_arguments({**configs, "sasl.mechanism": mechanism})
+
+
+def _jaas_of_file(listener: str, mechanism: str) -> dict[str, str]:
+    """What the broker logs in with as the JAAS file has it: the section is that of the listener's own clients."""
+    sections = load_jaas_file()
+    if not sections:
+        return {}
+    try:
+        modules = server_section(sections, listener)
+    except JaasConfigError as error:
+        raise KafkaConfigurationError(str(error)) from None
+    wanted = [module for module in modules if module.name == _LOGIN_MODULES.get(mechanism)]
+    return {"sasl.jaas.config": to_text(wanted[0])} if wanted else {}

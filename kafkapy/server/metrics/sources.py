@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from kafkapy.server.quotas.quota_managers import QuotaManagers
     from kafkapy.server.replication.replica_fetcher_manager import ReplicaFetcherManager
     from kafkapy.server.replication.replica_manager import ReplicaManager
+    from kafkapy.server.security.audit.audit_log import AuditLog
     from kafkapy.zk.kafka_zk_client import KafkaZkClient
 
 TICK_MS = 1000
@@ -73,6 +74,7 @@ class Sources:
     survey: Survey = field(init=False)
     """Of the page that is being made."""
     quotas: QuotaManagers | None = None
+    audit: AuditLog | None = None
 
     def __post_init__(self) -> None:
         self.idle = Share(lambda: self.meter.idle_seconds)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kafkapy.server.metrics import (
+    of_audit,
     of_controller,
     of_groups,
     of_quotas,
@@ -32,6 +33,7 @@ SECTIONS: tuple[tuple[str, Sequence[Metric]], ...] = (
     ("Consumer groups", of_groups.GROUP_METRICS),
     ("Transactions", of_transactions.TRANSACTION_METRICS),
     ("Client quotas", of_quotas.QUOTA_METRICS),
+    ("The audit", of_audit.AUDIT_METRICS),
     ("About the metrics", (LEFT_OUT,)),
 )
 

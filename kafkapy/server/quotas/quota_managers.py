@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import socket
 from collections.abc import Callable, Mapping
@@ -86,6 +87,8 @@ class QuotaManagers:
         self.ips = IpConnectionRates(time, num_samples, window_seconds)
         self._time = time
         self._resolve = resolve
+        self._resolved: dict[str, str] = {}
+        """Addresses of hosts below /config/ips that were looked up and not applied yet."""
         self._all: tuple[ClientQuotaManager, ...] = (self.produce, self.fetch, self.requests, self.mutations)
         self._quotas_changed()
 
@@ -223,16 +226,24 @@ class QuotaManagers:
         for manager in self._all:
             manager.update_quota(named, limits.get(manager.quota_type.config))
 
+    def look_up(self, entity_type: str, entity: str) -> None:
+        """Before `apply`, in a thread that may block: the address of a host below /config/ips. An unknown one shows there."""
+        if entity_type == IPS and entity != DEFAULT_ENTITY:
+            with contextlib.suppress(OSError):
+                self._resolved[entity] = self._resolve(desanitize(entity))
+
     def _apply_ip(self, entity: str, configs: Mapping[str, str]) -> None:
         key = IpConfigs.definition[_IP_RATE]
         connections: int | None = key.parse(configs[_IP_RATE]) if _IP_RATE in configs else None
         if entity == DEFAULT_ENTITY:
             self.ips.update_quota(None, connections)
             return
-        try:
-            address = self._resolve(desanitize(entity))
-        except OSError as error:
-            raise ValueError(f"Unable to resolve address {entity}") from error
+        address = self._resolved.pop(entity, None)
+        if address is None:
+            try:
+                address = self._resolve(desanitize(entity))
+            except OSError as error:
+                raise ValueError(f"Unable to resolve address {entity}") from error
         self.ips.update_quota(address, connections)
 
     def handlers(self) -> dict[str, Callable[[str, dict[str, str]], object]]:

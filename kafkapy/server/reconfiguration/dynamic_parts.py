@@ -129,7 +129,9 @@ class DynamicListeners:
 
     One whose address changes is closed and opened anew; Apache's broker stays at the old one until it restarts.
 
-    `config`: the broker's, of which `listeners` may change; `register` writes the new ones into ZooKeeper, and blocks.
+    `config`: the broker's, of which `listeners` may change; `register` writes the new ones into ZooKeeper, and blocks. `check`
+    raises ConfigException for a listener that could not be opened, as its stores or mechanisms cannot be used; `closed` hears of
+    those that are no more.
     """
 
     reconfigurable_configs = frozenset(("listeners", "advertised.listeners", "listener.security.protocol.map"))
@@ -139,6 +141,8 @@ class DynamicListeners:
     _addresses: HostAddresses
     _in_thread: InThread
     _register: Callable[[], None]
+    _check: Callable[[KafkaConfig, EndPoint], object] = lambda config, end_point: None
+    _closed: Callable[[str], object] = lambda listener: None
 
     def validate_reconfiguration(self, new_config: KafkaConfig) -> None:
         """What is advertised now has to stay until something else is advertised; the rest `dynamic_config_rules` has."""
@@ -148,6 +152,8 @@ class DynamicListeners:
             raise ConfigException(
                 f"Advertised listeners '{_set_of(advertised)}' must be a subset of listeners '{_set_of(listeners)}'"
             )
+        for end_point in sorted(set(new_config.listeners) - set(self._config.listeners)):
+            self._check(new_config, end_point)
 
     def reconfigure(self, old_config: KafkaConfig, new_config: KafkaConfig) -> None:
         changing = Deferred.fromCoroutine(self._change(set(old_config.listeners), set(new_config.listeners)))
@@ -156,6 +162,7 @@ class DynamicListeners:
     async def _change(self, old: set[EndPoint], new: set[EndPoint]) -> None:
         for end_point in old - new:
             await self._sockets.remove_listener(end_point.listener_name)
+            self._closed(end_point.listener_name)
             log.info("Listener %s is closed", end_point.listener_name)
         self._sockets.set_limits(await self._in_thread(connection_limits, self._config, self._addresses))
         for end_point in new - old:

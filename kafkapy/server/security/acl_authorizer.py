@@ -57,6 +57,7 @@ class AclAuthorizer(Authorizer):
         time: Time | None = None,
         prefixes_supported: Callable[[], bool] = lambda: True,
         on_decision: DecisionListener | None = None,
+        hears_allowed: bool = True,
     ) -> None:
         """Decides nothing before `startup`: without ACLs all but super users are denied.
 
@@ -67,13 +68,14 @@ class AclAuthorizer(Authorizer):
             time: Sleeps between tries of an update.
             prefixes_supported: May prefixed patterns be created: is inter.broker.protocol.version 2.0 or later?
             on_decision: Called with each decision but those of `authorized_operations`, for the audit.
+            hears_allowed: Is `on_decision` called with permissions, too?
         """
         self._store = store
         self._super_users = tuple(super_users)
         self._allow_everyone = allow_everyone_if_no_acl_found
         self._time = time or SystemTime()
         self._prefixes_supported = prefixes_supported
-        self._log = DecisionLog(on_decision)
+        self._log = DecisionLog(on_decision, hears_allowed)
         self._lock = threading.Lock()
         self._index = AclIndex({}, self._super_users, allow_everyone_if_no_acl_found)
         self._zk_versions: dict[AclPattern, int] = {}

@@ -11,6 +11,7 @@ from kafkapy.common.time import Time
 from kafkapy.server.authorizer import AllowAll, Authorizer
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.security.acl_authorizer import AclAuthorizer
+from kafkapy.server.security.audit.audited_authorizer import AuditedAuthorizer
 from kafkapy.server.security.authorizer_configs import (
     ALLOW_EVERYONE,
     SUPER_USERS,
@@ -19,23 +20,31 @@ from kafkapy.server.security.authorizer_configs import (
 )
 from kafkapy.server.security.decision_log import DecisionListener
 from kafkapy.zk.acl_store import ZkAclStore
+from kafkapy.zk.client_security import security_of_broker
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 
 ACL_AUTHORIZER: Final = "kafka.security.authorizer.AclAuthorizer"
 _CLASS_NAME: Final = "authorizer.class.name"
-_ZOOKEEPER: Final = "authorizer.zookeeper."
+_PREFIX: Final = "authorizer."
+_ZOOKEEPER: Final = f"{_PREFIX}zookeeper."
 
 
 def build_authorizer(
-    config: KafkaConfig, zk_client: KafkaZkClient, time: Time, on_decision: DecisionListener | None = None
+    config: KafkaConfig,
+    zk_client: KafkaZkClient,
+    time: Time,
+    on_decision: DecisionListener | None = None,
+    hears_allowed: bool = True,
 ) -> Authorizer:
     """The authorizer, configured and not started. Blocks on ZooKeeper if ACLs have one of their own.
 
     Args:
         config: The broker's.
-        zk_client: The broker's, which holds ACLs, too, unless `authorizer.zookeeper.url` says another place.
+        zk_client: The broker's, which holds ACLs, too, unless `authorizer.zookeeper.url` says another place, or
+            `authorizer.zookeeper.ssl.*` another way.
         time: For the age of notifications and pauses between tries.
-        on_decision: Called with each decision of `AclAuthorizer`, for the audit.
+        on_decision: Called with each decision, for the audit.
+        hears_allowed: Is `on_decision` called with permissions, too?
 
     Returns:
         `AllowAll` without `authorizer.class.name`; `AclAuthorizer` for Kafka's class of that name; else what the import path
@@ -44,6 +53,7 @@ def build_authorizer(
     Raises:
         ConfigException: There is no such class, it is no `Authorizer`, or a value that it reads is wrong.
         ZooKeeperClientTimeoutError: There is no connection to ACLs' own ZooKeeper in time.
+        ZooKeeperClientAuthFailedError: It refuses the broker's user of SASL.
     """
     class_name = config.authorizer_class_name.strip()
     if not class_name:
@@ -51,7 +61,7 @@ def build_authorizer(
     if class_name != ACL_AUTHORIZER:
         authorizer = _imported(class_name)
         authorizer.configure(config.originals)
-        return authorizer
+        return authorizer if on_decision is None else AuditedAuthorizer(authorizer, on_decision, hears_allowed)
     super_users = parse_super_users(config.originals.get(SUPER_USERS, ""))
     allow_everyone = parse_allow_everyone(config.originals.get(ALLOW_EVERYONE, ""))
     return AclAuthorizer(
@@ -61,6 +71,7 @@ def build_authorizer(
         time,
         lambda: metadata_version.are_prefixed_acls_supported(config.inter_broker_protocol_version),
         on_decision,
+        hears_allowed,
     )
 
 
@@ -81,15 +92,17 @@ def _imported(class_name: str) -> Authorizer:
 
 def _store(config: KafkaConfig, zk_client: KafkaZkClient, time: Time) -> ZkAclStore:
     url = config.originals.get(f"{_ZOOKEEPER}url", "").strip()
-    if not url:
+    if not url and not any(name.startswith(f"{_ZOOKEEPER}ssl.") for name in config.originals):
         return ZkAclStore(zk_client, time)
     connection_timeout_ms = config.zookeeper_connection_timeout_ms or config.zookeeper_session_timeout_ms
     own = KafkaZkClient.connect(
-        url,
+        url or config.zookeeper_connect,
         _number(config, "session.timeout.ms", config.zookeeper_session_timeout_ms),
         _number(config, "connection.timeout.ms", connection_timeout_ms),
         _number(config, "max.in.flight.requests", config.zookeeper_max_in_flight_requests),
         time,
+        security=security_of_broker(config.originals, prefix=_PREFIX),
+        secure_acls=config.zookeeper_set_acl,
     )
     return ZkAclStore(own, time, close_client=True)
 

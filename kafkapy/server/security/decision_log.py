@@ -38,14 +38,19 @@ DecisionListener = Callable[[RequestContext, RequestedAction, AclDecision], obje
 
 
 class DecisionLog:
-    """Writes refusals at INFO, permissions at DEBUG, what is of less interest at TRACE; tells a listener of all of them."""
+    """Writes refusals at INFO, permissions at DEBUG, what is of less interest at TRACE; tells a listener."""
 
-    def __init__(self, listener: DecisionListener | None = None) -> None:
+    def __init__(self, listener: DecisionListener | None = None, hears_allowed: bool = True) -> None:
+        """`hears_allowed`: is the listener told of permissions, too?"""
         self._listener = listener
+        self._tells_allowed = listener is not None and hears_allowed
+        self._tells_denied = listener is not None
 
     def wants(self, allowed: bool, log_if_allowed: bool, log_if_denied: bool) -> bool:
         """Is it worth while to make a `RequestedAction` for `write`?"""
-        return self._listener is not None or log.isEnabledFor(_level(allowed, log_if_allowed, log_if_denied))
+        if self._tells_allowed if allowed else self._tells_denied:
+            return True
+        return log.isEnabledFor(_level(allowed, log_if_allowed, log_if_denied))
 
     @property
     def wants_asides(self) -> bool:
@@ -56,7 +61,7 @@ class DecisionLog:
         level = _level(decision.allowed, action.log_if_allowed, action.log_if_denied)
         if log.isEnabledFor(level):
             log.log(level, "%s", _text(context, action, decision))
-        if self._listener is not None:
+        if self._listener is not None and (self._tells_allowed or not decision.allowed):
             self._listener(context, action, decision)
 
 

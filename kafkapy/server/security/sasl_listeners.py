@@ -10,21 +10,21 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kafkapy.common.broker import EndPoint
-from kafkapy.common.config_def import ConfigException
 from kafkapy.network.request import RequestContext
 from kafkapy.network.socket_server import NewAuthenticator
 from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkapy.runtime.clock import Clock
-from kafkapy.security.jaas import JaasConfigError, LoginModule, parse_jaas_file
-from kafkapy.security.kerberos import KerberosShortNamer
-from kafkapy.security.principal import KafkaPrincipal
+from kafkapy.security.jaas_file import java_properties, load_jaas_file
+from kafkapy.security.principal import KafkaPrincipal, TokenPrincipal
+from kafkapy.security.principal_builder import PrincipalBuilder
 from kafkapy.security.sasl.authenticator import SaslServerAuthenticator
 from kafkapy.security.sasl.listener_mechanisms import ListenerMechanisms, SaslServices, make_listener_mechanisms
 from kafkapy.security.sasl.mechanism import SaslMechanism
-from kafkapy.security.sasl.principal_builder import DefaultSaslPrincipalBuilder, SaslAuthenticationContext
 from kafkapy.security.sasl.scram_server import DecoyCredentials
 from kafkapy.security.scram import random_text
 from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.security.delegation_token_manager import DelegationTokenManager
+from kafkapy.server.security.principal_builders import authentication_context, make_principal_builder
 from kafkapy.server.security.scram_credentials import ScramCredentials
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 AnswerApiVersions = Callable[[ApiVersionsRequest | None, int], ApiVersionsResponse]
 
 _NONCE_BYTES: Final = 17
-_JAAS_FILE: Final = "java.security.auth.login.config"
 
 
 class SaslListeners:
@@ -49,6 +48,7 @@ class SaslListeners:
         credentials: ScramCredentials,
         answer_api_versions: AnswerApiVersions,
         clock: Clock,
+        tokens: DelegationTokenManager,
     ) -> None:
         """
         Args:
@@ -56,6 +56,7 @@ class SaslListeners:
             credentials: Users of SCRAM.
             answer_api_versions: What a client is told before it is authenticated, too.
             clock: The broker's; key sets of identity providers are fetched in its threads.
+            tokens: Delegation tokens, which log in by SCRAM.
         """
         self._config = config
         self._answer_api_versions = answer_api_versions
@@ -66,6 +67,7 @@ class SaslListeners:
             lambda: random_text(secrets.token_bytes(_NONCE_BYTES)),
             DecoyCredentials(_decoy_secret(config)),
             credentials.credential_of,
+            tokens.login if tokens.enabled else None,
         )
 
     def of(self, end_point: EndPoint) -> NewAuthenticator | None:
@@ -77,15 +79,27 @@ class SaslListeners:
         if not end_point.security_protocol.startswith("SASL"):
             return None
         listener = end_point.listener_name
-        services = self._services._replace(jaas_file=_jaas_file_of_java_options())
-        mechanisms = make_listener_mechanisms(listener, partial(self._text_of, listener), services)
+        mechanisms, builder = self._made(self._config, listener)
         self._fetch(listener, mechanisms.jwks)
-        rules = self._config.listener_value(listener, "sasl.kerberos.principal.to.local.rules")
-        builder = DefaultSaslPrincipalBuilder(KerberosShortNamer(rules))
         return partial(self._authenticator, mechanisms, builder)
 
+    def check(self, config: KafkaConfig, end_point: EndPoint) -> None:
+        """Raises ConfigException if the listener could not be opened with these configs."""
+        if end_point.security_protocol.startswith("SASL"):
+            self._made(config, end_point.listener_name)
+
+    def closed(self, listener: str) -> None:
+        """The listener is no more: its key sets need not be fetched."""
+        self._fetch(listener, [])
+
+    def _made(self, config: KafkaConfig, listener: str) -> tuple[ListenerMechanisms, PrincipalBuilder]:
+        _use_krb5_conf_of_java_options()
+        services = self._services._replace(jaas_file=load_jaas_file())
+        mechanisms = make_listener_mechanisms(listener, partial(_text_of, config, listener), services)
+        return mechanisms, make_principal_builder(config, listener)
+
     def _authenticator(
-        self, mechanisms: ListenerMechanisms, builder: DefaultSaslPrincipalBuilder, context: RequestContext
+        self, mechanisms: ListenerMechanisms, builder: PrincipalBuilder, context: RequestContext
     ) -> SaslServerAuthenticator:
         return SaslServerAuthenticator(
             mechanisms.factories,
@@ -107,39 +121,27 @@ class SaslListeners:
         for fetcher in self._fetchers[listener]:
             fetcher.start()
 
-    def _text_of(self, listener: str, name: str) -> str | None:
-        originals = self._config.originals
-        own = originals.get(f"listener.name.{listener.lower()}.{name}")
-        return originals.get(name) if own is None else own
+
+def _text_of(config: KafkaConfig, listener: str, name: str) -> str | None:
+    own = config.originals.get(f"listener.name.{listener.lower()}.{name}")
+    return config.originals.get(name) if own is None else own
 
 
-def _principal(
-    builder: DefaultSaslPrincipalBuilder, context: RequestContext, mechanism: SaslMechanism
-) -> KafkaPrincipal:
-    return builder.build(
-        SaslAuthenticationContext(mechanism, context.security_protocol, context.client_host, context.listener_name)
-    )
+def _principal(builder: PrincipalBuilder, context: RequestContext, mechanism: SaslMechanism) -> KafkaPrincipal:
+    principal = builder.build(authentication_context(context, mechanism, context.authentication.peer_certificate))
+    return TokenPrincipal(*principal) if mechanism.is_delegation_token else principal
 
 
 def _decoy_secret(config: KafkaConfig) -> bytes:
     """A secret that all brokers have, so that they tell the same salt of a user that does not exist; else one of this process."""
-    for shared in (config.delegation_token_secret_key, config.password_encoder_secret):
+    encoder_secret = config.password_encoder_secret
+    for shared in (config.token_secret_key, None if encoder_secret is None else encoder_secret.value):
         if shared is not None:
-            return hashlib.sha256(b"kafkapy SCRAM decoys\0" + shared.value.encode()).digest()
+            return hashlib.sha256(b"kafkapy SCRAM decoys\0" + shared.encode()).digest()
     return secrets.token_bytes(32)
 
 
-def _jaas_file_of_java_options() -> dict[str, tuple[LoginModule, ...]]:
-    """The file that `KAFKA_OPTS` names, as Java's brokers have it; empty without one. Raises ConfigException."""
-    prefix = f"-D{_JAAS_FILE}="
-    options = os.environ.get("KAFKA_OPTS", "").split()
-    path = next((option.removeprefix(prefix) for option in options if option.startswith(prefix)), None)
-    if path is None:
-        return {}
-    try:
-        with open(path, encoding="utf-8") as file:
-            return parse_jaas_file(file.read(), path)
-    except JaasConfigError as problem:
-        raise ConfigException(str(problem)) from None
-    except (OSError, UnicodeDecodeError) as problem:
-        raise ConfigException(f"The JAAS file {path} cannot be read: {problem}") from None
+def _use_krb5_conf_of_java_options() -> None:
+    path = java_properties().get("java.security.krb5.conf")
+    if path is not None:
+        os.environ.setdefault("KRB5_CONFIG", path)

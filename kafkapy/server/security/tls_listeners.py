@@ -8,11 +8,13 @@ from typing import Any, Final
 
 from kafkapy.common.broker import EndPoint
 from kafkapy.common.config_def import ConfigException
+from kafkapy.network.request import RequestContext
 from kafkapy.security.principal import KafkaPrincipal
-from kafkapy.security.tls.principal_mapper import DEFAULT_RULES, SslPrincipalMapper
+from kafkapy.security.principal_builder import DefaultPrincipalBuilder, PrincipalBuilder
 from kafkapy.security.tls.session import TlsSession
 from kafkapy.security.tls.store_watch import StoreWatch
 from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.security.principal_builders import authentication_context, make_principal_builder
 
 log = logging.getLogger("kafkapy.network.SocketServer")
 
@@ -23,25 +25,30 @@ CHECK_MS: Final = 10_000
 class TlsListener:
     """Makes the TLS sessions of one listener's connections, and names their clients."""
 
-    def __init__(self, configs: Mapping[str, Any], verifiable: bool = False) -> None:
+    def __init__(
+        self, configs: Mapping[str, Any], verifiable: bool = False, builder: PrincipalBuilder | None = None
+    ) -> None:
         """
         Args:
             configs: `ssl.*` by Kafka's names, those of the listener in place of the broker's.
             verifiable: Brokers speak to each other here, so new stores must fit the old ones.
+            builder: Names the clients; None: Kafka's own, by the rules of `configs`.
 
         Raises:
             ConfigException: A store or a setting cannot be used; the text says which and why.
         """
-        rules = configs.get("ssl.principal.mapping.rules")
-        self._mapper = SslPrincipalMapper(DEFAULT_RULES if rules is None else str(rules))
+        if builder is None:
+            builder = DefaultPrincipalBuilder()
+            builder.configure(configs)
+        self._builder = builder
         self._watch = StoreWatch(configs, verifiable=verifiable)
 
     def new_session(self) -> TlsSession:
         return TlsSession(self._watch.context, server_side=True)
 
-    def principal_of(self, session: TlsSession) -> KafkaPrincipal:
-        """Raises `ValueError` if no rule has a name for the client."""
-        return session.peer_principal(self._mapper)
+    def principal_of(self, session: TlsSession, context: RequestContext) -> KafkaPrincipal:
+        """Raises `ValueError` if no rule has a name for the client; a class of the operator's own may raise anything."""
+        return self._builder.build(authentication_context(context, peer_certificate=session.peer_certificate()))
 
     def refresh(self) -> bool:
         """Take stores whose files have changed, for new connections. Reads files.
@@ -52,10 +59,21 @@ class TlsListener:
         return self._watch.refresh()
 
 
+def make_tls_listener(config: KafkaConfig, end_point: EndPoint) -> TlsListener | None:
+    """What a listener's configs say; None for one without TLS. Reads files. Raises ConfigException, as `TlsListener` does."""
+    protocol, name = end_point.security_protocol, end_point.listener_name
+    if not protocol.endswith("SSL"):
+        return None
+    configs = {key: config.listener_value(name, key) for key in config.definition if key.startswith("ssl.")}
+    # Clients of SASL_SSL are named by what SASL proves.
+    builder = make_principal_builder(config, name) if protocol == "SSL" else None
+    return TlsListener(configs, verifiable=name == config.inter_broker_listener_name, builder=builder)
+
+
 class TlsListeners:
     """Those of the broker's listeners that have TLS.
 
-    Invariant: `_open` has a listener's TLS by the listener's name, of the last time it was opened.
+    Invariant: `_open` has a listener's TLS by the listener's name, of the last time it was opened, until it is closed.
     """
 
     def __init__(self, config: KafkaConfig) -> None:
@@ -64,12 +82,14 @@ class TlsListeners:
 
     def of(self, end_point: EndPoint) -> TlsListener | None:
         """None for a listener without TLS. Raises ConfigException, as `TlsListener` does."""
-        if not end_point.security_protocol.endswith("SSL"):
-            return None
-        config, name = self._config, end_point.listener_name
-        configs = {key: config.listener_value(name, key) for key in config.definition if key.startswith("ssl.")}
-        made = self._open[name] = TlsListener(configs, verifiable=name == config.inter_broker_listener_name)
+        made = make_tls_listener(self._config, end_point)
+        if made is not None:
+            self._open[end_point.listener_name] = made
         return made
+
+    def closed(self, listener: str) -> None:
+        """The listener is no more: its stores need not be watched."""
+        self._open.pop(listener, None)
 
     def refresh(self) -> None:
         """Look whether stores have changed; in a thread, every `CHECK_MS`. What is wrong with new ones is logged."""

@@ -18,7 +18,7 @@ from kafkapy.testing.control.server_end import OrderError, ServerEnd
 from kafkapy.testing.control.wire import ControlEnd
 from kafkapy.zk.session_closer import Session
 
-CLIENTS = "PLAINTEXT"
+CLIENTS = "CLIENTS"
 """The listener of clients; brokers speak to each other through one of their own, so that faults hit either."""
 
 

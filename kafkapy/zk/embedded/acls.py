@@ -1,7 +1,7 @@
-"""Who may do what with a node: the schemes world, auth, digest and ip.
+"""Who may do what with a node: the schemes world, auth, digest, ip, sasl and x509.
 
 An identity is a scheme and an id that a connection has: ("ip", its address) from the start, ("digest", "user:base64 of the SHA-1
-of user:password") once it has told a password.
+of user:password") once it has told a password, ("sasl", user) and ("x509", name of its certificate); ("super", "") may do all.
 """
 
 from __future__ import annotations
@@ -9,28 +9,28 @@ from __future__ import annotations
 import base64
 import hashlib
 import ipaddress
-from collections.abc import Iterable
-from typing import NamedTuple
+import re
+from collections.abc import Container, Iterable
+from typing import Final, NamedTuple
 
+from kafkapy.security.kerberos import parse_kerberos_name
+from kafkapy.security.tls.java_hash_order import java_string_hash
 from kafkapy.zk.embedded.codes import ADMIN, Code, KeeperError
 from kafkapy.zk.embedded.jute import INT, Decoder, string
+from kafkapy.zk.znode_acls import OPEN_ACL as OPEN_ACL
+from kafkapy.zk.znode_acls import READ_ACL as READ_ACL
+from kafkapy.zk.znode_acls import Acl as Acl
+from kafkapy.zk.znode_acls import Acls as Acls
+
+SUPER: Final = "super"
+DEFAULT_SCHEMES: Final = frozenset({"ip", "digest"})
+_PROVED: Final = frozenset({"digest", "sasl", "x509"})
+_DISTINGUISHED_NAME: Final = re.compile(r"\s*(?:[^=,+]+=(?:\\.|[^\\,+])*(?:[,+]|\Z))*", re.DOTALL)
 
 
 class Identity(NamedTuple):
     scheme: str
     id: str
-
-
-class Acl(NamedTuple):
-    perms: int
-    scheme: str
-    id: str
-
-
-Acls = tuple[Acl, ...]
-
-OPEN_ACL: Acls = (Acl(31, "world", "anyone"),)
-READ_ACL: Acls = (Acl(1, "world", "anyone"),)
 
 
 def decode_acls(decoder: Decoder) -> Acls:
@@ -54,6 +54,8 @@ def digest_identity(auth: bytes) -> Identity:
 
 def is_allowed(acls: Acls, perms: int, identities: Iterable[Identity]) -> bool:
     """Whether one of the entries grants one of the permissions to one of the identities."""
+    if any(each.scheme == SUPER for each in identities):
+        return True
     for acl in acls:
         if acl.perms & perms and (
             (acl.scheme == "world" and acl.id == "anyone")
@@ -68,22 +70,36 @@ def check(acls: Acls, perms: int, identities: Iterable[Identity], path: str) -> 
         raise KeeperError(Code.NO_AUTH, path)
 
 
-def fixed(acls: Acls, identities: Iterable[Identity], path: str) -> Acls:
-    """What a node gets when a client asks for `acls`: none twice, and for `auth` whoever the client has proved to be."""
+def fixed(acls: Acls, identities: Iterable[Identity], path: str, schemes: Container[str] = DEFAULT_SCHEMES) -> Acls:
+    """What a node gets when a client asks for `acls`: none twice, and for `auth` what the client has proved to be.
+
+    `schemes`: those that the server knows, beside world and auth.
+    """
     result: list[Acl] = []
     for acl in dict.fromkeys(acls):
         if acl.scheme == "auth":
-            proved = [Acl(acl.perms, *each) for each in identities if each.scheme == "digest"]
+            proved = [Acl(acl.perms, *each) for each in _in_java_order(identities) if each.scheme in _PROVED]
             if not proved:
                 raise KeeperError(Code.INVALID_ACL, path)
             result += proved
-        elif _is_valid(acl):
+        elif (acl.scheme == "world" or acl.scheme in schemes) and _is_valid(acl):
             result.append(acl)
         else:
             raise KeeperError(Code.INVALID_ACL, path)
     if not result:
         raise KeeperError(Code.INVALID_ACL, path)
     return tuple(result)
+
+
+def _in_java_order(identities: Iterable[Identity]) -> list[Identity]:
+    """ZooKeeper's server keeps them in a `ConcurrentHashMap`, whose order the entries of a list made for `auth` have."""
+
+    def bucket(identity: Identity) -> int:
+        value = (37 * (37 * 17 + java_string_hash(identity.scheme)) + java_string_hash(identity.id)) & 0xFFFFFFFF
+        return (value ^ value >> 16) & 15
+
+    found = list(identities)
+    return sorted(found, key=bucket) if len(found) > 2 else found
 
 
 def told_to(acls: Acls, identities: Iterable[Identity]) -> Acls:
@@ -98,11 +114,26 @@ def _is_valid(acl: Acl) -> bool:
         return acl.id == "anyone"
     if acl.scheme == "digest":
         return len(acl.id.rstrip(":").split(":")) == 2
+    if acl.scheme == "sasl":
+        return _is_kerberos_name(acl.id)
+    if acl.scheme == "x509":
+        return _DISTINGUISHED_NAME.fullmatch(acl.id) is not None
     return acl.scheme == "ip" and _network(acl.id) is not None
 
 
+def _is_kerberos_name(name: str) -> bool:
+    """ZooKeeper takes whatever Kerberos could have as a principal, though these are names of DIGEST-MD5."""
+    try:
+        parse_kerberos_name(name)
+    except ValueError:
+        return False
+    return True
+
+
 def _matches(identity: Identity, pattern: str) -> bool:
-    if identity.scheme == "digest":
+    if identity.scheme == "sasl":
+        return identity.id in ("super", pattern)
+    if identity.scheme in ("digest", "x509"):
         return identity.id == pattern
     if identity.scheme != "ip":
         return False

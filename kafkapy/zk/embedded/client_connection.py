@@ -6,6 +6,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kafkapy.security.sasl.digest_md5 import DigestMd5Server
 from kafkapy.zk.embedded import codes
 from kafkapy.zk.embedded.acls import Acls, Identity, is_allowed
 from kafkapy.zk.embedded.codes import NodeEvent
@@ -66,6 +67,8 @@ class ClientConnection:
         self.session_id = 0
         self.timeout_ms = 0
         self.identities: tuple[Identity, ...] = (Identity("ip", host),)
+        self.sasl: DigestMd5Server | None = None
+        """While an exchange goes on."""
         self.closed = False
         self.stats = ConnectionStats()
         self._total = total or ConnectionStats()
@@ -89,6 +92,11 @@ class ClientConnection:
     def notify(self, event: NodeEvent, path: str, zxid: int, acls: Acls | None) -> None:
         if acls is None or is_allowed(acls, codes.READ, self.identities):
             self.reply(codes.NOTIFICATION_XID, zxid, 0, _EVENT.pack(event, codes.SYNC_CONNECTED) + string(path))
+
+    def add_identity(self, scheme: str, name: str) -> None:
+        identity = Identity(scheme, name)
+        if identity not in self.identities:
+            self.identities += (identity,)
 
     def close(self) -> None:
         """What was sent arrives; nothing is sent or heard any more."""

@@ -34,6 +34,7 @@ class Code(IntEnum):
     AUTH_FAILED = -115
     NO_WATCHER = -121
     RECONFIG_DISABLED = -123
+    SESSION_CLOSED_REQUIRE_SASL_AUTH = -124
 
 
 class KeeperError(Exception):

@@ -7,22 +7,27 @@ the `journal`; whoever passes on what connections send has to hold it back until
 
 from __future__ import annotations
 
+import logging
 import struct
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from kafkapy.common.time import Time
+from kafkapy.security.sasl.digest_md5 import DigestError, DigestMd5Server
 from kafkapy.zk.embedded import codes, reading
-from kafkapy.zk.embedded.acls import Identity, digest_identity
+from kafkapy.zk.embedded.acls import SUPER, Identity, digest_identity
 from kafkapy.zk.embedded.client_connection import ClientConnection, ConnectionStats
 from kafkapy.zk.embedded.codes import Code, KeeperError
 from kafkapy.zk.embedded.data_tree import DataTree, TxnResult
-from kafkapy.zk.embedded.jute import Decoder, MalformedError, buffer, string
+from kafkapy.zk.embedded.jute import INT, Decoder, MalformedError, buffer, string
 from kafkapy.zk.embedded.preparation import WRITES, Preparation, Requester
 from kafkapy.zk.embedded.sessions import SessionTracker, password
 from kafkapy.zk.embedded.settings import Settings
 from kafkapy.zk.embedded.transactions import CloseSessionTxn, CreateSessionTxn, ErrorTxn, MultiTxn, Txn, TxnHeader
 
+log = logging.getLogger("kafkapy.zk.EmbeddedZooKeeper")
+
+_NO_TOKEN = INT.pack(-1)
 _REQUEST_HEADER = struct.Struct("!ii")
 _CONNECT_RESPONSE = struct.Struct("!iiq")
 _MULTI_HEADER = struct.Struct("!i?i")
@@ -104,6 +109,14 @@ class ZooKeeperMachine:
         decoder = Decoder(frame, _REQUEST_HEADER.size)
         if kind == codes.AUTH:
             self._authenticate(connection, xid, decoder)
+            return
+        if kind == codes.SASL:
+            self._answer_sasl(connection, xid, decoder)
+            return
+        enforced = self.settings.auth.enforced
+        if enforced and not any(each.scheme in enforced for each in connection.identities):
+            connection.reply(xid, 0, Code.SESSION_CLOSED_REQUIRE_SASL_AUTH)
+            self._let_go(connection)
             return
         if self.sessions.touch(connection.session_id, connection.timeout_ms, before_ms):
             self._handle(connection, xid, kind, decoder)
@@ -214,18 +227,58 @@ class ZooKeeperMachine:
             self._refuse(connection, xid, kind)
 
     def _refuse(self, connection: ClientConnection, xid: int, kind: int) -> None:
-        """SASL is not to be had here; an unknown operation is the last that a connection asks for."""
-        code = Code.AUTH_FAILED if kind == codes.SASL else Code.UNIMPLEMENTED
-        connection.reply(xid, 0 if kind == codes.SASL else -1, code)
+        """An unknown operation is the last that a connection asks for."""
+        connection.reply(xid, -1, Code.UNIMPLEMENTED)
         self._let_go(connection)
+
+    def _answer_sasl(self, connection: ClientConnection, xid: int, decoder: Decoder) -> None:
+        """A token of DIGEST-MD5 (ZooKeeper's `processSasl`)."""
+        auth = self.settings.auth
+        token = decoder.buffer() or b""
+        if not auth.has_sasl:  # without a section Server in the JAAS file
+            connection.reply(xid, 0, 0, _NO_TOKEN)
+            return
+        try:
+            if connection.sasl is None:
+                connection.sasl = DigestMd5Server(auth.password_of)
+                answer = connection.sasl.challenge()
+                if token:
+                    raise DigestError("the client speaks first")
+            else:
+                answer = connection.sasl.proof(token)
+                self._logged_in(connection, connection.sasl.username or "")
+        except DigestError as error:
+            log.warning("SASL of %s:%d has failed: %s", connection.host, connection.port, error)
+            if auth.allows_failed_sasl:
+                connection.reply(xid, 0, 0, _NO_TOKEN)
+                return
+            is_needed = "sasl" in auth.enforced
+            connection.reply(xid, 0, Code.SESSION_CLOSED_REQUIRE_SASL_AUTH if is_needed else Code.AUTH_FAILED)
+            self._let_go(connection)
+            return
+        connection.reply(xid, 0, 0, buffer(answer))
+
+    def _logged_in(self, connection: ClientConnection, user: str) -> None:
+        auth = self.settings.auth
+        if "sasl" in auth.schemes:
+            connection.add_identity("sasl", user)
+        if auth.is_super("sasl", user):
+            connection.add_identity(SUPER, "")
+
+    def has_certificate(self, connection: ClientConnection, name: str) -> None:
+        """The client has proved to be the subject of a certificate."""
+        if self.settings.auth.is_super("x509", name):
+            connection.add_identity(SUPER, name)
+        connection.add_identity("x509", name)
 
     def _authenticate(self, connection: ClientConnection, xid: int, decoder: Decoder) -> None:
         decoder.int32()
         scheme, auth = decoder.string(), decoder.buffer()
         if scheme == "digest":
             identity = digest_identity(auth or b"")
-            if identity not in connection.identities:
-                connection.identities += (identity,)
+            if self.settings.auth.is_super("digest", identity.id):
+                connection.add_identity(SUPER, "")
+            connection.add_identity(*identity)
         elif scheme != "ip":
             connection.reply(xid, 0, Code.AUTH_FAILED)
             self._let_go(connection)
@@ -238,7 +291,9 @@ class ZooKeeperMachine:
         """A write that fails takes a zxid, too; one that is no record does not."""
         txn: Txn
         try:
-            txn = Preparation(self.tree, Requester(session_id, identities)).op(kind, decoder)
+            txn = Preparation(self.tree, Requester(session_id, identities, self.settings.auth.schemes)).op(
+                kind, decoder
+            )
         except KeeperError as error:
             txn = ErrorTxn(error.code)
         except MalformedError:
@@ -247,7 +302,7 @@ class ZooKeeperMachine:
 
     def _multi(self, connection: ClientConnection, xid: int, decoder: Decoder) -> None:
         session_id = connection.session_id
-        preparation = Preparation(self.tree, Requester(session_id, connection.identities))
+        preparation = Preparation(self.tree, Requester(session_id, connection.identities, self.settings.auth.schemes))
         try:
             txn = preparation.multi(decoder)
         except MalformedError:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
+import ssl
 import struct
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from kafkapy.runtime.chunks import chunks
+from kafkapy.security.sasl.digest_md5 import DigestError
+from kafkapy.zk.client_security import PLAINTEXT, ZkClientSecurity
 from kafkapy.zk.embedded import codes
-from kafkapy.zk.embedded.jute import INT, buffer, string
+from kafkapy.zk.embedded.jute import INT, Decoder, MalformedError, buffer, string
 
 _CONNECT = struct.Struct("!iqiq")
 _CONNECT_ANSWER = struct.Struct("!iiq")
@@ -32,8 +36,14 @@ class PlainAnswer(NamedTuple):
 class PlainClient:
     """`OSError` (`ConnectionError` included) from any method: the server is not there, or no longer."""
 
-    def __init__(self, addresses: Iterable[tuple[str, int]], seconds: float = _SECONDS) -> None:
+    def __init__(
+        self,
+        addresses: Iterable[tuple[str, int]],
+        seconds: float = _SECONDS,
+        security: ZkClientSecurity = PLAINTEXT,
+    ) -> None:
         """The first address that gives a session is taken; `address` is that one. `seconds`: for each step of the connection."""
+        self._security = security
         error: OSError = ConnectionError("no address is given")
         for self.address in addresses:
             try:
@@ -45,17 +55,42 @@ class PlainClient:
         raise error
 
     def _open(self, seconds: float) -> None:
-        self._socket = socket.create_connection(self.address, seconds)
+        self._socket: socket.socket = socket.create_connection(self.address, seconds)
         try:
             self._socket.settimeout(seconds)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if (context := self._security.tls_context()) is not None:
+                self._socket = _over_tls(context, self._socket, self.address[0])
             self._send([_CONNECT.pack(0, 0, _TIMEOUT_MS, 0) + buffer(bytes(16)) + b"\0"])
             if _CONNECT_ANSWER.unpack_from(self._receive(_CONNECT_ANSWER.size))[1] <= 0:
                 raise ConnectionError("it gives no session")
+            self._log_in()
             self._socket.settimeout(_SECONDS)
         except BaseException:
             self._socket.close()
             raise
+
+    def _log_in(self) -> None:
+        """With SASL, if a user is given. `ConnectionError`: the server refuses."""
+        exchange = self._security.new_exchange()
+        if exchange is None:
+            return
+        try:
+            challenge = self._sasl_token(b"")
+            exchange.check_proof(self._sasl_token(exchange.response(challenge)))
+        except DigestError as error:
+            raise ConnectionError(f"it refuses SASL as {exchange.username}: {error}") from None
+
+    def _sasl_token(self, token: bytes) -> bytes:
+        answer = self.ask(codes.SASL, buffer(token))
+        if answer.code:
+            raise DigestError("the user or the password is wrong")
+        with contextlib.suppress(MalformedError):
+            if (told := Decoder(answer.body).buffer()) is not None:
+                return told
+        raise DigestError(
+            "it has no SASL: see authProvider.sasl in its properties, and the section Server of its JAAS file"
+        )
 
     def authenticate(self, user_and_password: str) -> bool:
         """With the scheme digest."""
@@ -103,9 +138,33 @@ class PlainClient:
         while len(data) < size:
             piece = self._socket.recv(min(size - len(data), 1 << 20))
             if not piece:
-                raise ConnectionError("it hangs up: it is no ZooKeeper, or one of an ensemble that has no quorum")
+                raise ConnectionError(
+                    "it hangs up: it is no ZooKeeper, or one of an ensemble that has no quorum"
+                    + (", or its port expects TLS" if self._security.tls is None else "")
+                )
             data += piece
         return bytes(data)
+
+
+def _over_tls(context: ssl.SSLContext, plain: socket.socket, host: str) -> ssl.SSLSocket:
+    """`ConnectionError`, with what is wrong, for a handshake that fails."""
+    try:
+        return context.wrap_socket(plain, server_hostname=host)
+    except ssl.SSLError as error:
+        raise ConnectionError(f"the TLS handshake fails: {_tls_failure(error)}") from None
+
+
+def _tls_failure(error: ssl.SSLError) -> str:
+    from kafkapy.security.tls.tls_failure import failure_of
+
+    failure = failure_of(error, b"", server_side=False)
+    if isinstance(error, ssl.SSLEOFError):
+        return f"{failure}: is its clientPort, which has no TLS, given in place of its secureClientPort?"
+    names = {"ssl.keystore.": "zookeeper.ssl.keystore.", "ssl.truststore.": "zookeeper.ssl.truststore."}
+    text = str(failure)
+    for kafka, zookeeper in names.items():
+        text = text.replace(kafka, zookeeper)
+    return text
 
 
 def _speaker(head: bytes) -> str:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from kafkapy.zk import paths
 from kafkapy.zk.embedded import codes
-from kafkapy.zk.embedded.acls import Acls, Identity, check, decode_acls, fixed
+from kafkapy.zk.embedded.acls import DEFAULT_SCHEMES, Acls, Identity, check, decode_acls, fixed
 from kafkapy.zk.embedded.codes import Code, KeeperError
 from kafkapy.zk.embedded.data_tree import SPECIAL_PATHS, DataTree
 from kafkapy.zk.embedded.jute import Decoder, MalformedError
@@ -48,6 +48,7 @@ MODES = {
 class Requester(NamedTuple):
     session_id: int
     identities: tuple[Identity, ...]
+    schemes: frozenset[str] = DEFAULT_SCHEMES
 
 
 class _PlannedNode:
@@ -117,7 +118,7 @@ class Preparation:
         if "/" not in path or "\0" in path:
             raise KeeperError(Code.BAD_ARGUMENTS, path)
         parent_path = path.rpartition("/")[0]
-        acls = fixed(request.acls, self._requester.identities, path)
+        acls = fixed(request.acls, self._requester.identities, path, self._requester.schemes)
         parent = self._record(parent_path)
         check(parent.acls, codes.CREATE_PERM, self._requester.identities, path)
         if mode.sequential:
@@ -192,7 +193,7 @@ class Preparation:
     def _set_acl(self, decoder: Decoder) -> SetAclTxn:
         path, wanted, expected = decoder.string(), decode_acls(decoder), decoder.int32()
         validate_path(path)
-        acls = fixed(wanted, self._requester.identities, path)
+        acls = fixed(wanted, self._requester.identities, path, self._requester.schemes)
         node = self._record(path)
         check(node.acls, codes.ADMIN, self._requester.identities, path)
         return SetAclTxn(path, acls, _next_version(node.aversion, expected, path))

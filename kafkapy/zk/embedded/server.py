@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.error import CannotListenError
@@ -19,7 +19,9 @@ from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
 
 from kafkapy.common.bind_errors import cause_and_remedy
+from kafkapy.common.config_def import ConfigException
 from kafkapy.common.time import SystemTime, Time
+from kafkapy.security.tls.der import DerError
 from kafkapy.zk.embedded import four_letter_words
 from kafkapy.zk.embedded.client_connection import ClientConnection
 from kafkapy.zk.embedded.data_directory import DataDirectory
@@ -28,8 +30,12 @@ from kafkapy.zk.embedded.group_commit import GroupCommit, NoJournal
 from kafkapy.zk.embedded.jute import MalformedError
 from kafkapy.zk.embedded.log_files import StorageError
 from kafkapy.zk.embedded.machine import ZooKeeperMachine
-from kafkapy.zk.embedded.settings import Settings
+from kafkapy.zk.embedded.settings import SecurePort, Settings
 from kafkapy.zk.embedded.snapshot_files import TreeCopy
+
+if TYPE_CHECKING:
+    from kafkapy.security.tls.session import TlsSession
+    from kafkapy.security.tls.store_watch import StoreWatch
 
 log = logging.getLogger("kafkapy.zk.EmbeddedZooKeeper")
 
@@ -39,6 +45,7 @@ MOST_WAITING = 1000
 MOST_UNSENT = 64 << 20
 """Bytes for a client that doesn't read, beyond which it is hung up on."""
 
+_READ_BYTES = 64 << 10
 _FOR_DEVELOPMENT = Settings()
 
 
@@ -52,7 +59,7 @@ class EmbeddedZooKeeper:
         self,
         data_dir: Path | None,
         host: str = "127.0.0.1",
-        port: int = 0,
+        port: int | None = 0,
         *,
         reactor: Any,
         time: Time | None = None,
@@ -60,13 +67,18 @@ class EmbeddedZooKeeper:
         data_log_dir: Path | None = None,
         keep_sessions: bool = True,
         on_failure: Callable[[str], object] | None = None,
+        secure: SecurePort | None = None,
     ) -> None:
-        """`data_dir` None: in memory, and gone with `stop`. `keep_sessions` False: those of the last process are over at the
-        start, for a server that lives in the process of its only client. `on_failure` hears why it could not go on; it has
-        stopped then."""
+        """`data_dir` None: in memory, and gone with `stop`. `port` None: no port for plaintext. `secure`: a port with TLS, too.
+        `keep_sessions` False: those of the last process are over at the start, for a server that lives in the process of its only
+        client. `on_failure` hears why it could not go on; it has stopped then."""
         self.host = host
-        self.port = port
-        """0 until `start`, if any free one will do."""
+        self.port = port or 0
+        """0 until `start`, if any free one will do, and without a port for plaintext."""
+        self.secure_port = 0
+        self._has_plaintext = port is not None
+        self._secure = secure
+        self._stores: StoreWatch | None = None
         self.settings = settings
         self._data_dir = data_dir
         self._log_dir = data_log_dir or data_dir
@@ -77,7 +89,7 @@ class EmbeddedZooKeeper:
         self._directory: DataDirectory | None = None
         self._threads: ThreadPool | None = None
         self._commit: GroupCommit | None = None
-        self._listening: Any = None
+        self._listening: list[Any] = []
         self._timers: dict[str, Any] = {}
         self._paused: set[_ClientProtocol] = set()
         self._open: set[_ClientProtocol] = set()
@@ -88,7 +100,12 @@ class EmbeddedZooKeeper:
     # --- life
 
     def start(self) -> int:
-        """Reads the data directory and listens; returns the port. `StorageError` or `AddressError` (sentences) if it can't."""
+        """Reads the data directory and listens; returns the port. `StorageError`, `AddressError` or, for stores of TLS,
+        `ConfigException` (sentences) if it can't."""
+        if self._secure is not None:
+            from kafkapy.security.tls.store_watch import StoreWatch
+
+            self._stores = StoreWatch(self._secure.tls)
         tree = DataTree(self.settings.extended_types)
         if self._data_dir is not None:
             self._directory = DataDirectory(
@@ -108,24 +125,38 @@ class EmbeddedZooKeeper:
         if not self._keep_sessions:
             for session_id in self.machine.sessions:
                 self.machine.expire(session_id)
-        self._listen()
+        self._listen_everywhere()
         self._tick()
         self._later("containers", self.settings.container_check_interval_ms, self._check_containers)
         self.turn_ended()
         log.info("Embedded ZooKeeper at %s, data in %s", self.address, self._data_dir or "memory")
         return self.port
 
-    def _listen(self) -> None:
-        factory = Factory.forProtocol(_ClientProtocol)
+    def _listen_everywhere(self) -> None:
+        try:
+            if self._has_plaintext:
+                self.port = self._listen(_ClientProtocol, self.host, self.port, "clientPort and clientPortAddress")
+            if self._secure is not None:
+                names = "secureClientPort and secureClientPortAddress"
+                self.secure_port = self._listen(_SecureClientProtocol, self._secure.host, self._secure.port, names)
+        except AddressError:
+            for listening in self._listening:
+                listening.stopListening()
+            self._close_files()
+            raise
+
+    def _listen(self, protocol: type[Protocol], host: str, port: int, names: str) -> int:
+        factory = Factory.forProtocol(protocol)
         factory.noisy = False
         factory.server = self  # type: ignore[attr-defined]
         try:
-            self._listening = self._reactor.listenTCP(self.port, factory, self.settings.backlog, self.host)
+            listening = self._reactor.listenTCP(port, factory, self.settings.backlog, host)
         except CannotListenError as error:
-            self._close_files()
-            advice = cause_and_remedy(error.socketError, "clientPort and clientPortAddress")
-            raise AddressError(f"The embedded ZooKeeper can't listen at {self.host}:{self.port}: {advice}") from None
-        self.port = self._listening.getHost().port
+            advice = cause_and_remedy(error.socketError, names)
+            raise AddressError(f"The embedded ZooKeeper can't listen at {host}:{port}: {advice}") from None
+        self._listening.append(listening)
+        found: int = listening.getHost().port
+        return found
 
     @property
     def address(self) -> str:
@@ -138,10 +169,10 @@ class EmbeddedZooKeeper:
             if timer.active():
                 timer.cancel()
         self._timers.clear()
-        listening, self._listening = self._listening, None
+        listening, self._listening = self._listening, []
         for connection in list(self._open):
             connection.abort()
-        closed: Deferred[Any] = succeed(None) if listening is None else Deferred.fromCoroutine(_done(listening))
+        closed: Deferred[Any] = Deferred.fromCoroutine(_done(listening)) if listening else succeed(None)
         if self._writes is not None:
             writes = self._writes
             closed.addCallback(lambda _: writes)
@@ -190,7 +221,7 @@ class EmbeddedZooKeeper:
         self._later("containers", self.settings.container_check_interval_ms, self._check_containers)
 
     def _later(self, name: str, delay_ms: int, function: Callable[[], None]) -> None:
-        if self._listening is not None:
+        if self._listening:
             self._timers[name] = self._reactor.callLater(delay_ms / 1000, function)
 
     # --- the disk
@@ -279,6 +310,17 @@ class EmbeddedZooKeeper:
         self._paused.discard(connection)
         self.machine.disconnected(client)
 
+    def new_session(self) -> TlsSession:
+        """TLS of a new connection, by the stores as they are now."""
+        assert self._stores is not None
+        try:
+            self._stores.refresh()
+        except ConfigException as error:
+            log.error("New stores are refused, the old ones stay: %s", error)
+        from kafkapy.security.tls.session import TlsSession
+
+        return TlsSession(self._stores.context, server_side=True)
+
     def answer_word(self, word: str) -> bytes:
         assert self.machine is not None
         place = four_letter_words.Place(self.host, self.port, self._data_dir, self._log_dir)
@@ -311,8 +353,9 @@ class AddressError(Exception):
     """The port can't be had; a sentence."""
 
 
-async def _done(listening: Any) -> None:
-    await listening.stopListening()
+async def _done(listening: list[Any]) -> None:
+    for each in listening:
+        await each.stopListening()
 
 
 class _ClientProtocol(Protocol):
@@ -420,6 +463,63 @@ class _ClientProtocol(Protocol):
 
     def stopProducing(self) -> None:
         return
+
+
+class _SecureClientProtocol(_ClientProtocol):
+    """The same over TLS. A certificate that the client has is an identity of its connection before its first request."""
+
+    _plain = bytearray(_READ_BYTES)
+    """Of all connections: what is decrypted is worked off at once."""
+
+    def connectionMade(self) -> None:
+        self._tls: TlsSession = self.factory.server.new_session()
+        self._is_known = False
+        super().connectionMade()
+
+    def dataReceived(self, data: bytes) -> None:
+        tls = self._tls
+        tls.received(data)
+        if tls.handshake_complete and not self._is_known:
+            self._is_known = True
+            self._identify()
+        while count := tls.read_into(self._plain):
+            super().dataReceived(bytes(memoryview(self._plain)[:count]))
+        self._flush()
+        if tls.failure is not None:
+            self._refuse(str(tls.failure))
+        elif tls.peer_closed:
+            self.hang_up()
+
+    def _identify(self) -> None:
+        client, machine = self._client, self._server.machine
+        try:
+            name = self._tls.peer_name()
+        except DerError as error:
+            self._refuse(f"its certificate has a name that cannot be read: {error}")
+            return
+        if name is not None and client is not None and machine is not None:
+            machine.has_certificate(client, name)
+
+    def _refuse(self, why: str) -> None:
+        client = self._client
+        if client is not None and not client.closed:
+            log.warning("Hung up on %s:%d: %s", client.host, client.port, why)
+            client.closed = True
+        super().hang_up()
+
+    def write(self, data: bytes) -> None:
+        if self._tls.handshake_complete:
+            self._tls.write([data])
+            self._flush()
+
+    def hang_up(self) -> None:
+        self._tls.close()
+        self._flush()
+        super().hang_up()
+
+    def _flush(self) -> None:
+        if self._tls.has_outgoing:
+            super().write(self._tls.take_outgoing())
 
 
 __all__ = ["AddressError", "EmbeddedZooKeeper", "StorageError"]

@@ -3,9 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from kafkapy.common.config_def import ConfigException
+from kafkapy.security.jaas import LoginModule
+from kafkapy.security.jaas_file import java_properties, load_jaas_file
+from kafkapy.zk.embedded.auth_settings import (
+    DEFAULT_SECTION,
+    SASL_PROVIDER,
+    SERVER_SECTION,
+    AuthSettings,
+    is_auth_setting,
+)
+from kafkapy.zk.tls_properties import NAMES as TLS_NAMES
+from kafkapy.zk.tls_properties import kafka_tls_configs
+
+_TLS = "ssl."
+_SOCKET_CLASSES = ("NettyServerCnxnFactory", "NIOServerCnxnFactory")
+_SYSTEM = "zookeeper."
 DEFAULT_JUTE_MAXBUFFER = 0xFFFFF
 ALL_COMMANDS = frozenset(
     ("conf", "cons", "crst", "dump", "envi", "isro", "mntr", "ruok", "srst", "srvr", "stat", "wchc", "wchp", "wchs")
@@ -13,6 +29,8 @@ ALL_COMMANDS = frozenset(
 
 _WITHOUT_EFFECT = frozenset(
     (
+        # Apache's server does not act on these two either: sessionRequireClientSASLAuth refuses clients without SASL.
+        *("requireClientAuthScheme", "jaasLoginRenew"),
         *("admin.enableServer", "admin.serverPort", "autopurge.purgeInterval", "initLimit", "syncLimit"),
         *("standaloneEnabled", "reconfigEnabled", "preAllocSize", "globalOutstandingLimit"),
     )
@@ -48,6 +66,20 @@ class Settings:
     """Transactions between two snapshots."""
     snapshots_kept: int = 3
     backlog: int = 50
+    auth: AuthSettings = field(default_factory=AuthSettings)
+
+
+class SecurePort:
+    """The port with TLS. Its repr shows no secret."""
+
+    def __init__(self, port: int, host: str, tls: Mapping[str, str]) -> None:
+        """`tls`: ZooKeeper's settings without the prefix `ssl.`. Raises ConfigException if they cannot be used."""
+        self.port = port
+        self.host = host
+        self.tls = kafka_tls_configs(tls, _TLS)
+
+    def __repr__(self) -> str:
+        return f"SecurePort({self.host}:{self.port})"
 
 
 @dataclass(frozen=True)
@@ -57,17 +89,32 @@ class ServerProperties:
     settings: Settings
     data_dir: Path
     data_log_dir: Path
-    port: int
+    port: int | None
+    """None: only the port with TLS."""
     host: str
+    secure: SecurePort | None
     without_effect: tuple[str, ...]
 
     @classmethod
-    def of(cls, properties: Mapping[str, str]) -> ServerProperties:
-        """`SettingsError` names what is wrong and what to do."""
+    def of(cls, properties: Mapping[str, str], system: Mapping[str, str] | None = None) -> ServerProperties:
+        """`SettingsError` names what is wrong and what to do.
+
+        `system`: Java's system properties, where settings of security may be, too (`zookeeper.superUser`), and the JAAS file;
+        None: those of `KAFKA_OPTS`.
+        """
+        try:
+            return cls._of(properties, java_properties() if system is None else system)
+        except ConfigException as error:
+            raise SettingsError(str(error)) from None
+
+    @classmethod
+    def _of(cls, properties: Mapping[str, str], system: Mapping[str, str]) -> ServerProperties:
         left = {name: value.strip() for name, value in properties.items()}
         data_dir = left.pop("dataDir", "")
         if not data_dir:
             raise SettingsError("dataDir is missing: the directory of ZooKeeper's data")
+        secure = _secure_port(left, system)
+        auth = _auth_settings(left, system, secure is not None)
         tick = _number(left, "tickTime", 3000, least=1)
         settings = Settings(
             tick_time_ms=tick,
@@ -82,6 +129,7 @@ class ServerProperties:
             snap_count=_number(left, "snapCount", 100_000, least=2),
             snapshots_kept=max(3, _number(left, "autopurge.snapRetainCount", 3)),
             backlog=_or_default(_number(left, "clientPortListenBacklog", -1, least=-1), 50),
+            auth=auth,
         )
         if settings.min_session_timeout_ms > settings.max_session_timeout_ms:
             raise SettingsError("minSessionTimeout must not be larger than maxSessionTimeout")
@@ -89,12 +137,62 @@ class ServerProperties:
             settings,
             Path(data_dir),
             Path(left.pop("dataLogDir", "") or data_dir),
-            _number(left, "clientPort", 2181, most=65535),
+            _number(left, "clientPort", 2181, most=65535) if "clientPort" in left or secure is None else None,
             left.pop("clientPortAddress", "0.0.0.0"),
+            secure,
             tuple(sorted(name for name in left.keys() & _WITHOUT_EFFECT if (name, left[name]) != _NO_ADMIN_SERVER)),
         )
         _refuse(left.keys() - _WITHOUT_EFFECT)
         return result
+
+
+def _secure_port(properties: dict[str, str], system: Mapping[str, str]) -> SecurePort | None:
+    """Takes what is for it out of the properties."""
+    tls = {
+        name: value
+        for name, value in properties.items()
+        if name.removeprefix(_TLS) in TLS_NAMES and name.startswith(_TLS)
+    }
+    for name in tls:
+        del properties[name]
+    host = properties.pop("secureClientPortAddress", "0.0.0.0")
+    if properties.get("serverCnxnFactory", "").rpartition(".")[2] in _SOCKET_CLASSES:
+        del properties["serverCnxnFactory"]  # the port with TLS is there with either
+    if not properties.get("secureClientPort"):
+        properties.pop("secureClientPort", None)
+        return None
+    port = _number(properties, "secureClientPort", 0, most=65535)
+    of_java = {name: system[_SYSTEM + _TLS + name] for name in TLS_NAMES if _SYSTEM + _TLS + name in system}
+    return SecurePort(port, host, {**of_java, **{name.removeprefix(_TLS): value for name, value in tls.items()}})
+
+
+def _auth_settings(properties: dict[str, str], system: Mapping[str, str], has_tls: bool) -> AuthSettings:
+    """Takes what is for them out of the properties."""
+    found = {
+        name.removeprefix(_SYSTEM): value
+        for name, value in system.items()
+        if name.startswith(_SYSTEM) and is_auth_setting(name.removeprefix(_SYSTEM))
+    }
+    for name in list(filter(is_auth_setting, properties)):
+        found[name] = properties.pop(name)
+    return AuthSettings(found, server_section_of(system), has_tls)
+
+
+def settings_inside_a_broker(system: Mapping[str, str] | None = None) -> Settings:
+    """With the users of the JAAS file's section Server, if there is one, so that `zookeeper.set.acl` means something there, too.
+
+    Raises:
+        ConfigException: The file cannot be used.
+    """
+    section = server_section_of(java_properties() if system is None else system)
+    if section is None:
+        return Settings()
+    return Settings(auth=AuthSettings({"authProvider.sasl": SASL_PROVIDER}, section))
+
+
+def server_section_of(system: Mapping[str, str]) -> tuple[LoginModule, ...] | None:
+    """The section of the JAAS file that has a server's users; None: there is none. Raises ConfigException."""
+    return load_jaas_file(system).get(system.get(SERVER_SECTION, DEFAULT_SECTION))
 
 
 def _refuse(names: set[str]) -> None:

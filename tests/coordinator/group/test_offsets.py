@@ -457,11 +457,28 @@ def test_a_topic_that_is_deleted_takes_its_offsets_along(h: Harness) -> None:
     assert h.log.records(h.log_of("simple"))[-1] == (offset_key("simple", TopicPartition(*T0)), None)
 
 
-def test_a_topic_that_is_deleted_leaves_groups_alone_that_have_nothing_to_do_with_it(h: Harness) -> None:
-    [leader] = h.stable_group()
-    h.leave(leader)
+def test_a_topic_that_is_deleted_takes_empty_groups_along_that_have_no_offsets(h: Harness) -> None:
+    """Kafka looks at all groups then, of whatever topics."""
+    for group in ("empty", "kept"):
+        [leader] = h.stable_group(group_id=group)
+        if group == "kept":
+            h.commit({U0: 1}, leader, 1, group_id=group)
+        h.leave(leader, group_id=group)
+    h.stable_group(group_id="stable")
+    assert h.coordinator.begin_transactional_commit("transactional") is Errors.NONE
+    assert h.state("transactional") == "Empty"
     h.coordinator.handle_deleted_partitions([TopicPartition(*T0)])
-    assert h.state() == "Empty"
+    states = [h.state(group) for group in ("empty", "kept", "stable", "transactional")]
+    assert states == ["Dead", "Empty", "Stable", "Dead"]
+
+
+def test_the_group_of_a_transaction_that_was_refused_goes_with_the_next_expiry(h: Harness) -> None:
+    """As in Kafka it is there before the transaction is looked for."""
+    assert h.coordinator.begin_transactional_commit("") is Errors.INVALID_GROUP_ID
+    assert h.coordinator.begin_transactional_commit("g") is Errors.NONE
+    assert h.state("g") == "Empty"
+    h.advance(CHECK)
+    assert "g" not in h.coordinator.groups
 
 
 def test_offsets_of_a_deleted_topic_go_a_chunk_at_a_time_and_spare_the_commits_to_its_successor() -> None:

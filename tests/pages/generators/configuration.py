@@ -7,7 +7,6 @@ import sys
 from kafkapy.common.config_def import ConfigKey, to_text
 from kafkapy.log.log_config import LogConfig
 from kafkapy.server.config.dynamic_config_rules import ReplicationQuotaConfigs
-from kafkapy.server.config.protection import UNENFORCED
 from kafkapy.server.config.startup_warnings import NOT_ACTED_ON
 from kafkapy.server.config.tables.coordinators import CoordinatorConfigs
 from kafkapy.server.config.tables.general import GeneralConfigs
@@ -43,9 +42,8 @@ value of the wrong type or out of range, or one that contradicts another, stops 
 which. A name that is not known is named in a warning, and so is a config that is marked ¹ below and set to another
 value than its default: it is known and checked, but kafkapy does not act on it yet.
 
-Protection that is asked for and cannot be given stops the start, and is refused when a running broker is asked for it:
-listeners with TLS or SASL, and the configs that are marked ²: an authorizer, mechanisms, required certificates, policies,
-ZooKeeper over TLS or with ACLs. The sentence says what could not be enforced.
+Protection that is asked for and cannot be given (`zookeeper.ssl.crl.enable=true`) stops the start. The sentence says what
+could not be enforced.
 
 **From the environment.** With `--env` (in a container; there the file may be left out) variables that begin with `KAFKA_`
 are configs, too, by the rule of Apache's and Confluent's images: the rest in small letters, `_` for a dot, `__` for `_`,
@@ -86,6 +84,17 @@ container or machine is noticed when the session expires, as with Apache's broke
 `kafkapy.value.schema.validation=true`: records whose values name no schema of the subjects in `kafkapy.value.schema.subjects`
 (default: `<topic>-value`; `*` is a pattern) are refused. `docs/bus.md` says what happens while the registry is down.
 
+**Audit.** `kafkapy.audit.level` says what is recorded, a JSON object a line: `off` (default), `denied` (refusals of the
+authorizer, authentications that fail), `changes` (also changes of ACLs, SCRAM users, quotas, configs, delegation tokens
+and topics, and authentications that succeed), `all` (also what the authorizer allows). `kafkapy.audit.file` (default:
+`kafka-audit.jsonl` in the
+directory of the logs) is rotated before it has more than `kafkapy.audit.file.max.bytes` (104857600), and
+`kafkapy.audit.file.max.count` (10) old ones are kept; or `kafkapy.audit.topic` names a topic of this cluster, which the brokers
+make if it is missing and write as clients of the inter-broker listener. Requests never wait for the audit: up to
+`kafkapy.audit.queue.max.records` (10000) records wait for the disk or the topic, what comes then is lost, counted in the log, in
+the audit itself (`"event":"lost"`) and in the metrics. `kafkapy.audit.ignore.principals=User:broker;User:monitor` leaves out the
+decisions, changes and successful authentications of these.
+
 **Metrics.** `kafkapy.metrics.listener=localhost:9404` in the properties file serves metrics for Prometheus there; of
 what is told partition by partition, `kafkapy.metrics.max.series` series each (2000); see `metrics.md`. Unset, there are none.
 
@@ -124,7 +133,7 @@ def reference() -> str:
 
 
 def _broker_row(key: ConfigKey) -> tuple[str, ...]:
-    mark = "¹" if key.name in NOT_ACTED_ON else "²" if key.name in UNENFORCED else ""
+    mark = "¹" if key.name in NOT_ACTED_ON else ""
     internal = " *(internal)*" if key.internal else ""
     return (f"`{key.name}`{mark}{internal}", _type(key), _default(key), _allowed(key), key.mode.value, key.doc)
 

@@ -18,13 +18,12 @@ from kafkapy.protocol.messages.api_versions import ApiVersionsRequest, ApiVersio
 from kafkapy.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from kafkapy.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
-from kafkapy.security.kerberos import KerberosShortNamer
 from kafkapy.security.principal import KafkaPrincipal
+from kafkapy.security.principal_builder import AuthenticationContext, DefaultPrincipalBuilder
 from kafkapy.security.sasl.authenticator import SaslServerAuthenticator, SaslStep
 from kafkapy.security.sasl.frames import encode_step, handle_frame
 from kafkapy.security.sasl.mechanism import SaslMechanism
 from kafkapy.security.sasl.plain_server import PlainServer, PlainUsers
-from kafkapy.security.sasl.principal_builder import DefaultSaslPrincipalBuilder, SaslAuthenticationContext
 from kafkapy.security.sasl.scram_server import DecoyCredentials, ScramServer
 from kafkapy.security.scram import ScramCredential
 
@@ -50,8 +49,8 @@ class Connection:
                     "SCRAM-SHA-256", CREDENTIALS.get, None, DecoyCredentials(b"s"), lambda: "server", self.time
                 ),
             },
-            lambda mechanism: DefaultSaslPrincipalBuilder().build(
-                SaslAuthenticationContext(mechanism, "SASL_PLAINTEXT", "/127.0.0.1", "SASL")
+            lambda mechanism: DefaultPrincipalBuilder().build(
+                AuthenticationContext("SASL_PLAINTEXT", "127.0.0.1", "SASL", mechanism=mechanism)
             ),
             self.api_versions,
             {"PLAIN": max_reauth_ms, "SCRAM-SHA-256": max_reauth_ms},
@@ -375,9 +374,10 @@ class Kerberos:
 
 
 def test_the_principal_of_a_kerberos_name() -> None:
-    namer = KerberosShortNamer(["RULE:[2:$1]/U"])
-    context = SaslAuthenticationContext(Kerberos(), "SASL_SSL", "/127.0.0.1", "SASL")
-    assert str(DefaultSaslPrincipalBuilder(namer).build(context)) == "User:ALICE"
+    builder = DefaultPrincipalBuilder()
+    builder.configure({"sasl.kerberos.principal.to.local.rules": ["RULE:[2:$1]/U"]})
+    context = AuthenticationContext("SASL_SSL", "127.0.0.1", "SASL", mechanism=Kerberos())
+    assert str(builder.build(context)) == "User:ALICE"
 
 
 def request_frame(message: Any, api_key: ApiKey, version: int, client_id: str = "kit") -> bytes:

@@ -51,8 +51,8 @@ def test_rules_that_are_refused(rules: str) -> None:
         ("DEFAULT/L", "Invalid rule: `DEFAULT/L`, unmatched substring: `/L`"),
         ("RULE:CN=(/x/", "is not one of Java"),
         ("RULE:CN=.*/$1/", "names group 1, which the pattern lacks"),
-        ("RULE:CN=(.*)/${name}/", "names a group that the pattern lacks"),
-        ("RULE:CN=(.*)/a$b/", "no group follows a dollar"),
+        ("RULE:CN=(.*)/${name}/", "names a group name, which the pattern lacks"),
+        ("RULE:CN=(.*)/a$b/", "a dollar must be followed by a group"),
     ],
 )
 def test_sentences(rules: str, sentence: str) -> None:

@@ -15,6 +15,7 @@ from kafkapy.server.admin.replica_placement import MAX_PARTITIONS
 from kafkapy.server.admin.zk_admin_manager import CreatableTopic, CreatePartitionsTopic, TopicChange, ZkAdminManager
 from kafkapy.server.api_error import NO_ERROR, ApiError
 from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.policies import CreateTopicPolicy, PolicyViolation, RequestedTopic
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 from kafkapy.zk.zk_data import BrokerInfo, ControllerZNode, TopicZNode
 
@@ -63,6 +64,41 @@ def create(admin: ZkAdminManager, wanted: CreatableTopic, validate_only: bool = 
     (change,) = admin.create_topics([wanted], BROKERS, validate_only)
     assert change.topic == wanted.name
     return change
+
+
+class TwoReplicas(CreateTopicPolicy):
+    def __init__(self) -> None:
+        self.asked: list[RequestedTopic] = []
+
+    def validate(self, topic: RequestedTopic) -> None:
+        self.asked.append(topic)
+        if topic.topic == "defect":
+            raise RuntimeError("a defect")
+        if topic.replication_factor == 1:
+            raise PolicyViolation("two replicas at least")
+
+
+def test_a_policy_is_asked_for_new_topics(zk: KafkaZkClient) -> None:
+    policy, counted = TwoReplicas(), list[int]()
+    config = KafkaConfig.from_properties({"zookeeper.connect": "unused:1", "num.partitions": "2"})
+    admin = ZkAdminManager(config, zk, policy)
+    refused = ApiError(Errors.POLICY_VIOLATION, "two replicas at least")
+    for validate_only in (False, True):
+        (change,) = admin.create_topics([topic()], BROKERS, validate_only, counted.append)
+        assert change.error == refused
+    assert not counted
+    assert create(admin, topic("defect", -1, 2)).error == ApiError(Errors.UNKNOWN_SERVER_ERROR)
+    assert create(admin, topic("t", -1, 2, {"retention.ms": "1"})).error == NO_ERROR
+    assert create(admin, topic("chosen", -1, -1, assignments={0: [1, 0]})).error == NO_ERROR
+    assert create(admin, topic("bad name", 1, 2)).error.error is Errors.INVALID_TOPIC_EXCEPTION
+    assert policy.asked == [
+        ("t", 1, 1, None, {}),
+        ("t", 1, 1, None, {}),
+        ("defect", 2, 2, None, {}),
+        ("t", 2, 2, None, {"retention.ms": "1"}),
+        ("chosen", None, None, {0: [1, 0]}, {}),
+    ]
+    assert zk.get_all_topics_in_cluster() == {"t", "chosen"}
 
 
 def test_created_topic(admin: ZkAdminManager, zk: KafkaZkClient) -> None:

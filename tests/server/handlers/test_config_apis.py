@@ -21,6 +21,7 @@ from kafkapy.server.authorizer import AllowAll, Authorizer
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.handlers.configs import ConfigsHandler
+from kafkapy.server.policies import AlterConfigPolicy, AlteredConfigs, PolicyViolation
 from kafkapy.server.reconfiguration.change_handlers import config_handlers
 from kafkapy.server.replication.replication_quota import ReplicationQuota, ReplicationThrottles
 from tests.config_zookeeper import ConfigZooKeeper
@@ -58,13 +59,14 @@ class FakeBroker:
         self.authorizer: Any = AllowAll()
         self.controller: Any = SimpleNamespace(is_active=True)
         self.clock = MockClock()
+        self.policy: Any = None
 
     def handler(self) -> ConfigsHandler:
         cache: Any = SimpleNamespace(contains_topic=lambda topic: topic == "t" or topic.startswith("many-"))
         zk_client: Any = self.zookeeper
         clock = self.clock
         return ConfigsHandler(
-            self.authorizer, cache, clock.in_thread, zk_client, self.dynamic_config, self.controller, clock
+            self.authorizer, cache, clock.in_thread, zk_client, self.dynamic_config, self.controller, clock, self.policy
         )
 
     def hear_of_changes(self) -> None:
@@ -486,3 +488,40 @@ def test_configs_of_many_topics_are_read_and_written_at_once(broker: FakeBroker)
     assert set(errors.values()) == {Errors.NONE}
     assert broker.zookeeper.notifications == [f"topics/{topic}" for topic in errors]
     assert all(broker.zookeeper.get_entity_configs("topics", topic) == {"segment.ms": "7"} for topic in errors)
+
+
+# ------------------------------------------------------------------------------------------------------ policy
+
+
+class Policy(AlterConfigPolicy):
+    """Refuses `retention.ms=1`; fails for `retention.ms=2`."""
+
+    def __init__(self) -> None:
+        self.asked: list[AlteredConfigs] = []
+
+    def validate(self, altered: AlteredConfigs) -> None:
+        self.asked.append(altered)
+        if altered.configs.get("retention.ms") == "1":
+            raise PolicyViolation("too short")
+        if altered.configs.get("retention.ms") == "2":
+            raise RuntimeError("a defect")
+
+
+def test_a_policy_is_asked_for_topics_and_brokers(broker: FakeBroker) -> None:
+    policy = broker.policy = Policy()
+    assert broker.alter(TOPIC, "t", ("retention.ms", "1")) == (Errors.POLICY_VIOLATION, "too short")
+    assert broker.incremental(TOPIC, "t", ("retention.ms", 0, "1")) == (Errors.POLICY_VIOLATION, "too short")
+    refused = broker.incremental(TOPIC, "t", ("retention.ms", 0, "1"), validate_only=True)
+    assert refused == (Errors.POLICY_VIOLATION, "too short")
+    assert broker.alter(TOPIC, "t", ("retention.ms", "2"))[0] is Errors.UNKNOWN_SERVER_ERROR
+    assert broker.zookeeper.get_entity_configs("topics", "t") == {}
+    assert broker.alter(TOPIC, "t", ("retention.ms", "3")) == (Errors.NONE, None)
+    assert len(policy.asked) == 5
+    assert broker.alter(TOPIC, "t", ("no.such.config", "1"))[0] is Errors.INVALID_CONFIG
+    assert len(policy.asked) == 5, "only what is valid"
+    broker.incremental(TOPIC, "t", ("retention.ms", 1, "x"), ("cleanup.policy", 2, "compact"))
+    assert policy.asked[-1] == (TOPIC, "t", {"retention.ms": None, "cleanup.policy": "compact"})
+    broker.incremental(BROKER, "", ("log.cleaner.threads", 0, "2"))
+    assert policy.asked[-1] == (BROKER, "", {"log.cleaner.threads": "2"})
+    broker.incremental(BROKER, "0", ("log.cleaner.threads", 0, "2"))
+    assert policy.asked[-1] == (BROKER, "0", {"log.cleaner.threads": "2"})

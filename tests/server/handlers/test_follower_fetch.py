@@ -16,6 +16,7 @@ from kafkapy.server.replication.replica_selector import (
     ReplicaView,
     make_replica_selector,
 )
+from tests.server.allows import Allows
 from tests.server.broker_core import BROKER_ID, TOPIC, BrokerCore, Client, MakeCore, topic_id_of
 
 NAME = TopicPartition(TOPIC, 0)
@@ -273,3 +274,17 @@ def test_the_classes_that_are_known() -> None:
     assert selector.select("b", ReplicaView(0, "a", 10, 0), [ReplicaView(1, "b", 10, 0)]) == 0
     with pytest.raises(Exception, match=r"com\.example\.Selector"):
         make_replica_selector("com.example.Selector")
+
+
+@pytest.mark.parametrize("topic_id", [topic_id_of(TOPIC), topic_id_of("unknown")])
+def test_a_client_that_says_it_is_a_broker_learns_nothing(core: BrokerCore, topic_id: bytes) -> None:
+    """Not even which topic ids there are (CVE-2018-1288; Apache 3.9.1 answers so)."""
+    core.handlers.fetch._authorizer = Allows(("READ", "TOPIC", TOPIC))
+    client = core.connect()
+    partition = FetchRequest.FetchPartition(partition=0, partition_max_bytes=100)
+    topics = [FetchRequest.FetchTopic(topic_id=topic_id, partitions=[partition])]
+    client.send(FetchRequest(replica_state=FetchRequest.ReplicaState(replica_id=5), topics=topics), 17)
+    assert Errors.for_code(answer(client).error_code) is Errors.TOPIC_AUTHORIZATION_FAILED
+    client.send(FetchRequest(topics=topics), 17)
+    expected = Errors.NONE if topic_id == topic_id_of(TOPIC) else Errors.UNKNOWN_TOPIC_ID
+    assert Errors.for_code(answer(client).error_code) is expected

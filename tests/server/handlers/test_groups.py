@@ -105,7 +105,7 @@ class Broker:
         self.created: list[str] = []
         self.config = SimpleNamespace(offset_metadata_max_bytes=4096, inter_broker_protocol_version="3.9-IV0")
         self.cache = MetadataCache(0, MockClock())
-        topics: Any = SimpleNamespace(create_internal_topic=self.created.append)
+        topics: Any = SimpleNamespace(create_internal_topic=lambda name, request: self.created.append(name))
         config, zk_client, authorizer = (cast(Any, part) for part in (self.config, self.zk, self.authorizer))
         groups = self.h.coordinator
         transactions = TransactionCoordinator(TransactionConfig(), self.h.log, self.clock)

@@ -115,7 +115,7 @@ def test_a_broker_that_creates_no_topics(make_core: MakeCore) -> None:
 
 def test_a_topic_that_appears_while_it_is_created_is_answered_once(core: BrokerCore, client: Client) -> None:
     creation: Completion[dict[str, Errors]] = Completion()
-    core.handlers.metadata.create_topics = lambda names: creation
+    core.handlers.metadata.create_topics = lambda names, request: creation
     client.send(metadata("new", create=True), 4)
     core.create_topic("new")
     creation.set_result({"new": Errors.LEADER_NOT_AVAILABLE})

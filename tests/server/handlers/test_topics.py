@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.common.wire_enums import ConfigSourceType
+from kafkapy.network.request import Request, RequestContext
+from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.protocol.framing import ApiCodec
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.create_partitions import CreatePartitionsRequest
 from kafkapy.protocol.messages.create_topics import CreateTopicsRequest
@@ -328,21 +331,31 @@ def test_partitions_only_validated(harness: Harness) -> None:
 class AutomaticCreation:
     def __init__(self) -> None:
         harness = Harness(**{"num.partitions": "3"})
+        clock = MockClock()
+        self.now = clock.monotonic_ms
+        self.count: object = None
         self.requests: list[tuple[list[CreatableTopic], Completion[Any]]] = []
         self.manager = AutoTopicCreationManager(
             harness.config,
-            None,  # type: ignore[arg-type]  # nobody asks the controller
+            cast(Any, SimpleNamespace(create_topics=None)),
             harness.cache,
             self.in_thread,  # type: ignore[arg-type]  # for one function only
+            QuotaManagers(clock),
         )
+        context = RequestContext("c", "/127.0.0.1", "L")
+        self.request = Request(cast(Any, None), context, ApiCodec(ApiKey.METADATA, 12), 1, None)
 
-    def in_thread(self, function: object, topics: list[CreatableTopic], brokers: object) -> Completion[Any]:
+    def in_thread(
+        self, function: object, topics: list[CreatableTopic], brokers: object, validate_only: bool, count: object
+    ) -> Completion[Any]:
+        assert not validate_only
+        self.count = count
         assert brokers == {1: "r1"}
         self.requests.append((topics, Completion()))
         return self.requests[-1][1]
 
     def ask(self, *names: str) -> Completion[Any]:
-        return spawn(self.manager.create_topics(names))
+        return spawn(self.manager.create_topics(names, self.request))
 
 
 def test_topics_are_made_once() -> None:
@@ -376,9 +389,9 @@ def test_a_failed_creation_may_be_tried_again() -> None:
 
 def test_internal_topics_have_their_own_numbers_and_configs() -> None:
     auto = AutomaticCreation()
-    auto.manager.create_internal_topic("__consumer_offsets")
-    auto.manager.create_internal_topic("__consumer_offsets")
-    auto.manager.create_internal_topic("__transaction_state")
+    auto.manager.create_internal_topic("__consumer_offsets", auto.request)
+    auto.manager.create_internal_topic("__consumer_offsets", auto.request)
+    auto.manager.create_internal_topic("__transaction_state", auto.request)
     (offsets, _), (transactions, _) = auto.requests
     assert [(t.name, t.num_partitions, t.replication_factor) for t in (*offsets, *transactions)] == [
         ("__consumer_offsets", 50, 3),
@@ -467,3 +480,14 @@ def test_who_is_no_controller_refuses_very_many_topics_in_turns() -> None:
         harness.clock.turns = 0
         assert errors(result_of(harness.call(body))) == [(name, Errors.NOT_CONTROLLER) for name in names]
         assert harness.clock.turns > 10
+
+
+def test_topics_made_in_passing_count_as_mutations() -> None:
+    auto = AutomaticCreation()
+    quotas = auto.manager._quotas
+    quotas.apply("clients", "app", {"controller_mutation_rate": "1"})
+    auto.request.context.client_id = "app"
+    auto.ask("a")
+    auto.count(500)  # type: ignore[operator]  # as the admin manager does
+    (sensors,) = quotas.mutations.sensors()
+    assert (sensors.tokens(auto.now()) or 0) < 0, "and it is not refused"  # type: ignore[attr-defined]

@@ -374,3 +374,23 @@ def test_idle_clients_are_forgotten(quotas: QuotaManagers, time: MockTime) -> No
     quotas.expire()
     assert [len(list(each.sensors())) for each in managers] == [0] * 4
     assert quotas.ips.per_second() == []
+
+
+def test_hosts_are_looked_up_before_they_are_applied() -> None:
+    asked: list[str] = []
+
+    def resolve(host: str) -> str:
+        asked.append(host)
+        if host == "unknown":
+            raise OSError
+        return "10.0.0.9"
+
+    quotas = QuotaManagers(MockTime(), resolve=resolve)
+    for entity in ("a.host", "<default>", "unknown"):
+        quotas.look_up("ips", entity)
+    quotas.look_up("users", "alice")
+    assert asked == ["a.host", "unknown"]
+    quotas.apply("ips", "a.host", {"connection_creation_rate": "5"})
+    assert asked == ["a.host", "unknown"], "not again, on the reactor thread"
+    with pytest.raises(ValueError, match="Unable to resolve address unknown"):
+        quotas.apply("ips", "unknown", {"connection_creation_rate": "5"})

@@ -12,8 +12,9 @@ from kafkapy.common.time import MockTime
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.reconfiguration.change_handlers import config_handlers
-from kafkapy.server.reconfiguration.change_listener import CHANGE_EXPIRATION_MS, ZkConfigChangeListener
+from kafkapy.server.reconfiguration.change_listener import ZkConfigChangeListener
 from kafkapy.server.replication.replication_quota import ReplicationQuota, ReplicationThrottles
+from kafkapy.zk.change_notifications import CHANGE_EXPIRATION_MS
 from tests.config_zookeeper import ConfigZooKeeper
 from tests.waiting import HANG_SECONDS
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +17,7 @@ from kafkapy.common.config_def import ConfigException
 from kafkapy.network.connection_quotas import ConnectionLimits
 from kafkapy.network.socket_server import ListenError, SocketServer
 from kafkapy.runtime.clock import MockClock
+from kafkapy.security.tls.certificates import CertificateAuthority
 from kafkapy.server.config.dynamic_config_rules import DYNAMIC_CONFIGS
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.reconfiguration.dynamic_parts import (
@@ -25,6 +28,7 @@ from kafkapy.server.reconfiguration.dynamic_parts import (
     DynamicThreadPools,
     HostAddresses,
 )
+from kafkapy.server.security.tls_listeners import TlsListeners, make_tls_listener
 
 
 class Recorder:
@@ -198,3 +202,35 @@ def test_what_is_advertised_has_to_stay() -> None:
     with pytest.raises(ConfigException, match=message):
         DynamicListeners(two, unused, unused, unused, unused).validate_reconfiguration(one)
     DynamicListeners(one, unused, unused, unused, unused).validate_reconfiguration(two)
+
+
+def test_listeners_that_could_not_be_opened_are_refused() -> None:
+    def check(new_config: KafkaConfig, end_point: EndPoint) -> None:
+        if end_point.security_protocol == "SSL":
+            raise ConfigException("A listener with TLS needs a key store")
+
+    in_thread: Any = MockClock().in_thread
+    sockets: Any = Recorder()
+    old = config(listeners="PLAINTEXT://:9092")
+    part = DynamicListeners(old, sockets, HostAddresses(), in_thread, lambda: None, check)
+    part.validate_reconfiguration(config(listeners="PLAINTEXT://:9092,OTHER://:9093", **_OTHER_IS_PLAINTEXT))
+    with pytest.raises(ConfigException, match="needs a key store"):
+        part.validate_reconfiguration(config(listeners="PLAINTEXT://:9092,SSL://:9093"))
+
+
+_OTHER_IS_PLAINTEXT = {"listener_security_protocol_map": "PLAINTEXT:PLAINTEXT,OTHER:PLAINTEXT"}
+
+
+def test_stores_of_closed_listeners_are_not_watched(tmp_path: Path) -> None:
+    authority = CertificateAuthority("CN=ca", datetime.now(UTC))
+    store = tmp_path / "broker.pem"
+    store.write_text(authority.issue("CN=broker", ["localhost"]).store)
+    tls = TlsListeners(config(ssl_keystore_type="PEM", ssl_keystore_location=str(store)))
+    end_point = EndPoint("localhost", 0, "SSL", "SSL")
+    assert tls.of(end_point) is not None
+    store.write_text("no store")
+    with pytest.raises(ConfigException):
+        make_tls_listener(tls._config, end_point)
+    tls.closed("SSL")
+    tls.refresh()
+    assert tls._open == {}

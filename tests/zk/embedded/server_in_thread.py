@@ -13,7 +13,7 @@ from twisted.internet.epollreactor import EPollReactor
 from twisted.python import threadable
 
 from kafkapy.zk.embedded.server import EmbeddedZooKeeper
-from kafkapy.zk.embedded.settings import Settings
+from kafkapy.zk.embedded.settings import SecurePort, Settings
 from tests.waiting import HANG_SECONDS
 from tests.zk.embedded.raw_client import RawClient
 
@@ -22,7 +22,11 @@ R = TypeVar("R")
 
 class ServerInThread:
     def __init__(
-        self, data_dir: Path | None = None, settings: Settings | None = None, keep_sessions: bool = True
+        self,
+        data_dir: Path | None = None,
+        settings: Settings | None = None,
+        keep_sessions: bool = True,
+        secure: SecurePort | None = None,
     ) -> None:
         self._reactor = EPollReactor()
         self.failures: list[str] = []
@@ -32,6 +36,7 @@ class ServerInThread:
             settings=settings or Settings(),
             keep_sessions=keep_sessions,
             on_failure=self.failures.append,
+            secure=secure,
         )
         # The thread that runs a reactor becomes the process's I/O thread, and other tests' reactor runs in this one.
         io_thread = threadable.ioThread

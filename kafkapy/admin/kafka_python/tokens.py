@@ -1,0 +1,48 @@
+"""Delegation tokens (KIP-48). kafka-python has none: names and arguments are Kafka's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kafkapy.admin.kafka_python.base import Face
+from kafkapy.admin.tokens import Principal
+from kafkapy.security.delegation_tokens import DelegationToken
+
+
+class TokenMethods(Face):
+    async def create_delegation_token(
+        self,
+        renewers: Iterable[Principal] = (),
+        owner: Principal | None = None,
+        max_lifetime_ms: int = -1,
+        timeout_ms: int | None = None,
+    ) -> DelegationToken:
+        """A new token, with which others may log in as `owner` (None: this client) by SCRAM; `renewers` may renew it.
+
+        `max_lifetime_ms`: it cannot be renewed beyond; -1: as long as the brokers allow.
+        """
+        return await self.core.create_delegation_token(renewers, owner, max_lifetime_ms, timeout_ms)
+
+    async def renew_delegation_token(
+        self, hmac: bytes, renew_time_period_ms: int = -1, timeout_ms: int | None = None
+    ) -> int:
+        """Put off the expiry of the token of this HMAC; when it expires now, ms since the epoch.
+
+        `renew_time_period_ms`: for how long it is good from now on; -1: as long as the brokers say.
+        """
+        return await self.core.renew_delegation_token(hmac, renew_time_period_ms, timeout_ms)
+
+    async def expire_delegation_token(
+        self, hmac: bytes, expiry_time_period_ms: int = -1, timeout_ms: int | None = None
+    ) -> int:
+        """Bring forward the expiry of the token of this HMAC; when it expires now, ms since the epoch.
+
+        `expiry_time_period_ms`: for how long it is still good; -1: not at all, it is gone.
+        """
+        return await self.core.expire_delegation_token(hmac, expiry_time_period_ms, timeout_ms)
+
+    async def describe_delegation_token(
+        self, owners: Iterable[Principal] | None = None, timeout_ms: int | None = None
+    ) -> list[DelegationToken]:
+        """The tokens that this client may see; with `owners` those that one of them owns, has asked for or may renew."""
+        return await self.core.describe_delegation_token(owners, timeout_ms)

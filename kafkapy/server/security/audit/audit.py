@@ -1,0 +1,100 @@
+"""The broker's audit: what hears of decisions, authentications and changes, and records what its level wants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from kafkapy.common.acl_types import CLUSTER_NAME
+from kafkapy.network.request import RequestContext
+from kafkapy.protocol.api_keys import ApiKey
+from kafkapy.runtime.clock import Clock
+from kafkapy.security.acl.decision import AclDecision
+from kafkapy.security.authentication import AuthenticationOutcome
+from kafkapy.server.authorizer import Authorizer
+from kafkapy.server.security.audit.audit_config import AuditConfig, AuditLevel
+from kafkapy.server.security.audit.audit_log import AuditLog, AuditSink
+from kafkapy.server.security.audit.audit_records import AuditedEvent, AuditedSender, Authenticated, Changed, Decided
+from kafkapy.server.security.audit.changes import audited_handlers
+from kafkapy.server.security.decision_log import RequestedAction
+
+CLIENT_ID: Final = "kafkapy-audit-"
+"""Begins the client id of brokers that write the audit to a topic."""
+
+
+class Audit:
+    """Records what its level wants.
+
+    Invariant: what the brokers do to write the audit is not recorded, else each record in the topic would make another.
+
+    Example of a line, of a decision:
+        {"time":"2026-11-27T08:00:00.123Z","broker":0,"event":"decision","principal":"User:alice","host":"10.0.0.7",
+        "listener":"EXTERNAL","protocol":"SASL_SSL","mechanism":"SCRAM-SHA-512","tls":"TLSv1.3",
+        "cipher":"TLS_AES_256_GCM_SHA384","client_id":"billing","api":"Produce","operation":"WRITE","resource_type":"TOPIC",
+        "resource":"orders","pattern_type":"LITERAL","count":1,"decision":"denied","rule":"DefaultDeny"}
+    """
+
+    def __init__(self, config: AuditConfig, sink: AuditSink, now_ms: Callable[[], int]) -> None:
+        """
+        Args:
+            config: What is recorded.
+            sink: Where it goes.
+            now_ms: The time, in milliseconds since the epoch.
+        """
+        self.log = AuditLog(sink, config.queue_max_records)
+        self.hears_allowed: Final = config.level >= AuditLevel.ALL
+        """Is `on_decision` to be called with permissions, too?"""
+        self._level = config.level
+        self._topic = config.topic
+        self._ignored = config.ignored_principals
+        self._now_ms = now_ms
+        self._authorizer: Authorizer | None = None
+
+    def watch(self, authorizer: Authorizer) -> None:
+        """The authorizer that tells of decisions; it knows which senders are brokers."""
+        self._authorizer = authorizer
+
+    def on_decision(self, context: RequestContext, action: RequestedAction, decision: AclDecision) -> None:
+        """A `DecisionListener`."""
+        if not decision.allowed:
+            # Of what was not asked for by name nothing is refused.
+            if not (action.log_if_denied or self.hears_allowed):
+                return
+        elif not self.hears_allowed or self._is_of_audit(context, action):
+            return
+        self._put(AuditedSender.of(context), Decided.of(action, decision))
+
+    def on_authentication(self, context: RequestContext, outcome: AuthenticationOutcome) -> None:
+        """An `AuthenticationListener`."""
+        # The request that the context knows is one before the authentication.
+        sender = AuditedSender.of(context)._replace(api=None)
+        if outcome.failure is not None:
+            self.log.put(AuditedEvent(self._now_ms(), sender, Authenticated(outcome)))
+        elif self._level >= AuditLevel.CHANGES:
+            self._put(sender, Authenticated(outcome))
+
+    def of_changes(self, handlers: Mapping[ApiKey, Any], clock: Clock) -> Mapping[ApiKey, Any]:
+        """The handlers, with those that change something recorded if the level says so."""
+        return audited_handlers(handlers, self._on_change, clock) if self._level >= AuditLevel.CHANGES else handlers
+
+    def _on_change(self, sender: AuditedSender, change: Changed) -> None:
+        self._put(sender, change)
+
+    def _put(self, sender: AuditedSender, details: Decided | Authenticated | Changed) -> None:
+        if not (self._ignored and sender.principal in self._ignored):
+            self.log.put(AuditedEvent(self._now_ms(), sender, details))
+
+    def _is_of_audit(self, context: RequestContext, action: RequestedAction) -> bool:
+        """Does a broker write its audit? The client id could be anyone's, so the sender must be allowed to act as a broker."""
+        if (
+            not self._topic
+            or context.api_key is not ApiKey.PRODUCE
+            or not (context.client_id or "").startswith(CLIENT_ID)
+        ):
+            return False
+        if action.resource_type == "CLUSTER":
+            return action.operation == "CLUSTER_ACTION"  # the question below, which Produce does not ask
+        if action.resource_type != "TOPIC" or action.name != self._topic or self._authorizer is None:
+            return False
+        options = {"log_if_allowed": False, "log_if_denied": False}
+        return self._authorizer.authorize(context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME, **options)

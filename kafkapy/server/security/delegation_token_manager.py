@@ -1,0 +1,230 @@
+"""The delegation tokens of a cluster, as one broker knows and changes them (Kafka's `DelegationTokenManagerZk`; KIP-48)."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from kafkapy.common.time import Time
+from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.security.delegation_tokens import (
+    DelegationToken,
+    DelegationTokens,
+    TokenChange,
+    TokenInformation,
+    TokenLifetimes,
+    create_token,
+    expire_token,
+    new_token_id,
+    renew_token,
+)
+from kafkapy.security.principal import KafkaPrincipal
+from kafkapy.security.sasl.scram_server import TokenLogin
+from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.zk.change_notifications import ZkNodeChangeNotificationListener
+from kafkapy.zk.errors import ZooKeeperClientTimeoutError
+from kafkapy.zk.token_store import ZkTokenStore
+
+log = logging.getLogger("kafkapy.server.DelegationTokenManager")
+
+UPDATE_TIMEOUT_MS: Final = 30_000
+"""How long a change waits for ZooKeeper, and for another one that waits for it: clients wait no longer by default."""
+
+_TOKEN_ID_BYTES: Final = 16
+
+
+class DelegationTokenManager:
+    """Knows all tokens, and writes changes to ZooKeeper first.
+
+    Invariant: `_lock` is held from the reading or writing of a node until memory has it, so that memory never goes back to an
+    earlier state; it is read without. Once `startup` has returned, whatever any broker changes reaches it by a notification.
+
+    Methods that change or load tokens block on ZooKeeper; the others do not, and may be called on the reactor's thread.
+    """
+
+    def __init__(
+        self,
+        secret_key: str | None,
+        limits: TokenLifetimes,
+        store: ZkTokenStore,
+        time: Time,
+        random_bytes: Callable[[int], bytes] = os.urandom,
+    ) -> None:
+        """Knows no tokens before `startup`.
+
+        Args:
+            secret_key: `delegation.token.secret.key`; None or empty: tokens are off.
+            limits: `delegation.token.max.lifetime.ms` and `delegation.token.expiry.time.ms`.
+            store: Where tokens are.
+            time: The broker's.
+            random_bytes: For the ids of tokens.
+        """
+        self.enabled = bool(secret_key)
+        """False: the brokers have no secret key, so there are no tokens."""
+        self._tokens = DelegationTokens(secret_key or "")
+        self._limits = limits
+        self._store = store
+        self._time = time
+        self._random_bytes = random_bytes
+        self._lock = threading.Lock()
+        self._listener: ZkNodeChangeNotificationListener | None = None
+
+    @classmethod
+    def of_config(cls, config: KafkaConfig, store: ZkTokenStore, time: Time) -> DelegationTokenManager:
+        """As the broker's properties say."""
+        limits = TokenLifetimes(config.delegation_token_max_lifetime_ms, config.delegation_token_expiry_time_ms)
+        return cls(config.token_secret_key, limits, store, time)
+
+    def startup(self) -> None:
+        """Create what is missing of the znodes, listen, and load all tokens; nothing if tokens are off."""
+        if not self.enabled:
+            return
+        self._store.create_token_paths()
+        self._listener = self._store.listener(self._changed, self._load)
+        self._listener.startup()
+        self._load()
+
+    def shutdown(self) -> None:
+        """Stop listening."""
+        if self._listener is not None:
+            self._listener.shutdown()
+            self._listener = None
+
+    # --- what is known ------------------------------------------------------------------------------------------------
+
+    def login(self, mechanism: str, token_id: str) -> TokenLogin | None:
+        """What SCRAM lets in with this token; see `DelegationTokens.login`."""
+        return self._tokens.login(mechanism, token_id)
+
+    def all(self) -> list[TokenInformation]:
+        """All tokens, expired ones that are still to be removed among them."""
+        return self._tokens.all()
+
+    def with_hmac(self, token: TokenInformation) -> DelegationToken:
+        """The token and its HMAC."""
+        return DelegationToken(token, self._tokens.hmac(token.token_id))
+
+    # --- changes ------------------------------------------------------------------------------------------------------
+
+    def create(
+        self,
+        owner: KafkaPrincipal,
+        requester: KafkaPrincipal,
+        renewers: Sequence[KafkaPrincipal],
+        max_lifetime_ms: int,
+    ) -> DelegationToken:
+        """Make a token; `max_lifetime_ms` of 0 or less is the broker's.
+
+        Raises:
+            KafkaError: DELEGATION_TOKEN_AUTH_DISABLED if tokens are off, INVALID_REQUEST if there are too many renewers for a
+                node of ZooKeeper, REQUEST_TIMED_OUT if that is away for too long.
+        """
+        with self._changing():
+            token_id = new_token_id(self._random_bytes(_TOKEN_ID_BYTES))
+            now_ms = self._time.milliseconds()
+            token = create_token(token_id, owner, requester, renewers, max_lifetime_ms, self._limits, now_ms)
+            try:
+                self._store.create(token)
+            except ValueError as error:
+                raise KafkaError(Errors.INVALID_REQUEST, str(error)) from None
+            self._tokens.put(token)
+            self._store.notify(token_id)
+        log.info("Created a delegation token: %s for owner: %s", token_id, owner)
+        return self.with_hmac(token)
+
+    def renew(self, principal: KafkaPrincipal, hmac: bytes, renew_period_ms: int) -> TokenChange:
+        """Renew the token of the HMAC; see `renew_token`. Raises as `create` does."""
+
+        def rule(token: TokenInformation | None) -> TokenChange:
+            return renew_token(token, principal, renew_period_ms, self._limits, self._time.milliseconds())
+
+        return self._change(hmac, rule, "Delegation token renewed for token: %s for owner: %s")
+
+    def expire(self, principal: KafkaPrincipal, hmac: bytes, expiry_period_ms: int) -> TokenChange:
+        """Let the token of the HMAC expire, or remove it; see `expire_token`. Raises as `create` does."""
+
+        def rule(token: TokenInformation | None) -> TokenChange:
+            return expire_token(token, principal, expiry_period_ms, self._time.milliseconds())
+
+        return self._change(hmac, rule, "Updated expiry time for token: %s for owner: %s")
+
+    def remove_expired(self) -> None:
+        """Remove the tokens that have expired, as the controller does at times. One that fails is tried again next time."""
+        if not self.enabled:
+            return
+        for token in self._tokens.expired(self._time.milliseconds()):
+            with self._changing():
+                # It may have been renewed meanwhile.
+                now = self._tokens.get(token.token_id)
+                if now is None or not now.is_expired(self._time.milliseconds()):
+                    continue
+                log.info("Delegation token expired for token: %s for owner: %s", token.token_id, token.owner)
+                self._remove(now)
+
+    def _change(
+        self, hmac: bytes, rule: Callable[[TokenInformation | None], TokenChange], sentence: str
+    ) -> TokenChange:
+        with self._changing():
+            token = self._tokens.of_hmac(hmac)
+            change = rule(token)
+            if token is None or change.error is not Errors.NONE:
+                return change
+            if change.token is None:
+                self._remove(token)
+                log.info("Token expired for token: %s for owner: %s", token.token_id, token.owner)
+            elif self._store.update(change.token):
+                self._tokens.put(change.token)
+                self._store.notify(token.token_id)
+                log.info(sentence, token.token_id, token.owner)
+            else:
+                # Another broker has removed it; its notification is on the way.
+                self._tokens.remove(token.token_id)
+                return TokenChange(Errors.DELEGATION_TOKEN_NOT_FOUND)
+            return change
+
+    def _remove(self, token: TokenInformation) -> None:
+        """Holds `_lock`."""
+        self._store.remove(token.token_id)
+        self._tokens.remove(token.token_id)
+        self._store.notify(token.token_id)
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Hold `_lock`, and wait no longer than `UPDATE_TIMEOUT_MS` for it and for ZooKeeper. Raises KafkaError."""
+        if not self.enabled:
+            raise KafkaError(Errors.DELEGATION_TOKEN_AUTH_DISABLED)
+        # The reading of a change holds the lock for as long as ZooKeeper is away.
+        if not self._lock.acquire(timeout=UPDATE_TIMEOUT_MS / 1000):
+            raise KafkaError(Errors.REQUEST_TIMED_OUT)
+        try:
+            with self._store.patience(UPDATE_TIMEOUT_MS):
+                yield
+        except ZooKeeperClientTimeoutError:
+            raise KafkaError(Errors.REQUEST_TIMED_OUT) from None
+        finally:
+            self._lock.release()
+
+    # --- what other brokers change ------------------------------------------------------------------------------------
+
+    def _changed(self, token_id: str) -> None:
+        """A broker, perhaps this one, has changed the token. Raises ValueError for what is no token."""
+        with self._lock:
+            token = self._store.get(token_id)
+            log.info("Processing Token Notification for tokenId: %s", token_id)
+            if token is None:
+                self._tokens.remove(token_id)
+            else:
+                self._tokens.put(token)
+
+    def _load(self) -> None:
+        with self._lock:
+            loaded = self._store.load_all()
+            log.info("Loading the token cache. Total token count: %d", len(loaded))
+            for gone in {token.token_id for token in self._tokens.all()} - {token.token_id for token in loaded}:
+                self._tokens.remove(gone)
+            for token in loaded:
+                self._tokens.put(token)

@@ -1,0 +1,72 @@
+"""Makes the principal builder of a listener (Kafka's `ChannelBuilders.createPrincipalBuilder`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from kafkapy.common.config_def import ConfigException
+from kafkapy.network.request import RequestContext
+from kafkapy.security.principal import KafkaPrincipal
+from kafkapy.security.principal_builder import (
+    DEFAULT_PRINCIPAL_BUILDER,
+    AuthenticationContext,
+    DefaultPrincipalBuilder,
+    PrincipalBuilder,
+)
+from kafkapy.security.sasl.mechanism import SaslMechanism
+from kafkapy.server.authorizer import host_of
+from kafkapy.server.config.kafka_config import KafkaConfig, base_name
+from kafkapy.server.config.plug_in import make_plug_in
+
+CONFIG: Final = "principal.builder.class"
+
+
+def make_principal_builder(config: KafkaConfig, listener: str) -> PrincipalBuilder:
+    """Kafka's own, or of the class that `principal.builder.class` names by its import path, configured for a listener.
+
+    Raises:
+        ConfigException: It cannot be used.
+    """
+    path = str(config.listener_value(listener, CONFIG))
+    own = path != DEFAULT_PRINCIPAL_BUILDER
+    builder = make_plug_in(path, CONFIG, PrincipalBuilder) if own else DefaultPrincipalBuilder()
+    configs = {**config.originals, **{name: config.listener_value(listener, name) for name in config.definition}}
+    try:
+        builder.configure(configs)
+    except ConfigException:
+        raise
+    except Exception as problem:
+        raise ConfigException.invalid(CONFIG, path, f"Could not configure it: {problem!r}") from problem
+    return builder
+
+
+def make_plaintext_principal(config: KafkaConfig) -> Callable[[RequestContext], KafkaPrincipal] | None:
+    """What names the clients of PLAINTEXT listeners; None: they are all ANONYMOUS.
+
+    Raises:
+        ConfigException: `principal.builder.class` cannot be used.
+    """
+    paths = [path for name, path in config.originals.items() if base_name(name) == CONFIG]
+    if all(path == DEFAULT_PRINCIPAL_BUILDER for path in paths):
+        return None
+    builders: dict[str, PrincipalBuilder] = {}
+    for end_point in config.listeners:
+        builders[end_point.listener_name] = make_principal_builder(config, end_point.listener_name)
+
+    def principal_of(context: RequestContext) -> KafkaPrincipal:
+        builder = builders.get(context.listener_name)
+        if builder is None:  # the listener was opened later
+            builder = builders[context.listener_name] = make_principal_builder(config, context.listener_name)
+        return builder.build(authentication_context(context))
+
+    return principal_of
+
+
+def authentication_context(
+    context: RequestContext, mechanism: SaslMechanism | None = None, peer_certificate: bytes | None = None
+) -> AuthenticationContext:
+    """What a builder is told of a connection."""
+    return AuthenticationContext(
+        context.security_protocol, host_of(context), context.listener_name, peer_certificate, mechanism
+    )

@@ -1,0 +1,148 @@
+"""Users of the embedded ZooKeeper, and the means to prove to be one (ZooKeeper's `ProviderRegistry` and `AuthenticationHelper`).
+
+Settings have the names of zookeeper.properties; ZooKeeper also reads them as system properties with the prefix `zookeeper.`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from kafkapy.common.config_def import ConfigException
+from kafkapy.security.jaas import LoginModule
+
+SERVER_SECTION: Final = "zookeeper.sasl.serverconfig"
+DEFAULT_SECTION: Final = "Server"
+_DIGEST_MODULE: Final = "org.apache.zookeeper.server.auth.DigestLoginModule"
+_PROVIDER: Final = "authProvider."
+SASL_PROVIDER: Final = "org.apache.zookeeper.server.auth.SASLAuthenticationProvider"
+_PROVIDERS: Final = {
+    SASL_PROVIDER: "sasl",
+    "org.apache.zookeeper.server.auth.X509AuthenticationProvider": "x509",
+    "org.apache.zookeeper.server.auth.DigestAuthenticationProvider": "digest",
+    "org.apache.zookeeper.server.auth.IPAuthenticationProvider": "ip",
+}
+_ALWAYS: Final = frozenset({"ip", "digest"})
+_SUPER_SASL, _SUPER_DIGEST, _SUPER_X509 = (
+    *("superUser", "DigestAuthenticationProvider.superDigest", "X509AuthenticationProvider.superUser"),
+)
+_SUPER_PASSWORD: Final = "SASLAuthenticationProvider.superPassword"
+NAMES: Final = frozenset(
+    {
+        *(_SUPER_SASL, _SUPER_DIGEST, _SUPER_X509, _SUPER_PASSWORD),
+        *("sessionRequireClientSASLAuth", "enforce.auth.enabled", "enforce.auth.schemes", "allowSaslFailedClients"),
+    }
+)
+"""What is understood beside `authProvider.NAME` and `superUser.NAME`."""
+
+
+class AuthSettings:
+    """Immutable. Its repr shows no secret.
+
+    Attributes:
+        schemes: Those of access lists that are known, beside world and auth.
+        has_sasl: Are there users for SASL?
+        enforced: A connection with none of these schemes gets no request answered; empty: all do.
+        allows_failed_sasl: May a connection go on without an identity after SASL has failed?
+    """
+
+    __slots__ = (
+        "_passwords",
+        "_super_digest",
+        "_super_users",
+        "_super_x509",
+        "allows_failed_sasl",
+        "enforced",
+        "has_sasl",
+        "schemes",
+    )
+
+    def __init__(
+        self,
+        properties: Mapping[str, str] | None = None,
+        server_section: tuple[LoginModule, ...] | None = None,
+        has_tls: bool = False,
+    ) -> None:
+        """
+        Args:
+            properties: Settings by the names of zookeeper.properties; others than those of this module are not looked at.
+            server_section: The JAAS section `Server`; None: there is none, so no SASL.
+            has_tls: There is a port with TLS: then certificates are identities (x509).
+
+        Raises:
+            ConfigException: A setting that cannot be served; a sentence.
+        """
+        properties = properties or {}
+        self.has_sasl = server_section is not None
+        self._passwords = _users(server_section or ())
+        if _SUPER_PASSWORD in properties:
+            self._passwords["super"] = properties[_SUPER_PASSWORD]
+        self.schemes = _ALWAYS.union(_providers(properties), ("x509",) if has_tls else ())
+        self._super_users = {value for name, value in properties.items() if f"{name}.".startswith(f"{_SUPER_SASL}.")}
+        self._super_digest = properties.get(_SUPER_DIGEST)
+        self._super_x509 = properties.get(_SUPER_X509)
+        self.enforced = _enforced(properties, self.schemes)
+        self.allows_failed_sasl = _is_true(properties, "allowSaslFailedClients") and "sasl" not in self.enforced
+
+    def __repr__(self) -> str:
+        return f"AuthSettings({', '.join(sorted(self.schemes))}; {len(self._passwords)} users of SASL)"
+
+    def password_of(self, user: str) -> str | None:
+        """Of a user of SASL; None: there is no such user."""
+        return self._passwords.get(user)
+
+    def is_super(self, scheme: str, name: str) -> bool:
+        """May this identity do everything?"""
+        if scheme == "sasl":
+            return name in self._super_users
+        return name == (self._super_x509 if scheme == "x509" else self._super_digest)
+
+
+def is_auth_setting(name: str) -> bool:
+    """Is this a name of zookeeper.properties that `AuthSettings` looks at?"""
+    return name in NAMES or name.startswith((_PROVIDER, f"{_SUPER_SASL}."))
+
+
+def _users(modules: tuple[LoginModule, ...]) -> dict[str, str]:
+    users: dict[str, str] = {}
+    for module in modules:
+        if module.name != _DIGEST_MODULE:
+            raise ConfigException(
+                f"JAAS section {DEFAULT_SECTION}: {module.name} is not known: the embedded ZooKeeper's SASL is DIGEST-MD5, with "
+                f'users of {_DIGEST_MODULE} (user_NAME="password")'
+            )
+        for option, value in module.options.items():
+            if option.startswith("user_"):
+                users[option.removeprefix("user_")] = value
+    return users
+
+
+def _providers(properties: Mapping[str, str]) -> set[str]:
+    found = set()
+    for name, value in properties.items():
+        if name.startswith(_PROVIDER):
+            scheme = _PROVIDERS.get(value.strip())
+            if scheme is None:
+                raise ConfigException.invalid(name, value, f"the embedded ZooKeeper knows {', '.join(_PROVIDERS)}")
+            found.add(scheme)
+    return found
+
+
+def _enforced(properties: Mapping[str, str], schemes: frozenset[str]) -> frozenset[str]:
+    if _is_true(properties, "sessionRequireClientSASLAuth"):
+        wanted = frozenset({"sasl"})
+    elif _is_true(properties, "enforce.auth.enabled"):
+        wanted = frozenset(filter(None, map(str.strip, properties.get("enforce.auth.schemes", "").split(","))))
+        if not wanted:
+            raise ConfigException("enforce.auth.enabled is true, so enforce.auth.schemes must be configured")
+    else:
+        return frozenset()
+    if unknown := sorted(wanted - schemes):
+        raise ConfigException(
+            f"Authentication scheme {unknown[0]} is not available: add its authProvider.{unknown[0]}=CLASS"
+        )
+    return wanted
+
+
+def _is_true(properties: Mapping[str, str], name: str) -> bool:
+    return properties.get(name, "").strip().lower() == "true"
