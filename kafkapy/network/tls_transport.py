@@ -24,6 +24,10 @@ log = logging.getLogger("kafkapy.network.SocketServer")
 RECEIVED_BYTES: Final = 1 << 16
 """Ciphertext of one read: four records. All connections read into one buffer of this size."""
 
+MAX_UNREAD_BYTES: Final = 1 << 16
+"""Ciphertext that may wait for a peer while more is read from it. TLS itself answers: a peer that asks for new keys (RFC 8446,
+4.6.3) again and again, and reads none of the answers, would fill the memory."""
+
 _received: Final = memoryview(bytearray(RECEIVED_BYTES))
 
 
@@ -74,6 +78,11 @@ class TlsSocket:
     def is_waiting(self) -> bool:
         return bool(self._unsent) or self._session.has_outgoing
 
+    @property
+    def waiting_bytes(self) -> int:
+        """Ciphertext that the kernel has not taken."""
+        return len(self._unsent) + self._session.outgoing_bytes
+
     def flush(self) -> bool:
         """Send ciphertext; is there none left?"""
         while True:
@@ -92,7 +101,8 @@ class TlsTransport(PlaintextTransport):
     """One accepted connection that speaks TLS.
 
     Invariant: while `_is_delivering`, `_deliver` is on the stack and hands on all plaintext that the channel takes. Else what is
-    decrypted waits only while the channel is muted: `resume_reading` has it handed on.
+    decrypted waits only while the channel is muted: `resume_reading` has it handed on. While `_is_unread`, the peer has left
+    `MAX_UNREAD_BYTES` unread, and nothing is read from it.
     """
 
     def __init__(self, *args: Any) -> None:
@@ -107,11 +117,16 @@ class TlsTransport(PlaintextTransport):
         self._is_established = False
         self._is_delivering = False
         self._delivers_later = False
+        self._is_unread = False
 
     # --- reading
 
     def doRead(self) -> Any:
         if self._is_established and (self.protocol.muted or not self.session.wants_input):
+            self.stopReading()
+            return None
+        if self._tls.waiting_bytes > MAX_UNREAD_BYTES:
+            self._is_unread = True
             self.stopReading()
             return None
         try:
@@ -180,7 +195,8 @@ class TlsTransport(PlaintextTransport):
             self._is_delivering = False
 
     def resume_reading(self) -> None:
-        super().resume_reading()
+        if not self._is_unread:
+            super().resume_reading()
         if self.session.has_input and not (self._is_delivering or self._delivers_later):
             self._delivers_later = True
             self.reactor.callLater(0, self._deliver_later)
@@ -214,6 +230,9 @@ class TlsTransport(PlaintextTransport):
                 return None
         except OSError:
             return main.CONNECTION_LOST
+        if self._is_unread:
+            self._is_unread = False
+            self.resume_reading()
         if not self.outgoing.queued_bytes:
             self.stopWriting()
             return main.CONNECTION_DONE if self.disconnecting else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import socket
 import struct
@@ -13,13 +14,14 @@ from unittest.mock import patch
 import pytest
 
 from kafkapy.network.send_queue import READ_CHUNK
-from kafkapy.network.tls_transport import TlsTransport
+from kafkapy.network.tls_transport import MAX_UNREAD_BYTES, RECEIVED_BYTES, TlsTransport
 from kafkapy.record.file_records import FileRecords
 from kafkapy.security.tls.contexts import client_context
 from kafkapy.security.tls.session import TlsSession
 from kafkapy.server.security.tls_listeners import TlsListener
 from tests.network.loopback import Loopback, LoopbackClient
 from tests.security.tls import pki
+from tests.security.tls.key_update import KeyUpdates
 
 MakeLoopback = Callable[..., Loopback]
 
@@ -36,6 +38,13 @@ class TlsClient(LoopbackClient):
 
     def handshake(self) -> None:
         self.loop.until(lambda: self.pump() or self.session.handshake_complete or self.eof)
+
+    def read_raw(self) -> bool:
+        """Drop ciphertext; always True."""
+        with contextlib.suppress(BlockingIOError):
+            while self.plain.recv(1 << 16):
+                pass
+        return True
 
     def pump(self) -> bool:
         """Move ciphertext in both directions."""
@@ -156,6 +165,37 @@ def test_a_client_that_does_not_read_holds_one_answer(loop: Loopback, tmp_path: 
         for _ in range(3):
             assert len(client.fetched()) == 30 << 20
     assert len(loop.requests) == 3
+
+
+def test_a_client_that_asks_for_new_keys_and_reads_no_answer_fills_no_memory(
+    make_loopback: MakeLoopback, tls: TlsListener, tmp_path: Path
+) -> None:
+    loop = make_loopback(tls=tls, send_buffer=4096)
+    port = loop.listen()
+    context = client_context(pki.trust())
+    context.keylog_filename = str(tmp_path / "keys")
+    client = TlsClient(loop, port)
+    client.session = TlsSession(context, server_hostname="localhost")
+    client.session.start()
+    loop.clients.append(client)
+    client.handshake()
+    client.pump()
+    updates = KeyUpdates((tmp_path / "keys").read_text(), client.session.cipher or "")
+    (channel,) = loop.server._channels
+    transport: Any = channel.transport
+    left, longest = b"", 0
+    for _ in range(40):
+        left = left or b"".join(updates.record() for _ in range(500))
+        try:
+            left = left[client.plain.send(left) :]
+        except BlockingIOError:
+            break
+        loop.turns(3)
+        longest = max(longest, transport._tls.waiting_bytes)
+    assert longest > MAX_UNREAD_BYTES, "the client was read from to the end: send more"
+    assert longest < MAX_UNREAD_BYTES + 2 * RECEIVED_BYTES
+    loop.until(lambda: bool(client.read_raw()) and not transport._tls.is_waiting)
+    assert transport.connected
 
 
 def test_requests_that_arrived_in_one_record_are_all_answered(loop: Loopback) -> None:
