@@ -61,8 +61,7 @@ class SecuredCluster:
             for mechanism in ("scram-sha-256", "scram-sha-512"):
                 configs[f"{name}.{mechanism}.sasl.jaas.config"] = f"{_LOGIN}.scram.ScramLoginModule required;"
             configs[f"{name}.oauthbearer.sasl.jaas.config"] = (
-                f"{_LOGIN}.oauthbearer.OAuthBearerLoginModule required "
-                'unsecuredValidatorAllowableClockSkewMs="1000";'
+                f'{_LOGIN}.oauthbearer.OAuthBearerLoginModule required unsecuredValidatorAllowableClockSkewMs="1000";'
             )
         return configs
 

@@ -15,6 +15,7 @@ from twisted.internet import main
 from kafkapy.network.request import RequestContext
 from kafkapy.network.send_queue import READ_CHUNK, Buffer, Part, SendQueue
 from kafkapy.network.transport import PlaintextPort, PlaintextTransport
+from kafkapy.runtime.completion import spawn
 from kafkapy.security.authentication import Authentication, AuthenticationOutcome
 from kafkapy.security.principal import ANONYMOUS, KafkaPrincipal
 from kafkapy.security.tls.session import TlsSession
@@ -225,30 +226,49 @@ class TlsTransport(PlaintextTransport):
             self.startWriting()
 
     def doWrite(self) -> Any:
+        """The queue's last plaintext is taken before its ciphertext is sent: `drained` is told, and the connection ends, after
+        that."""
         try:
             if not self._tls.flush():
                 return None
+            unready = self.outgoing.flush() if self.outgoing.queued_bytes else None
         except OSError:
             return main.CONNECTION_LOST
         if self._is_unread:
             self._is_unread = False
             self.resume_reading()
-        if not self.outgoing.queued_bytes:
+        if unready is not None:
             self.stopWriting()
-            return main.CONNECTION_DONE if self.disconnecting else None
-        return super().doWrite()
+            spawn(self._make_ready(unready))
+        elif not (self.outgoing.queued_bytes or self._tls.is_waiting):
+            self.stopWriting()
+            if self.disconnecting:
+                self._say_close()
+                return main.CONNECTION_DONE
+            self.protocol.drained()
+        return None
 
     # --- closing
 
     def close(self) -> None:
         """Close after what is queued was sent, and say so."""
-        if self.connected and not self.disconnecting and not self.outgoing.queued_bytes:
-            self.session.close()
-            try:
-                self._tls.flush()
-            except OSError:
-                pass
+        if not self.connected or self.disconnecting:
+            return
+        if not self.outgoing.queued_bytes:
+            self._say_close()
+            if self._tls.is_waiting:
+                self.disconnecting = True
+                self.stopReading()
+                self.startWriting()
+                return
         super().close()
+
+    def _say_close(self) -> None:
+        self.session.close()
+        try:
+            self._tls.flush()
+        except OSError:
+            pass
 
 
 class TlsPort(PlaintextPort):

@@ -149,6 +149,20 @@ def test_records_of_any_size_arrive(loop: Loopback, tmp_path: Path, size: int, i
         client.response()
 
 
+@pytest.mark.parametrize("send_buffer", [4096, 102_400])
+def test_the_last_ciphertext_of_an_answer_is_sent_when_the_kernel_has_room(
+    make_loopback: MakeLoopback, tls: TlsListener, send_buffer: int
+) -> None:
+    """Its plaintext is taken before: the queue is empty while TLS still has bytes to send."""
+    loop = make_loopback(tls=tls, send_buffer=send_buffer)
+    client = connect(loop)
+    for size in range(9 * READ_CHUNK, 11 * READ_CHUNK, READ_CHUNK // 4):
+        loop.records = bytes(size)
+        client.fetch()
+        loop.turns(20)
+        assert len(client.fetched()) == size
+
+
 def test_a_client_that_does_not_read_holds_one_answer(loop: Loopback, tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(bytes(30 << 20))
@@ -254,6 +268,22 @@ def test_the_broker_says_close_notify(loop: Loopback) -> None:
     client.heartbeat()
     loop.until(lambda: bool(loop.requests))
     loop.requests[0].close_connection("test")
+    loop.until(lambda: client.pump() or client.eof)
+    client.session.read_into(bytearray(10))
+    assert client.session.peer_closed
+
+
+def test_what_is_queued_is_sent_before_the_connection_ends(make_loopback: MakeLoopback, tls: TlsListener) -> None:
+    loop = make_loopback(tls=tls, send_buffer=4096)
+    client = connect(loop)
+    loop.records = bytes(10 * READ_CHUNK)
+    loop.hold = True
+    client.fetch()
+    loop.until(lambda: bool(loop.requests))
+    loop.answer(loop.requests[0])
+    (channel,) = loop.server._channels
+    channel.close("test")
+    assert len(client.fetched()) == 10 * READ_CHUNK
     loop.until(lambda: client.pump() or client.eof)
     client.session.read_into(bytearray(10))
     assert client.session.peer_closed
