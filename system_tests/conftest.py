@@ -33,6 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--clients", type=int, default=4, help="how many producers, and consumers, it has (default: 4)")
     group.addoption("--soak-minutes", type=float, default=10, help="how long members heartbeat (default: 10)")
     group.addoption("--soak-operations", type=int, default=500, help="of each kind, three times (default: 500)")
+    group.addoption("--fuzz-inputs", type=int, help="connections before authentication (default: 10000; short: 1000)")
     group.addoption("--report", type=Path, metavar="FILE", help="write the summary to this file as well")
 
 
@@ -82,6 +83,12 @@ def soak_minutes(pytestconfig: pytest.Config) -> float:
 def soak_operations(pytestconfig: pytest.Config) -> int:
     operations: int = pytestconfig.getoption("--soak-operations")
     return operations
+
+
+@pytest.fixture(scope="session")
+def fuzz_inputs(pytestconfig: pytest.Config, short: bool) -> int:
+    given: int | None = pytestconfig.getoption("--fuzz-inputs")
+    return (1000 if short else 10_000) if given is None else given
 
 
 @pytest.fixture(scope="session")

@@ -31,9 +31,9 @@ from system_tests.services import HOST
 Step = bytes | Callable[[bytes], bytes]
 """Bytes to send, or what makes them of what was answered so far."""
 
-AT_ONCE = 64
+AT_ONCE = 40
 """Connections of an attack."""
-SECONDS_FOR_ANSWER = 0.02
+SECONDS_FOR_ANSWER = 0.06
 """Until the next step follows though nothing was answered."""
 SECONDS_FOR_ALL = 2.0
 
@@ -93,11 +93,13 @@ class Attack:
 class _Connection:
     def __init__(self, attempt: Attempt, port: int, tls: object) -> None:
         self.attempt = attempt
-        self.socket = socket.create_connection((HOST, port), timeout=30)
+        self.socket = socket.socket()
         self.socket.setblocking(False)
+        self.socket.connect_ex((HOST, port))  # one that waits for it would keep the others
         self._session = TlsSession(tls, server_hostname="localhost") if attempt.in_tls else None  # type: ignore[arg-type]
         self._steps = iter(attempt.steps)
         self._unsent = memoryview(b"")
+        self._connected = False
         self._ended = False
         self._finished = False
         self._began = self._at = time.monotonic()
@@ -132,6 +134,8 @@ class _Connection:
         if self._ended or now - self._began > SECONDS_FOR_ALL:
             return True
         session = self._session
+        if not self._connected and self._unsent:
+            self._began = self._at = now
         if session is not None and not self._unsent:
             self._unsent = memoryview(session.take_outgoing())
         if not self._unsent and (session is None or session.handshake_complete):
@@ -142,6 +146,7 @@ class _Connection:
         try:
             if self._unsent:
                 self._unsent = self._unsent[self.socket.send(self._unsent) :]
+                self._connected = True
         except BlockingIOError:
             pass
         except OSError:
