@@ -80,7 +80,7 @@ class OAuthBearer:
 
     def __init__(self, config: Credentials) -> None:
         self._provider = config.sasl_oauth_token_provider
-        self._told = False
+        self._refused = False
 
     def first(self) -> bytes:
         token = self._provider.token()
@@ -91,8 +91,10 @@ class OAuthBearer:
             raise SaslAuthenticationFailedError(f"sasl_oauth_token_provider: {error}") from None
 
     def next(self, challenge: bytes) -> bytes | None:
-        if challenge and not self._told:
-            self._told = True
+        if self._refused:
+            raise SaslAuthenticationFailedError("The broker has refused the token, and does not say so with an error")
+        if challenge:
+            self._refused = True
             return b"\x01"  # the broker's complaint is acknowledged; its error follows
         return None
 

@@ -423,6 +423,10 @@ def _tls_failure(error: OSError) -> str:
         return NOT_TLS
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"{UNTRUSTED}: {error.verify_message}"
+    if isinstance(error, ssl.SSLError):
+        from kafkapy.security.tls.tls_failure import failure_of
+
+        return f"The TLS handshake failed: {failure_of(error, b'', server_side=False)}"
     return f"The TLS handshake failed: {_reason(error)}"
 
 

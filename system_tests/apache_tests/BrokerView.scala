@@ -18,7 +18,8 @@ import org.apache.kafka.common.protocol.{Errors, MessageUtil}
 import org.apache.kafka.common.record.{FileRecords, MemoryRecords}
 import org.apache.kafka.common.requests._
 import org.apache.kafka.common.security.auth.SecurityProtocol
-import org.apache.kafka.common.utils.{Time, Utils}
+import org.apache.kafka.common.metrics.Metrics
+import org.apache.kafka.common.utils.{LogContext, Time, Utils}
 import org.apache.kafka.server.common.MetadataVersion
 import org.apache.kafka.storage.internals.log.{LogConfig, LogSegment, ProducerStateEntry}
 
@@ -29,9 +30,26 @@ class BrokerView(kafkaConfig: KafkaConfig, zk: KafkaZkClient, listeners: Map[Str
   private val Consumer = -1
   private val Debugger = -2 // may ask followers, too, and hears of what is above the high watermark
 
-  def send[T <: AbstractResponse](request: AbstractRequest): T = sendTo(listeners.getOrElse("PLAINTEXT", listeners.head._2), request)
+  private def ownAddress: (String, Int) =
+    listeners.getOrElse(kafkaConfig.interBrokerListenerName.value, listeners.getOrElse("PLAINTEXT", listeners.head._2))
 
-  private def sendTo[T <: AbstractResponse](address: (String, Int), request: AbstractRequest): T = {
+  def send[T <: AbstractResponse](request: AbstractRequest): T = sendTo(ownAddress, request)
+
+  private def sendTo[T <: AbstractResponse](address: (String, Int), request: AbstractRequest): T =
+    if (kafkaConfig.interBrokerSecurityProtocol == SecurityProtocol.PLAINTEXT) sendInPlaintext(address, request) else sendAsBroker(address, request)
+
+  /** As another broker of the cluster would ask: by TLS or SASL. */
+  private def sendAsBroker[T <: AbstractResponse](address: (String, Int), request: AbstractRequest): T = {
+    val (host, port) = address
+    val sender = new BrokerBlockingSender(new kafka.cluster.BrokerEndPoint(kafkaConfig.brokerId, host, port), kafkaConfig, new Metrics(),
+      Time.SYSTEM, 0, "view", new LogContext("[view] "))
+    val builder = new AbstractRequest.Builder[AbstractRequest](request.apiKey, request.version, request.version) {
+      override def build(version: Short): AbstractRequest = request
+    }
+    try sender.sendRequest(builder).responseBody.asInstanceOf[T] finally sender.close()
+  }
+
+  private def sendInPlaintext[T <: AbstractResponse](address: (String, Int), request: AbstractRequest): T = {
     val (host, port) = address
     val socket = new Socket(host, port)
     try {
@@ -58,9 +76,9 @@ class BrokerView(kafkaConfig: KafkaConfig, zk: KafkaZkClient, listeners: Map[Str
   def metadataCache(brokerId: Int): ZkMetadataCache = {
     val answer = metadata().data
     val brokers = answer.brokers.asScala.map { broker =>
-      val endPoints = if (broker.nodeId == brokerId) listeners else Map("PLAINTEXT" -> (broker.host -> broker.port))
+      val endPoints = if (broker.nodeId == brokerId) listeners else Map(kafkaConfig.interBrokerListenerName.value -> (broker.host -> broker.port))
       new UpdateMetadataBroker().setId(broker.nodeId).setRack(broker.rack).setEndpoints(endPoints.map { case (name, (host, port)) =>
-        new UpdateMetadataEndpoint().setHost(host).setPort(port).setListener(name).setSecurityProtocol(SecurityProtocol.PLAINTEXT.id)
+        new UpdateMetadataEndpoint().setHost(host).setPort(port).setListener(name).setSecurityProtocol(kafkaConfig.interBrokerSecurityProtocol.id)
       }.toList.asJava)
     }.toList.asJava
     val states = for (topic <- answer.topics.asScala; p <- topic.partitions.asScala) yield

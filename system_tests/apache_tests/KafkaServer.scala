@@ -81,6 +81,9 @@ class KafkaServer(
     val before = registrations
     val command = new ProcessBuilder(System.getProperty("broker.home") + "/bin/kafka-server-start.sh", propertiesFile.getPath)
     command.environment.put("LOG_DIR", output.getPath + ".d")
+    Option(System.getProperty("java.security.auth.login.config")).foreach { file =>
+      command.environment.put("KAFKA_OPTS", s"-Djava.security.auth.login.config=$file")
+    }
     process = command.redirectErrorStream(true).redirectOutput(ProcessBuilder.Redirect.appendTo(output)).start()
     Runtime.getRuntime.addShutdownHook(new Thread(() => process.destroyForcibly()))
     val deadline = System.currentTimeMillis + KafkaServer.StartMs
@@ -128,9 +131,10 @@ class KafkaServer(
         listeners = advertisedListenersOf(b)
         view = new BrokerView(startConfig, _zkClient, listeners)
         view.metadata()
+        authorizer = Option(startConfig.get("authorizer.class.name")).map(_.toString).filter(_.nonEmpty).map(_ => new SharedAclAuthorizer(startConfig))
         true
       } catch {
-        case _: IOException => false
+        case _: IOException | _: org.apache.kafka.common.errors.RetriableException => false
       }
     }
 
@@ -162,6 +166,8 @@ class KafkaServer(
         throw new KafkaException("The broker did not stop")
       }
     }
+    authorizer.foreach(_.close())
+    authorizer = None
     if (_zkClient != null) _zkClient.close()
     _zkClient = null
   }

@@ -133,8 +133,9 @@ def _not_verified(error: ssl.SSLCertVerificationError, server_side: bool) -> Tls
     elif code in (9, 10):
         alert, advice = "certificate_expired", "renew it, or check the clocks"
     elif code in (18, 19, 20, 21):
-        alert, advice = "unknown_ca", "put the certificate of the authority that signed it into ssl.truststore.location"
+        alert = "unknown_ca"
+        advice = "put the certificate of the authority that signed it into ssl.truststore.location (ssl_cafile)"
     else:
-        alert, advice = "bad_certificate", "see ssl.truststore.location"
+        alert, advice = "bad_certificate", "see ssl.truststore.location (ssl_cafile)"
     whose = "client" if server_side else "server"
     return TlsFailure(f"the {whose}'s certificate is refused: {why}; {advice}", alert)
