@@ -54,6 +54,20 @@ class LoginModule:
         self.control_flag = control_flag
         self.options = dict(options)
 
+    def text(self) -> str:
+        """As a `sasl.jaas.config` has it. It holds the secrets.
+
+        Example:
+            >>> LoginModule("x.PlainLoginModule", "required", {"username": 'a"b'}).text()
+            'x.PlainLoginModule required username="a\\\\"b";'
+        """
+        escaped = {
+            name: value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+            for name, value in self.options.items()
+        }
+        options = "".join(f' {name}="{value}"' for name, value in escaped.items())
+        return f"{self.name} {self.control_flag}{options};"
+
     def __repr__(self) -> str:
         return f"LoginModule({self.name} {self.control_flag}, options: {', '.join(sorted(self.options)) or 'none'})"
 

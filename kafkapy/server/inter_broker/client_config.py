@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.java_security import sasl_arguments, tls_arguments
+from kafkapy.errors import KafkaConfigurationError
+from kafkapy.security.jaas import JaasConfigError, LoginModule, server_section
+from kafkapy.security.jaas_file import load_jaas_file
 from kafkapy.server.config.kafka_config import KafkaConfig
+
+_SECURITY: Final = "org.apache.kafka.common.security"
+_LOGIN_MODULES: Final = {
+    "PLAIN": f"{_SECURITY}.plain.PlainLoginModule",
+    "SCRAM-SHA-256": f"{_SECURITY}.scram.ScramLoginModule",
+    "SCRAM-SHA-512": f"{_SECURITY}.scram.ScramLoginModule",
+    "OAUTHBEARER": f"{_SECURITY}.oauthbearer.OAuthBearerLoginModule",
+    "GSSAPI": "com.sun.security.auth.module.Krb5LoginModule",
+}
 
 
 def inter_broker_client_config(
@@ -47,7 +59,8 @@ def _tls(config: KafkaConfig, listener: str) -> dict[str, Any]:
 
 
 def _sasl(config: KafkaConfig, listener: str) -> dict[str, Any]:
-    """Of all `sasl.*`: of the mechanism on this listener (`listener.name.L.plain.sasl…`), of the listener, of the broker."""
+    """Of all `sasl.*`: of the mechanism on this listener (`listener.name.L.plain.sasl…`), of the listener, of the broker.
+    The login itself may be in the JAAS file."""
     mechanism = config.listener_value(listener, "sasl.mechanism.inter.broker.protocol")
     prefix = f"listener.name.{listener.lower()}.{mechanism.lower()}."
     configs: dict[str, Any] = {}
@@ -57,4 +70,18 @@ def _sasl(config: KafkaConfig, listener: str) -> dict[str, Any]:
             value = config.listener_value(listener, name) if own is None else key.parse(own)
             if value is not None:
                 configs[name] = getattr(value, "value", value)
+    if "sasl.jaas.config" not in configs and (module := _module_of_file(listener, mechanism)) is not None:
+        configs["sasl.jaas.config"] = module.text()
     return sasl_arguments({**configs, "sasl.mechanism": mechanism})
+
+
+def _module_of_file(listener: str, mechanism: str) -> LoginModule | None:
+    """What the JAAS file of `KAFKA_OPTS` has for this mechanism, in the section of the listener; None: nothing."""
+    sections = load_jaas_file()
+    if not sections:
+        return None
+    try:
+        modules = server_section(sections, listener)
+    except JaasConfigError as error:
+        raise KafkaConfigurationError(str(error)) from None
+    return next((module for module in modules if module.name == _LOGIN_MODULES.get(mechanism)), None)
