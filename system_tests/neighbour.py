@@ -25,7 +25,7 @@ PAUSE_SECONDS = 0.005
 class Waits(NamedTuple):
     """Milliseconds."""
 
-    count: int
+    answers: int
     p50: float
     p99: float
     longest: float
@@ -67,7 +67,12 @@ def main() -> None:
         request_timeout_ms=60_000,
     )
     over = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.read(), over.set()), daemon=True).start()
+
+    def wait() -> None:
+        sys.stdin.read()
+        over.set()
+
+    threading.Thread(target=wait, daemon=True).start()
     waits = []
     with BlockingClient(HOST, int(port), config) as client:
         client.call(MetadataRequest(topics=[]))
