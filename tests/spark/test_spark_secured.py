@@ -31,6 +31,7 @@ def test_batch_and_stream(spark: Any, tmp_path: Path) -> None:
         query = (
             stream.option("startingOffsets", "earliest")
             .load()
+            .select("key", "value")
             .writeStream.format("kafkapy")
             .options(**options("alice"), topic="copies", checkpointLocation=str(tmp_path))
             .trigger(availableNow=True)
