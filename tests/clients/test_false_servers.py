@@ -193,7 +193,7 @@ def with_tls(store: Path, version: ssl.TLSVersion | None = None) -> Talk:
 def test_a_certificate_that_does_not_fit(directory: Path, store: str, cause: str) -> None:
     with server(with_tls(directory / store)) as port:
         told = refusal(port, security_protocol="SSL", ssl_cafile=str(directory / "ca.pem"))
-    assert f"The TLS handshake failed: certificate verify failed: {cause}" in told
+    assert f"The TLS handshake failed: the server's certificate is refused: {cause}" in told
 
 
 @pytest.mark.filterwarnings("ignore:.*TLSv1_1 is deprecated:DeprecationWarning")
