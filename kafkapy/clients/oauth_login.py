@@ -239,7 +239,7 @@ def unsecured_tokens(options: Mapping[str, str], now: Callable[[], float] = time
         claims[scope] = claims[scope].split()
 
     def fetch() -> tuple[str, float | None]:
-        issued = now()
+        issued = int(now())  # not after the broker's time, which it has in milliseconds
         timed = {"iat": issued, "exp": issued + lifetime, **claims}
         return f"{_base64({'alg': 'none'})}.{_base64(timed)}.", timed["exp"]
 

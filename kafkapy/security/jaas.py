@@ -54,6 +54,20 @@ class LoginModule:
         self.control_flag = control_flag
         self.options = dict(options)
 
+    def text(self) -> str:
+        """As a `sasl.jaas.config` has it. It holds the secrets.
+
+        Example:
+            >>> LoginModule("x.PlainLoginModule", "required", {"username": 'a"b'}).text()
+            'x.PlainLoginModule required username="a\\\\"b";'
+        """
+        escaped = {
+            name: value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+            for name, value in self.options.items()
+        }
+        options = "".join(f' {name}="{value}"' for name, value in escaped.items())
+        return f"{self.name} {self.control_flag}{options};"
+
     def __repr__(self) -> str:
         return f"LoginModule({self.name} {self.control_flag}, options: {', '.join(sorted(self.options)) or 'none'})"
 
@@ -152,18 +166,6 @@ def single_module(modules: Sequence[LoginModule], source: str = "sasl.jaas.confi
             f"{source}: JAAS config property contains {len(modules)} login modules, should be 1 module"
         )
     return modules[0]
-
-
-def to_text(module: LoginModule) -> str:
-    """A login module as `sasl.jaas.config` has it.
-
-    Example:
-        >>> to_text(LoginModule("x.Plain", "required", {"password": 'a"b'}))
-        'x.Plain required password="a\\\\"b";'
-    """
-    escaped = {name: value.replace("\\", "\\\\").replace('"', '\\"') for name, value in module.options.items()}
-    options = "".join(f' {name}="{value}"' for name, value in escaped.items())
-    return f"{module.name} {module.control_flag}{options};"
 
 
 def check_allowed(modules: Iterable[LoginModule], source: str) -> None:

@@ -72,7 +72,7 @@ class PasswordEncoder:
     ) -> None:
         self._secret = secret
         self._key_factory = key_factory or DEFAULT_KEY_FACTORY
-        self._cipher = _Cipher.of(cipher)
+        self._cipher = _AesCipher.of(cipher)
         self._key_length = key_length
         self._iterations = iterations
         self._random_bytes = random_bytes
@@ -115,7 +115,7 @@ class PasswordEncoder:
         """
         fields = _fields(text)
         try:
-            cipher = _Cipher.of(fields["cipherAlgorithm"])
+            cipher = _AesCipher.of(fields["cipherAlgorithm"])
             iterations, key_length = int(fields["iterations"]), int(fields["keyLength"])
             salt, vector, encrypted = (
                 base64.b64decode(fields[name], validate=True)
@@ -144,7 +144,7 @@ class PasswordEncoder:
         return hashlib.pbkdf2_hmac(_hash_of(key_factory), self._secret.value.encode(), salt, iterations, bits // 8)
 
 
-class _Cipher(NamedTuple):
+class _AesCipher(NamedTuple):
     """AES in a mode, with PKCS5 padding or without."""
 
     name: str
@@ -152,7 +152,7 @@ class _Cipher(NamedTuple):
     pads: bool
 
     @classmethod
-    def of(cls, name: str) -> _Cipher:
+    def of(cls, name: str) -> _AesCipher:
         """Of Java's name. Raises ConfigException."""
         algorithm, _, rest = name.partition("/")
         mode, _, padding = rest.partition("/")

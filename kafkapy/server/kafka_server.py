@@ -190,29 +190,13 @@ class KafkaServer:
             audit.log.broker_id = broker_id
             await self._start(Part("audit", audit.log.start, lambda: self._in_thread(audit.log.stop)))
         guards = await self._in_thread(build_guards, config, outside, audit)
-        authorizer = guards.authorizer
-        await self._start(
-            Part(
-                "authorizer",
-                lambda: self._in_thread(authorizer.startup),
-                lambda: self._in_thread(authorizer.shutdown),
-            )
-        )
-        tokens = guards.tokens
-        await self._start(
-            Part(
-                "delegation tokens",
-                lambda: self._in_thread(tokens.startup),
-                lambda: self._in_thread(tokens.shutdown),
-            )
-        )
+        await self._start_guards(guards)
         limits = await self._in_thread(connection_limits, config, self._addresses)
         sockets = build_sockets(config, outside, guards, limits)
         await self._start(Part("socket server", None, sockets.shutdown))
         broker_info = await self._register(zk_client, sockets)
-        controller = build_controller(
-            config, outside, broker_info, self._registered_anew, lambda: self._elected(tokens)
-        )
+        elected = partial(self._elected, guards.tokens)
+        controller = build_controller(config, outside, broker_info, self._registered_anew, elected)
         self._hooks.built(BuiltBroker(core, sockets, controller))
         self._zk_client, self._metadata_cache, self._controller = zk_client, core.metadata_cache, controller
         producer_ids = ProducerIdManager(self._request_producer_ids, self._clock.monotonic_ms)
@@ -222,6 +206,12 @@ class KafkaServer:
         ):
             await self._start(part)
         log.info("[KafkaServer id=%d] started", broker_id)
+
+    async def _start_guards(self, guards: Guards) -> None:
+        """What reads ACLs and delegation tokens from ZooKeeper."""
+        for name, part in (("authorizer", guards.authorizer), ("delegation tokens", guards.tokens)):
+            startup, shutdown = partial(self._in_thread, part.startup), partial(self._in_thread, part.shutdown)
+            await self._start(Part(name, startup, shutdown))
 
     async def _build_core(self, outside: Outside, cluster_id: str) -> Core:
         """Recover the logs, mark their directories as this broker's, and build what stands on them."""

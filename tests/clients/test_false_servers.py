@@ -186,11 +186,8 @@ def with_tls(store: Path, version: ssl.TLSVersion | None = None) -> Talk:
 @pytest.mark.parametrize(
     ("store", "cause"),
     [
-        (
-            "other host",
-            "IP address mismatch, certificate is not valid for '127.0.0.1'; the certificate must name the host",
-        ),
-        ("other authority", "self-signed certificate in certificate chain; put the certificate of the authority"),
+        ("other host", "IP address mismatch, certificate is not valid for '127.0.0.1'"),
+        ("other authority", "self-signed certificate in certificate chain"),
     ],
 )
 def test_a_certificate_that_does_not_fit(directory: Path, store: str, cause: str) -> None:

@@ -219,6 +219,7 @@ class FakeZooKeeperClient:
             if isinstance(request, Create | SetData | Delete):
                 self.server.before_write(request.path)
                 return self.server.apply(request, self.session_id)
+            assert isinstance(request, Exists | GetData | GetChildren), request
             return self._read(request)
         except ZooKeeperError as error:
             return Response(error)

@@ -23,7 +23,7 @@ def test_batch_and_stream(spark: Any, tmp_path: Path) -> None:
             return {f"kafka.{name}": value for name, value in kafka.client_options(user, JAVA).items()}
 
         frame = spark.range(100).selectExpr("CAST(id AS STRING) AS key", "CAST(id AS STRING) AS value")
-        frame.write.format("kafkapy").options(**options("alice"), topic="orders").save()
+        frame.write.mode("append").format("kafkapy").options(**options("alice"), topic="orders").save()
         reader = spark.read.format("kafkapy").options(**options("alice"), subscribe="orders")
         assert sorted(int(row.value) for row in reader.load().collect()) == list(range(100))
 
@@ -31,6 +31,7 @@ def test_batch_and_stream(spark: Any, tmp_path: Path) -> None:
         query = (
             stream.option("startingOffsets", "earliest")
             .load()
+            .select("key", "value")
             .writeStream.format("kafkapy")
             .options(**options("alice"), topic="copies", checkpointLocation=str(tmp_path))
             .trigger(availableNow=True)

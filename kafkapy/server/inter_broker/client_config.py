@@ -7,17 +7,17 @@ from typing import Any, Final
 from kafkapy.clients.config import ClientConfig
 from kafkapy.clients.java_security import sasl_arguments, tls_arguments
 from kafkapy.errors import KafkaConfigurationError
-from kafkapy.security.jaas import JaasConfigError, server_section, to_text
+from kafkapy.security.jaas import JaasConfigError, LoginModule, server_section
 from kafkapy.security.jaas_file import load_jaas_file
 from kafkapy.server.config.kafka_config import KafkaConfig
 
-_SCRAM: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
+_SECURITY: Final = "org.apache.kafka.common.security"
 _LOGIN_MODULES: Final = {
-    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
-    "SCRAM-SHA-256": _SCRAM,
-    "SCRAM-SHA-512": _SCRAM,
+    "PLAIN": f"{_SECURITY}.plain.PlainLoginModule",
+    "SCRAM-SHA-256": f"{_SECURITY}.scram.ScramLoginModule",
+    "SCRAM-SHA-512": f"{_SECURITY}.scram.ScramLoginModule",
+    "OAUTHBEARER": f"{_SECURITY}.oauthbearer.OAuthBearerLoginModule",
     "GSSAPI": "com.sun.security.auth.module.Krb5LoginModule",
-    "OAUTHBEARER": "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule",
 }
 
 
@@ -60,7 +60,8 @@ def _tls(config: KafkaConfig, listener: str) -> dict[str, Any]:
 
 
 def _sasl(config: KafkaConfig, listener: str) -> dict[str, Any]:
-    """Of all `sasl.*`: of the mechanism on this listener (`listener.name.L.plain.sasl…`), of the listener, of the broker."""
+    """Of all `sasl.*`: of the mechanism on this listener (`listener.name.L.plain.sasl…`), of the listener, of the broker.
+    The login itself may be in the JAAS file."""
     mechanism = config.listener_value(listener, "sasl.mechanism.inter.broker.protocol")
     prefix = f"listener.name.{listener.lower()}.{mechanism.lower()}."
     configs: dict[str, Any] = {}
@@ -70,19 +71,18 @@ def _sasl(config: KafkaConfig, listener: str) -> dict[str, Any]:
             value = config.listener_value(listener, name) if own is None else key.parse(own)
             if value is not None:
                 configs[name] = getattr(value, "value", value)
-    if "sasl.jaas.config" not in configs:
-        configs |= _jaas_of_file(listener, mechanism)
+    if "sasl.jaas.config" not in configs and (module := _module_of_file(listener, mechanism)) is not None:
+        configs["sasl.jaas.config"] = module.text()
     return sasl_arguments({**configs, "sasl.mechanism": mechanism})
 
 
-def _jaas_of_file(listener: str, mechanism: str) -> dict[str, str]:
-    """What the broker logs in with as the JAAS file has it: the section is that of the listener's own clients."""
+def _module_of_file(listener: str, mechanism: str) -> LoginModule | None:
+    """What the JAAS file of `KAFKA_OPTS` has for this mechanism, in the section of the listener; None: nothing."""
     sections = load_jaas_file()
     if not sections:
-        return {}
+        return None
     try:
         modules = server_section(sections, listener)
     except JaasConfigError as error:
         raise KafkaConfigurationError(str(error)) from None
-    wanted = [module for module in modules if module.name == _LOGIN_MODULES.get(mechanism)]
-    return {"sasl.jaas.config": to_text(wanted[0])} if wanted else {}
+    return next((module for module in modules if module.name == _LOGIN_MODULES.get(mechanism)), None)

@@ -249,7 +249,6 @@ def test_a_part_may_refuse() -> None:
     [
         ("", True, "Password encoder secret not configured"),
         ("s", False, "Password config can be defined only at broker level"),
-        ("s", True, "kafkapy does not encode passwords yet"),
     ],
 )
 def test_passwords_do_not_go_to_zookeeper_as_they_are(secret: str, per_broker: bool, sentence: str) -> None:
@@ -257,3 +256,33 @@ def test_passwords_do_not_go_to_zookeeper_as_they_are(secret: str, per_broker: b
     with pytest.raises(ConfigException, match=sentence):
         config.to_persistent({"listener.name.x.ssl.key.password": "pw"}, per_broker)
     assert config.to_persistent({"message.max.bytes": "5"}, per_broker) == {"message.max.bytes": "5"}
+
+
+KEY_PASSWORD = "listener.name.plaintext.ssl.key.password"
+
+
+def test_passwords_are_encoded_and_come_back(caplog: pytest.LogCaptureFixture) -> None:
+    config = dynamic(password_encoder_secret="s")
+    stored = config.to_persistent({KEY_PASSWORD: "pw", "message.max.bytes": "5"}, per_broker=True)
+    assert stored["message.max.bytes"] == "5"
+    assert stored[KEY_PASSWORD].startswith("initializationVector:")
+    assert config.from_persistent(stored, per_broker=True)[KEY_PASSWORD] == "pw"
+    restarted = dynamic(password_encoder_secret="s")
+    restarted.initialize({}, stored)
+    assert restarted.dynamic_broker[KEY_PASSWORD] == "pw"
+    for secret in ({"password_encoder_secret": "other"}, {}):
+        with caplog.at_level(logging.ERROR):
+            left = dynamic(**secret).from_persistent(stored, per_broker=True)
+        assert left == {"message.max.bytes": "5"}
+        assert f"Dynamic password config {KEY_PASSWORD} could not be decoded" in caplog.text
+
+
+def test_passwords_of_the_old_secret_are_encoded_anew() -> None:
+    stored = dynamic(password_encoder_secret="old").to_persistent({KEY_PASSWORD: "pw", "message.max.bytes": "5"}, True)
+    config = dynamic(password_encoder_secret="new", password_encoder_old_secret="old")
+    fresh = config.re_encoded(stored)
+    assert fresh is not None
+    assert fresh["message.max.bytes"] == "5"
+    assert config.from_persistent(fresh, per_broker=True)[KEY_PASSWORD] == "pw"
+    assert config.re_encoded(fresh) is None
+    assert dynamic(password_encoder_secret="new").re_encoded(stored) is None
