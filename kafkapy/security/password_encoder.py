@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from kafkapy.common.config_def import ConfigException, Password
 from kafkapy.common.extras import need
-from kafkapy.security.tls.java_hash_order import hash_map_order
+from kafkapy.common.java_hash_order import hash_map_order
 
 DEFAULT_KEY_FACTORY: Final = "PBKDF2WithHmacSHA512"
 DEFAULT_CIPHER: Final = "AES/CBC/PKCS5Padding"

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from kafkapy.registry.compatibility.incompatibility import Incompatibility
 
 
-class Change(NamedTuple):
+class SchemaChange(NamedTuple):
     """`path`: relative to the schemas that were compared."""
 
     kind: str
@@ -40,11 +40,11 @@ COMPATIBLE = frozenset(
 )
 
 
-def compatible(changes: list[Change]) -> bool:
+def compatible(changes: list[SchemaChange]) -> bool:
     return all(change.kind in COMPATIBLE for change in changes)
 
 
-def told(change: Change) -> Incompatibility:
+def told(change: SchemaChange) -> Incompatibility:
     path = "#/" + "/".join(change.path)
     return Incompatibility(change.kind, path, _sentence(change.kind, path))
 

@@ -7,8 +7,8 @@ import hmac
 import struct
 from typing import Final
 
-from kafkapy.security.tls.der import OCTET_STRING, DerError, expect, fields_of, read_value
 from kafkapy.common.java_hash_order import hashtable_order
+from kafkapy.security.tls.der import OCTET_STRING, DerError, expect, fields_of, read_value
 from kafkapy.security.tls.key_store import KeyEntry, KeyStore, PrivateKey, StoreError, TrustedEntry
 from kafkapy.security.tls.pem import to_pem
 

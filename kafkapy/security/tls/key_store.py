@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from kafkapy.common.config_def import ConfigException
+from kafkapy.common.java_hash_order import hash_map_order
 from kafkapy.security.tls.certificate_fields import CertificateFields, certificate_fields
 from kafkapy.security.tls.der import DerError
-from kafkapy.common.java_hash_order import hash_map_order
 
 MAX_STORE_BYTES: Final = 16 << 20
 """A store with 5,000 trusted certificates has about 8 MB."""

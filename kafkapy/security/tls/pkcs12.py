@@ -9,6 +9,7 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from kafkapy.common.java_hash_order import hash_map_order
 from kafkapy.security.tls.certificate_fields import certificate_fields
 from kafkapy.security.tls.der import (
     BMP_STRING,
@@ -22,7 +23,6 @@ from kafkapy.security.tls.der import (
     read_first,
     read_value,
 )
-from kafkapy.common.java_hash_order import hash_map_order
 from kafkapy.security.tls.key_store import KeyEntry, KeyStore, PrivateKey, StoreError, TrustedEntry
 from kafkapy.security.tls.pbe import PbeError, WrongPasswordError, decrypt, hmac_is, pbkdf2, pkcs12_kdf
 from kafkapy.security.tls.pem import to_pem

@@ -79,7 +79,7 @@ def decode_assignment_info(data: bytes | memoryview) -> AssignmentInfo:
     Raises:
         ValueError: It is malformed, or of a version that is not known.
     """
-    reader = _Reader(data)
+    reader = _InfoReader(data)
     try:
         version = reader.number()
         if not 1 <= version <= LATEST_VERSION:
@@ -102,7 +102,7 @@ def decode_assignment_info(data: bytes | memoryview) -> AssignmentInfo:
     return AssignmentInfo(version, common, active, standby, by_host, standby_by_host, error, again)
 
 
-class _Reader:
+class _InfoReader:
     """Reads from the front. Counts are checked against what is left, before anything is made of them."""
 
     def __init__(self, data: bytes | memoryview) -> None:

@@ -28,7 +28,7 @@ _FUTURE: Final = ProcessId(-(2**63), -(2**63))
 """Members whose version is not known yet."""
 
 
-class Member(NamedTuple):
+class StreamsMember(NamedTuple):
     """A member as it joined.
 
     Attributes:
@@ -42,7 +42,7 @@ class Member(NamedTuple):
     owned: Sequence[TopicPartition] = ()
 
 
-class MemberAssignment(NamedTuple):
+class TaskShare(NamedTuple):
     """A member's share: partitions in the order of topics and numbers, and user data."""
 
     partitions: list[TopicPartition]
@@ -73,7 +73,7 @@ class GroupAssignment:
 
     def __init__(
         self,
-        members: Sequence[Member],
+        members: Sequence[StreamsMember],
         partitions_of: Mapping[TaskId, Collection[TopicPartition]],
         stateful: Collection[TaskId],
         end_offset_sums: Mapping[TaskId, int] | None,
@@ -95,7 +95,7 @@ class GroupAssignment:
         self._supported = min((m.info.latest_supported_version for m in members), default=LATEST_VERSION)
         self._supported = min(self._supported, LATEST_VERSION)
 
-    def compute(self) -> dict[str, MemberAssignment]:
+    def compute(self) -> dict[str, TaskShare]:
         """The share of each member.
 
         Raises:
@@ -107,7 +107,7 @@ class GroupAssignment:
         self._group_members()
         self._assign_to_clients()
         by_host, standby_by_host = self._by_host()
-        shares: dict[str, MemberAssignment] = {}
+        shares: dict[str, TaskShare] = {}
         for client in self._clients.values():
             shares.update(self._shares(client, by_host, standby_by_host))
         return shares
@@ -153,7 +153,7 @@ class GroupAssignment:
                 standby[client.host] = self._all_partitions(client.state.standby)
         return active, standby
 
-    def _shares(self, client: _Client, by_host: Partitions, standby_by_host: Partitions) -> dict[str, MemberAssignment]:
+    def _shares(self, client: _Client, by_host: Partitions, standby_by_host: Partitions) -> dict[str, TaskShare]:
         state, load = client.state, dict[str, int]()
         active = assign_tasks_to_threads(state.stateful_active(), True, client.members, state, load)
         standby = assign_tasks_to_threads(state.standby, True, client.members, state, load)
@@ -172,7 +172,7 @@ class GroupAssignment:
             if again != NO_REBALANCE:
                 probe = None
             info = AssignmentInfo(self._version, self._supported, tasks, copies, by_host, standby_by_host, 0, again)
-            shares[member] = MemberAssignment(partitions, info)
+            shares[member] = TaskShare(partitions, info)
         return shares
 
     def _active_share(
@@ -205,7 +205,7 @@ class GroupAssignment:
         return frozenset(partition for task in tasks for partition in self._partitions_of[task])
 
 
-def error_assignment(members: Iterable[Member], error_code: int) -> dict[str, MemberAssignment]:
+def error_assignment(members: Iterable[StreamsMember], error_code: int) -> dict[str, TaskShare]:
     """No partitions, but the reason."""
     info = AssignmentInfo(LATEST_VERSION, error_code=error_code)
-    return {member.member_id: MemberAssignment([], info) for member in members}
+    return {member.member_id: TaskShare([], info) for member in members}

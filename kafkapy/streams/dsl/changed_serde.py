@@ -25,7 +25,7 @@ class ChangedSerializer:
         self._inner = inner
         self._upgrades = False
 
-    def set_if_unset(self, context: Any, is_key: bool) -> None:
+    def configure(self, context: Any, is_key: bool) -> None:
         """Called before the first value, with the context of the task."""
         if self._inner is None:
             self._inner = _default_serde(context).serializer()
@@ -64,7 +64,7 @@ class ChangedDeserializer:
     def __init__(self, inner: Deserializer | None) -> None:
         self._inner = inner
 
-    def set_if_unset(self, context: Any, is_key: bool) -> None:
+    def configure(self, context: Any, is_key: bool) -> None:
         """Called before the first value, with the context of the task."""
         if self._inner is None:
             self._inner = _default_serde(context).deserializer()

@@ -53,7 +53,7 @@ class PseudoTopic:
         self._name = name
 
     def __call__(self) -> str:
-        prefix: str | None = getattr(self._topology, "topic_prefix", None)
+        prefix = self._topology.topic_prefix
         return self._name if prefix is None else f"{prefix}-{self._name}"
 
 

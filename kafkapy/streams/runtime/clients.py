@@ -16,7 +16,7 @@ _STREAMS_CONSUMER: Final[Mapping[str, Any]] = {
 }
 
 
-class ClientOptions:
+class StreamsClients:
     """Options of clients by kafka-python's names, from configs by Kafka's.
 
     A config counts for all clients that have such an option; `consumer.`, `main.consumer.`, `restore.consumer.`,

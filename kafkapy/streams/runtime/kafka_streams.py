@@ -15,7 +15,7 @@ from kafkapy.streams.config import StreamsConfig
 from kafkapy.streams.errors import StreamsException, TopologyException
 from kafkapy.streams.processor import Duration, milliseconds
 from kafkapy.streams.runtime.changelog_reader import ChangelogReader
-from kafkapy.streams.runtime.clients import ClientOptions
+from kafkapy.streams.runtime.clients import StreamsClients
 from kafkapy.streams.runtime.internal_topic_manager import InternalTopicManager
 from kafkapy.streams.runtime.state_directory import StateDirectory
 from kafkapy.streams.runtime.stream_thread import StreamThread
@@ -134,7 +134,7 @@ class KafkaStreams:
     # --- within -----------------------------------------------------------------------------------------------------------
 
     def _make_thread(self, name: str, number: int) -> StreamThread:
-        config, options = self._config, ClientOptions(self._config)
+        config, options = self._config, StreamsClients(self._config)
         admin = options.admin(name)
         assert self._process_id is not None
         transactional_id = f"{config.application_id}-{self._process_id}-{number}" if config.exactly_once else None

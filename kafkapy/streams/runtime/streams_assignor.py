@@ -21,8 +21,8 @@ from kafkapy.streams.assignment.group_assignment import (
     ASSIGNMENT_ERROR,
     INCOMPLETE_SOURCE_TOPIC_METADATA,
     GroupAssignment,
-    Member,
-    MemberAssignment,
+    StreamsMember,
+    TaskShare,
     error_assignment,
 )
 from kafkapy.streams.assignment.high_availability import AssignmentConfigs
@@ -148,7 +148,7 @@ class StreamsPartitionAssignor(AbstractPartitionAssignor):
 
     # --- the leader's -----------------------------------------------------------------------------------------------------
 
-    def _shares(self, cluster: ClusterPartitions, members: Sequence[Member]) -> dict[str, MemberAssignment]:
+    def _shares(self, cluster: ClusterPartitions, members: Sequence[StreamsMember]) -> dict[str, TaskShare]:
         prefix = self._config.topic_prefix
         subgraphs = self._builder.subgraphs(prefix)
         internal = self._builder.internal_topics(prefix, self._config.windowstore_changelog_additional_retention_ms)
@@ -197,13 +197,13 @@ class StreamsPartitionAssignor(AbstractPartitionAssignor):
         return {task: sum(ends.get(one, 0) for one in partitions) for task, partitions in changelogs.items()}
 
 
-def _member(one: SubscribedMember) -> Member:
+def _member(one: SubscribedMember) -> StreamsMember:
     data = one.metadata
     owned = [TopicPartition(entry.topic, number) for entry in data.owned_partitions for number in entry.partitions]
-    return Member(one.member_id, decode_subscription_info(data.user_data or b""), owned)
+    return StreamsMember(one.member_id, decode_subscription_info(data.user_data or b""), owned)
 
 
-def _message(share: MemberAssignment) -> ConsumerProtocolAssignment:
+def _message(share: TaskShare) -> ConsumerProtocolAssignment:
     message = assignment_of(share.partitions)
     message.user_data = share.info.encode()
     return message

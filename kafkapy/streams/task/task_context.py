@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from kafkapy.streams.config import StreamsConfig
 from kafkapy.streams.errors import StreamsException
@@ -12,10 +12,18 @@ from kafkapy.streams.processor import Cancellable, Duration, PunctuationType, Ta
 from kafkapy.streams.records import FixedKeyRecord, Headers, Record, RecordContext, RecordMetadata
 from kafkapy.streams.task.record_collector import ProducedRecord, RecordCollector
 from kafkapy.streams.task.state_manager import Restore, StateManager
-from kafkapy.streams.topology.nodes import Node
+from kafkapy.streams.topology.nodes import TopologyNode
 
-if TYPE_CHECKING:
-    from kafkapy.streams.task.stream_task import StreamTask
+
+class RunningTask(Protocol):
+    """What a context asks of its task."""
+
+    commit_requested: bool
+
+    @property
+    def stream_time(self) -> int: ...
+
+    def schedule(self, interval_ms: int, type: PunctuationType, punctuator: Callable[[int], Any]) -> Cancellable: ...
 
 
 class NodeContext(TaskContext):
@@ -46,15 +54,15 @@ class NodeContext(TaskContext):
         self._topic_prefix = config.topic_prefix
         self._state = state
         self._dropped = dropped
-        self._node: Node | None = None
+        self._node: TopologyNode | None = None
         self.system_time_ms = 0
         self.processor_metadata: dict[str, int] = {}
 
     @property
-    def current_node(self) -> Node | None:
+    def current_node(self) -> TopologyNode | None:
         return self._node
 
-    def set_current_node(self, node: Node | None) -> None:
+    def set_current_node(self, node: TopologyNode | None) -> None:
         self._node = node
 
     def forward(self, record: Any, child_name: str | None = None) -> None:
@@ -85,7 +93,7 @@ class NodeContext(TaskContext):
             self.record_context = previous
             self._node = node
 
-    def _child(self, node: Node, name: str) -> Node:
+    def _child(self, node: TopologyNode, name: str) -> TopologyNode:
         child = node.child(name)
         if child is None:
             raise StreamsException(
@@ -129,7 +137,7 @@ class StreamTaskContext(NodeContext):
 
     def __init__(
         self,
-        task: StreamTask,
+        task: RunningTask,
         task_id: str,
         config: StreamsConfig,
         state: StateManager,

@@ -16,7 +16,7 @@ class FailedProcessing(Exception):
     """An operator failed, and the handler says that the task fails: passes through all nodes up to the task."""
 
 
-class Node:
+class TopologyNode:
     """A node with its children, in the order in which they were added.
 
     Attributes:
@@ -27,11 +27,11 @@ class Node:
     def __init__(self, name: str, stores: frozenset[str] = frozenset()) -> None:
         self.name = name
         self.stores = stores
-        self.children: list[Node] = []
+        self.children: list[TopologyNode] = []
         self._context: TaskContext
         self._handler: ProcessingExceptionHandler | None = None
 
-    def child(self, name: str) -> Node | None:
+    def child(self, name: str) -> TopologyNode | None:
         for child in self.children:
             if child.name == name:
                 return child
@@ -52,7 +52,7 @@ class Node:
         return f"<{type(self).__name__} {self.name}>"
 
 
-class ProcessorNode(Node):
+class ProcessorNode(TopologyNode):
     """An operator."""
 
     def __init__(self, name: str, processor: Processor | FixedKeyProcessor, stores: frozenset[str]) -> None:
@@ -98,7 +98,7 @@ class ProcessorNode(Node):
             raise StreamsException(f"failed to close processor {self.name}") from error
 
 
-class SourceNode(Node):
+class SourceNode(TopologyNode):
     """Reads records of topics.
 
     Attributes:
@@ -126,7 +126,7 @@ class SourceNode(Node):
         self._context.forward(record)
 
 
-class SinkNode(Node):
+class SinkNode(TopologyNode):
     """Writes records to a topic, or to the one that a function names."""
 
     def __init__(
@@ -181,7 +181,8 @@ def error_context(record_context: RecordContext | None, node: str, task_id: str)
 def prepared(given: Any, context: TaskContext, node: str, of: str, kind: str, what: str) -> Any:
     """A node's serializer or deserializer: its own, or that of the configuration's serde.
 
-    One that wraps others (of windowed keys, of changes) has `set_if_unset(context, is_key)` called, to do the same.
+    One that wraps others does the same: of changes, by `configure(context, is_key)`; of windowed keys, by `set_if_unset` with the
+    two default serdes.
 
     Raises:
         StreamsException: It has none, and the configuration has no serde.
@@ -193,9 +194,10 @@ def prepared(given: Any, context: TaskContext, node: str, of: str, kind: str, wh
             if serde is None:
                 raise missing_serde(is_key)
             return serde.serializer() if what == "serializer" else serde.deserializer()
-        set_if_unset = getattr(given, "set_if_unset", None)
-        if set_if_unset is not None:
-            set_if_unset(context, is_key)
+        if hasattr(given, "configure"):
+            given.configure(context, is_key)
+        elif hasattr(given, "set_if_unset"):
+            given.set_if_unset(context.default_key_serde, context.default_value_serde)
         return given
     except Exception as error:
         raise StreamsException(f"Failed to initialize {of} serdes for {kind} node {node}") from error

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafkapy.streams.topology.node_specs import NodeSpec, ProcessorSpec, SinkSpec, SourceSpec
-from kafkapy.streams.topology.nodes import Node, ProcessorNode, SinkNode, SourceNode
+from kafkapy.streams.topology.nodes import ProcessorNode, SinkNode, SourceNode, TopologyNode
 from kafkapy.streams.topology.store_factory import StoreFactory
 from kafkapy.streams.topology.topology_builder import Subgraph, TopologyBuilder
 
@@ -23,7 +23,7 @@ class ProcessorTopology:
 
     def __init__(
         self,
-        nodes: list[Node],
+        nodes: list[TopologyNode],
         stores: dict[str, Any],
         changelogs: Mapping[str, str],
         sources: dict[str, SourceNode],
@@ -56,7 +56,8 @@ def make_topology(
         prefix: Of the names of internal topics.
         cached: False: no store has a cache.
     """
-    nodes: dict[str, Node] = {}
+    builder.topic_prefix = prefix
+    nodes: dict[str, TopologyNode] = {}
     for spec in subgraph.nodes:
         node = nodes[spec.name] = _node(builder, spec, prefix)
         for parent in spec.predecessors:
@@ -77,7 +78,7 @@ def make_global_topology(
     stores = builder.global_stores
     if not stores:
         return None
-    nodes: dict[str, Node] = {}
+    nodes: dict[str, TopologyNode] = {}
     sources: dict[str, SourceNode] = {}
     for one in stores.values():
         source, processor = (_node(builder, builder.node(name), prefix) for name in (one.source, one.processor))
@@ -90,7 +91,7 @@ def make_global_topology(
     return ProcessorTopology(list(nodes.values()), made, changelogs, sources, set())
 
 
-def _node(builder: TopologyBuilder, spec: NodeSpec, prefix: str) -> Node:
+def _node(builder: TopologyBuilder, spec: NodeSpec, prefix: str) -> TopologyNode:
     if isinstance(spec, SourceSpec):
         return SourceNode(spec.name, spec.key_deserializer, spec.value_deserializer, spec.timestamp_extractor)
     if isinstance(spec, SinkSpec):

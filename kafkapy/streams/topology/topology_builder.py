@@ -78,6 +78,8 @@ class TopologyBuilder:
         self._source_changelogs: dict[str, str] = {}
         """Stores whose changelog is the topic that they are read from."""
         self._groups = NodeGroups()
+        self.topic_prefix: str | None = None
+        """Of the names of internal topics; known when a task is made."""
         self.offset_resets: dict[str | re.Pattern[str], AutoOffsetReset] = {}
         """Where to begin without committed offsets, by topic or pattern, if the topology says so."""
 

@@ -13,8 +13,8 @@ import re
 from collections.abc import Container, Iterable
 from typing import Final, NamedTuple
 
+from kafkapy.common.java_hash_order import java_string_hash
 from kafkapy.security.kerberos import parse_kerberos_name
-from kafkapy.security.tls.java_hash_order import java_string_hash
 from kafkapy.zk.embedded.codes import ADMIN, Code, KeeperError
 from kafkapy.zk.embedded.jute import INT, Decoder, string
 from kafkapy.zk.znode_acls import OPEN_ACL as OPEN_ACL

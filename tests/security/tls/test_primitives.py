@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkapy.security.tls.der import DerError, encode, read_value, read_values
 from kafkapy.common.java_hash_order import hash_map_order, hashtable_order, java_string_hash
+from kafkapy.security.tls.der import DerError, encode, read_value, read_values
 from kafkapy.security.tls.pbe import PbeError, check_iterations, decrypt, pkcs12_kdf
 from kafkapy.security.tls.rc2 import rc2_cbc_decrypt, rc4
 

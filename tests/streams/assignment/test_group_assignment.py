@@ -8,7 +8,7 @@ import pytest
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.streams.assignment.assignment_info import NO_REBALANCE
-from kafkapy.streams.assignment.group_assignment import SHUTDOWN_REQUESTED, GroupAssignment, Member, MemberAssignment
+from kafkapy.streams.assignment.group_assignment import SHUTDOWN_REQUESTED, GroupAssignment, StreamsMember, TaskShare
 from kafkapy.streams.assignment.high_availability import AssignmentConfigs
 from kafkapy.streams.assignment.subscription_info import LATEST_OFFSET, SubscriptionInfo
 from kafkapy.streams.assignment.task_id import ProcessId, TaskId
@@ -22,7 +22,7 @@ def info(process: int, *running: TaskId, version: int = 11, error: int = 0) -> S
     )
 
 
-def compute(members: Sequence[Member], lag: int | None = 0, **configs: int) -> dict[str, MemberAssignment]:
+def compute(members: Sequence[StreamsMember], lag: int | None = 0, **configs: int) -> dict[str, TaskShare]:
     ends = None if lag is None else dict.fromkeys(PARTITIONS, lag)
     stateful = list(PARTITIONS)
     settings = AssignmentConfigs(**configs)
@@ -30,7 +30,12 @@ def compute(members: Sequence[Member], lag: int | None = 0, **configs: int) -> d
 
 
 def test_partitions_are_spread_over_instances_and_their_threads() -> None:
-    members = [Member("a-1", info(1)), Member("a-2", info(1)), Member("b-1", info(2)), Member("b-2", info(2))]
+    members = [
+        StreamsMember("a-1", info(1)),
+        StreamsMember("a-2", info(1)),
+        StreamsMember("b-1", info(2)),
+        StreamsMember("b-2", info(2)),
+    ]
     shares = compute(members)
     assert sorted(len(share.partitions) for share in shares.values()) == [1, 1, 1, 1]
     for share in shares.values():
@@ -40,13 +45,13 @@ def test_partitions_are_spread_over_instances_and_their_threads() -> None:
 
 def test_a_partition_that_another_member_has_is_given_up_first() -> None:
     everything = [partition for partitions in PARTITIONS.values() for partition in partitions]
-    members = [Member("a", info(1, *PARTITIONS), everything), Member("b", info(2))]
+    members = [StreamsMember("a", info(1, *PARTITIONS), everything), StreamsMember("b", info(2))]
     first = compute(members)
     assert len(first["a"].partitions) == 2
     assert first["b"].partitions == []
     assert first["b"].info.next_rebalance_ms == 0
     kept = first["a"].partitions
-    members = [Member("a", info(1, *first["a"].info.active_tasks), kept), Member("b", info(2))]
+    members = [StreamsMember("a", info(1, *first["a"].info.active_tasks), kept), StreamsMember("b", info(2))]
     second = compute(members)
     assert second["a"].partitions == kept
     assert len(second["b"].partitions) == 2
@@ -55,7 +60,7 @@ def test_a_partition_that_another_member_has_is_given_up_first() -> None:
 
 def test_tasks_whose_state_is_elsewhere_are_warmed_up_and_probed() -> None:
     everything = [partition for partitions in PARTITIONS.values() for partition in partitions]
-    members = [Member("a", info(1, *PARTITIONS), everything), Member("b", info(2))]
+    members = [StreamsMember("a", info(1, *PARTITIONS), everything), StreamsMember("b", info(2))]
     shares = compute(members, lag=50_000)
     assert len(shares["a"].partitions) == 4
     assert len(shares["b"].info.standby_tasks) == 2
@@ -63,29 +68,29 @@ def test_tasks_whose_state_is_elsewhere_are_warmed_up_and_probed() -> None:
 
 
 def test_one_member_stops_the_whole_application() -> None:
-    shares = compute([Member("a", info(1)), Member("b", info(2, error=SHUTDOWN_REQUESTED))])
+    shares = compute([StreamsMember("a", info(1)), StreamsMember("b", info(2, error=SHUTDOWN_REQUESTED))])
     assert {share.info.error_code for share in shares.values()} == {SHUTDOWN_REQUESTED}
     assert not any(share.partitions for share in shares.values())
 
 
 def test_the_lowest_version_of_the_group_is_written() -> None:
-    shares = compute([Member("a", info(1, version=7)), Member("b", info(2))])
+    shares = compute([StreamsMember("a", info(1, version=7)), StreamsMember("b", info(2))])
     assert {share.info.version for share in shares.values()} == {7}
     assert {share.info.commonly_supported_version for share in shares.values()} == {7}
 
 
 def test_a_member_of_a_later_version_is_answered_in_ours() -> None:
     later = SubscriptionInfo(12, 12, ProcessId(0, 0))
-    shares = compute([Member("a", info(1)), Member("b", later)])
+    shares = compute([StreamsMember("a", info(1)), StreamsMember("b", later)])
     assert shares["b"].info.version == 11
 
 
 def test_a_later_version_and_one_before_2_0_do_not_go_together() -> None:
     later = SubscriptionInfo(12, 12, ProcessId(0, 0))
     with pytest.raises(ValueError, match=r"before Kafka 2\.0"):
-        compute([Member("a", info(1, version=2)), Member("b", later)])
+        compute([StreamsMember("a", info(1, version=2)), StreamsMember("b", later)])
 
 
 def test_without_the_ends_of_changelogs_another_rebalance_follows() -> None:
-    shares = compute([Member("a", info(1))], lag=None)
+    shares = compute([StreamsMember("a", info(1))], lag=None)
     assert shares["a"].info.next_rebalance_ms == 1000 + 600_000

@@ -23,13 +23,13 @@ def context(**config: Any) -> Any:
 
 def serializer(**config: Any) -> ChangedSerializer:
     made = ChangedSerializer(None)
-    made.set_if_unset(context(**config), False)
+    made.configure(context(**config), False)
     return made
 
 
 def deserializer() -> ChangedDeserializer:
     made = ChangedDeserializer(None)
-    made.set_if_unset(context(), False)
+    made.configure(context(), False)
     return made
 
 
@@ -89,4 +89,4 @@ def test_unknown_flags(data: bytes) -> None:
 
 def test_no_serde() -> None:
     with pytest.raises(ValueError, match=r"default\.value\.serde"):
-        ChangedSerializer(None).set_if_unset(SimpleNamespace(default_value_serde=None, config={}), False)
+        ChangedSerializer(None).configure(SimpleNamespace(default_value_serde=None, config={}), False)

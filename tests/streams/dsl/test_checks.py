@@ -58,7 +58,7 @@ def table(topic: str = "in") -> KTable[Any, Any]:
         lambda nothing: stream().group_by_key().windowed_by(nothing),
         lambda nothing: stream().join(nothing, len),
         lambda nothing: stream().join(stream("other"), len, nothing),
-        lambda nothing: table().join(nothing, len),
+        lambda nothing: table().join(nothing, max),
         lambda nothing: table().join(table("other"), nothing),
         lambda nothing: table().join(table("other"), str, joiner=nothing),
         lambda nothing: table().suppress(nothing),
@@ -81,7 +81,7 @@ def test_unknown_and_superfluous_arguments_of_joins() -> None:
         lambda: stream().join("other", len),  # type: ignore[call-overload]
     ):
         with pytest.raises(TypeError):
-            declare()
+            declare()  # type: ignore[no-untyped-call]
 
 
 def test_a_processor_for_each_task() -> None:

@@ -58,7 +58,7 @@ class SubscriptionResponseWrapperCodec:
             self._serializer = foreign_value_serde.serializer()
             self._deserializer = foreign_value_serde.deserializer()
 
-    def set_if_unset(self, context: TaskContext, is_key: bool) -> None:
+    def configure(self, context: TaskContext, is_key: bool) -> None:
         """Called by the node that uses it, with the task's context."""
         if self._serde is None:
             self._serde = given_or_default(None, context, is_key=False)

@@ -87,7 +87,7 @@ class SubscriptionWrapperCodec:
         if primary_key_serde is not None:
             self.set_default(primary_key_serde)
 
-    def set_if_unset(self, context: TaskContext, is_key: bool) -> None:
+    def configure(self, context: TaskContext, is_key: bool) -> None:
         """Called by the node that uses it, with the task's context."""
         self.set_default(context.default_key_serde)
 
