@@ -11,8 +11,9 @@ from kafkapy.admin import KafkaAdminClient, ScramMechanism, UserScramCredentialU
 from kafkapy.admin.client import AdminClient
 from kafkapy.admin.configs import ConfigChange
 from kafkapy.admin.results import values_of
-from kafkapy.admin.types import ConfigResource, ConfigResourceType
+from kafkapy.admin.types import ConfigResource
 from kafkapy.common.free_ports import free_ports
+from kafkapy.common.wire_enums import ConfigResourceType
 from kafkapy.security.tls.certificates import CertificateAuthority, Credential
 from kafkapy.testing.cluster import KafkaCluster
 

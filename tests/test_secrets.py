@@ -21,9 +21,10 @@ import pytest
 from kafkapy.admin import KafkaAdminClient, ScramMechanism, UserScramCredentialUpsertion
 from kafkapy.admin.client import AdminClient
 from kafkapy.admin.configs import ConfigChange
-from kafkapy.admin.types import ConfigResource, ConfigResourceType
+from kafkapy.admin.types import ConfigResource
 from kafkapy.clients.config import ClientConfig
 from kafkapy.common.free_ports import free_ports
+from kafkapy.common.wire_enums import ConfigResourceType
 from kafkapy.consumer import KafkaConsumer
 from kafkapy.producer import KafkaProducer
 from kafkapy.security.tls.certificates import CertificateAuthority

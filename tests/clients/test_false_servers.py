@@ -204,7 +204,10 @@ def test_a_version_that_is_too_old(directory: Path) -> None:
 
 
 RECORDS = {
-    "handshake failure": (b"\x15\3\3\0\2\2\x28", "the peer refuses: no protocol version or cipher suite is common to both"),
+    "handshake failure": (
+        b"\x15\3\3\0\2\2\x28",
+        "the peer refuses: no protocol version or cipher suite is common to both",
+    ),
     "unrecognized name": (b"\x15\3\3\0\2\2\x70", "the peer has no certificate for the name it was asked for"),
     "no such alert": (b"\x15\3\3\0\2\2\xf9", "what the peer sends is no valid TLS"),
     "huge record": (b"\x16\3\3\xff\xff" + bytes(1000), "what the peer sends is no valid TLS"),

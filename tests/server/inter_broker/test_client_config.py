@@ -64,7 +64,5 @@ def test_a_config_goes_before_the_file() -> None:
 
 
 def test_a_section_without_the_mechanism() -> None:
-    with pytest.raises(
-        KafkaConfigurationError, match=r"sasl\.jaas\.config"
-    ):
+    with pytest.raises(KafkaConfigurationError, match=r"sasl\.jaas\.config"):
         inter_broker_client_config(config("OTHER", "SCRAM-SHA-256"), "1", 1000)
