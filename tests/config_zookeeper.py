@@ -48,7 +48,9 @@ class ConfigZooKeeper:
     def get_all_entities_with_config(self, entity_type: str) -> list[str]:
         return self.get_children(f"/config/{entity_type}")
 
-    def set_or_create_entity_configs(self, entity_type: str, entity: str, config: Mapping[str, str]) -> None:
+    def set_or_create_entity_configs(
+        self, entity_type: str, entity: str, config: Mapping[str, str], check_controller: bool = True
+    ) -> None:
         self.nodes[ConfigEntityZNode.path(entity_type, entity)] = ConfigEntityZNode.encode(config)
 
     def set_or_create_configs_of_topics(self, configs: Mapping[str, Mapping[str, str]]) -> dict[str, ZooKeeperError]:

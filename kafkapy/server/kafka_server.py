@@ -183,7 +183,7 @@ class KafkaServer:
         )
         cluster_id, broker_id = await self._in_thread(self._identify, zk_client)
         dynamic_config = DynamicBrokerConfig(config)
-        dynamic_config.initialize(*await self._in_thread(_dynamic_properties, zk_client, broker_id, dynamic_config))
+        dynamic_config.initialize(*await self._in_thread(_dynamic_properties, zk_client, dynamic_config))
         core = await self._build_core(outside, cluster_id)
         audit = build_audit(self._audit_config, config, outside, core)
         if audit is not None:
@@ -609,9 +609,10 @@ class KafkaServer:
 
 
 def _dynamic_properties(
-    zk_client: KafkaZkClient, broker_id: int, dynamic_config: DynamicBrokerConfig
+    zk_client: KafkaZkClient, dynamic_config: DynamicBrokerConfig
 ) -> tuple[dict[str, str], dict[str, str]]:
     """(cluster defaults, this broker's) dynamic configs in ZooKeeper, where passwords of the old secret are encoded anew."""
+    broker_id = dynamic_config.config.broker_id
     own = zk_client.get_entity_configs("brokers", str(broker_id))
     re_encoded = dynamic_config.re_encoded(own)
     if re_encoded is not None:

@@ -42,6 +42,16 @@ import scala.runtime.BoxedUnit
 object KafkaServer {
   val MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS: Long = 120000
   private val StartMs = 60000
+  private val Api = "kafka.api"
+  private val PlugIns = Predef.Map(
+    s"$Api.AuthorizerIntegrationTest$$PrincipalBuilder" -> "ByListener",
+    s"$Api.AbstractAuthorizerIntegrationTest$$PrincipalBuilder" -> "ByListener",
+    s"$Api.GroupAuthorizerIntegrationTest$$GroupPrincipalBuilder" -> "ByListener",
+    s"$Api.SslEndToEndAuthorizationTest$$TestPrincipalBuilder" -> "ByCertificate",
+    s"$Api.SaslPlainSslEndToEndAuthorizationTest$$TestPrincipalBuilder" -> "ByPlainUser",
+    s"$Api.SaslPlainSslEndToEndAuthorizationTest$$TestServerCallbackHandler" -> "PlainUsersOfTest",
+    s"$Api.SaslPlainSslEndToEndAuthorizationTest$$TestClientCallbackHandler" -> "PlainLoginOfBroker",
+  ).map { case (java, python) => java -> s"system_tests.apache_tests.plug_ins:$python" }
 
   def zkClientConfigFromKafkaConfig(config: KafkaConfig, forceZkSslClientEnable: Boolean = false): ZKClientConfig = {
     val clientConfig = new ZKClientConfig
@@ -81,6 +91,7 @@ class KafkaServer(
     val before = registrations
     val command = new ProcessBuilder(System.getProperty("broker.home") + "/bin/kafka-server-start.sh", propertiesFile.getPath)
     command.environment.put("LOG_DIR", output.getPath + ".d")
+    command.environment.put("PYTHONPATH", System.getProperty("broker.home"))
     Option(System.getProperty("java.security.auth.login.config")).foreach { file =>
       command.environment.put("KAFKA_OPTS", s"-Djava.security.auth.login.config=$file")
     }
@@ -108,9 +119,9 @@ class KafkaServer(
       properties.put(name, value match {
         case list: java.util.List[_] => list.asScala.mkString(",")
         case password: Password => password.value
-        case cls: Class[_] => cls.getName
+        case cls: Class[_] => KafkaServer.PlugIns.getOrElse(cls.getName, cls.getName)
         case null => ""
-        case other => other.toString
+        case other => KafkaServer.PlugIns.getOrElse(other.toString, other.toString)
       })
     }
     val file = File.createTempFile("broker", ".properties")

@@ -65,6 +65,14 @@ def make_tls_listener(config: KafkaConfig, end_point: EndPoint) -> TlsListener |
     if not protocol.endswith("SSL"):
         return None
     configs = {key: config.listener_value(name, key) for key in config.definition if key.startswith("ssl.")}
+    own_client_auth = f"listener.name.{name.lower()}.ssl.client.auth" in config.originals
+    if protocol == "SASL_SSL" and not own_client_auth and configs["ssl.client.auth"] != "none":
+        configs["ssl.client.auth"] = "none"  # KIP-684
+        log.warning(
+            "ssl.client.auth holds for listeners of type SSL; for %s, which is SASL_SSL, set listener.name.%s.ssl.client.auth",
+            name,
+            name.lower(),
+        )
     # Clients of SASL_SSL are named by what SASL proves.
     builder = make_principal_builder(config, name) if protocol == "SSL" else None
     return TlsListener(configs, verifiable=name == config.inter_broker_listener_name, builder=builder)
