@@ -1,7 +1,7 @@
 """The order in which Java's hash tables go through strings.
 
 It decides which entry of a store a Java broker presents (`SunX509KeyManagerImpl` keeps a `HashMap` of aliases), in which order
-`KeyStore.aliases` has them (a `Hashtable` in JKS, a `HashSet` in PKCS12), and in which order Streams flushes the stores of a node.
+`KeyStore.aliases` has them (a `Hashtable` in JKS, a `HashSet` in PKCS12), and in which order Streams flushes the stores of nodes.
 """
 
 from __future__ import annotations

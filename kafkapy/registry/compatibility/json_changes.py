@@ -7,7 +7,7 @@ from typing import NamedTuple
 from kafkapy.registry.compatibility.incompatibility import Incompatibility
 
 
-class SchemaChange(NamedTuple):
+class JsonSchemaChange(NamedTuple):
     """`path`: relative to the schemas that were compared."""
 
     kind: str
@@ -40,11 +40,11 @@ COMPATIBLE = frozenset(
 )
 
 
-def compatible(changes: list[SchemaChange]) -> bool:
+def compatible(changes: list[JsonSchemaChange]) -> bool:
     return all(change.kind in COMPATIBLE for change in changes)
 
 
-def told(change: SchemaChange) -> Incompatibility:
+def told(change: JsonSchemaChange) -> Incompatibility:
     path = "#/" + "/".join(change.path)
     return Incompatibility(change.kind, path, _sentence(change.kind, path))
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from kafkapy.common.exact_json import is_multiple
-from kafkapy.registry.compatibility.json_changes import SchemaChange
+from kafkapy.registry.compatibility.json_changes import JsonSchemaChange
 from kafkapy.registry.formats.json_nodes import JsonNode
 
 _LIMITS = {
@@ -23,12 +23,12 @@ _LIMITS = {
 }
 
 
-def scalar_changes(original: JsonNode, update: JsonNode) -> Iterator[SchemaChange]:
+def scalar_changes(original: JsonNode, update: JsonNode) -> Iterator[JsonSchemaChange]:
     """Of two nodes of one kind."""
     for keyword, name in _LIMITS.get(original.kind, {}).items():
         before, after = _number(original.keywords.get(keyword)), _number(update.keywords.get(keyword))
         if before != after:
-            yield SchemaChange(f"{name}_{_direction(before, after)}", (keyword,))
+            yield JsonSchemaChange(f"{name}_{_direction(before, after)}", (keyword,))
     if original.kind == "string":
         yield from _pattern(original.keywords.get("pattern"), update.keywords.get("pattern"))
     elif original.kind == "number":
@@ -36,14 +36,14 @@ def scalar_changes(original: JsonNode, update: JsonNode) -> Iterator[SchemaChang
     elif original.kind == "array":
         yield from _array_changes(original, update)
     elif original.kind == "const" and original.values != update.values:
-        yield SchemaChange("ENUM_ARRAY_CHANGED", ("const",))
+        yield JsonSchemaChange("ENUM_ARRAY_CHANGED", ("const",))
     elif original.kind == "enum" and original.values != update.values:
         kind = "CHANGED"
         if update.values > original.values:
             kind = "EXTENDED"
         elif original.values > update.values:
             kind = "NARROWED"
-        yield SchemaChange(f"ENUM_ARRAY_{kind}", ("enum",))
+        yield JsonSchemaChange(f"ENUM_ARRAY_{kind}", ("enum",))
 
 
 def _number(value: Any) -> int | Decimal | None:
@@ -58,18 +58,18 @@ def _direction(before: int | Decimal | None, after: int | Decimal | None) -> str
     return "INCREASED" if before < after else "DECREASED"
 
 
-def _pattern(before: Any, after: Any) -> Iterator[SchemaChange]:
+def _pattern(before: Any, after: Any) -> Iterator[JsonSchemaChange]:
     if before != after:
         kind = "ADDED" if before is None else "REMOVED" if after is None else "CHANGED"
-        yield SchemaChange(f"PATTERN_{kind}", ("pattern",))
+        yield JsonSchemaChange(f"PATTERN_{kind}", ("pattern",))
 
 
-def _number_changes(original: JsonNode, update: JsonNode) -> Iterator[SchemaChange]:
+def _number_changes(original: JsonNode, update: JsonNode) -> Iterator[JsonSchemaChange]:
     before, after = _number(original.keywords.get("multipleOf")), _number(update.keywords.get("multipleOf"))
     if before != after:
-        yield SchemaChange(f"MULTIPLE_OF_{_multiple(before, after)}", ("multipleOf",))
+        yield JsonSchemaChange(f"MULTIPLE_OF_{_multiple(before, after)}", ("multipleOf",))
     if original.integer != update.integer:
-        yield SchemaChange("TYPE_EXTENDED" if original.integer else "TYPE_NARROWED")
+        yield JsonSchemaChange("TYPE_EXTENDED" if original.integer else "TYPE_NARROWED")
 
 
 def _multiple(before: int | Decimal | None, after: int | Decimal | None) -> str:
@@ -82,14 +82,14 @@ def _multiple(before: int | Decimal | None, after: int | Decimal | None) -> str:
     return "REDUCED" if is_multiple(before, after) else "CHANGED"
 
 
-def _array_changes(original: JsonNode, update: JsonNode) -> Iterator[SchemaChange]:
+def _array_changes(original: JsonNode, update: JsonNode) -> Iterator[JsonSchemaChange]:
     before, after = bool(original.keywords.get("uniqueItems")), bool(update.keywords.get("uniqueItems"))
     if before != after:
-        yield SchemaChange(f"UNIQUE_ITEMS_{'REMOVED' if before else 'ADDED'}", ("uniqueItems",))
+        yield JsonSchemaChange(f"UNIQUE_ITEMS_{'REMOVED' if before else 'ADDED'}", ("uniqueItems",))
     for keyword, name in (("maxContains", "MAX_CONTAINS"), ("minContains", "MIN_CONTAINS")):
         was, is_ = _number(original.keywords.get(keyword)), _number(update.keywords.get(keyword))
         if was != is_:
-            yield SchemaChange(f"{name}_{_direction(was, is_)}", (keyword,))
+            yield JsonSchemaChange(f"{name}_{_direction(was, is_)}", (keyword,))
 
 
 def criteria_change(original: JsonNode, update: JsonNode) -> str | None:

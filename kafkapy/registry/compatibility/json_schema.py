@@ -10,13 +10,13 @@ from collections.abc import Iterator
 
 from kafkapy.common.patterns.match_budget import MatchBudget
 from kafkapy.registry.compatibility.incompatibility import Incompatibility
-from kafkapy.registry.compatibility.json_changes import COMPATIBLE, SchemaChange, compatible, told
+from kafkapy.registry.compatibility.json_changes import COMPATIBLE, JsonSchemaChange, compatible, told
 from kafkapy.registry.compatibility.json_parts import criteria_change, maximum_matching, scalar_changes
 from kafkapy.registry.compatibility.open_content import covering_item, covering_property, items_open, properties_open
 from kafkapy.registry.formats.json_nodes import JsonNode
 
 Pair = tuple[int, int]
-Changes = list[SchemaChange]
+Changes = list[JsonSchemaChange]
 
 
 def incompatible_changes(original: JsonNode, update: JsonNode) -> list[Incompatibility]:
@@ -51,9 +51,9 @@ class JsonComparison:
         if original is None or update is None:
             if original is update:
                 return []
-            return [SchemaChange("SCHEMA_ADDED" if original is None else "SCHEMA_REMOVED", path)]
+            return [JsonSchemaChange("SCHEMA_ADDED" if original is None else "SCHEMA_REMOVED", path)]
         found = self._memoized(original.resolved(), update.resolved())
-        return [SchemaChange(change.kind, path + change.path) for change in found] if path else found
+        return [JsonSchemaChange(change.kind, path + change.path) for change in found] if path else found
 
     def _memoized(self, original: JsonNode, update: JsonNode) -> Changes:
         pair = id(original), id(update)
@@ -78,9 +78,9 @@ class JsonComparison:
         if original.kind != update.kind:
             as_bytes = original.keywords.get("connect.type") == update.keywords.get("connect.type") == "bytes"
             harmless = original.kind == "false" or update.is_empty or as_bytes
-            return [] if harmless else [SchemaChange("TYPE_CHANGED")]
+            return [] if harmless else [JsonSchemaChange("TYPE_CHANGED")]
         changes = [
-            SchemaChange(f"{name.lstrip('$').upper()}_CHANGED")
+            JsonSchemaChange(f"{name.lstrip('$').upper()}_CHANGED")
             for name in ("$id", "title", "description", "default")
             if original.keywords.get(name) != update.keywords.get(name)
         ]
@@ -94,9 +94,9 @@ class JsonComparison:
         change = None
         if len(combined.parts) != 1:
             if combined is update and update.criterion != "allOf":
-                change = SchemaChange("SUM_TYPE_EXTENDED")
+                change = JsonSchemaChange("SUM_TYPE_EXTENDED")
             elif combined is original and original.criterion == "allOf":
-                change = SchemaChange("PRODUCT_TYPE_NARROWED")
+                change = JsonSchemaChange("PRODUCT_TYPE_NARROWED")
             else:
                 return None
         for part in combined.parts:
@@ -105,12 +105,12 @@ class JsonComparison:
                 return found if change is None else [*found, change]
         return None
 
-    def _same_kind(self, original: JsonNode, update: JsonNode) -> Iterator[SchemaChange]:
+    def _same_kind(self, original: JsonNode, update: JsonNode) -> Iterator[JsonSchemaChange]:
         if original.kind == "combined":
             yield from self._combined(original, update)
         elif original.kind == "not":
             swapped = self.compare(update.parts[0], original.parts[0])
-            yield SchemaChange("NOT_TYPE_NARROWED" if compatible(swapped) else "NOT_TYPE_EXTENDED", ("not",))
+            yield JsonSchemaChange("NOT_TYPE_NARROWED" if compatible(swapped) else "NOT_TYPE_EXTENDED", ("not",))
         elif original.kind == "object":
             yield from self._object(original, update)
         elif original.kind == "array":
@@ -118,18 +118,18 @@ class JsonComparison:
         else:
             yield from scalar_changes(original, update)
 
-    def _combined(self, original: JsonNode, update: JsonNode) -> Iterator[SchemaChange]:
+    def _combined(self, original: JsonNode, update: JsonNode) -> Iterator[JsonSchemaChange]:
         kind = criteria_change(original, update)
         if kind is not None:
-            yield SchemaChange(kind)
+            yield JsonSchemaChange(kind)
             if kind == "COMBINED_TYPE_CHANGED":
                 return
         mine = list({part.resolved().identity: part for part in original.parts}.values())
         theirs = list({part.resolved().identity: part for part in update.parts}.values())
         if len(mine) < len(theirs):
-            yield SchemaChange("PRODUCT_TYPE_EXTENDED" if update.criterion == "allOf" else "SUM_TYPE_EXTENDED")
+            yield JsonSchemaChange("PRODUCT_TYPE_EXTENDED" if update.criterion == "allOf" else "SUM_TYPE_EXTENDED")
         elif len(mine) > len(theirs):
-            yield SchemaChange("PRODUCT_TYPE_NARROWED" if original.criterion == "allOf" else "SUM_TYPE_NARROWED")
+            yield JsonSchemaChange("PRODUCT_TYPE_NARROWED" if original.criterion == "allOf" else "SUM_TYPE_NARROWED")
         edges: dict[tuple[int, int], Changes] = {}
         for i, part in enumerate(mine):
             for j, other in enumerate(theirs):
@@ -140,18 +140,18 @@ class JsonComparison:
         for pair in matching:
             yield from edges[pair]
         if len(matching) < min(len(mine), len(theirs)):
-            yield SchemaChange("COMBINED_TYPE_SUBSCHEMAS_CHANGED")
+            yield JsonSchemaChange("COMBINED_TYPE_SUBSCHEMAS_CHANGED")
 
     # -- objects
 
-    def _object(self, original: JsonNode, update: JsonNode) -> Iterator[SchemaChange]:
+    def _object(self, original: JsonNode, update: JsonNode) -> Iterator[JsonSchemaChange]:
         for name in original.properties.keys() & update.properties.keys():
             was, is_ = name in original.required, name in update.required
             if was and not is_:
-                yield SchemaChange("REQUIRED_ATTRIBUTE_REMOVED", ("required", name))
+                yield JsonSchemaChange("REQUIRED_ATTRIBUTE_REMOVED", ("required", name))
             elif is_ and not was:
                 with_default = "_WITH_DEFAULT" if update.properties[name].has_default else ""
-                yield SchemaChange(f"REQUIRED_ATTRIBUTE{with_default}_ADDED", ("required", name))
+                yield JsonSchemaChange(f"REQUIRED_ATTRIBUTE{with_default}_ADDED", ("required", name))
         for name in original.properties | update.properties:
             yield from self._property(name, original, update)
         yield from self._dependencies(original, update)
@@ -159,7 +159,7 @@ class JsonComparison:
         yield from self._unevaluated("PROPERTIES", original, update)
         yield from scalar_changes(original, update)
 
-    def _property(self, name: str, original: JsonNode, update: JsonNode) -> Iterator[SchemaChange]:
+    def _property(self, name: str, original: JsonNode, update: JsonNode) -> Iterator[JsonSchemaChange]:
         path = ("properties", name)
         before, after = original.properties.get(name), update.properties.get(name)
         if before is not None and after is not None:
@@ -176,33 +176,35 @@ class JsonComparison:
                 required += "_PROPERTY"
             if properties_open(original):
                 empty = "PROPERTY_WITH_EMPTY_SCHEMA" if after.is_empty else required
-                yield SchemaChange(f"{empty}_ADDED_TO_OPEN_CONTENT_MODEL", path)
+                yield JsonSchemaChange(f"{empty}_ADDED_TO_OPEN_CONTENT_MODEL", path)
                 return
             covering = covering_property(original, name, self._budget)
             if covering is not None:
                 yield from self._covered("PROPERTY_ADDED", covering, after, path)
-            yield SchemaChange(f"{required}_ADDED_TO_UNOPEN_CONTENT_MODEL", path)
+            yield JsonSchemaChange(f"{required}_ADDED_TO_UNOPEN_CONTENT_MODEL", path)
 
     def _removed(
         self, what: str, before: JsonNode, is_open: bool, covering: JsonNode | None, path: tuple[str, ...]
-    ) -> Iterator[SchemaChange]:
+    ) -> Iterator[JsonSchemaChange]:
         if is_open:
-            yield SchemaChange(f"{what}_REMOVED_FROM_OPEN_CONTENT_MODEL", path)
+            yield JsonSchemaChange(f"{what}_REMOVED_FROM_OPEN_CONTENT_MODEL", path)
         elif covering is not None:
             yield from self._covered(f"{what}_REMOVED", before, covering, path)
         elif before.kind == "false":
-            yield SchemaChange(f"{what}_WITH_FALSE_REMOVED_FROM_CLOSED_CONTENT_MODEL", path)
+            yield JsonSchemaChange(f"{what}_WITH_FALSE_REMOVED_FROM_CLOSED_CONTENT_MODEL", path)
         else:
-            yield SchemaChange(f"{what}_REMOVED_FROM_CLOSED_CONTENT_MODEL", path)
+            yield JsonSchemaChange(f"{what}_REMOVED_FROM_CLOSED_CONTENT_MODEL", path)
 
-    def _covered(self, what: str, before: JsonNode, after: JsonNode, path: tuple[str, ...]) -> Iterator[SchemaChange]:
+    def _covered(
+        self, what: str, before: JsonNode, after: JsonNode, path: tuple[str, ...]
+    ) -> Iterator[JsonSchemaChange]:
         found = self.compare(before, after, *path)
         yield from found
-        yield SchemaChange(
+        yield JsonSchemaChange(
             f"{what}_{'IS' if compatible(found) else 'NOT'}_COVERED_BY_PARTIALLY_OPEN_CONTENT_MODEL", path
         )
 
-    def _dependencies(self, original: JsonNode, update: JsonNode) -> Iterator[SchemaChange]:
+    def _dependencies(self, original: JsonNode, update: JsonNode) -> Iterator[JsonSchemaChange]:
         for name in original.property_dependencies | update.property_dependencies:
             before, after = original.property_dependencies.get(name), update.property_dependencies.get(name)
             if before != after:
@@ -215,27 +217,27 @@ class JsonComparison:
                     kind = "EXTENDED"
                 elif before > after:
                     kind = "NARROWED"
-                yield SchemaChange(f"DEPENDENCY_ARRAY_{kind}", ("dependencies", name))
+                yield JsonSchemaChange(f"DEPENDENCY_ARRAY_{kind}", ("dependencies", name))
         for name in original.schema_dependencies | update.schema_dependencies:
             older, newer = original.schema_dependencies.get(name), update.schema_dependencies.get(name)
             if older is None or newer is None:
                 kind = "ADDED" if older is None else "REMOVED"
-                yield SchemaChange(f"DEPENDENCY_SCHEMA_{kind}", ("dependencies", name))
+                yield JsonSchemaChange(f"DEPENDENCY_SCHEMA_{kind}", ("dependencies", name))
             else:
                 yield from self.compare(older, newer, "dependencies", name)
 
-    def _additional(self, what: str, original: JsonNode, update: JsonNode) -> Iterator[SchemaChange]:
+    def _additional(self, what: str, original: JsonNode, update: JsonNode) -> Iterator[JsonSchemaChange]:
         path = f"additional{what.capitalize()}"
         if original.permits_additional != update.permits_additional:
-            yield SchemaChange(f"ADDITIONAL_{what}_{'ADDED' if update.permits_additional else 'REMOVED'}", (path,))
+            yield JsonSchemaChange(f"ADDITIONAL_{what}_{'ADDED' if update.permits_additional else 'REMOVED'}", (path,))
         elif original.additional is None and update.additional is not None:
-            yield SchemaChange(f"ADDITIONAL_{what}_NARROWED", (path,))
+            yield JsonSchemaChange(f"ADDITIONAL_{what}_NARROWED", (path,))
         elif original.additional is not None and update.additional is None:
-            yield SchemaChange(f"ADDITIONAL_{what}_EXTENDED", (path,))
+            yield JsonSchemaChange(f"ADDITIONAL_{what}_EXTENDED", (path,))
         else:
             yield from self.compare(original.additional, update.additional, path)
 
-    def _unevaluated(self, what: str, original: JsonNode, update: JsonNode) -> Iterator[SchemaChange]:
+    def _unevaluated(self, what: str, original: JsonNode, update: JsonNode) -> Iterator[JsonSchemaChange]:
         before, after = original.unevaluated, update.unevaluated
         path = f"unevaluated{what.capitalize()}"
         if before is not None and after is not None:
@@ -251,11 +253,11 @@ class JsonComparison:
             kind = "REMOVED"
         else:
             kind = "NARROWED" if before is None or (after is not None and before.is_empty) else "EXTENDED"
-        yield SchemaChange(f"UNEVALUATED_{what}_{kind}", (path,))
+        yield JsonSchemaChange(f"UNEVALUATED_{what}_{kind}", (path,))
 
     # -- arrays
 
-    def _array(self, original: JsonNode, update: JsonNode) -> Iterator[SchemaChange]:
+    def _array(self, original: JsonNode, update: JsonNode) -> Iterator[JsonSchemaChange]:
         yield from self.compare(original.all_items, update.all_items, "items")
         mine, theirs = original.parts, update.parts
         for index in range(max(len(mine), len(theirs))):
@@ -270,13 +272,13 @@ class JsonComparison:
         yield from self._unevaluated("ITEMS", original, update)
         yield from scalar_changes(original, update)
 
-    def _item_added(self, original: JsonNode, added: JsonNode, path: tuple[str, ...]) -> Iterator[SchemaChange]:
+    def _item_added(self, original: JsonNode, added: JsonNode, path: tuple[str, ...]) -> Iterator[JsonSchemaChange]:
         covering = covering_item(original)
         if items_open(original):
-            yield SchemaChange(
+            yield JsonSchemaChange(
                 f"ITEM_{'WITH_EMPTY_SCHEMA_' if added.is_empty else ''}ADDED_TO_OPEN_CONTENT_MODEL", path
             )
         elif covering is not None:
             yield from self._covered("ITEM_ADDED", covering, added, path)
         else:
-            yield SchemaChange("ITEM_ADDED_TO_CLOSED_CONTENT_MODEL", path)
+            yield JsonSchemaChange("ITEM_ADDED_TO_CLOSED_CONTENT_MODEL", path)
