@@ -34,6 +34,7 @@ TEST_CLASSES: Final = (
     "kafka.api.ProducerRebootstrapTest",
     "kafka.api.ProducerSendWhileDeletionTest",
     "kafka.api.RackAwareAutoTopicCreationTest",
+    "kafka.api.SaslPlainPlaintextConsumerTest",
     "kafka.api.TransactionsBounceTest",
     "kafka.api.TransactionsExpirationTest",
     "kafka.api.TransactionsTest",
@@ -50,6 +51,7 @@ TEST_CLASSES: Final = (
     "kafka.server.ApiVersionsRequestTest",
     "kafka.server.ApiVersionsResponseIntegrationTest",
     "kafka.server.BrokerEpochIntegrationTest",
+    "kafka.server.ClientQuotasRequestTest",
     "kafka.server.CreateTopicsRequestTest",
     "kafka.server.DeleteGroupsRequestTest",
     "kafka.server.DeleteRecordsRequestTest",
@@ -142,6 +144,9 @@ KNOWN_FAILURES: Final[dict[str, dict[str, str]]] = {
     },
     "AlterReplicaLogDirsRequestTest": {
         "testAlterReplicaLogDirsRequestErrorCode": INSIDE,
+    },
+    "ClientQuotasRequestTest": {
+        "testAlterIpQuotasRequest": INSIDE,
     },
     "ControllerIntegrationTest": {
         "testAlterPartition": INSIDE,
