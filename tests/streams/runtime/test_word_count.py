@@ -1,0 +1,131 @@
+"""An application on a real broker: counts, exactly once, two instances, state that is restored."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kafkapy.consumer import KafkaConsumer
+from kafkapy.producer import KafkaProducer
+from kafkapy.streams import Consumed, Grouped, KafkaStreams, Materialized, Produced, Serdes, StreamsBuilder, Topology
+from kafkapy.testing import KafkaCluster
+from tests.waiting import HANG_SECONDS
+
+pytestmark = pytest.mark.integration
+
+LINES = ["to be or not to be", "that is the question", "to be"]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[KafkaCluster]:
+    with KafkaCluster() as running:
+        yield running
+
+
+def word_count(prefix: str) -> Topology:
+    builder, string = StreamsBuilder(), Serdes.string()
+    (
+        builder.stream(f"{prefix}-lines", Consumed.with_(string, string))
+        .flat_map_values(lambda line: line.split())
+        .group_by(lambda key, word: word, Grouped.with_(string, string))
+        .count(materialized=Materialized.as_("counts"))
+        .to_stream()
+        .to(f"{prefix}-counts", Produced.with_(string, Serdes.long()))
+    )
+    return builder.build()
+
+
+class Application:
+    """A word count with its topics, and what came out of it."""
+
+    def __init__(self, cluster: KafkaCluster, prefix: str, guarantee: str) -> None:
+        self.prefix, self.guarantee, self.bootstrap = prefix, guarantee, cluster.bootstrap_servers
+        cluster.create_topic(f"{prefix}-lines", partitions=3)
+        cluster.create_topic(f"{prefix}-counts", partitions=2)
+        self.failures: list[BaseException] = []
+        self.producer = KafkaProducer(bootstrap_servers=self.bootstrap)
+        self.consumer = KafkaConsumer(
+            f"{prefix}-counts",
+            bootstrap_servers=self.bootstrap,
+            auto_offset_reset="earliest",
+            isolation_level="read_committed",
+            group_id=None,
+        )
+        self.truth: dict[str, int] = {}
+        self.counts: dict[str, list[int]] = {}
+
+    def instance(self, state: Path) -> KafkaStreams:
+        streams = KafkaStreams(
+            word_count(self.prefix),
+            {
+                "application.id": self.prefix,
+                "bootstrap.servers": self.bootstrap,
+                "state.dir": str(state),
+                "processing.guarantee": self.guarantee,
+                "commit.interval.ms": 100,
+                "statestore.cache.max.bytes": 0,
+                "session.timeout.ms": 6000,
+                "replication.factor": 1,
+            },
+        )
+        streams.set_uncaught_exception_handler(self.failures.append)
+        return streams
+
+    def feed(self, rounds: int) -> None:
+        for number in range(rounds):
+            line = LINES[number % len(LINES)]
+            self.producer.send(f"{self.prefix}-lines", line.encode())
+            for word in line.split():
+                self.truth[word] = self.truth.get(word, 0) + 1
+        self.producer.flush()
+
+    def check(self) -> None:
+        """Each word has counted from 1 up to the truth, one by one."""
+        deadline = time.monotonic() + HANG_SECONDS
+        while {word: seen[-1] for word, seen in self.counts.items()} != self.truth:
+            assert not self.failures
+            assert time.monotonic() < deadline, (self.truth, self.counts)
+            for records in self.consumer.poll(200).values():
+                for record in records:
+                    seen = self.counts.setdefault((record.key or b"").decode(), [])
+                    seen.append(int.from_bytes(record.value or b"", "big"))
+        assert self.counts == {word: list(range(1, count + 1)) for word, count in self.truth.items()}
+
+    def close(self) -> None:
+        self.producer.close()
+        self.consumer.close()
+
+
+@pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once_v2"])
+def test_words_are_counted_on_over_restarts(cluster: KafkaCluster, tmp_path: Path, guarantee: str) -> None:
+    application = Application(cluster, f"restart-{guarantee.replace('_', '-')}", guarantee)
+    with application.instance(tmp_path / "a"):
+        application.feed(30)
+        application.check()
+    with application.instance(tmp_path / "a"):  # its stores are on disk
+        application.feed(30)
+        application.check()
+    with application.instance(tmp_path / "b"):  # its stores come from the changelogs
+        application.feed(30)
+        application.check()
+    application.close()
+
+
+def test_a_second_instance_takes_tasks_over(cluster: KafkaCluster, tmp_path: Path) -> None:
+    application = Application(cluster, "two", "exactly_once_v2")
+    first, second = application.instance(tmp_path / "1"), application.instance(tmp_path / "2")
+    first.start()
+    application.feed(30)
+    application.check()
+    second.start()
+    application.feed(30)
+    application.check()
+    assert first.close(HANG_SECONDS * 1000)
+    application.feed(30)
+    application.check()
+    assert second.state() == "RUNNING"
+    assert second.close(HANG_SECONDS * 1000)
+    application.close()
