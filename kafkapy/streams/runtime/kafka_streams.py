@@ -16,6 +16,7 @@ from kafkapy.streams.errors import StreamsException, TopologyException
 from kafkapy.streams.processor import Duration, milliseconds
 from kafkapy.streams.runtime.changelog_reader import ChangelogReader
 from kafkapy.streams.runtime.clients import StreamsClients
+from kafkapy.streams.runtime.global_thread import GlobalStreamThread
 from kafkapy.streams.runtime.internal_topic_manager import InternalTopicManager
 from kafkapy.streams.runtime.state_directory import StateDirectory
 from kafkapy.streams.runtime.stream_thread import StreamThread
@@ -23,9 +24,10 @@ from kafkapy.streams.runtime.streams_assignor import Assignment, StreamsPartitio
 from kafkapy.streams.runtime.streams_producer import StreamsProducer
 from kafkapy.streams.runtime.task_manager import TaskManager
 from kafkapy.streams.state.thread_cache import ThreadCache
+from kafkapy.streams.task.global_task import GlobalTask
 from kafkapy.streams.task.stream_task import StreamTask
 from kafkapy.streams.topology.node_specs import SourceSpec
-from kafkapy.streams.topology.processor_topology import make_topology
+from kafkapy.streams.topology.processor_topology import make_global_topology, make_topology
 from kafkapy.streams.topology.topology import Topology
 
 log = logging.getLogger("kafkapy.streams")
@@ -65,14 +67,16 @@ class KafkaStreams:
         self._listener: Callable[[str, str], Any] | None = None
         self._directory = StateDirectory(self._config.state_dir, self._config.application_id)
         self._process_id: ProcessId | None = None
+        self._global: GlobalStreamThread | None = None
 
     # --- face -------------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to run in the background.
+        """Begin to run in the background; global tables are read before.
 
         Raises:
             RuntimeError: It was started before.
+            StreamsException: The topics of global tables cannot be read.
         """
         with self._lock:
             if self._state != "CREATED":
@@ -82,6 +86,10 @@ class KafkaStreams:
             self._set_state("REBALANCING")
         self._process_id = self._directory.process_id()
         client_id = self._config.client_id or f"{self._config.application_id}-{uuid.uuid4()}"
+        self._global = self._make_global_thread(f"{client_id}-GlobalStreamThread")
+        if self._global is not None:
+            self._global.start()
+            self._global.wait_until_ready()
         for number in range(self._config.num_stream_threads):
             self._threads.append(self._make_thread(f"{client_id}-StreamThread-{number + 1}", number + 1))
         for thread in self._threads:
@@ -107,6 +115,10 @@ class KafkaStreams:
             if thread is not threading.current_thread() and thread.ident is not None:
                 thread.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
         ended = not any(thread.is_alive() for thread in self._threads)
+        if ended and self._global is not None:
+            self._global.stop()
+            self._global.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
+            ended = not self._global.is_alive()
         if ended:
             self._directory.close()
             self._set_state("NOT_RUNNING" if self._state != "PENDING_ERROR" else "ERROR")
@@ -172,6 +184,19 @@ class KafkaStreams:
         )
         return thread
 
+    def _global_store(self, name: str) -> Any:
+        return None if self._global is None else self._global.store(name)
+
+    def _make_global_thread(self, name: str) -> GlobalStreamThread | None:
+        config = self._config
+        topology = make_global_topology(self._builder, config.originals, self._prefix, cached=False)
+        if topology is None:
+            return None
+        handler = config.instance("default.deserialization.exception.handler")
+        task = GlobalTask(topology, config, ThreadCache(0), handler)
+        consumer = StreamsClients(config).global_consumer(name)
+        return GlobalStreamThread(name, task, consumer, self._directory, config.poll_ms, self._failed)
+
     def _make_task(
         self, id: TaskId, partitions: Collection[TopicPartition], producer: StreamsProducer, cache: ThreadCache
     ) -> StreamTask:
@@ -187,7 +212,7 @@ class KafkaStreams:
                     self._config,
                     producer,
                     cache,
-                    lambda name: None,
+                    self._global_store,
                     lambda topic, number: 0,
                     id.partition,
                 )

@@ -129,3 +129,34 @@ def test_a_second_instance_takes_tasks_over(cluster: KafkaCluster, tmp_path: Pat
     assert second.state() == "RUNNING"
     assert second.close(HANG_SECONDS * 1000)
     application.close()
+
+
+def test_a_stream_is_joined_with_a_global_table(cluster: KafkaCluster, tmp_path: Path) -> None:
+    for name, partitions in (("clicks", 2), ("users", 3), ("named-clicks", 1)):
+        cluster.create_topic(name, partitions=partitions)
+    builder, string = StreamsBuilder(), Serdes.string()
+    users = builder.global_table("users", Consumed.with_(string, string), Materialized.as_("users"))
+    (
+        builder.stream("clicks", Consumed.with_(string, string))
+        .join(users, lambda key, user: user, lambda user, name: f"{user}={name}")
+        .to("named-clicks", Produced.with_(string, string))
+    )
+    config = {"application.id": "names", "bootstrap.servers": cluster.bootstrap_servers, "state.dir": str(tmp_path)}
+    with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:
+        for number in range(20):
+            producer.send("users", f"name {number}".encode(), key=f"u{number}".encode())
+        producer.flush()
+        with KafkaStreams(builder.build(), {**config, "commit.interval.ms": 100}) as streams:
+            for number in range(20):
+                producer.send("clicks", f"u{number}".encode())
+            producer.flush()
+            seen: set[bytes] = set()
+            with KafkaConsumer(
+                "named-clicks", bootstrap_servers=cluster.bootstrap_servers, auto_offset_reset="earliest", group_id=None
+            ) as consumer:
+                deadline = time.monotonic() + HANG_SECONDS
+                while len(seen) < 20:
+                    assert time.monotonic() < deadline
+                    assert streams.state() in ("REBALANCING", "RUNNING")
+                    seen |= {record.value or b"" for found in consumer.poll(200).values() for record in found}
+    assert seen == {f"u{number}=name {number}".encode() for number in range(20)}
