@@ -147,8 +147,8 @@ class LockedStore:
         self._store = store
         self._lock = lock
 
-    @property
-    def __class__(self) -> Any:  # type: ignore[misc]
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
         """That of the store: operators ask by isinstance what kind they have."""
         return type(self._store)
 
