@@ -138,8 +138,8 @@ def test_who_is_cancelled_when_records_have_come_leaves_them_to_the_next(
 
 def test_methods_that_take_time_are_coroutines() -> None:
     synchronous = {
-        "assign assignment commit_async group_metadata health highwater last_poll_timestamp last_stable_offset metrics",
-        "partitions_for_topic pause paused resume seek subscribe subscription bootstrap_connected create_batch",
+        "assign assignment commit_async enforce_rebalance group_metadata health highwater last_poll_timestamp last_stable_offset",
+        "partitions_for_topic pause paused resume seek subscribe subscription bootstrap_connected create_batch metrics",
     }
     at_once = {name for names in synchronous for name in names.split()} | {"unsubscribe", "transaction"}
     for face in (KafkaConsumer, KafkaProducer, KafkaAdminClient):

@@ -99,7 +99,7 @@ def test_numbers_out_of_range_are_refused(name: str, option: ClientOption) -> No
         (
             ClientConfig,
             {"security_protocol": "SASL_SSL", "sasl_mechanism": "SCRAM-SHA256"},
-            "sasl_mechanism must be one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER; it is 'SCRAM-SHA256'"
+            "sasl_mechanism must be one of PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, GSSAPI; it is 'SCRAM-SHA256'"
             " (did you mean 'SCRAM-SHA-256'?)",
         ),
     ],

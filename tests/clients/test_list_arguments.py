@@ -56,6 +56,8 @@ CALLS: list[tuple[str, tuple[Any, ...]]] = [
     ("describe_producers", (P0,)),
     ("create_acls", ("abc",)),
     ("delete_acls", ("abc",)),
+    ("create_delegation_token", ("abc",)),
+    ("describe_delegation_token", ("abc",)),
     ("alter_user_scram_credentials", ("abc",)),
     ("describe_user_scram_credentials", ("abc",)),
 ]

@@ -66,7 +66,7 @@ class KeyValueStore(StateStore, Generic[K, V]):
 
     Example:
         >>> from kafkapy.streams.serdes import Serdes
-        >>> from kafkapy.streams.state import Stores
+        >>> from kafkapy.streams.state.stores import Stores
         >>> counts = Stores.key_value_store_builder(
         ...     Stores.in_memory_key_value_store("counts"), Serdes.string(), Serdes.long())
         >>> counts.name

@@ -52,7 +52,7 @@ class StoreBuilder(ABC):
 
     Example:
         >>> from kafkapy.streams.serdes import Serdes
-        >>> from kafkapy.streams.state import Stores
+        >>> from kafkapy.streams.state.stores import Stores
         >>> supplier = Stores.in_memory_key_value_store("seen")
         >>> builder = Stores.key_value_store_builder(supplier, Serdes.string(), Serdes.long())
         >>> builder.with_logging_disabled().logging_enabled

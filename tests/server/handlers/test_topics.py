@@ -10,7 +10,7 @@ import pytest
 
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.common.wire_enums import ConfigSourceType
-from kafkapy.network.request import Request, RequestContext
+from kafkapy.network.request import AnswerChannel, Request, RequestContext
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.framing import ApiCodec
@@ -343,7 +343,7 @@ class AutomaticCreation:
             QuotaManagers(clock),
         )
         context = RequestContext("c", "/127.0.0.1", "L")
-        self.request = Request(cast(Any, None), context, ApiCodec(ApiKey.METADATA, 12), 1, None)
+        self.request = Request(AnswerChannel(), context, ApiCodec(ApiKey.METADATA, 12), 1, None)
 
     def in_thread(
         self, function: object, topics: list[CreatableTopic], brokers: object, validate_only: bool, count: object

@@ -9,11 +9,11 @@ import pytest
 
 from kafkapy.streams.records import Change, Record, RecordContext, ValueAndTimestamp
 from kafkapy.streams.serdes import Serdes
-from kafkapy.streams.state import Stores
 from kafkapy.streams.state.buffer_value import BufferValue, read_buffer_value, read_changelog_record
 from kafkapy.streams.state.java_hash_order import JavaHashSet, java_hash
 from kafkapy.streams.state.list_value_store import ListValueStoreBuilder, read_list, write_list
 from kafkapy.streams.state.record_context_bytes import BufferReader, nullable_array, write_context
+from kafkapy.streams.state.stores import Stores
 from kafkapy.streams.state.stream_join_serdes import (
     LeftOrRightValue,
     LeftOrRightValueSerde,

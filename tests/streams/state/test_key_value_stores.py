@@ -12,7 +12,10 @@ import pytest
 from kafkapy.streams.errors import InvalidStateStoreException, StreamsException
 from kafkapy.streams.records import Change, Record, ValueAndTimestamp
 from kafkapy.streams.serdes import Serdes
-from kafkapy.streams.state import StoreBuilder, Stores, StoreSupplier, rocksdb_database
+from kafkapy.streams.state import rocksdb_database
+from kafkapy.streams.state.store_builders import StoreBuilder
+from kafkapy.streams.state.store_suppliers import StoreSupplier
+from kafkapy.streams.state.stores import Stores
 from tests.streams.state.fake_task import FakeTask, Logged
 
 SUPPLIERS: dict[str, Callable[[str], StoreSupplier]] = {

@@ -9,9 +9,9 @@ import pytest
 
 from kafkapy.streams.records import Change, Record, SessionWindow, Windowed
 from kafkapy.streams.serdes import Serdes
-from kafkapy.streams.state import Stores
 from kafkapy.streams.state.session_key_schema import to_session_key
 from kafkapy.streams.state.store_suppliers import RocksDbTimeOrderedSessionBytesStoreSupplier
+from kafkapy.streams.state.stores import Stores
 from tests.streams.state.fake_task import FakeTask, Logged
 
 MINUTE = 60_000

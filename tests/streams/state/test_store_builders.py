@@ -10,11 +10,12 @@ import pytest
 
 from kafkapy.streams.records import SessionWindow, TimeWindow, Windowed
 from kafkapy.streams.serdes import Serdes
-from kafkapy.streams.state import StoreBuilder, Stores
+from kafkapy.streams.state.store_builders import StoreBuilder
 from kafkapy.streams.state.store_suppliers import (
     RocksDbIndexedTimeOrderedWindowBytesStoreSupplier,
     VersionedBytesStoreSupplier,
 )
+from kafkapy.streams.state.stores import Stores
 from kafkapy.streams.state.windowed_serdes import SessionWindowedSerde, TimeWindowedSerde
 from kafkapy.streams.topology.store_factory import ChangelogKind
 

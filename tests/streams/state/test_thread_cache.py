@@ -8,7 +8,7 @@ import pytest
 
 from kafkapy.streams.records import RecordContext
 from kafkapy.streams.serdes import Serdes
-from kafkapy.streams.state import Stores
+from kafkapy.streams.state.stores import Stores
 from kafkapy.streams.state.thread_cache import DirtyEntries, LRUCacheEntry, NamedCache, ThreadCache
 from tests.streams.state.fake_task import FakeTask
 

@@ -10,8 +10,9 @@ import pytest
 
 from kafkapy.streams.records import VersionedRecord
 from kafkapy.streams.serdes import Serdes
-from kafkapy.streams.state import Stores, rocksdb_database
+from kafkapy.streams.state import rocksdb_database
 from kafkapy.streams.state.state_store import PUT_RETURN_CODE_NOT_PUT, PUT_RETURN_CODE_VALID_TO_UNDEFINED
+from kafkapy.streams.state.stores import Stores
 from kafkapy.streams.state.versioned_segment_value import SegmentValue, min_timestamp_of, next_timestamp_of
 from kafkapy.streams.topology.store_factory import ChangelogKind
 from tests.streams.state.fake_task import FakeTask, Logged

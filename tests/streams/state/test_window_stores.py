@@ -10,8 +10,9 @@ import pytest
 
 from kafkapy.streams.records import Change, Record, TimeWindow, ValueAndTimestamp, Windowed
 from kafkapy.streams.serdes import Serdes
-from kafkapy.streams.state import Stores, rocksdb_database
+from kafkapy.streams.state import rocksdb_database
 from kafkapy.streams.state.store_suppliers import RocksDbIndexedTimeOrderedWindowBytesStoreSupplier
+from kafkapy.streams.state.stores import Stores
 from kafkapy.streams.state.window_key_schema import WindowKeySchema, time_window_for_size, to_store_key
 from tests.streams.state.fake_task import FakeTask, Logged
 
