@@ -35,7 +35,7 @@ OPTIONS: dict[str, ClientOption] = {
     ),
     "client_id": ClientOption("The client's name in the brokers' logs, quotas and metrics; producers make one up."),
     "request_timeout_ms": ClientOption("A broker that has not answered for so long is hung up on.", 0),
-    "connections_max_idle_ms": ClientOption("A connection that nobody uses is closed after so long; -1: never.", -1),
+    "connections_max_idle_ms": ClientOption("An idle connection is closed after so long; -1: never.", -1),
     "reconnect_backoff_ms": ClientOption(
         "The first pause before a broker that could not be reached is tried again; it doubles.",
         0,
@@ -86,7 +86,7 @@ OPTIONS: dict[str, ClientOption] = {
     "ssl_crlfile": ClientOption("A file of certificates that were revoked.", java="-"),
     "ssl_ciphers": ClientOption("OpenSSL's list of ciphers.", java="ssl.cipher.suites"),
     "sasl_mechanism": ClientOption(
-        "How the client says who it is.",
+        "How the client authenticates itself.",
         choices=get_args(values.SaslMechanism),
     ),
     "sasl_plain_username": ClientOption("The user, for PLAIN and SCRAM.", java="sasl.jaas.config"),
@@ -112,7 +112,7 @@ OPTIONS: dict[str, ClientOption] = {
     "client_rack": ClientOption("Where the consumer is: it reads from a replica there, if brokers choose so."),
     "group_id": ClientOption("The group that shares the topics; None: no group, and no commits."),
     "group_instance_id": ClientOption(
-        "A name that outlives the process: who comes back under it within session_timeout_ms causes no rebalance.",
+        "A name that outlives the process: a member that comes back under it within session_timeout_ms causes no rebalance.",
         allowed="letters, digits, `.`, `_`, `-`",
     ),
     "key_deserializer": ClientOption("From the bytes of a key: a `Deserializer`, or a function."),
@@ -149,7 +149,7 @@ OPTIONS: dict[str, ClientOption] = {
         "How the group deals out partitions: classes of `kafkapy.coordinator.assignors`, the preferred one first.",
     ),
     "max_poll_records": ClientOption("The most that one `poll` gives.", 1),
-    "max_poll_interval_ms": ClientOption("Who does not poll for so long leaves the group.", 0),
+    "max_poll_interval_ms": ClientOption("A member that does not poll for so long leaves the group.", 0),
     "session_timeout_ms": ClientOption(
         "The coordinator takes a member for dead that it has not heard of for so long.", 0
     ),

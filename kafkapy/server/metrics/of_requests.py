@@ -134,9 +134,9 @@ REQUEST_METRICS: tuple[Metric, ...] = (
         "The same: there is one event loop for both.", _idle),
     histograms(
         "kafkapy_reactor_turn_seconds", "",
-        "How long the turns of the event loop took, while everybody waits: by the longest item of a turn (an API, or the "
-        "function, timer or part that was at work). Turns of less than 1 ms are all \"short\". One of more than 0.1 s is a "
-        "line in the log, which says for whom and with how much CPU.", _turns, "work"),
+        "How long the turns of the event loop took, in which all other requests wait: by the longest item of a turn (an "
+        "API, or the function, timer or part that was at work). Turns of less than 1 ms are all \"short\". One of more "
+        "than 0.1 s is a line in the log, which names the request and how much of it was CPU.", _turns, "work"),
     gauge(
         "kafka_server_socket_server_metrics_connection_count",
         "kafka.server:type=socket-server-metrics (connection-count)",

@@ -18,12 +18,14 @@ from tests.pages.generators.markdown import table
 _INTRODUCTION = """\
 # Options of the clients
 
-Generated from `kafkapy/clients/option_table.py` by `python -m tests.pages.generators.client_options`; change that, not this page.
+Generated from `kafkapy/clients/option_table.py` by `python -m tests.pages.generators.client_options`; change that,
+not this page.
 
-They are keyword arguments, the same on all faces, with kafka-python's names and defaults. Times are in ms, sizes in bytes.
-`help(KafkaConsumer)` shows them, editors and type checkers know their types. A name that is wrong is refused, with the
-nearest right one; so is a number out of range, or a word that is not allowed. Types like `AutoOffsetReset` are the words under
-"allowed" as a `Literal` of `kafkapy.clients.client_options`: type checkers refuse other ones, and editors offer them.
+They are keyword arguments, the same on all faces, with kafka-python's names and defaults. Times are in ms, sizes in
+bytes. `help(KafkaConsumer)` shows them, editors and type checkers know their types. A name that is wrong is
+refused, with the nearest right one; so is a number out of range, or a word that is not allowed. Types like
+`AutoOffsetReset` are the words under "allowed" as a `Literal` of `kafkapy.clients.client_options`: type checkers
+refuse other ones, and editors offer them.
 """
 
 _HEAD = ("name", "type", "default", "allowed", "Java's name", "meaning")
@@ -59,7 +61,7 @@ def _row(name: str, annotation: Any, default: Any) -> tuple[str, ...]:
 
 
 _VARIANCE = re.compile(r"_(co|contra)\b")
-"""Ends the name of a type variable, which is K or V for whoever reads the page."""
+"""Ends the name of a type variable, which the page shows as K or V."""
 
 
 def _type(annotation: Any) -> str:

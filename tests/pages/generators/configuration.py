@@ -42,15 +42,15 @@ value of the wrong type or out of range, or one that contradicts another, stops 
 which. A name that is not known is named in a warning, and so is a config that is marked ¹ below and set to another
 value than its default: it is known and checked, but kafkapy does not act on it yet.
 
-Protection that is asked for and cannot be given (`zookeeper.ssl.crl.enable=true`) stops the start. The sentence says what
-could not be enforced.
+Protection that is asked for and cannot be given (`zookeeper.ssl.crl.enable=true`) stops the start. The sentence
+says what could not be enforced.
 
-**From the environment.** With `--env` (in a container; there the file may be left out) variables that begin with `KAFKA_`
-are configs, too, by the rule of Apache's and Confluent's images: the rest in small letters, `_` for a dot, `__` for `_`,
-`___` for `-`. `KAFKA_LOG_RETENTION_HOURS=1` is `log.retention.hours=1`. They hold before the file, `--override` holds
-before them, and a line of the log names them at the start. `KAFKA_LOG4J_ROOT_LOGLEVEL` and `KAFKA_LOG4J_LOGGERS`
-(`kafka.controller=DEBUG,...`) set levels; `KAFKA_HEAP_OPTS`, `KAFKA_OPTS` and others for a JVM have no effect, which a
-warning says. Without `--env` no variable is read.
+**From the environment.** With `--env` (in a container; there the file may be left out) variables that begin with
+`KAFKA_` are configs, too, by the rule of Apache's and Confluent's images: the rest in small letters, `_` for a dot,
+`__` for `_`, `___` for `-`. `KAFKA_LOG_RETENTION_HOURS=1` is `log.retention.hours=1`. They hold before the file,
+`--override` holds before them, and a line of the log names them at the start. `KAFKA_LOG4J_ROOT_LOGLEVEL` and
+`KAFKA_LOG4J_LOGGERS` (`kafka.controller=DEBUG,...`) set levels; `KAFKA_HEAP_OPTS`, `KAFKA_OPTS` and others for a
+JVM have no effect, which a warning says. Without `--env` no variable is read.
 
 **Changes without restart.** The column *update* says what a running broker takes: `read-only` configs only change
 in the file, `per-broker` ones can be set for one broker, `cluster-wide` ones for one or for all:
@@ -68,38 +68,41 @@ topic its own config goes first. Where several configs say the same thing in oth
 before the plain form: `max.connections`, `max.connection.creation.rate`, `num.network.threads` and the configs of
 TLS and SASL.
 
-**The watchdog.** `kafka-server-start` leaves a small process (12 MB) beside the broker. When the broker's process has
-ended without closing its ZooKeeper session (`kill -9`, out of memory, a crash), it closes that session: other brokers
-take over at once instead of when the session's time is up, and a restart need not wait either. It never touches the
-session of a process that lives, however long that is stopped. `kafkapy.watchdog.enable=false` in the properties file
-(or by `--override`) switches it off. It is off by itself, and the log says so, where the system has no pidfd (Linux has
-since 5.3). It can't help if it is killed with the broker: the end of a whole
-container or machine is noticed when the session expires, as with Apache's brokers.
+**The watchdog.** `kafka-server-start` leaves a small process (12 MB) beside the broker. When the broker's process
+has ended without closing its ZooKeeper session (`kill -9`, out of memory, a crash), it closes that session: other
+brokers take over at once instead of when the session's time is up, and a restart need not wait either. It never
+touches the session of a process that lives, however long that is stopped. `kafkapy.watchdog.enable=false` in the
+properties file (or by `--override`) switches it off. It is off by itself, and the log says so, where the system has
+no pidfd (Linux has since 5.3). It can't help if it is killed with the broker: the end of a whole container or
+machine is noticed when the session expires, as with Apache's brokers.
 
-**Stacks.** `kill -QUIT` of the broker's process has it write what each of its threads is doing to stdout (with `-daemon`:
-`kafkaServer.out`), as a JVM does; it goes on. A crash in machine code writes the same to stderr.
+**Stacks.** `kill -QUIT` of the broker's process has it write what each of its threads is doing to stdout (with
+`-daemon`: `kafkaServer.out`), as a JVM does; it goes on. A crash in machine code writes the same to stderr.
 
 **Schemas.** `kafkapy.schema.registry.url=http://localhost:8081` in the properties file (with
-`kafkapy.schema.registry.basic.auth.user.info` and `kafkapy.schema.registry.ssl.ca.location` where it needs them) lets topics have
-`kafkapy.value.schema.validation=true`: records whose values name no schema of the subjects in `kafkapy.value.schema.subjects`
-(default: `<topic>-value`; `*` is a pattern) are refused. `docs/bus.md` says what happens while the registry is down.
+`kafkapy.schema.registry.basic.auth.user.info` and `kafkapy.schema.registry.ssl.ca.location` where it needs them)
+lets topics have `kafkapy.value.schema.validation=true`: records whose values name no schema of the subjects in
+`kafkapy.value.schema.subjects` (default: `<topic>-value`; `*` is a pattern) are refused. `docs/bus.md` says what
+happens while the registry is down.
 
-**Audit.** `kafkapy.audit.level` says what is recorded, a JSON object a line: `off` (default), `denied` (refusals of the
-authorizer, authentications that fail), `changes` (also changes of ACLs, SCRAM users, quotas, configs, delegation tokens
-and topics, and authentications that succeed), `all` (also what the authorizer allows). `kafkapy.audit.file` (default:
-`kafka-audit.jsonl` in the
-directory of the logs) is rotated before it has more than `kafkapy.audit.file.max.bytes` (104857600), and
-`kafkapy.audit.file.max.count` (10) old ones are kept; or `kafkapy.audit.topic` names a topic of this cluster, which the brokers
-make if it is missing and write as clients of the inter-broker listener. Requests never wait for the audit: up to
-`kafkapy.audit.queue.max.records` (10000) records wait for the disk or the topic, what comes then is lost, counted in the log, in
-the audit itself (`"event":"lost"`) and in the metrics. `kafkapy.audit.ignore.principals=User:broker;User:monitor` leaves out the
+**Audit.** `kafkapy.audit.level` says what is recorded, a JSON object a line: `off` (default), `denied` (refusals of
+the authorizer, authentications that fail), `changes` (also changes of ACLs, SCRAM users, quotas, configs,
+delegation tokens and topics, and authentications that succeed), `all` (also what the authorizer allows).
+`kafkapy.audit.file` (default: `kafka-audit.jsonl` in the directory of the logs) is rotated before it has more than
+`kafkapy.audit.file.max.bytes` (104857600), and `kafkapy.audit.file.max.count` (10) old ones are kept; or
+`kafkapy.audit.topic` names a topic of this cluster, which the brokers make if it is missing and write as clients of
+the inter-broker listener. Requests never wait for the audit: up to `kafkapy.audit.queue.max.records` (10000)
+records wait for the disk or the topic, what comes then is lost, counted in the log, in the audit itself
+(`"event":"lost"`) and in the metrics. `kafkapy.audit.ignore.principals=User:broker;User:monitor` leaves out the
 decisions, changes and successful authentications of these.
 
-**Metrics.** `kafkapy.metrics.listener=localhost:9404` in the properties file serves metrics for Prometheus there; of
-what is told partition by partition, `kafkapy.metrics.max.series` series each (2000); see `metrics.md`. Unset, there are none.
+**Metrics.** `kafkapy.metrics.listener=localhost:9404` in the properties file serves metrics for Prometheus there;
+`kafkapy.metrics.max.series` (2000) bounds the series of each metric that has one for each partition; see
+[metrics](metrics.md). Unset, there are none.
 
-**Health.** `kafkapy.health.listener=localhost:9405` answers `/healthz` (200: it lives) and `/readyz` (200: it serves; 503
-and the reason: it does not) from the start to the end; the address of the metrics does so, too, while that is there.
+**Health.** `kafkapy.health.listener=localhost:9405` answers `/healthz` (200: it lives) and `/readyz` (200: it
+serves; 503 and the reason: it does not) from the start to the end; the address of the metrics does so, too, while
+that is there.
 """
 
 _HEAD = ("name", "type", "default", "allowed", "update", "meaning")

@@ -38,11 +38,11 @@ BY_CLIENT: Mapping[str, str] = {
     "TooManyInFlightRequests": "Too much is under way to that broker. Try later.",
     "KafkaConfigurationError": "An option is unknown, out of range or at odds with another. The sentence names it; "
     "client_options.md has all.",
-    "IllegalArgumentError": "An argument makes no sense. Mend the program.",
+    "IllegalArgumentError": "An argument makes no sense. Correct the program.",
     "IllegalStateError": "The call does not fit the client's state: it is closed, not started, has no group, or is waited for "
-    "from its own callback. Mend the program.",
-    "ConsumerStoppedError": "The consumer was stopped while somebody waited for records. Expected at the end of a program.",
-    "ProducerClosed": "The producer was closed already. Mend the program.",
+    "from its own callback. Correct the program.",
+    "ConsumerStoppedError": "The consumer was stopped while a call waited for records. Expected at the end of a program.",
+    "ProducerClosed": "The producer was closed already. Correct the program.",
     "WakeupException": "`wakeup()` ended the poll. Expected where a program calls it, to end or to look around.",
     "Cancelled": "The client was closed, or the call cancelled, before it was done.",
     "CommitFailedError": "The group has rebalanced and others have the partitions: what was processed comes again to them. Poll "
@@ -67,7 +67,7 @@ _RETRY = (
     "Nothing: the client has asked again, and it passes when the cluster has settled. If it stays, look at the brokers."
 )
 _ACL = "Ask for the right (`kafka-acls` where an authorizer is used), or connect as another user."
-_PROGRAM = "Mend the request; the sentence says what is wrong with it."
+_PROGRAM = "Correct the request; the sentence says what is wrong with it."
 _BROKERS = "Between brokers, or between them and their controller; a client doesn't see it."
 _KRAFT = "Only clusters without ZooKeeper (KRaft) answer so."
 _SHARE = "Only share groups (Kafka 4) answer so."

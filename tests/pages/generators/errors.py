@@ -16,12 +16,12 @@ _LIKE_A_BROKERS = (errors.NoResponseError, errors.SaslConnectionError, errors.To
 _INTRODUCTION = """\
 # Errors
 
-Generated from `kafkapy/errors.py`, `kafkapy/protocol/errors.py` and `tests/pages/generators/error_advice.py` by `python -m
-tests.pages.generators.errors`; change those, not this page.
+Generated from `kafkapy/errors.py`, `kafkapy/protocol/errors.py` and `tests/pages/generators/error_advice.py` by
+`python -m tests.pages.generators.errors`; change those, not this page.
 
-All are in `kafkapy.errors`, under kafka-python's names, and derive from `KafkaError`. `error.retriable` says whether the same
-may be tried again (marked ↻ below): clients have done so already, until the time for it was over, so it is worth trying
-later. `error.errno` is the code on the wire; `kafkapy.errors.for_code(code)` finds the class.
+All are in `kafkapy.errors`, under kafka-python's names, and derive from `KafkaError`. `error.retriable` says
+whether the same may be tried again (marked ↻ below): clients have done so already, until the time for it was over,
+so it is worth trying later. `error.errno` is the code on the wire; `kafkapy.errors.for_code(code)` finds the class.
 """
 
 

@@ -12,47 +12,49 @@ from kafkapy.server.metrics.table import SECTIONS
 _INTRODUCTION = f"""\
 # Metrics
 
-Generated from the tables in `kafkapy/server/metrics/` by `python -m tests.pages.generators.metrics`; change those, not
-this page.
+Generated from the tables in `kafkapy/server/metrics/` by `python -m tests.pages.generators.metrics`; change those,
+not this page.
 
 A broker serves its metrics for [Prometheus](https://prometheus.io) where its properties file says so:
 
     kafkapy.metrics.listener=localhost:9404
 
-Then `curl localhost:9404/metrics` shows them. The host is an address or name of this machine, an empty one (`:9404`)
-stands for all its addresses; port 0 takes a free one, and the log tells which. Without that config there is no
-endpoint, and requests are not measured. There is no password and no TLS: the page names topics, groups and log
-directories, so let only those reach it who may know them. A port that is taken is tried again for 10 s, for a predecessor
-that is about to end; if the address can't be had then, the broker ends with status 1 and says why.
+Then `curl localhost:9404/metrics` shows them. The host is an address or name of this machine, an empty one
+(`:9404`) stands for all its addresses; port 0 takes a free one, and the log tells which. Without that config there
+is no endpoint, and requests are not measured. There is no password and no TLS: the page names topics, groups and
+log directories, so make it reachable only from where these may be known. A port that is taken is tried again for 10
+s, for a predecessor that is about to end; if the address can't be had then, the broker ends with status 1 and says
+why.
 
 **Names** are those that public dashboards use: what Prometheus's JMX exporter makes of Apache Kafka's MBeans
-(`kafka_<domain>_<type>_<name>` in lower case, `_total` for `PerSec`), and those of kafka_exporter for groups and topics;
-the latter are told by whoever knows best (a partition's leader, a group's coordinator), so that each appears once in a
-cluster. Counters begin with 0 when the broker starts. A summary has `_count` and `_sum` since the start; where the
-broker keeps them it also has quantiles ({", ".join(map(str, QUANTILES))}) of the last minute, taken from about 1,000 of
-its values. `curl -s localhost:9404/metrics | promtool check metrics` finds no error; what it says of style (units, suffixes
-and camel case) is about names that Kafka's dashboards use.
+(`kafka_<domain>_<type>_<name>` in lower case, `_total` for `PerSec`), and those of kafka_exporter for groups and
+topics; a partition's leader and a group's coordinator serve the latter, so that each appears once in a cluster.
+Counters begin with 0 when the broker starts. A summary has `_count` and `_sum` since the start; where the broker
+keeps them it also has quantiles ({", ".join(map(str, QUANTILES))}) of the last minute, taken from about 1,000 of
+its values. `curl -s localhost:9404/metrics | promtool check metrics` finds no error; what it says of style (units,
+suffixes and camel case) is about names that Kafka's dashboards use.
 
 **Consumer lag** is counted by the broker that coordinates the group: from the committed offset to the high watermark.
 For partitions of which that broker has a replica it looks there; for others it asks their leaders while the page is
 made, and waits for half a second at most (one that does not answer keeps its last offset).
 
-**Cost.** The page is made in small pieces between requests, once for all who ask at the same time, and compressed for
-those who accept gzip. Counting takes about a microsecond a request.
+**Cost.** The page is made in small pieces between requests, once for all requests at the same time, and compressed
+for clients that accept gzip. Counting takes about a microsecond a request.
 
-**Nothing that alerts are made of is cut.** Totals, and what is told by topic or by group and topic, always cover
-everything. What is told partition by partition has {DEFAULT_MAX_SERIES:,} series a metric at most, so that a broker with
-very many partitions still has a page of bearable size (`kafkapy.metrics.max.series` changes that): partitions that are
-under-replicated or below min.insync.replicas come first, and so do groups' partitions with a lag; all metrics tell of the
-same partitions. How many series are missing is told by `kafkapy_metrics_left_out_series`.
+**Metrics for alerts are complete.** Totals, and metrics by topic or by group and topic, always cover everything. A
+metric with one series for each partition has {DEFAULT_MAX_SERIES:,} of them at most, so that a broker with very
+many partitions still has a page of bearable size (`kafkapy.metrics.max.series` changes that): partitions that are
+under-replicated or below min.insync.replicas come first, and so do groups' partitions with a lag; all metrics show
+the same partitions. `kafkapy_metrics_left_out_series` counts the series that are missing.
 
-**Dashboard and alerts.** `config/grafana-dashboard.json` is to be imported into Grafana; `config/prometheus-alerts.yml` is a
-file of rules for Prometheus, whose job for the brokers has to be named `kafka`.
+**Dashboard and alerts.** `config/grafana-dashboard.json` is to be imported into Grafana;
+`config/prometheus-alerts.yml` is a file of rules for Prometheus, whose job for the brokers has to be named `kafka`.
 
-**Health.** The same address answers `/healthz` (200 as long as the event loop turns) and `/readyz`: 200 while the broker
-is registered in ZooKeeper, knows the controller, answers requests and is not stopping, else 503 and a sentence that says
-why not. With `kafkapy.health.listener=localhost:9405` they have an address of their own, which needs no metrics and
-answers from the first moment of the start to the last of the stop. A command for containers and service managers:
+**Health.** The same address answers `/healthz` (200 as long as the event loop turns) and `/readyz`: 200 while the
+broker is registered in ZooKeeper, knows the controller, answers requests and is not stopping, else 503 and a
+sentence that says why not. With `kafkapy.health.listener=localhost:9405` they have an address of their own, which
+needs no metrics and answers from the first moment of the start to the last of the stop. A command for containers
+and service managers:
 
     python3 -c "import urllib.request as u; u.urlopen('http://localhost:9405/readyz', timeout=5)"
 """

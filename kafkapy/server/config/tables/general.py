@@ -43,7 +43,7 @@ class GeneralConfigs(ConfigTable):
     max_request_partition_size_limit: int = config(
         INT, 2000, at_least(1), "Most partitions one DescribeTopicPartitions answer holds.")
     metric_reporters: list[str] = config(
-        LIST, "", None, "Classes that are told of metrics (Java classes).", LOW, UpdateMode.CLUSTER_WIDE)
+        LIST, "", None, "Reporters of metrics (Java classes).", LOW, UpdateMode.CLUSTER_WIDE)
     metrics_num_samples: int = config(INT, 2, at_least(1), "Samples a metric keeps.", LOW)
     metrics_recording_level: str = config(
         STRING, "INFO", None, "Level of detail of metrics: INFO, DEBUG or TRACE.", LOW)
