@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final, Protocol, Self
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, Self
 
 from kafkapy.admin.results import values_of
 from kafkapy.common.acl_types import AclBinding, AclBindingFilter
 from kafkapy.tools.command_line import Options, ToolError, integer
 from kafkapy.tools.common import admin_client
+from kafkapy.tools.zookeeper_tls import tool_authorizer_security
+from kafkapy.zk.client_security import ZkClientSecurity
 
 if TYPE_CHECKING:
     from kafkapy.server.api_error import ApiError
 
 ACL_AUTHORIZER: Final = "kafka.security.authorizer.AclAuthorizer"
+_PREFIX: Final = "authorizer."
 _SESSION_TIMEOUT_MS: Final = 18_000
 
 
@@ -73,11 +76,18 @@ class ZooKeeperAcls:
         from kafkapy.zk.errors import ZooKeeperError
         from kafkapy.zk.kafka_zk_client import KafkaZkClient
 
-        connect, timeout_ms = _zookeeper_of(options)
+        place = _zookeeper_of(options)
         time = SystemTime()
         self._context = RequestContext("kafka-acls", "/127.0.0.1", "NONE")
         try:
-            client = KafkaZkClient.connect(connect, timeout_ms, timeout_ms, time=time)
+            client = KafkaZkClient.connect(
+                place.connect,
+                place.session_timeout_ms,
+                place.connection_timeout_ms,
+                time=time,
+                security=place.security,
+                secure_acls=place.secure_acls,
+            )
             self._authorizer = AclAuthorizer(ZkAclStore(client, time, close_client=True), time=time)
             self._authorizer.startup()
         except ZooKeeperError as error:
@@ -107,24 +117,53 @@ def _raise(doing: str, result: ApiError) -> None:
         raise AclUpdateError(f"Error while {doing} ACLs: {result.message or result.error.message}")
 
 
-def _zookeeper_of(options: Options) -> tuple[str, int]:
-    """Where ZooKeeper is, and how long a session may be lost, ms. Raises `ToolError`."""
+class _AclZooKeeper(NamedTuple):
+    """The ZooKeeper that has the ACLs, and how it is spoken to. Times in ms."""
+
+    connect: str
+    session_timeout_ms: int
+    connection_timeout_ms: int
+    security: ZkClientSecurity
+    secure_acls: bool
+
+
+def _zookeeper_of(options: Options) -> _AclZooKeeper:
+    """What --authorizer-properties, --zk-tls-config-file and `KAFKA_OPTS` say. Raises `ToolError`."""
     class_name = options.value("authorizer")
     if class_name != ACL_AUTHORIZER:
         raise ToolError(f"{class_name}: without brokers only ACLs of {ACL_AUTHORIZER} can be reached")
-    if options.has("zk-tls-config-file"):
-        raise ToolError("--zk-tls-config-file is not supported: ZooKeeper is reached without TLS only")
+    properties = _authorizer_properties(options)
+    connect = properties.get(f"{_PREFIX}zookeeper.url") or properties.get("zookeeper.connect")
+    if not connect:
+        raise ToolError("Missing required configuration `zookeeper.connect` which has no default value.")
+    session_timeout_ms = _milliseconds(properties, "zookeeper.session.timeout.ms", _SESSION_TIMEOUT_MS)
+    security = tool_authorizer_security(properties, options.value("zk-tls-config-file"), _PREFIX)
+    set_acl = properties.get("zookeeper.set.acl")
+    return _AclZooKeeper(
+        connect,
+        session_timeout_ms,
+        _milliseconds(properties, "zookeeper.connection.timeout.ms", session_timeout_ms),
+        security,
+        security.user is not None if set_acl is None else set_acl.strip().lower() == "true",
+    )
+
+
+def _authorizer_properties(options: Options) -> dict[str, str]:
     properties: dict[str, str] = {}
     for pair in options.values("authorizer-properties"):
         name, equals, value = pair.partition("=")
         if not equals or not value:
             raise ToolError(f"Missing value for key {name}")
         properties[name] = value
-    connect = properties.get("authorizer.zookeeper.url") or properties.get("zookeeper.connect")
-    if not connect:
-        raise ToolError("Missing required configuration `zookeeper.connect` which has no default value.")
-    timeout = properties.get("zookeeper.session.timeout.ms", str(_SESSION_TIMEOUT_MS))
-    try:
-        return connect, integer(timeout)
-    except ValueError:
-        raise ToolError(f"zookeeper.session.timeout.ms={timeout} is no number") from None
+    return properties
+
+
+def _milliseconds(properties: Mapping[str, str], name: str, default: int) -> int:
+    """With the authorizer's own prefix first, as the broker reads it."""
+    for key in (_PREFIX + name, name):
+        if key in properties:
+            try:
+                return integer(properties[key])
+            except ValueError:
+                raise ToolError(f"{key}={properties[key]} is no number") from None
+    return default

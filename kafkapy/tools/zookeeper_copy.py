@@ -6,10 +6,13 @@ import argparse
 import struct
 import sys
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from kafkapy.security.jaas_file import JAAS_FILE
 from kafkapy.tools.argument_parser import ArgumentParser
 from kafkapy.tools.command_line import ToolError, guard
+from kafkapy.tools.zookeeper_tls import tool_security
+from kafkapy.zk.client_security import PLAINTEXT, ZkClientSecurity
 from kafkapy.zk.embedded import codes
 from kafkapy.zk.embedded.acls import Acls, decode_acls, encode_acls
 from kafkapy.zk.embedded.codes import Code
@@ -26,6 +29,13 @@ COUNTERS = frozenset(("/brokers/seqid",))
 """Nodes whose version is what counts: the next generated broker.id."""
 
 
+_ADVICE: Final[dict[int, str]] = {
+    Code.NO_AUTH: ": give --auth user:password, the SASL user or the certificate that has the right",
+    Code.INVALID_ACL: ": a scheme of its access list is unknown there (sasl needs authProvider.sasl in its properties, x509 a "
+    "secureClientPort)",
+}
+
+
 class CopiedNode(NamedTuple):
     """`path` without the chroot. `owner`: the session that it goes with, or 0."""
 
@@ -39,17 +49,17 @@ class CopiedNode(NamedTuple):
 class CopyPlace:
     """A ZooKeeper and a chroot in it."""
 
-    def __init__(self, connect: str, auth: list[str]) -> None:
-        """`ToolError`: it is not to be had."""
+    def __init__(self, connect: str, auth: list[str], security: ZkClientSecurity = PLAINTEXT) -> None:
+        """`ToolError`: it cannot be reached, or refuses the user. `auth`: `user:password`s of the scheme digest."""
         self.connect = connect
         servers, slash, chroot = connect.partition("/")
         self.chroot = f"/{chroot.rstrip('/')}" if slash and chroot.strip("/") else ""
         try:
-            self.client = PlainClient(Session(0, b"", 0, servers).addresses())
+            self.client = PlainClient(Session(0, b"", 0, servers).addresses(), security=security)
         except ValueError:
             raise ToolError(f"{connect}: host:port[,host:port]...[/chroot] is expected") from None
         except OSError:
-            raise ToolError(f"No ZooKeeper can be reached: {why_unreachable(connect)}") from None
+            raise ToolError(f"No ZooKeeper can be reached: {why_unreachable(connect, security=security)}") from None
         for each in auth:
             if not self.client.authenticate(each):
                 raise ToolError(f"{connect} refuses the authentication of {each.partition(':')[0]}")
@@ -60,8 +70,7 @@ class CopyPlace:
     def check(self, answer: PlainAnswer, path: str, *allowed: Code) -> PlainAnswer:
         if answer.code not in (0, *allowed):
             name = Code(answer.code).name if answer.code in Code.__members__.values() else str(answer.code)
-            advice = ": give --auth user:password of somebody who may" if answer.code == Code.NO_AUTH else ""
-            raise ToolError(f"{self.connect}: {self.full(path)}: {name}{advice}")
+            raise ToolError(f"{self.connect}: {self.full(path)}: {name}{_ADVICE.get(answer.code, '')}")
         return answer
 
 
@@ -85,20 +94,34 @@ def main(argv: Sequence[str] | None = None) -> int:
         action="store_true",
         help="copy although sessions have nodes in FROM: brokers that run go on changing it",
     )
+    for side, place in (("from", "FROM"), ("to", "TO")):
+        parser.add_argument(
+            f"--{side}-zk-tls-config-file",
+            metavar="FILE",
+            help=f"a properties file with zookeeper.ssl.* that says how to speak to {place} over TLS",
+        )
+        parser.add_argument(
+            f"--{side}-jaas-section",
+            metavar="NAME",
+            help=f"the section of the JAAS file (KAFKA_OPTS=-D{JAAS_FILE}=...) with the SASL user for {place}; "
+            "default: Client, if there is one; an empty name: without SASL",
+        )
     return guard(lambda: copy(parser.parse_args(sys.argv[1:] if argv is None else argv)))
 
 
 def copy(given: argparse.Namespace) -> None:
-    source = CopyPlace(given.source, given.auth)
+    source_security = tool_security(given.from_zk_tls_config_file, given.from_jaas_section)
+    target_security = tool_security(given.to_zk_tls_config_file, given.to_jaas_section)
+    source = CopyPlace(given.source, given.auth, source_security)
     try:
         nodes = list(read_tree(source))
         temporary = [node.path for node in nodes if node.owner]
         if temporary and not given.live:
             raise ToolError(
-                f"{source.connect} has {len(temporary)} ephemeral nodes, such as {temporary[0]}: whoever made them still runs. "
+                f"{source.connect} has {len(temporary)} ephemeral nodes, such as {temporary[0]}: their clients still run. "
                 "Stop the brokers and wait until their sessions have ended, or give --live."
             )
-        target = CopyPlace(given.target, given.auth)
+        target = CopyPlace(given.target, given.auth, target_security)
         try:
             created = write_tree(target, [node for node in nodes if not node.owner])
         finally:

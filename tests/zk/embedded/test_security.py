@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafkapy.security.jaas import LoginModule
-from kafkapy.tools import zookeeper_security_migration
+from kafkapy.tools import acls, zookeeper_copy, zookeeper_security_migration
 from kafkapy.zk.client_security import ZkClientSecurity, security_of_broker
 from kafkapy.zk.embedded.auth_settings import SASL_PROVIDER, AuthSettings
 from kafkapy.zk.embedded.settings import SecurePort, Settings
@@ -191,3 +191,80 @@ def test_migration_needs_a_user_or_a_certificate(
     monkeypatch.delenv("KAFKA_OPTS", raising=False)
     assert zookeeper_security_migration.main(["--zookeeper.acl", "secure"]) == 1
     assert "ERROR: No JAAS configuration file has been specified" in capsys.readouterr().err
+
+
+def tls_file(stores: Path, prefix: str = "") -> str:
+    path = stores / f"{prefix}zk-tls.properties"
+    path.write_text(
+        f"{prefix}zookeeper.ssl.client.enable=true\n{prefix}zookeeper.clientCnxnSocket={NETTY}\n"
+        f"{prefix}zookeeper.ssl.truststore.location={stores / 'ca.pem'}\n"
+        f"{prefix}zookeeper.ssl.keystore.location={stores / 'client.pem'}\nother=ignored\n"
+    )
+    return str(path)
+
+
+def jaas_file(stores: Path, section: str) -> str:
+    path = stores / f"{section}.jaas"
+    path.write_text(f'{section} {{ {MODULE} required username="kafka" password="kafka-pw"; }};\n')
+    return f"-Djava.security.auth.login.config={path}"
+
+
+@pytest.mark.parametrize("prefix", ["", "authorizer."])
+def test_kafka_acls_writes_over_tls(server: ServerInThread, stores: Path, prefix: str) -> None:
+    place = f"zookeeper.connect=127.0.0.1:{server.server.secure_port}/kafka"
+    words = ["--authorizer-properties", place, "--zk-tls-config-file", tls_file(stores, prefix)]
+    alice = ["--add", "--allow-principal", "User:alice", "--operation", "Read", "--topic", "orders"]
+    assert acls.main([*words, "--authorizer-properties", "zookeeper.set.acl=true", *alice]) == 0
+    client = connected(f"{server.server.address}/kafka", sasl("kafka"))
+    try:
+        written = client.get_data_and_version("/kafka-acl/Topic/orders")[0]
+        assert written is not None and b"User:alice" in written
+        assert Acl(31, "x509", DN) in acls_of(client, "/kafka-acl/Topic/orders")
+    finally:
+        client.close()
+
+
+def test_kafka_acls_writes_as_the_user_of_the_jaas_file(
+    server: ServerInThread, stores: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`zookeeper.set.acl` is then true by default, as with Apache's tool."""
+    monkeypatch.setenv("KAFKA_OPTS", jaas_file(stores, "Client"))
+    words = ["--authorizer-properties", f"zookeeper.connect={server.server.address}/kafka"]
+    assert acls.main([*words, "--add", "--allow-principal", "User:alice", "--topic", "orders"]) == 0
+    client = connected(f"{server.server.address}/kafka", sasl("kafka"))
+    try:
+        assert Acl(31, "sasl", "kafka") in acls_of(client, "/kafka-acl/Topic/orders")
+    finally:
+        client.close()
+    monkeypatch.delenv("KAFKA_OPTS")
+    capsys.readouterr()
+    assert acls.main([*words, "--list", "--zk-tls-config-file", "/no/such"]) == 1
+    assert "/no/such: no such file" in capsys.readouterr().err
+
+
+def test_a_tree_is_copied_over_tls_and_sasl(
+    server: ServerInThread, stores: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    client = connected(server.server.address, sasl("kafka"))
+    try:
+        client.create_top_level_paths()
+    finally:
+        client.close()
+    monkeypatch.setenv("KAFKA_OPTS", jaas_file(stores, "Old"))
+    with ServerInThread() as unknowing:
+        words = [server.server.address, unknowing.server.address, "--from-jaas-section", "Old", "--to-jaas-section", ""]
+        assert zookeeper_copy.main(words) == 1
+        assert "INVALID_ACL: a scheme of its access list is unknown there" in capsys.readouterr().err
+    with ServerInThread(settings=settings()) as target:
+        words = [f"127.0.0.1:{server.server.secure_port}", f"{target.server.address}/new"]
+        words += ["--from-zk-tls-config-file", tls_file(stores)]
+        assert zookeeper_copy.main([*words, "--from-jaas-section", "Odl"]) == 1
+        assert "Old.jaas: there is no section Odl" in capsys.readouterr().err
+        assert zookeeper_copy.main([*words, "--from-jaas-section", "Old", "--to-jaas-section", "Old"]) == 0
+        copied = connected(f"{target.server.address}/new", ZkClientSecurity(), False)
+        try:
+            assert "ids" in copied.get_children("/brokers")
+            with pytest.raises(NoAuthError):
+                copied.get_children("/config/users")
+        finally:
+            copied.close()
