@@ -139,7 +139,7 @@ class Guards(NamedTuple):
 
     def audited(self, handlers: Mapping[ApiKey, Any], clock: Clock) -> Mapping[ApiKey, Any]:
         """The handlers, those that change something with a record of it, if there is an audit that wants it."""
-        return handlers if self.audit is None else self.audit.of_changes(handlers, clock)
+        return handlers if self.audit is None else self.audit.of_changes(handlers, self.tokens.of_hmac, clock)
 
     def close(self) -> None:
         """The broker stops, and plug-ins hear of it."""

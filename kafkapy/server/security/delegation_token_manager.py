@@ -104,6 +104,10 @@ class DelegationTokenManager:
         """All tokens, expired ones that are still to be removed among them."""
         return self._tokens.all()
 
+    def of_hmac(self, hmac: bytes) -> TokenInformation | None:
+        """The token that a request names by its HMAC, if this broker knows it."""
+        return self._tokens.of_hmac(hmac)
+
     def with_hmac(self, token: TokenInformation) -> DelegationToken:
         """The token and its HMAC."""
         return DelegationToken(token, self._tokens.hmac(token.token_id))

@@ -15,7 +15,7 @@ from kafkapy.server.authorizer import Authorizer
 from kafkapy.server.security.audit.audit_config import AuditConfig, AuditLevel
 from kafkapy.server.security.audit.audit_log import AuditLog, AuditSink
 from kafkapy.server.security.audit.audit_records import AuditedEvent, AuditedSender, Authenticated, Changed, Decided
-from kafkapy.server.security.audit.changes import audited_handlers
+from kafkapy.server.security.audit.changes import TokenOfHmac, audited_handlers
 from kafkapy.server.security.decision_log import RequestedAction
 
 CLIENT_ID: Final = "kafkapy-audit-"
@@ -73,9 +73,11 @@ class Audit:
         elif self._level >= AuditLevel.CHANGES:
             self._put(sender, Authenticated(outcome))
 
-    def of_changes(self, handlers: Mapping[ApiKey, Any], clock: Clock) -> Mapping[ApiKey, Any]:
+    def of_changes(self, handlers: Mapping[ApiKey, Any], token_of: TokenOfHmac, clock: Clock) -> Mapping[ApiKey, Any]:
         """The handlers, with those that change something recorded if the level says so."""
-        return audited_handlers(handlers, self._on_change, clock) if self._level >= AuditLevel.CHANGES else handlers
+        if self._level < AuditLevel.CHANGES:
+            return handlers
+        return audited_handlers(handlers, self._on_change, token_of, clock)
 
     def _on_change(self, sender: AuditedSender, change: Changed) -> None:
         self._put(sender, change)

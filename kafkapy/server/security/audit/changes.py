@@ -16,6 +16,7 @@ from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.message import Message
 from kafkapy.runtime.clock import Clock
+from kafkapy.security.delegation_tokens import TokenInformation
 from kafkapy.security.principal import KafkaPrincipal
 from kafkapy.server.config.config_resource import resource_type_of
 from kafkapy.server.config.dynamic_config_rules import broker_config_key
@@ -27,29 +28,44 @@ _AT_ONCE: Final = 100
 
 Describe = Callable[[Any, Any], Iterator[Changed]]
 Report = Callable[[AuditedSender, Changed], object]
+TokenOfHmac = Callable[[bytes], TokenInformation | None]
+Identify = Callable[[Any], dict[str, Any]]
+"""Body of a request -> what it is about, where the body names that by a secret."""
 AnyHandler = Callable[[Request], Any]
 
 
-def audited_handlers(handlers: Mapping[ApiKey, AnyHandler], report: Report, clock: Clock) -> dict[ApiKey, Any]:
+def audited_handlers(
+    handlers: Mapping[ApiKey, AnyHandler], report: Report, token_of: TokenOfHmac, clock: Clock
+) -> dict[ApiKey, Any]:
     """The handlers, those that change something with a report of it.
 
     Args:
         handlers: API -> its handler.
         report: Called with each change when the handler has done it, or has refused it.
+        token_of: The delegation token of an HMAC.
         clock: A request may change thousands of things; others have their turn in between.
     """
+
+    def token(body: Any) -> dict[str, Any]:
+        found = token_of(bytes(body.hmac))
+        return {} if found is None else {"token_id": found.token_id, "owner": str(KafkaPrincipal(*found.owner))}
+
     audited = dict(handlers)
     for api_key, describe in _CHANGES.items():
         if api_key in audited:
-            audited[api_key] = _AuditedHandler(audited[api_key], describe, report, clock)
+            identify = token if api_key in _NAMED_BY_HMAC else _nothing
+            audited[api_key] = _AuditedHandler(audited[api_key], identify, describe, report, clock)
     return audited
 
 
 class _AuditedHandler:
     """A handler, whose answer says what has been changed."""
 
-    def __init__(self, handler: AnyHandler, describe: Describe, report: Report, clock: Clock) -> None:
+    def __init__(
+        self, handler: AnyHandler, identify: Identify, describe: Describe, report: Report, clock: Clock
+    ) -> None:
         self._handler = handler
+        self._identify = identify
         self._describe = describe
         self._report = report
         self._clock = clock
@@ -59,20 +75,25 @@ class _AuditedHandler:
 
     async def _handle(self, request: Request, sender: AuditedSender) -> Message | None:
         body = request.body
+        subject = self._identify(body)  # before the handler removes it
         try:
             answer = self._handler(request)
             response: Message | None = answer if answer is None or isinstance(answer, Message) else await answer
         except Exception as error:
             name = error.error.name if isinstance(error, KafkaError) else type(error).__name__
-            self._report(sender, Changed(request.api_key.title, name, {}))
+            self._report(sender, Changed(request.api_key.title, name, subject))
             raise
         if response is None or getattr(body, "validate_only", False):
             return response
         for number, change in enumerate(self._describe(body, response), 1):
-            self._report(sender, change)
+            self._report(sender, change._replace(what={**subject, **change.what}) if subject else change)
             if number % _AT_ONCE == 0:
                 await self._clock.checkpoint()
         return response
+
+
+def _nothing(_: Any) -> dict[str, Any]:
+    return {}
 
 
 def _error(code: int) -> str:
@@ -168,11 +189,15 @@ def _created_token(body: Any, response: Any) -> Iterator[Changed]:
 
 
 def _renewed_token(body: Any, response: Any) -> Iterator[Changed]:
-    yield Changed("RenewDelegationToken", _error(response.error_code), {"expires_ms": response.expiry_timestamp_ms})
+    yield Changed("RenewDelegationToken", _error(response.error_code), _expiry(response))
 
 
 def _expired_token(body: Any, response: Any) -> Iterator[Changed]:
-    yield Changed("ExpireDelegationToken", _error(response.error_code), {"expires_ms": response.expiry_timestamp_ms})
+    yield Changed("ExpireDelegationToken", _error(response.error_code), _expiry(response))
+
+
+def _expiry(response: Any) -> dict[str, Any]:
+    return {} if response.error_code else {"expires_ms": response.expiry_timestamp_ms}
 
 
 def _created_topics(body: Any, response: Any) -> Iterator[Changed]:
@@ -193,6 +218,7 @@ def _created_partitions(body: Any, response: Any) -> Iterator[Changed]:
         yield Changed("CreatePartitions", _error(topic.error_code), what)
 
 
+_NAMED_BY_HMAC: Final = frozenset({ApiKey.RENEW_DELEGATION_TOKEN, ApiKey.EXPIRE_DELEGATION_TOKEN})
 _CHANGES: Final[dict[ApiKey, Describe]] = {
     ApiKey.CREATE_ACLS: _created_acls,
     ApiKey.DELETE_ACLS: _deleted_acls,

@@ -24,12 +24,17 @@ from kafkapy.protocol.messages.create_delegation_token import (
 )
 from kafkapy.protocol.messages.delete_acls import DeleteAclsRequest, DeleteAclsResponse
 from kafkapy.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+from kafkapy.protocol.messages.expire_delegation_token import (
+    ExpireDelegationTokenRequest,
+    ExpireDelegationTokenResponse,
+)
 from kafkapy.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
 from kafkapy.protocol.messages.renew_delegation_token import RenewDelegationTokenRequest, RenewDelegationTokenResponse
 from kafkapy.runtime.clock import MockClock
+from kafkapy.security.delegation_tokens import TokenInformation
 from kafkapy.security.principal import KafkaPrincipal
 from kafkapy.server.security.audit.audit_records import AuditedSender, Changed
 from kafkapy.server.security.audit.changes import audited_handlers
@@ -47,16 +52,18 @@ class FakeRequest:
 def changes(body: Any, response: Message | Exception) -> list[Changed]:
     """What is told of a handler that gives this."""
     told: list[tuple[AuditedSender, Changed]] = []
+    tokens = {b"the secret": TokenInformation("id-1", ALICE, ALICE, (), 1, 9, 5)}
     request: Any = FakeRequest(body)
 
     async def handle(_: Any) -> Message:
+        tokens.clear()  # by the removal of the token
         request.context.principal = KafkaPrincipal("User", "another")  # it has authenticated anew meanwhile
         if isinstance(response, Exception):
             raise response
         return response
 
     handlers: Mapping[ApiKey, Any] = {request.api_key: handle}
-    audited = audited_handlers(handlers, lambda sender, change: told.append((sender, change)), MockClock())
+    audited = audited_handlers(handlers, lambda sender, change: told.append((sender, change)), tokens.get, MockClock())
     if isinstance(response, Exception):
         with pytest.raises(type(response)):
             asyncio.run(audited[request.api_key](request))
@@ -192,7 +199,28 @@ def test_tokens_without_their_hmacs() -> None:
     }
     renewal = RenewDelegationTokenRequest(hmac=b"the secret")
     assert changes(renewal, RenewDelegationTokenResponse(expiry_timestamp_ms=9)) == [
-        Changed("RenewDelegationToken", "NONE", {"expires_ms": 9})
+        Changed("RenewDelegationToken", "NONE", {"token_id": "id-1", "owner": "User:alice", "expires_ms": 9})
+    ]
+
+
+def test_renewed_and_expired_tokens_are_named_by_their_id() -> None:
+    """Also where the renewal is refused, and where the expiry removes the token; an HMAC of no token is not recorded."""
+    named = {"token_id": "id-1", "owner": "User:alice"}
+    for error in (Errors.DELEGATION_TOKEN_OWNER_MISMATCH, Errors.DELEGATION_TOKEN_EXPIRED):
+        refused = RenewDelegationTokenResponse(error_code=error.code, expiry_timestamp_ms=-1)
+        assert changes(RenewDelegationTokenRequest(hmac=b"the secret"), refused) == [
+            Changed("RenewDelegationToken", error.name, named)
+        ]
+    expiry = ExpireDelegationTokenRequest(hmac=b"the secret", expiry_time_period_ms=-1)
+    assert changes(expiry, ExpireDelegationTokenResponse(expiry_timestamp_ms=7)) == [
+        Changed("ExpireDelegationToken", "NONE", {**named, "expires_ms": 7})
+    ]
+    assert changes(expiry, KafkaError(Errors.REQUEST_TIMED_OUT)) == [
+        Changed("ExpireDelegationToken", "REQUEST_TIMED_OUT", named)
+    ]
+    unknown = ExpireDelegationTokenResponse(error_code=Errors.DELEGATION_TOKEN_NOT_FOUND.code, expiry_timestamp_ms=-1)
+    assert changes(ExpireDelegationTokenRequest(hmac=b"another"), unknown) == [
+        Changed("ExpireDelegationToken", "DELEGATION_TOKEN_NOT_FOUND", {})
     ]
 
 
