@@ -1,6 +1,6 @@
 """SCRAM-SHA-256 and -512 (RFC 5802, 7677), for both sides: credentials as ZooKeeper has them, messages, and the formulas.
 
-As in Kafka, names and passwords are taken as UTF-8 without SASLprep, and there is no channel binding.
+As in Kafka, names of users are ASCII without NUL, names and passwords are taken without SASLprep, and there is no channel binding.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ TOKEN_AUTH: Final = "tokenauth"
 """The extension that says: the user is a delegation token's id, and the password its HMAC (KIP-48)."""
 
 _BASE64 = r"[A-Za-z0-9+/]*={0,2}"
-_NAME = r"(?:[^=,\x00]++|=2C|=3D)++"
+_NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]++|=2C|=3D)++"
 _NONCE = r"[\x21-\x2b\x2d-\x7e]++"
-_EXTENSIONS = r"(?:,[A-Za-z]++=[^,\x00]++)*"
+_EXTENSIONS = r"(?:,[A-Za-z]++=[\x01-\x2b\x2d-\x7f]++)*"
 _CLIENT_FIRST = re.compile(
     rf"(?P<header>n,(?:a=(?P<authzid>{_NAME}))?,)(?P<bare>n=(?P<name>{_NAME}),r=(?P<nonce>{_NONCE})(?P<extensions>{_EXTENSIONS}))"
 )
 _SERVER_FIRST = re.compile(rf"r=(?P<nonce>{_NONCE}),s=(?P<salt>{_BASE64}),i=(?P<iterations>[0-9]{{1,10}}){_EXTENSIONS}")
 _CLIENT_FINAL = re.compile(
-    rf"(?P<unproved>c=(?P<binding>{_BASE64}),r=(?P<nonce>{_NONCE}){_EXTENSIONS}),p=(?P<proof>{_BASE64})"
+    rf"(?P<unproved>(?P<known>c=(?P<binding>{_BASE64}),r=(?P<nonce>{_NONCE})){_EXTENSIONS}),p=(?P<proof>{_BASE64})"
 )
 _SERVER_FINAL = re.compile(rf"(?:e=(?P<error>[^,\x00]+)|v=(?P<signature>{_BASE64})){_EXTENSIONS}")
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -162,6 +162,9 @@ class ClientFinalMessage(NamedTuple):
     nonce: str
     proof: bytes
     without_proof: str
+    """What the proof is made over (RFC 5802): all before it."""
+    without_extensions: str
+    """What Kafka's broker takes the proof to be made over."""
 
 
 class ServerFinalMessage(NamedTuple):
@@ -207,7 +210,8 @@ def parse_server_first(message: bytes, *, max_iterations: int = MAX_ITERATIONS_O
 def parse_client_final(message: bytes) -> ClientFinalMessage:
     """Raises ScramFormatError."""
     match = _matched(_CLIENT_FINAL, message, "client final")
-    return ClientFinalMessage(_decoded(match["binding"]), match["nonce"], _decoded(match["proof"]), match["unproved"])
+    binding, proof = _decoded(match["binding"]), _decoded(match["proof"])
+    return ClientFinalMessage(binding, match["nonce"], proof, match["unproved"], match["known"])
 
 
 def parse_server_final(message: bytes) -> ServerFinalMessage:

@@ -125,7 +125,7 @@ def test_server_final() -> None:
         scram.parse_server_final(b"x=invalid-proof")
 
 
-@given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=40))
+@given(st.text(st.characters(codec="ascii", exclude_characters="\0"), min_size=1, max_size=40))
 def test_names_come_through(user: str) -> None:
     assert scram.parse_client_first(f"n,,n={scram.sasl_name(user)},r=x".encode()).user == user
 

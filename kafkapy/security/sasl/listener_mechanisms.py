@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkapy.common.config_def import ConfigException
+from kafkapy.common.java_hash_order import hash_map_order
 from kafkapy.common.time import Time
 from kafkapy.security.import_path import ImportPathError, make_callback_handler
 from kafkapy.security.jaas import (
@@ -102,7 +103,7 @@ def make_listener_mechanisms(
             f"No SASL mechanisms are enabled for listener {listener_name}: set sasl.enabled.mechanisms"
         )
     made = ListenerMechanisms({}, {}, [])
-    for name in enabled:
+    for name in hash_map_order(enabled):  # in which a Java broker lists them, too
         configs = _MechanismConfigs(listener_name, name, text_of, services.jaas_file)
         try:
             made.factories[name] = _factory(configs, services, made.jwks)

@@ -111,11 +111,8 @@ class PlainServer:
 
 
 def _split(response: bytes) -> list[str]:
-    """Authorization id, user and password."""
-    try:
-        tokens = bytes(response).decode().split("\0", 3)
-    except UnicodeDecodeError:
-        raise SaslAuthenticationError("Invalid SASL/PLAIN response: it is not UTF-8") from None
+    """Authorization id, user and password. What is not UTF-8 becomes U+FFFD, as in Java."""
+    tokens = bytes(response).decode(errors="replace").split("\0", 3)
     if len(tokens) != 3:
         raise SaslAuthenticationError(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(tokens)}")
     return tokens

@@ -205,14 +205,19 @@ class ScramServer:
             raise SaslExchangeError("Invalid client nonce in the final client message.")
         # What the client repeats of its header (`c=`) is not compared, as in Kafka: there is no channel binding to take away,
         # Java's client always says "n,,", and the proof is made over it.
-        auth_message = self._auth_prefix + final.without_proof
-        credential = self._credential
-        client_signature = scram.signature(self._hash, credential.stored_key, auth_message)
-        server_signature = scram.signature(self._hash, credential.server_key, auth_message)
-        proof = final.proof.ljust(len(client_signature), b"\0")[: len(client_signature)]
-        shown = scram.stored_key(self._hash, scram.xor(client_signature, proof))
-        fits = hmac.compare_digest(shown, credential.stored_key)
-        if not (fits and self._known and len(final.proof) == len(client_signature)):
-            raise SaslExchangeError("Invalid client credentials")
-        self.session_lifetime_ms = remaining_ms(self._expiry, self._time.milliseconds())
-        return b"v=" + base64.b64encode(server_signature)
+        for said in dict.fromkeys((final.without_proof, final.without_extensions)):
+            auth_message = self._auth_prefix + said
+            if self._proves(auth_message, final.proof):
+                self.session_lifetime_ms = remaining_ms(self._expiry, self._time.milliseconds())
+                server_signature = scram.signature(self._hash, self._credential.server_key, auth_message)
+                return b"v=" + base64.b64encode(server_signature)
+        raise SaslExchangeError("Invalid client credentials")
+
+    def _proves(self, auth_message: str, given: bytes) -> bool:
+        """Takes equally long for users that exist and others."""
+        assert self._credential is not None
+        key = self._credential.stored_key
+        signature = scram.signature(self._hash, key, auth_message)
+        proof = given.ljust(len(signature), b"\0")[: len(signature)]
+        fits = hmac.compare_digest(scram.stored_key(self._hash, scram.xor(signature, proof)), key)
+        return fits and self._known and len(given) == len(signature)

@@ -45,7 +45,12 @@ def test_the_own_authorization_id() -> None:
         (b"\0" * 500_000, "Invalid SASL/PLAIN response: expected 3 tokens, got 4"),
         (b"\0\0secret", "Authentication failed: username not specified"),
         (b"\0alice\0", "Authentication failed: password not specified"),
-        (b"\0alice\0\xff", "Invalid SASL/PLAIN response: it is not UTF-8"),
+        (b"\0alice\0\xff", "Authentication failed: Invalid username or password"),
+        (
+            b"\xff\0alice\0secret",
+            "Authentication failed: Client requested an authorization id that is different from username",
+        ),
+        (b"\xff\xfe", "Invalid SASL/PLAIN response: expected 3 tokens, got 1"),
         (b"\0alice\0wrong", "Authentication failed: Invalid username or password"),
         (b"\0mallory\0secret", "Authentication failed: Invalid username or password"),
         (b"\0username\0x", "Authentication failed: Invalid username or password"),
