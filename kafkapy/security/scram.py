@@ -1,6 +1,6 @@
 """SCRAM-SHA-256 and -512 (RFC 5802, 7677), for both sides: credentials as ZooKeeper has them, messages, and the formulas.
 
-As in Kafka, names of users are ASCII without NUL, names and passwords are taken without SASLprep, and there is no channel binding.
+As in Kafka, names of users are ASCII, names and passwords are taken without SASLprep, and there is no channel binding.
 """
 
 from __future__ import annotations

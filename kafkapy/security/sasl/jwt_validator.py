@@ -68,6 +68,8 @@ class JwtValidator:
         self._check_audience(claims)
         if self._issuer is not None:
             refuse_if(claims.get("iss") != self._issuer, lambda: "Issuer (iss) claim value is not the expected one")
+        for name in ("sub", "jti"):
+            string_claim(claims, name)
         principal = (string_claim(claims, self._sub_claim) or "").strip()
         refuse_if(not principal, lambda: f"{self._sub_claim} value must be non-null, non-empty, and non-whitespace")
         return OAuthBearerToken(principal, _scopes(claims, self._scope_claim), expiry_ms, issued_ms, claims)
@@ -84,6 +86,8 @@ class JwtValidator:
             raise OAuthTokenError("The algorithm is not one of public keys")
         if "crit" in header:
             raise OAuthTokenError("The header has critical extensions, which are not known")
+        if header.get("b64", True) is not True or str(header.get("cty", "")).lower() in ("jwt", "application/jwt"):
+            raise OAuthTokenError("The claims are not encoded as those of a plain JWT")
         if key_id is not None and (not isinstance(key_id, str) or len(key_id) > MAX_KEY_ID_CHARACTERS):
             raise OAuthTokenError("The key id makes no sense")
         message, raw = signed.encode(), base64url(signature)

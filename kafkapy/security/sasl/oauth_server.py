@@ -16,6 +16,8 @@ log = logging.getLogger("kafkapy.security.sasl.OAuthBearerServer")
 
 OAUTHBEARER: Final = "OAUTHBEARER"
 
+_CONTROL_A: Final = b"\x01"
+
 
 class OAuthBearerServer:
     """One authentication by OAUTHBEARER.
@@ -56,8 +58,10 @@ class OAuthBearerServer:
         if self.complete:
             raise SaslExchangeError("Authentication exchange has completed")
         if self._refusal is not None:
+            if response == _CONTROL_A:
+                raise SaslAuthenticationError(self._refusal)
             # Kafka takes another token here: trying many would cost no delay.
-            raise SaslAuthenticationError(self._refusal)
+            raise SaslExchangeError("After a token that is refused the client must send ^A")
         try:
             initial = parse_client_initial_response(response)
         except OAuthMessageError as error:

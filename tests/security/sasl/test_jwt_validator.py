@@ -158,8 +158,23 @@ def test_names_of_claims() -> None:
             validator(**wrong)
 
 
+@pytest.mark.parametrize("claims", [{"jti": 5}, {"sub": ["alice"], "email": "a@b"}])
+def test_claims_that_are_no_text(claims: dict[str, Any]) -> None:
+    with pytest.raises(OAuthTokenError, match="not of type String"):
+        validator(sub_claim_name="email").validate(signed({**CLAIMS, "email": "a@b", **claims}))
+
+
 @pytest.mark.parametrize(
-    "header", [{"crit": ["b64"], "b64": False}, {"kid": 5}, {"kid": "x" * 1001}, {"alg": None}, {"alg": ["RS256"]}]
+    "header",
+    [
+        {"crit": ["b64"], "b64": False},
+        {"b64": False},
+        {"cty": "JWT"},
+        {"kid": 5},
+        {"kid": "x" * 1001},
+        {"alg": None},
+        {"alg": ["RS256"]},
+    ],
 )
 def test_headers_that_are_refused(header: dict[str, Any]) -> None:
     values = {"alg": "RS256", "kid": "k", **header}
