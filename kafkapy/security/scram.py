@@ -37,7 +37,8 @@ _NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]++|=2C|=3D)++"
 _NONCE = r"[\x21-\x2b\x2d-\x7e]++"
 _EXTENSIONS = r"(?:,[A-Za-z]++=[\x01-\x2b\x2d-\x7f]++)*"
 _CLIENT_FIRST = re.compile(
-    rf"(?P<header>n,(?:a=(?P<authzid>{_NAME}))?,)(?P<bare>n=(?P<name>{_NAME}),r=(?P<nonce>{_NONCE})(?P<extensions>{_EXTENSIONS}))"
+    rf"(?P<header>n,(?:a=(?P<authzid>{_NAME}))?,)(?:m=[^,\n\r]*+,)?"
+    rf"(?P<bare>n=(?P<name>{_NAME}),r=(?P<nonce>{_NONCE})(?P<extensions>{_EXTENSIONS}))"
 )
 _SERVER_FIRST = re.compile(rf"r=(?P<nonce>{_NONCE}),s=(?P<salt>{_BASE64}),i=(?P<iterations>[0-9]{{1,10}}){_EXTENSIONS}")
 _CLIENT_FINAL = re.compile(
@@ -175,7 +176,7 @@ class ServerFinalMessage(NamedTuple):
 
 
 def parse_client_first(message: bytes) -> ClientFirstMessage:
-    """Raises ScramFormatError, for channel binding and mandatory extensions (`m=`) too."""
+    """Raises ScramFormatError, for channel binding too. As in Kafka a mandatory extension (`m=`) is passed over."""
     match = _matched(_CLIENT_FIRST, message, "client first")
     pairs = (pair.split("=", 1) for pair in match["extensions"].split(",")[1:])
     return ClientFirstMessage(

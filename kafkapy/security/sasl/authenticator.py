@@ -210,6 +210,8 @@ class SaslServerAuthenticator:
         self._reauthentication_began_ms = now
         self._state = _SaslState.HANDSHAKE
         self._has_headers = False
+        if request is not None and request.mechanism not in self._mechanisms:
+            return self._broken(f"Unsupported SASL mechanism {request.mechanism!r:.100} for re-authentication")
         return self._handshake(version, request)
 
     def _api_versions(self, version: int, request: ApiVersionsRequest | None) -> SaslStep:

@@ -55,7 +55,7 @@ def parse_client_initial_response(response: bytes) -> ClientInitialResponse:
     # What is left over at the end of so many is no value.
     for pair in text[header.end() + 1 : -2].split(_SEPARATOR, _MAX_EXTENSIONS):
         key, _, value = pair.partition("=")
-        if not _KEY.fullmatch(key) or not _VALUE.fullmatch(value) or key in values:
+        if not _KEY.fullmatch(key) or not _VALUE.fullmatch(value):
             raise OAuthMessageError(_INVALID)
         values[key] = value
     auth = values.pop("auth", None)

@@ -22,7 +22,8 @@ _CONTROL_A: Final = b"\x01"
 class OAuthBearerServer:
     """One authentication by OAUTHBEARER.
 
-    A token that is refused is answered with the reason as JSON; the client's `^A` then ends the authentication (RFC 7628, 3.2.2).
+    A token that is refused is answered with the reason as JSON; the client's `^A` then ends the authentication (RFC 7628, 3.2.2),
+    unless the client sends another token, as Kafka allows.
 
     Args:
         validator: Checks the token.
@@ -57,11 +58,9 @@ class OAuthBearerServer:
         """See `SaslMechanism.evaluate`."""
         if self.complete:
             raise SaslExchangeError("Authentication exchange has completed")
-        if self._refusal is not None:
-            if response == _CONTROL_A:
-                raise SaslAuthenticationError(self._refusal)
-            # Kafka takes another token here: trying many would cost no delay.
-            raise SaslExchangeError("After a token that is refused the client must send ^A")
+        if self._refusal is not None and response == _CONTROL_A:
+            raise SaslAuthenticationError(self._refusal)
+        self._refusal = None
         try:
             initial = parse_client_initial_response(response)
         except OAuthMessageError as error:
