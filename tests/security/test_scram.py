@@ -55,7 +55,7 @@ def test_malformed_credentials(text: str) -> None:
 def test_client_first() -> None:
     first = scram.parse_client_first(b"n,,n=user,r=fyko+d2lbbFgONRv9qkxdawL")
     assert first == ("n,,", "", "user", "fyko+d2lbbFgONRv9qkxdawL", {}, "n=user,r=fyko+d2lbbFgONRv9qkxdawL")
-    escaped = scram.parse_client_first("n,a=a=3Db=2Cc,n=a=3Db=2Cu,r=x,tokenauth=TRUE,other=a=b".encode())
+    escaped = scram.parse_client_first(b"n,a=a=3Db=2Cc,n=a=3Db=2Cu,r=x,tokenauth=TRUE,other=a=b")
     assert (escaped.authorization_id, escaped.user) == ("a=b,c", "a=b,u")
     assert escaped.extensions == {"tokenauth": "TRUE", "other": "a=b"}
     assert escaped.token_authenticated
