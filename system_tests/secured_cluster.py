@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -92,21 +93,28 @@ class SecuredCluster:
         self.cluster.stop()
 
     def open_listeners(self, *names: str) -> None:
-        """Open these beside the cluster's own (KIP-226); those of `PROTOCOLS` that are not named are closed."""
+        """Open these of `PROTOCOLS` beside the cluster's own, and those that are open (KIP-226)."""
+        self._listen({"listener.security.protocol.map", "listeners", "advertised.listeners"}, names)
+
+    def close_listeners_but(self, *names: str) -> None:
+        """Close those of `PROTOCOLS` that are not named. What is advertised has to go first."""
+        self._listen({"advertised.listeners"}, names)
+        self._listen({"listeners"}, names)
+
+    def _listen(self, keys: set[str], names: Sequence[str]) -> None:
         own = dict(
-            line.split("=", 1)
+            line.replace("\\", "").split("=", 1)
             for line in (self.cluster.brokers[0].directory / "server.properties").read_text().splitlines()
             if line.startswith(("listeners=", "listener.security.protocol.map="))
         )
-        listeners = [own["listeners"].replace("\\", "")]
-        listeners += [f"{name}://127.0.0.1:{self.ports[name]}" for name in names]
-        protocols = [own["listener.security.protocol.map"].replace("\\", "")]
-        protocols += [f"{name}:{PROTOCOLS[name]}" for name in PROTOCOLS]
-        changes = [
-            ConfigChange("listener.security.protocol.map", ",".join(protocols)),
-            ConfigChange("listeners", ",".join(listeners)),
-            ConfigChange("advertised.listeners", ",".join(listeners)),
-        ]
+        listeners = ",".join([own["listeners"], *(f"{name}://127.0.0.1:{self.ports[name]}" for name in names)])
+        protocols = [own["listener.security.protocol.map"], *(f"{name}:{PROTOCOLS[name]}" for name in PROTOCOLS)]
+        values = {
+            "listener.security.protocol.map": ",".join(protocols),
+            "listeners": listeners,
+            "advertised.listeners": listeners,
+        }
+        changes = [ConfigChange(key, value) for key, value in values.items() if key in keys]
         with AdminClient(self.bootstrap) as admin:
             values_of(admin.incremental_alter_configs({ConfigResource(ConfigResourceType.BROKER, "0"): changes}))
 

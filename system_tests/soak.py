@@ -26,7 +26,7 @@ CONFIG = {
     "max.incremental.fetch.session.cache.slots": 10,
     "fetch.purgatory.purge.interval.requests": 5,
     "producer.purgatory.purge.interval.requests": 5,
-    # State that expires does so within EXPIRY_MS.
+    # State that expires does so within `Soak.expiry_ms`.
     "offsets.retention.minutes": 1,
     "offsets.retention.check.interval.ms": 10_000,
     "transactional.id.expiration.ms": 60_000,
@@ -38,11 +38,12 @@ CONFIG = {
     "connections.max.idle.ms": 30_000,
 }
 
-EXPIRY_MS = 400_000
-_STEP_MS = 20_000
 _SETTLE_SECONDS = 60.0
 
-Operation = Callable[["Soak", int], None]
+_MOST_BYTES, _MOST_BYTES_EACH = 100_000, 200
+"""What may stay of the C library's memory: its pieces are not given back one by one."""
+
+Operation = Callable[[Any, int], None]
 
 
 class Growth(NamedTuple):
@@ -53,6 +54,10 @@ class Growth(NamedTuple):
     """Objects of cycles that only Python's collector would have freed, by type; of both rounds."""
     alive: dict[str, tuple[int, int]]
     """By type, how many more objects there are after the first and after the second round."""
+    blocks: tuple[int, int] = (0, 0)
+    """How many more pieces of Python's memory, which also has what the collector does not know: numbers, bytes, texts."""
+    malloc: tuple[int, int] = (0, 0)
+    """How many more bytes of the C library's memory: large objects, and what OpenSSL holds."""
 
     def complaints(self) -> Iterator[str]:
         """One object for each tenth operation is a leak; fewer are caches, logging, and what happens beside."""
@@ -62,10 +67,19 @@ class Growth(NamedTuple):
         for name, (first, second) in self.alive.items():
             if min(first, second) > allowed:
                 yield f"{self.rounds} operations leave {first}, then {second} objects {name}"
+        if min(self.blocks) > 10 * allowed:
+            yield f"{self.rounds} operations leave {self.blocks} pieces of memory"
+        if min(self.malloc) > max(_MOST_BYTES, _MOST_BYTES_EACH * self.rounds):
+            yield f"{self.rounds} operations leave {self.malloc} bytes of the C library's"
 
 
 class Soak:
     """A broker, and the operations it must forget."""
+
+    expiry_ms = 400_000
+    """After it all has expired that can."""
+    step_ms = 20_000
+    """By which the broker's clock is moved at once."""
 
     def __init__(self, cluster: KafkaCluster) -> None:
         self.cluster = cluster
@@ -79,27 +93,34 @@ class Soak:
         self._expire()
         self.broker.order("begin_garbage_count")
         try:
-            before = self._alive()
-            operation(self, count)
-            self._expire()
-            unreachable = Counter(self.broker.order("count_unreachable"))
-            first = self._alive()
-            operation(self, count)
-            self._expire()
-            unreachable.update(self.broker.order("count_unreachable"))
-            second = self._alive()
+            alive, memory = [self._alive()], [self._memory()]
+            unreachable: Counter[str] = Counter()
+            for _ in range(2):
+                operation(self, count)
+                self._expire()
+                unreachable.update(self.broker.order("count_unreachable"))
+                alive.append(self._alive())
+                memory.append(self._memory())
         finally:
             self.broker.order("end_garbage_count")
+        before, first, second = alive
         grown = {name: (first[name] - before[name], second[name] - first[name]) for name in first | second}
-        return Growth(count, dict(unreachable.most_common(8)), grown)
+        blocks, malloc = (
+            (memory[1][kind] - memory[0][kind], memory[2][kind] - memory[1][kind]) for kind in ("blocks", "malloc")
+        )
+        return Growth(count, dict(unreachable.most_common(8)), grown, blocks, malloc)
+
+    def _memory(self) -> dict[str, int]:
+        counted: dict[str, int] = self.broker.order("count_memory")
+        return counted
 
     def _alive(self) -> Counter[str]:
         return Counter(self.broker.order("count_alive"))
 
     def _expire(self) -> None:
         """Move the broker's clock until retention and time-outs have done their work, and wait until the count rests."""
-        for _ in range(0, EXPIRY_MS, _STEP_MS):
-            self.broker.order("advance", ms=_STEP_MS)
+        for _ in range(0, self.expiry_ms, self.step_ms):
+            self.broker.order("advance", ms=self.step_ms)
         deadline, last = time.monotonic() + _SETTLE_SECONDS, -1
         while time.monotonic() < deadline:
             count = sum(self._alive().values())

@@ -102,6 +102,7 @@ def _alive(secured: SecuredCluster) -> dict[str, int]:
     return {name: counted.get(name, 0) for name in OF_CONNECTIONS}
 
 
+@pytest.mark.timeout(7200)
 def test_no_input_is_served(secured: SecuredCluster, fuzz_inputs: int, pytestconfig: pytest.Config, note: Note) -> None:
     attack = Attack(secured)
     draw = random.Random(pytestconfig.getoption("--seed"))

@@ -16,8 +16,10 @@ import pytest
 from kafkapy.testing.cluster import KafkaCluster
 from system_tests.conftest import Note
 from system_tests.http_services import RestProxyProcess, SchemaRegistryProcess, ask
+from system_tests.secured_cluster import SecuredCluster
 from system_tests.services import ROOT
-from system_tests.soak import CONFIG, KINDS, TOPIC, TRANSACTIONAL, Member, Operation, Soak
+from system_tests.soak import CONFIG, KINDS, TOPIC, TRANSACTIONAL, Growth, Member, Operation, Soak
+from system_tests.soak_security import SECURED_CONFIG, SECURED_KINDS, SecuredOperation, SecuredSoak, all_kinds
 
 MEMBERS = 1000
 
@@ -53,10 +55,40 @@ def soak() -> Iterator[Soak]:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_a_broker_forgets(soak: Soak, kind: Operation, note: Note, short: bool, soak_operations: int) -> None:
-    growth = soak.growth(kind, 40 if short else soak_operations)
+    _judge(soak.growth(kind, 40 if short else soak_operations), note)
+
+
+def _judge(growth: Growth, note: Note) -> None:
     note("unreachable", sum(growth.unreachable.values()))
+    note("bytes", growth.malloc)
     complaints = list(growth.complaints())
     assert not complaints, "\n".join(complaints)
+
+
+@pytest.fixture(scope="module")
+def secured_soak(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredSoak]:
+    directory = tmp_path_factory.mktemp("secured-soak")
+    config = {name: str(value) for name, value in SECURED_CONFIG.items()}
+    with SecuredCluster(directory, **config, **{"kafkapy.audit.file": str(directory / "audit.jsonl")}) as secured:
+        secured.cluster.create_topic(TOPIC, 2)
+        soak = SecuredSoak(secured, directory)
+        yield soak
+        soak.close()
+
+
+@pytest.mark.timeout(600)
+def test_a_secured_broker_forgets(secured_soak: SecuredSoak, note: Note) -> None:
+    """A few of all operations; the long form has many of each kind."""
+    _judge(secured_soak.growth(all_kinds, 8), note)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("kind", SECURED_KINDS, ids=lambda kind: kind.__name__)
+def test_a_secured_broker_forgets_each(
+    secured_soak: SecuredSoak, kind: SecuredOperation, note: Note, soak_operations: int
+) -> None:
+    _judge(secured_soak.growth(kind, soak_operations), note)
 
 
 @pytest.mark.timeout(600)

@@ -7,7 +7,7 @@ import socket
 import struct
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from benchmarks.brokers import Server
 from kafkapy.admin.client import AdminClient
@@ -40,7 +40,7 @@ class FrameClient:
         self.socket.connect(("127.0.0.1", port))
         self.client_id = client_id
 
-    def __enter__(self) -> FrameClient:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc_info: object) -> None:

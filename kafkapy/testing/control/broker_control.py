@@ -55,6 +55,7 @@ class BrokerControl(Hooks):
             "begin_garbage_count": self._garbage.begin,
             "count_unreachable": self._garbage.unreachable,
             "count_alive": self._garbage.alive,
+            "count_memory": self._garbage.memory,
             "end_garbage_count": self._garbage.end,
         }
 
