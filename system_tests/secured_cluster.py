@@ -17,6 +17,7 @@ from kafkapy.common.free_ports import free_ports
 from kafkapy.common.wire_enums import ConfigResourceType
 from kafkapy.security.tls.certificates import CertificateAuthority, Credential
 from kafkapy.testing.cluster import KafkaCluster
+from kafkapy.testing.coordination import EmbeddedProcess
 
 PROTOCOLS = {"SASL": "SASL_PLAINTEXT", "SASLS": "SASL_SSL", "TLS": "SSL", "MTLS": "SSL"}
 """Listeners that are added to the cluster's own; MTLS demands a certificate."""
@@ -42,7 +43,13 @@ class SecuredCluster:
         self.client_store = directory / "client.pem"
         self.client_store.write_text(self.client.store)
         self.ports = dict(zip(PROTOCOLS, free_ports(len(PROTOCOLS)), strict=True))
-        self.cluster = KafkaCluster(1, f"{HIDDEN_TOPIC}:1", {**self._configs(), **config})
+        self.cluster = KafkaCluster(
+            1,
+            f"{HIDDEN_TOPIC}:1",
+            {**self._configs(), **config},
+            # Outside of the broker's process, whose memory is measured.
+            zookeeper=lambda path: EmbeddedProcess(path, path.parent),
+        )
 
     def _configs(self) -> dict[str, str]:
         configs = {

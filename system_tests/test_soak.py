@@ -60,6 +60,7 @@ def test_a_broker_forgets(soak: Soak, kind: Operation, note: Note, short: bool, 
 
 def _judge(growth: Growth, note: Note) -> None:
     note("unreachable", sum(growth.unreachable.values()))
+    note("pieces", growth.blocks)
     note("bytes", growth.malloc)
     complaints = list(growth.complaints())
     assert not complaints, "\n".join(complaints)

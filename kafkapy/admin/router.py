@@ -173,6 +173,7 @@ class Router:
             try:
                 left = max(0.0, self._give_up_ms - time.monotonic_ms())
                 await within(self.client.driver, partial(self.client.connect, node_id), left)
+                self._give_up_ms = None
                 return node_id
             except KafkaConnectionError as error:
                 if node_id not in self._unreachable:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
 from twisted.python.threadable import isInIOThread
 from twisted.python.threadpool import ThreadPool
 
@@ -34,6 +36,22 @@ def _run_for(completion: Completion[R], reactor: Any, function: Callable[[], R])
         reactor.callFromThread(completion.set_exception, error)
     else:
         reactor.callFromThread(completion.set_result, result)
+
+
+def defer_to_pool(reactor: Any, pool: ThreadPool, function: Callable[[], R]) -> Deferred[R]:
+    """The same for what Twisted drives, in place of its `deferToThreadPool`."""
+    result: Deferred[R] = Deferred()
+    pool._team.do(partial(_defer, result, reactor, function))
+    return result
+
+
+def _defer(result: Deferred[R], reactor: Any, function: Callable[[], R]) -> None:
+    try:
+        value = function()
+    except BaseException:
+        reactor.callFromThread(result.errback, Failure())
+    else:
+        reactor.callFromThread(result.callback, value)
 
 
 class WorkerThreads:

@@ -13,7 +13,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from twisted.internet.defer import Deferred
-from twisted.internet.threads import deferToThreadPool
 
 from kafkapy.clients.blocking_client import BlockingClient
 from kafkapy.common import metadata_version
@@ -30,7 +29,7 @@ from kafkapy.protocol.messages.allocate_producer_ids import AllocateProducerIdsR
 from kafkapy.protocol.messages.controlled_shutdown import ControlledShutdownRequest
 from kafkapy.runtime.clock import P, R
 from kafkapy.runtime.garbage import CHECK_INTERVAL_MS, FullCollections
-from kafkapy.runtime.reactor_clock import RequestThreads
+from kafkapy.runtime.reactor_clock import RequestThreads, defer_to_pool
 from kafkapy.server import broker_identity
 from kafkapy.server.api_handlers import Handlers
 from kafkapy.server.build import (
@@ -605,7 +604,7 @@ class KafkaServer:
 
     def _in_thread(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Deferred[R]:
         """For what Twisted drives: starting, stopping, changing listeners. All else awaits `Clock.in_thread`."""
-        return deferToThreadPool(self._reactor, self._reactor.getThreadPool(), function, *args, **kwargs)
+        return defer_to_pool(self._reactor, self._reactor.getThreadPool(), partial(function, *args, **kwargs))
 
 
 def _dynamic_properties(

@@ -6,7 +6,10 @@ import ctypes
 import gc
 import sys
 from collections import Counter
+from collections.abc import Callable
+from functools import cache
 from types import FunctionType
+from typing import Any
 
 _MALLINFO2 = ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")
 
@@ -17,6 +20,7 @@ class GarbageCount:
     def begin(self) -> None:
         """Collect what is unreachable now, and leave everything later to `unreachable`."""
         gc.disable()
+        _malloc_bytes()  # what the first look makes is not counted
         gc.unfreeze()
         gc.collect()
 
@@ -52,13 +56,21 @@ class _Mallinfo2(ctypes.Structure):
     _fields_ = tuple((name, ctypes.c_size_t) for name in _MALLINFO2)
 
 
+@cache
+def _mallinfo2() -> Callable[[], Any] | None:
+    try:
+        found = ctypes.CDLL(None).mallinfo2
+    except (OSError, AttributeError, TypeError):
+        return None
+    found.restype = _Mallinfo2
+    return found  # type: ignore[no-any-return]
+
+
 def _malloc_bytes() -> int:
     """What is given out, of the heaps and by mmap."""
-    try:
-        mallinfo2 = ctypes.CDLL(None).mallinfo2
-    except (OSError, AttributeError, TypeError):
+    mallinfo2 = _mallinfo2()
+    if mallinfo2 is None:
         return 0
-    mallinfo2.restype = _Mallinfo2
     told = mallinfo2()
     return int(told.uordblks + told.hblkhd)
 
