@@ -23,4 +23,4 @@ for argument in "$@"; do
     esac
 done
 # without pytest-twisted, which keeps SIGINT and SIGTERM from ending a run
-exec .venv/bin/python -m pytest -p no:twisted -vv -rfE "${targets[@]}" "${arguments[@]}"
+exec .venv/bin/python -m pytest -p no:twisted -vv -rfER "${targets[@]}" "${arguments[@]}"

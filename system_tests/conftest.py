@@ -51,6 +51,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.system)
+            item.add_marker(pytest.mark.flaky(reruns=1))  # real clocks: its second attempt is named in the summary
         if limit := item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(PATIENCE * limit.args[0]), append=False)
 
