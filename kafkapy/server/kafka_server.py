@@ -66,6 +66,7 @@ from kafkapy.server.reconfiguration.dynamic_parts import (
     DynamicListeners,
     DynamicLogConfig,
     DynamicThreadPools,
+    DynamicTls,
     HostAddresses,
     connection_limits,
 )
@@ -326,6 +327,7 @@ class KafkaServer:
         for part in (
             DynamicLogConfig(core.log_manager, controller),
             DynamicConnectionLimits(sockets, self._addresses),
+            DynamicTls(guards.tls),
             DynamicListeners(
                 self.config,
                 sockets,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import ssl
+import threading
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
@@ -39,12 +40,20 @@ class _Stamp(NamedTuple):
 _Stamps = dict[str, _Stamp | None]
 
 
+class _Candidate(NamedTuple):
+    """What `before` becomes with other configs and the files that `stamps` tell apart."""
+
+    before: SslFactory
+    stamps: _Stamps
+    fresh: SslFactory
+
+
 class StoreWatch:
     """The `SslFactory` of a listener, kept up to date with its configs and its files.
 
     Invariant: `factory` was made of files that were at least as new as `_stamps` say, since they are looked at before the files
     are read; so a file that is replaced in between is noticed at the next look. A set of files that was refused is not tried
-    again before it changes.
+    again before it changes. Any thread may use it: `_lock` is held while something is changed.
 
     Example:
         >>> watch = StoreWatch({"ssl.truststore.type": "PEM"}, server_side=False)
@@ -75,6 +84,8 @@ class StoreWatch:
         """
         self._stat = stat
         self._read_file = read_file
+        self._lock = threading.Lock()
+        self._candidate: _Candidate | None = None
         self._stamps = self._look(configs)
         self.factory = SslFactory(configs, server_side=server_side, verifiable=verifiable, read_file=read_file)
 
@@ -97,16 +108,21 @@ class StoreWatch:
             ConfigException: The new files are refused, in Kafka's words; it is raised once for each change, and the context
                 stays as it was.
         """
-        stamps = self._look(self.factory.configs)
-        if stamps == self._stamps:
-            return False
-        self._stamps = stamps
-        self.factory = self.factory.rebuilt(read_file=self._read_file)
-        return True
+        with self._lock:
+            stamps = self._look(self.factory.configs)
+            if stamps == self._stamps:
+                return False
+            self._stamps = stamps
+            self.factory = self.factory.rebuilt(read_file=self._read_file)
+            return True
 
     def validate(self, configs: TlsConfigs) -> None:
-        """Could `reconfigure` take these? Raises ConfigException, in Kafka's words."""
-        self.factory.rebuilt(configs, self._read_file)
+        """Could `reconfigure` take these? Raises ConfigException, in Kafka's words.
+
+        What is made of them is kept for `reconfigure`, which need not read the stores again.
+        """
+        with self._lock:
+            self._candidate_of(configs)
 
     def reconfigure(self, configs: TlsConfigs) -> None:
         """Take other configs, and the files as they are now (AlterConfigs of a broker).
@@ -114,9 +130,22 @@ class StoreWatch:
         Raises:
             ConfigException: They are refused, in Kafka's words; the context stays as it was.
         """
-        stamps = self._look(configs)
-        self.factory = self.factory.rebuilt(configs, self._read_file)
-        self._stamps = stamps
+        with self._lock:
+            candidate = self._candidate_of(configs)
+            self.factory, self._stamps, self._candidate = candidate.fresh, candidate.stamps, None
+
+    def _candidate_of(self, configs: TlsConfigs) -> _Candidate:
+        stamps, known = self._look(configs), self._candidate
+        if (
+            known is None
+            or known.before is not self.factory
+            or known.stamps != stamps
+            or known.fresh.configs != dict(configs)
+        ):
+            self._candidate = None
+            known = _Candidate(self.factory, stamps, self.factory.rebuilt(configs, self._read_file))
+            self._candidate = known
+        return known
 
     def _look(self, configs: TlsConfigs) -> _Stamps:
         return {path: self._stamp(path) for path in store_files(configs)}

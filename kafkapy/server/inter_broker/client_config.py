@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kafkapy.clients.config import ClientConfig
-from kafkapy.clients.java_security import sasl_arguments, tls_arguments
+from kafkapy.clients.java_security import sasl_arguments
 from kafkapy.errors import KafkaConfigurationError
 from kafkapy.security.jaas import JaasConfigError, LoginModule, server_section
 from kafkapy.security.jaas_file import load_jaas_file
 from kafkapy.server.config.kafka_config import KafkaConfig
+from kafkapy.server.inter_broker.broker_tls import BrokerTls
 
 _SECURITY: Final = "org.apache.kafka.common.security"
 _LOGIN_MODULES: Final = {
@@ -40,7 +41,7 @@ def inter_broker_client_config(
         receive_message_max_bytes=0x7FFFFFFF,
         max_in_flight_requests_per_connection=1,
         security_protocol=protocol,
-        **(_tls(config, listener) if protocol.endswith("SSL") else {}),
+        ssl_context=BrokerTls(config, listener) if protocol.endswith("SSL") else None,
         **(_sasl(config, listener) if protocol.startswith("SASL") else {}),
     )
 
@@ -51,12 +52,6 @@ def controller_client_config(config: KafkaConfig) -> ClientConfig:
     client = inter_broker_client_config(config, str(config.broker_id), timeout_ms, config.control_plane_listener_name)
     client.socket_connection_setup_timeout_ms = timeout_ms
     return client
-
-
-def _tls(config: KafkaConfig, listener: str) -> dict[str, Any]:
-    """Of all `ssl.*`, since brokers take any kind of store and suites by Java's names."""
-    names = (name for name in config.definition if name.startswith("ssl."))
-    return tls_arguments({name: config.listener_value(listener, name) for name in names})
 
 
 def _sasl(config: KafkaConfig, listener: str) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from kafkapy.runtime.clock import InThread
 from kafkapy.server.config.dynamic_config_rules import DYNAMIC_CONFIGS
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.replication.replica_fetcher_manager import ReplicaFetcherManager
+from kafkapy.server.security.tls_listeners import TlsListeners
 
 log = logging.getLogger("kafkapy.server.DynamicBrokerConfig")
 
@@ -170,6 +171,21 @@ class DynamicListeners:
             port = self._sockets.listen(end_point, self._config.socket_listen_backlog_size, address)
             log.info("Listener %s is open on port %d", end_point.listener_name, port)
         await self._in_thread(self._register)
+
+
+class DynamicTls:
+    """The key and trust stores of open listeners, and their passwords and types; they serve new connections."""
+
+    reconfigurable_configs = frozenset(name for name in DYNAMIC_CONFIGS if name.startswith("ssl."))
+
+    def __init__(self, listeners: TlsListeners) -> None:
+        self._listeners = listeners
+
+    def validate_reconfiguration(self, new_config: KafkaConfig) -> None:
+        self._listeners.validate(new_config)
+
+    def reconfigure(self, old_config: KafkaConfig, new_config: KafkaConfig) -> None:
+        self._listeners.reconfigure(new_config)
 
 
 def _set_of(listeners: Iterable[str]) -> str:

@@ -58,16 +58,33 @@ class TlsListener:
         """
         return self._watch.refresh()
 
+    def validate(self, configs: Mapping[str, Any]) -> None:
+        """Could `reconfigure` take these `ssl.*`? Reads files. Raises ConfigException."""
+        if configs != self._watch.factory.configs:
+            self._watch.validate(configs)
+
+    def reconfigure(self, configs: Mapping[str, Any]) -> bool:
+        """Take other `ssl.*` for new connections; those that were validated last need no file.
+
+        Returns:
+            Whether they differ from those before.
+
+        Raises:
+            ConfigException: They cannot be used, or may not replace the old ones, which stay.
+        """
+        if configs == self._watch.factory.configs:
+            return False
+        self._watch.reconfigure(configs)
+        return True
+
 
 def make_tls_listener(config: KafkaConfig, end_point: EndPoint) -> TlsListener | None:
     """What a listener's configs say; None for one without TLS. Reads files. Raises ConfigException, as `TlsListener` does."""
     protocol, name = end_point.security_protocol, end_point.listener_name
     if not protocol.endswith("SSL"):
         return None
-    configs = {key: config.listener_value(name, key) for key in config.definition if key.startswith("ssl.")}
-    own_client_auth = f"listener.name.{name.lower()}.ssl.client.auth" in config.originals
-    if protocol == "SASL_SSL" and not own_client_auth and configs["ssl.client.auth"] != "none":
-        configs["ssl.client.auth"] = "none"  # KIP-684
+    configs = tls_configs(config, end_point)
+    if configs["ssl.client.auth"] != config.listener_value(name, "ssl.client.auth"):
         log.warning(
             "ssl.client.auth holds for listeners of type SSL; for %s, which is SASL_SSL, set listener.name.%s.ssl.client.auth",
             name,
@@ -76,6 +93,16 @@ def make_tls_listener(config: KafkaConfig, end_point: EndPoint) -> TlsListener |
     # Clients of SASL_SSL are named by what SASL proves.
     builder = make_principal_builder(config, name) if protocol == "SSL" else None
     return TlsListener(configs, verifiable=name == config.inter_broker_listener_name, builder=builder)
+
+
+def tls_configs(config: KafkaConfig, end_point: EndPoint) -> dict[str, Any]:
+    """The `ssl.*` of a listener, by their names without its prefix."""
+    name = end_point.listener_name
+    configs = {key: config.listener_value(name, key) for key in config.definition if key.startswith("ssl.")}
+    own_client_auth = f"listener.name.{name.lower()}.ssl.client.auth" in config.originals
+    if end_point.security_protocol == "SASL_SSL" and not own_client_auth:
+        configs["ssl.client.auth"] = "none"  # KIP-684
+    return configs
 
 
 class TlsListeners:
@@ -107,3 +134,21 @@ class TlsListeners:
                     log.info("Listener %s has new key or trust stores", name)
             except ConfigException as problem:
                 log.error("New stores of listener %s are refused, the old ones stay: %s", name, problem)
+
+    def validate(self, config: KafkaConfig) -> None:
+        """Could the open listeners go on with their stores of `config`? Reads files. Raises ConfigException."""
+        for listener, configs in self._with_configs(config):
+            listener.validate(configs)
+
+    def reconfigure(self, config: KafkaConfig) -> None:
+        """Have the open listeners take their stores of `config`, which is validated, for new connections."""
+        for listener, configs in self._with_configs(config):
+            if listener.reconfigure(configs):
+                log.info("Listeners have new key or trust stores by their configs")
+
+    def _with_configs(self, config: KafkaConfig) -> list[tuple[TlsListener, dict[str, Any]]]:
+        return [
+            (self._open[end_point.listener_name], tls_configs(config, end_point))
+            for end_point in config.listeners
+            if end_point.listener_name in self._open
+        ]

@@ -26,6 +26,7 @@ from kafkapy.server.reconfiguration.dynamic_parts import (
     DynamicListeners,
     DynamicLogConfig,
     DynamicThreadPools,
+    DynamicTls,
     HostAddresses,
 )
 from kafkapy.server.security.tls_listeners import TlsListeners, make_tls_listener
@@ -77,7 +78,14 @@ def config(**properties: str) -> KafkaConfig:
 
 
 def test_all_of_them_are_dynamic_configs() -> None:
-    parts = (DynamicLogConfig, DynamicConnectionLimits, DynamicListeners, DynamicThreadPools, DynamicCleanerConfig)
+    parts = (
+        DynamicLogConfig,
+        DynamicConnectionLimits,
+        DynamicListeners,
+        DynamicThreadPools,
+        DynamicCleanerConfig,
+        DynamicTls,
+    )
     for part in parts:
         assert part.reconfigurable_configs <= set(DYNAMIC_CONFIGS)
     assert "message.max.bytes" in DynamicLogConfig.reconfigurable_configs
