@@ -1,7 +1,8 @@
 package kafka.server
 
 import java.io.{File, FileOutputStream, IOException}
-import java.nio.file.Files
+import java.net.ServerSocket
+import java.nio.file.{Files, StandardCopyOption}
 import java.time.Duration
 import java.util.Properties
 import java.util.concurrent.TimeUnit
@@ -15,9 +16,9 @@ import kafka.server.metadata.ZkMetadataCache
 import kafka.zk.{AdminZkClient, KafkaZkClient}
 import org.apache.kafka.common.{KafkaException, TopicPartition}
 import org.apache.kafka.common.config.types.Password
-import org.apache.kafka.common.metrics.Metrics
 import org.apache.kafka.common.network.ListenerName
 import org.apache.kafka.common.record.MemoryRecords
+import org.apache.kafka.common.security.JaasUtils
 import org.apache.kafka.common.security.token.delegation.internals.DelegationTokenCache
 import org.apache.kafka.common.utils.{Time, Utils}
 import org.apache.kafka.coordinator.group.GroupCoordinator
@@ -42,6 +43,7 @@ import scala.runtime.BoxedUnit
 object KafkaServer {
   val MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS: Long = 120000
   private val StartMs = 60000
+  private val NotificationMs = 300 // until the broker has heard from ZooKeeper of new configs and applied them
   private val Api = "kafka.api"
   private val PlugIns = Predef.Map(
     s"$Api.AuthorizerIntegrationTest$$PrincipalBuilder" -> "ByListener",
@@ -51,11 +53,14 @@ object KafkaServer {
     s"$Api.SaslPlainSslEndToEndAuthorizationTest$$TestPrincipalBuilder" -> "ByPlainUser",
     s"$Api.SaslPlainSslEndToEndAuthorizationTest$$TestServerCallbackHandler" -> "PlainUsersOfTest",
     s"$Api.SaslPlainSslEndToEndAuthorizationTest$$TestClientCallbackHandler" -> "PlainLoginOfBroker",
+    "kafka.server.RequestQuotaTest$TestPrincipalBuilder" -> "OfRequestQuotaTest",
+    "kafka.server.RequestQuotaTest$ZkTestAuthorizer" -> "RefusesUnauthorized",
+    "kafka.server.ControllerMutationQuotaTest$TestPrincipalBuilder" -> "OfControllerMutationQuotaTest",
   ).map { case (java, python) => java -> s"system_tests.apache_tests.plug_ins:$python" }
 
   def zkClientConfigFromKafkaConfig(config: KafkaConfig, forceZkSslClientEnable: Boolean = false): ZKClientConfig = {
     val clientConfig = new ZKClientConfig
-    clientConfig.setProperty("zookeeper.sasl.client", "false")
+    if (!JaasUtils.isZkSaslEnabled) clientConfig.setProperty(JaasUtils.ZK_SASL_CLIENT, "false")
     clientConfig
   }
 }
@@ -79,6 +84,7 @@ class KafkaServer(
   @volatile private var view: BrokerView = _
   @volatile private var listeners: Predef.Map[String, (String, Int)] = Predef.Map.empty
   @volatile private var lastMetadataCache: ZkMetadataCache = _
+  private var lastDynamicConfigs = (new Properties, new Properties)
   private var _zkClient: KafkaZkClient = _
   startConfig.dynamicConfig.initialize(None, None)
 
@@ -92,6 +98,9 @@ class KafkaServer(
     val command = new ProcessBuilder(System.getProperty("broker.home") + "/bin/kafka-server-start.sh", propertiesFile.getPath)
     command.environment.put("LOG_DIR", output.getPath + ".d")
     command.environment.put("PYTHONPATH", System.getProperty("broker.home"))
+    command.environment.put("TEST_PRINCIPALS", TestPrincipals.address)
+    command.environment.put("KRB5_CONFIG", kerberosFile.getPath)
+    shareKerberos()
     Option(System.getProperty("java.security.auth.login.config")).foreach { file =>
       command.environment.put("KAFKA_OPTS", s"-Djava.security.auth.login.config=$file")
     }
@@ -105,6 +114,14 @@ class KafkaServer(
         failed(s"The broker does not serve after ${KafkaServer.StartMs} ms: $output")
       Thread.sleep(20)
     }
+  }
+
+  /** Tests start their KDC whenever they need it; a broker in the same JVM hears of that by a system property. */
+  private def kerberosFile: File = new File(output.getPath + ".krb5")
+
+  private def shareKerberos(): Unit = Option(System.getProperty("java.security.krb5.conf")).map(new File(_)).filter(_.exists).foreach { file =>
+    if (!kerberosFile.exists || kerberosFile.lastModified < file.lastModified)
+      Files.copy(file.toPath, kerberosFile.toPath, StandardCopyOption.REPLACE_EXISTING)
   }
 
   private def failed(reason: String): Unit = {
@@ -124,6 +141,7 @@ class KafkaServer(
         case other => KafkaServer.PlugIns.getOrElse(other.toString, other.toString)
       })
     }
+    properties.put("kafkapy.metrics.listener", s"localhost:${metrics.port}")
     val file = File.createTempFile("broker", ".properties")
     file.deleteOnExit()
     val out = new FileOutputStream(file)
@@ -142,6 +160,7 @@ class KafkaServer(
         listeners = advertisedListenersOf(b)
         view = new BrokerView(startConfig, _zkClient, listeners)
         view.metadata()
+        metrics.begin()
         authorizer = Option(startConfig.get("authorizer.class.name")).map(_.toString).filter(_.nonEmpty).map(_ => new SharedAclAuthorizer(startConfig))
         true
       } catch {
@@ -166,7 +185,7 @@ class KafkaServer(
     }.toSet
     Seq("/proc/net/tcp", "/proc/net/tcp6").flatMap(table => Files.readAllLines(new File(table).toPath).asScala.drop(1))
       .map(_.trim.split("\\s+")).filter(row => row(3) == state && sockets(s"socket:[${row(9)}]"))
-      .map(row => Integer.parseInt(row(1).split(':')(1), 16))
+      .map(row => Integer.parseInt(row(1).split(':')(1), 16)).filter(_ != metrics.port)
   }
 
   override def shutdown(timeout: Duration): Unit = synchronized {
@@ -179,6 +198,7 @@ class KafkaServer(
     }
     authorizer.foreach(_.close())
     authorizer = None
+    metrics.end()
     if (_zkClient != null) _zkClient.close()
     _zkClient = null
   }
@@ -201,10 +221,16 @@ class KafkaServer(
 
   /** With the dynamic configs that ZooKeeper has. */
   def config: KafkaConfig = {
-    if (alive) {
+    shareKerberos()
+    if (alive) synchronized {
       val configs = new AdminZkClient(_zkClient)
-      startConfig.dynamicConfig.updateDefaultConfig(configs.fetchEntityConfig("brokers", "<default>"), doLog = false)
-      startConfig.dynamicConfig.updateBrokerConfig(id, configs.fetchEntityConfig("brokers", id.toString), doLog = false)
+      val now = (configs.fetchEntityConfig("brokers", "<default>"), configs.fetchEntityConfig("brokers", id.toString))
+      if (now != lastDynamicConfigs) {
+        Thread.sleep(KafkaServer.NotificationMs)
+        startConfig.dynamicConfig.updateDefaultConfig(now._1, doLog = false)
+        startConfig.dynamicConfig.updateBrokerConfig(id, now._2, doLog = false)
+        lastDynamicConfigs = now
+      }
     }
     startConfig
   }
@@ -332,6 +358,7 @@ class KafkaServer(
       val own = ports("0A").toSet
       ports("01").count(own)
     case ("config", _) => config
+    case ("metrics", _) => metrics
   }
 
   def dataPlaneRequestProcessor: KafkaApis = standIn(classOf[KafkaApis]) {
@@ -340,6 +367,17 @@ class KafkaServer(
     case ("brokerId", _) => id
     case ("clusterId", _) => clusterId
     case ("config", _) => config
+    case ("quotas", _) => quotaManagers
+  }
+
+  private lazy val sharedQuotas = new SharedQuotas(startConfig, () => _zkClient)
+  def quotaManagers: QuotaFactory.QuotaManagers = sharedQuotas.managers
+  def credentialProvider: CredentialProvider = sharedQuotas.credentials
+
+  lazy val metrics: BrokerMetrics = {
+    val socket = new ServerSocket(0)
+    val port = try socket.getLocalPort finally socket.close()
+    new BrokerMetrics(startConfig, port, () => quotaManagers, () => if (alive) config.listeners.map(_.listenerName.value) else Nil)
   }
 
   /** Anything that `answers` does not name throws; parameters that a caller leaves out are false, 0 or None. */
@@ -364,16 +402,13 @@ class KafkaServer(
 
   // ---- what it has none of
 
-  var metrics: Metrics = new Metrics()
   var kafkaYammerMetrics: KafkaYammerMetrics = KafkaYammerMetrics.INSTANCE
   var authorizer: Option[Authorizer] = None
   var remoteLogManagerOpt: Option[RemoteLogManager] = None
-  var credentialProvider: CredentialProvider = _
   var tokenCache: DelegationTokenCache = _
   var clientToControllerChannelManager: NodeToControllerChannelManager = _
   var dataPlaneRequestHandlerPool: KafkaRequestHandlerPool = _
   var kafkaScheduler: KafkaScheduler = _
-  var quotaManagers: QuotaFactory.QuotaManagers = _
   var dynamicConfigHandlers: Map[String, ConfigHandler] = _
   var adminManager: ZkAdminManager = _
   var logDirFailureChannel: LogDirFailureChannel = _

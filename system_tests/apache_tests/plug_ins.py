@@ -5,11 +5,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Final
+from urllib.request import urlopen
 
+from kafkapy.network.request import RequestContext
 from kafkapy.security.principal import ANONYMOUS, KafkaPrincipal
 from kafkapy.security.principal_builder import AuthenticationContext, PrincipalBuilder
+from kafkapy.server.authorizer import Authorizer
 
 _NAME: Final = re.compile(r"O=A (.*?),CN=(.*?)")
 _USERS: Final = {"plain-admin": "admin", "plain-user": "user"}
@@ -59,3 +63,39 @@ class PlainLoginOfBroker:
 
     def credentials(self) -> tuple[str, str]:
         return "plain-admin", _PASSWORDS["plain-admin"]
+
+
+class _OfTest(PrincipalBuilder):
+    """The principal that a variable of the test has at the time."""
+
+    test: str
+
+    def build(self, context: AuthenticationContext) -> KafkaPrincipal:
+        with urlopen(f"http://{os.environ['TEST_PRINCIPALS']}/{self.test}", timeout=10) as answer:
+            kind, _, name = answer.read().decode().partition(":")
+        return KafkaPrincipal(kind, name)
+
+
+class OfRequestQuotaTest(_OfTest):
+    test = "kafka.server.RequestQuotaTest"
+
+
+class OfControllerMutationQuotaTest(_OfTest):
+    test = "kafka.server.ControllerMutationQuotaTest"
+
+
+class RefusesUnauthorized(Authorizer):
+    """Of `RequestQuotaTest`: all but one principal may do anything."""
+
+    def authorize(
+        self,
+        context: RequestContext,
+        operation: str,
+        resource_type: str,
+        name: str,
+        *,
+        log_if_allowed: bool = True,
+        log_if_denied: bool = True,
+        count: int = 1,
+    ) -> bool:
+        return context.principal.name != "Unauthorized"

@@ -1,0 +1,54 @@
+package kafka.server
+
+import java.util.Properties
+
+import kafka.zk.{AdminZkClient, KafkaZkClient}
+import org.apache.kafka.common.metrics.Metrics
+import org.apache.kafka.common.security.scram.internals.ScramMechanism
+import org.apache.kafka.common.utils.Time
+import org.apache.kafka.security.CredentialProvider
+
+import scala.collection.Map
+
+/**
+ * The quotas and SCRAM credentials that tests look for in a broker: what Apache's own managers make of the same ZooKeeper, from which
+ * the broker hears of each change by a notification. A change is taken for done a moment after it is there.
+ */
+class SharedQuotas(kafkaConfig: KafkaConfig, zk: () => KafkaZkClient) {
+  private val NotificationMs = 300
+  private val FreshMs = 100
+  private val quotas = QuotaFactory.instantiate(kafkaConfig, new Metrics, Time.SYSTEM, "")
+  private val scram = new CredentialProvider(ScramMechanism.mechanismNames, null)
+  private var looked = 0L
+  private var seen: Map[String, Map[String, Properties]] = Map.empty
+
+  def managers: QuotaFactory.QuotaManagers = {
+    refresh()
+    quotas
+  }
+
+  def credentials: CredentialProvider = {
+    refresh()
+    scram
+  }
+
+  private def refresh(): Unit = synchronized {
+    if (zk() != null && System.currentTimeMillis - looked >= FreshMs) {
+      val admin = new AdminZkClient(zk())
+      val now = Map(
+        "clients" -> admin.fetchAllEntityConfigs("clients"),
+        "users" -> (admin.fetchAllEntityConfigs("users") ++ admin.fetchAllChildEntityConfigs("users", "clients")))
+      if (now != seen) {
+        Thread.sleep(NotificationMs)
+        val ofClients = new ClientIdConfigHandler(quotas)
+        val ofUsers = new UserConfigHandler(quotas, scram)
+        now("clients").foreach { case (name, configs) => ofClients.processConfigChanges(name, configs) }
+        now("users").foreach { case (name, configs) => ofUsers.processConfigChanges(name, configs) }
+        seen = now
+      }
+      looked = System.currentTimeMillis
+    }
+  }
+
+  def close(): Unit = quotas.shutdown()
+}
