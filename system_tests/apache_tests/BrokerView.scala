@@ -69,6 +69,9 @@ class BrokerView(kafkaConfig: KafkaConfig, zk: KafkaZkClient, listeners: Map[Str
     } finally socket.close()
   }
 
+  /** Answered as soon as the broker serves; what is about the cluster waits until the controller may tell it of that. */
+  def apiVersions(): ApiVersionsResponse = send[ApiVersionsResponse](new ApiVersionsRequest.Builder().build(3.toShort))
+
   def metadata(): MetadataResponse =
     send[MetadataResponse](new MetadataRequest.Builder(null: util.List[String], false, 12.toShort, 12.toShort).build(12.toShort))
 

@@ -46,9 +46,9 @@ object KafkaServer {
   private val NotificationMs = 300 // until the broker has heard from ZooKeeper of new configs and applied them
   private val Api = "kafka.api"
   private val PlugIns = Predef.Map(
-    s"$Api.AuthorizerIntegrationTest$$PrincipalBuilder" -> "ByListener",
-    s"$Api.AbstractAuthorizerIntegrationTest$$PrincipalBuilder" -> "ByListener",
-    s"$Api.GroupAuthorizerIntegrationTest$$GroupPrincipalBuilder" -> "ByListener",
+    s"$Api.AbstractAuthorizerIntegrationTest$$PrincipalBuilder" -> "UserByListener",
+    s"$Api.GroupAuthorizerIntegrationTest$$GroupPrincipalBuilder" -> "GroupByListener",
+    s"$Api.GroupEndToEndAuthorizationTest$$GroupPrincipalBuilder" -> "GroupByScramUser",
     s"$Api.SslEndToEndAuthorizationTest$$TestPrincipalBuilder" -> "ByCertificate",
     s"$Api.SaslPlainSslEndToEndAuthorizationTest$$TestPrincipalBuilder" -> "ByPlainUser",
     s"$Api.SaslPlainSslEndToEndAuthorizationTest$$TestServerCallbackHandler" -> "PlainUsersOfTest",
@@ -57,6 +57,8 @@ object KafkaServer {
     "kafka.server.RequestQuotaTest$ZkTestAuthorizer" -> "RefusesUnauthorized",
     "kafka.server.ControllerMutationQuotaTest$TestPrincipalBuilder" -> "OfControllerMutationQuotaTest",
   ).map { case (java, python) => java -> s"system_tests.apache_tests.plug_ins:$python" }
+  /** Of tests that name none: what is asked over the wire instead of the broker's objects must be allowed, as in KRaft mode. */
+  private val SuperUsers = Predef.Map("UserByListener" -> "User:broker", "GroupByListener" -> "Group:broker")
 
   def zkClientConfigFromKafkaConfig(config: KafkaConfig, forceZkSslClientEnable: Boolean = false): ZKClientConfig = {
     val clientConfig = new ZKClientConfig
@@ -142,6 +144,8 @@ class KafkaServer(
       })
     }
     properties.put("kafkapy.metrics.listener", s"localhost:${metrics.port}")
+    KafkaServer.SuperUsers.get(properties.getProperty("principal.builder.class", "").split(':').last)
+      .foreach(properties.putIfAbsent("super.users", _))
     val file = File.createTempFile("broker", ".properties")
     file.deleteOnExit()
     val out = new FileOutputStream(file)
@@ -159,7 +163,7 @@ class KafkaServer(
         startConfig._nodeId = id
         listeners = advertisedListenersOf(b)
         view = new BrokerView(startConfig, _zkClient, listeners)
-        view.metadata()
+        view.apiVersions()
         metrics.begin()
         authorizer = Option(startConfig.get("authorizer.class.name")).map(_.toString).filter(_.nonEmpty).map(_ => new SharedAclAuthorizer(startConfig))
         true

@@ -16,6 +16,7 @@ from kafkapy.security.principal_builder import AuthenticationContext, PrincipalB
 from kafkapy.server.authorizer import Authorizer
 
 _NAME: Final = re.compile(r"O=A (.*?),CN=(.*?)")
+_NAMES_BY_LISTENER: Final = {"BROKER": "broker", "CLIENT": "client"}
 _USERS: Final = {"plain-admin": "admin", "plain-user": "user"}
 _PASSWORDS: Final = {
     "plain-user": "user1-password",
@@ -24,12 +25,29 @@ _PASSWORDS: Final = {
 }
 
 
-class ByListener(PrincipalBuilder):
+class UserByListener(PrincipalBuilder):
     """Of `AuthorizerIntegrationTest` and those derived from it."""
 
+    principal_type = "User"
+
     def build(self, context: AuthenticationContext) -> KafkaPrincipal:
-        names = {"BROKER": KafkaPrincipal("Group", "broker"), "CLIENT": KafkaPrincipal("User", "client")}
-        return names[context.listener_name]
+        return KafkaPrincipal(self.principal_type, _NAMES_BY_LISTENER[context.listener_name])
+
+
+class GroupByListener(UserByListener):
+    """Of `GroupAuthorizerIntegrationTest`."""
+
+    principal_type = "Group"
+
+
+class GroupByScramUser(PrincipalBuilder):
+    """Of `GroupEndToEndAuthorizationTest`."""
+
+    def build(self, context: AuthenticationContext) -> KafkaPrincipal:
+        user = context.authorization_id
+        if user is None:
+            return ANONYMOUS
+        return KafkaPrincipal("Group", "testGroup" if user == "scram-user" else user)
 
 
 class ByCertificate(PrincipalBuilder):
