@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from struct import Struct
 from typing import Final, Protocol
 
+from kafkapy.network.authentication_counts import AuthenticationCounter
 from kafkapy.network.request import RequestContext
 from kafkapy.protocol.api_codecs import ApiCodecs, NotServedError
 from kafkapy.protocol.api_keys import ApiKey
@@ -46,14 +46,15 @@ class SaslConnection:
         context: RequestContext,
         codecs: ApiCodecs,
         max_receive_size: int,
-        on_authentication: Callable[[RequestContext, AuthenticationOutcome], object] = lambda context, outcome: None,
+        authentications: AuthenticationCounter,
     ) -> None:
-        """`max_receive_size`: `sasl.server.max.receive.size`. `on_authentication`: hears how each authentication ended."""
+        """`max_receive_size`: `sasl.server.max.receive.size`. `authentications`: hears how each authentication ended."""
         self._authenticator = authenticator
         self._context = context
         self._codecs = codecs
         self.max_receive_size = max_receive_size
-        self._on_authentication = on_authentication
+        self._authentications = authentications
+        self._was_authenticated = False
 
     @property
     def complete(self) -> bool:
@@ -68,6 +69,7 @@ class SaslConnection:
         if len(frame) >= _API_KEY.size and _API_KEY.unpack_from(frame)[0] == _HANDSHAKE:
             return self._begin_again(channel, frame)
         if authenticator.session_expired():
+            self._authentications.expired(self._context)
             channel.close("its SASL session has expired, and it has not authenticated again")
             return True
         return False
@@ -105,11 +107,24 @@ class SaslConnection:
         mechanism = authenticator.mechanism.name
         if context.authentication.mechanism != mechanism:
             context.authentication = context.authentication._replace(mechanism=mechanism)
-        self._on_authentication(context, AuthenticationOutcome(mechanism=mechanism))
+        outcome = AuthenticationOutcome(
+            mechanism=mechanism,
+            is_reauthentication=self._was_authenticated,
+            reauthenticates=authenticator.client_reauthenticates,
+        )
+        self._was_authenticated = True
+        self._authentications.ended(context, outcome)
 
     def _failed(self, channel: SaslChannel, data: bytes, failure: SaslFailure) -> None:
-        attempt = self._authenticator.attempt
-        self._on_authentication(self._context, AuthenticationOutcome(failure.reason, *attempt))
+        mechanism, claimed = self._authenticator.attempt
+        outcome = AuthenticationOutcome(
+            failure.reason,
+            mechanism,
+            claimed,
+            is_reauthentication=self._was_authenticated,
+            is_broken=not failure.delayed,
+        )
+        self._authentications.ended(self._context, outcome)
         if failure.delayed:
             log.info("Failed authentication with %s (%s)", self._context.client_host, failure.reason)
             channel.close_later(data, failure.reason)

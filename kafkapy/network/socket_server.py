@@ -20,6 +20,7 @@ from kafkapy.common.bind_errors import cause_and_remedy
 from kafkapy.common.broker import EndPoint
 from kafkapy.common.metrics_requests import RequestStatsByApi
 from kafkapy.common.rate import Rate
+from kafkapy.network.authentication_counts import AuthenticationCounter, AuthenticationListener
 from kafkapy.network.channel import KafkaChannel
 from kafkapy.network.connection_quotas import ConnectionLimits, ConnectionQuotas
 from kafkapy.network.large_requests import LargeRequests
@@ -34,7 +35,6 @@ from kafkapy.protocol.wire import SchemaError
 from kafkapy.runtime.clock import InThread
 from kafkapy.runtime.completion import spawn
 from kafkapy.runtime.time_slice import TimeSlice
-from kafkapy.security.authentication import AuthenticationOutcome
 from kafkapy.security.principal import KafkaPrincipal
 from kafkapy.security.sasl.authenticator import DEFAULT_MAX_RECEIVE_SIZE, SaslServerAuthenticator
 
@@ -52,9 +52,6 @@ class IpRates(Protocol):
 
 
 NewAuthenticator = Callable[[RequestContext], SaslServerAuthenticator]
-
-AuthenticationListener = Callable[[RequestContext, AuthenticationOutcome], object]
-"""Is told how each authentication ended; the context has the principal, if it was completed."""
 
 MOST_KEPT_REFUSED = 1000
 """Connections that came too fast and are kept for a moment: each is a descriptor. Others are closed at once."""
@@ -159,7 +156,7 @@ class SocketServer:
         self._sasl_max_receive_size = sasl_max_receive_size
         self.failed_authentication_delay = failed_authentication_delay
         self._ip_rates = ip_rates
-        self.on_authentication = on_authentication
+        self.authentications = AuthenticationCounter(on_authentication)
         self._plaintext_principal = plaintext_principal
         self._refused_for, self._kept_refused = 0.0, 0
         self.max_request_size = max_request_size
@@ -335,7 +332,7 @@ class SocketServer:
         if new_authenticator is not None:
             authenticator = new_authenticator(context)
             channel.sasl = SaslConnection(
-                authenticator, context, self.codecs, self._sasl_max_receive_size, self.on_authentication
+                authenticator, context, self.codecs, self._sasl_max_receive_size, self.authentications
             )
         return channel
 
@@ -462,4 +459,4 @@ class _TlsChannelFactory(_ChannelFactory):
     ) -> None:
         super().__init__(server, endpoint, sasl)
         self.new_session, self.principal_of = tls.new_session, tls.principal_of
-        self.on_authentication = server.on_authentication
+        self.on_authentication = server.authentications.ended

@@ -17,7 +17,7 @@ from kafkapy.network.send_queue import READ_CHUNK, Buffer, Part, SendQueue
 from kafkapy.network.transport import PlaintextPort, PlaintextTransport
 from kafkapy.runtime.completion import spawn
 from kafkapy.security.authentication import Authentication, AuthenticationOutcome
-from kafkapy.security.principal import ANONYMOUS, KafkaPrincipal
+from kafkapy.security.principal import KafkaPrincipal
 from kafkapy.security.tls.session import TlsSession
 
 log = logging.getLogger("kafkapy.network.SocketServer")
@@ -180,8 +180,7 @@ class TlsTransport(PlaintextTransport):
             self._on_authentication(context, AuthenticationOutcome(reason))
             channel.close(reason)
         else:
-            if context.principal != ANONYMOUS:
-                self._on_authentication(context, AuthenticationOutcome())
+            self._on_authentication(context, AuthenticationOutcome())
 
     def _deliver(self) -> None:
         channel, session = self.protocol, self.session

@@ -35,3 +35,9 @@ class AuthenticationOutcome(NamedTuple):
     """Of SASL: the one that was tried."""
     claimed: str | None = None
     """The name that the client gave without proving it, for a failure; None: none that may be told."""
+    is_reauthentication: bool = False
+    """The connection was authenticated before (KIP-368)."""
+    reauthenticates: bool = False
+    """The client is one that would authenticate again where sessions end."""
+    is_broken: bool = False
+    """For a failure: the client did not keep to the protocol, so nothing was refused."""

@@ -4,7 +4,7 @@ import java.net.URI
 import java.util
 import java.util.concurrent.ConcurrentHashMap
 
-import com.yammer.metrics.core.{Histogram, MetricName => YammerName, MetricsRegistry}
+import com.yammer.metrics.core.{Gauge => YammerGauge, Histogram, Metric => YammerMetric, MetricName => YammerName, MetricsRegistry}
 import kafka.server.QuotaFactory.QuotaManagers
 import org.apache.kafka.common.MetricName
 import org.apache.kafka.common.metrics.{Gauge, KafkaMetric, MetricConfig, Metrics}
@@ -22,6 +22,8 @@ import scala.util.Using
 object BrokerMetrics {
   private val running = ConcurrentHashMap.newKeySet[BrokerMetrics]
   private val Groups = List("Produce", "Fetch", "Request", "ControllerMutation")
+  private val Sockets = "kafka_server_socket_server_metrics_"
+  private val Expired = Sockets + "expired_connections_killed_count_total"
   private val Row = """([a-z_]+?)(?:\{(.*)\})? (\S+)""".r
   private val Label = """([a-z_]+)="((?:[^"\\]|\\.)*)"""".r
 
@@ -35,11 +37,23 @@ object BrokerMetrics {
     case _ => None
   }.toList
 
-  /** All brokers of a JVM share one registry of these: the histogram has the largest of what the running ones say. */
-  private def registerThrottleTimes(): Unit = {
+  /** All brokers of a JVM share one registry. */
+  private def register(name: YammerName, metric: YammerMetric): Unit = {
     val registry = KafkaYammerMetrics.defaultRegistry
-    val add = classOf[MetricsRegistry].getDeclaredMethod("getOrAdd", classOf[YammerName], classOf[com.yammer.metrics.core.Metric])
+    val add = classOf[MetricsRegistry].getDeclaredMethod("getOrAdd", classOf[YammerName], classOf[YammerMetric])
     add.setAccessible(true)
+    registry.removeMetric(name)
+    add.invoke(registry, name, metric)
+  }
+
+  private def registerExpired(): Unit = register(
+    new YammerName("kafka.network", "SocketServer", "ExpiredConnectionsKilledCount"),
+    new YammerGauge[Double] {
+      override def value: Double = running.asScala.toSeq.map(_.total(Expired)).sum
+    })
+
+  /** The largest of what the running brokers say. */
+  private def registerThrottleTimes(): Unit =
     List("Produce", "FetchConsumer").foreach { request =>
       val mBean = s"kafka.network:type=RequestMetrics,name=ThrottleTimeMs,request=$request"
       val name = new YammerName("kafka.network", "RequestMetrics", "ThrottleTimeMs", s"request.$request", mBean)
@@ -47,15 +61,13 @@ object BrokerMetrics {
         case "max" => running.asScala.map(_.throttledMs(request)).maxOption.getOrElse(0.0)
         case other => throw new UnsupportedOperationException(s"Histogram.$other")
       }
-      registry.removeMetric(name)
-      add.invoke(registry, name, Mockito.mock(classOf[Histogram], answer))
+      register(name, Mockito.mock(classOf[Histogram], answer))
     }
-  }
 }
 
 /**
- * What a running broker's page of metrics says, under the names that a JVM broker has them by: those of client quotas, and of the
- * listeners that are open.
+ * What a running broker's page of metrics says, under the names that a JVM broker has them by: those of client quotas and
+ * authentications, and of the listeners that are open.
  */
 class BrokerMetrics(kafkaConfig: KafkaConfig, val port: Int, quotas: () => QuotaManagers, listeners: () => Iterable[String])
   extends Metrics(Time.SYSTEM) {
@@ -67,6 +79,7 @@ class BrokerMetrics(kafkaConfig: KafkaConfig, val port: Int, quotas: () => Quota
   def begin(): Unit = {
     running.add(this)
     registerThrottleTimes()
+    registerExpired()
   }
 
   def end(): Unit = running.remove(this)
@@ -78,6 +91,8 @@ class BrokerMetrics(kafkaConfig: KafkaConfig, val port: Int, quotas: () => Quota
     }
     last._2
   }
+
+  private def total(name: String): Double = samples.filter(_.name == name).map(_.value).sum
 
   private def throttledMs(request: String): Double =
     samples.filter(s => s.name == "kafka_network_requestmetrics_throttletimems_sum" && s.labels("request") == request).map(_.value).sum
@@ -99,6 +114,8 @@ class BrokerMetrics(kafkaConfig: KafkaConfig, val port: Int, quotas: () => Quota
         if (!found.containsKey(throttle)) add("throttle-time", group, tags, Double.NaN) // of a client that was not throttled
       }
     }
+    for (s <- samples; if s.name.startsWith(Sockets) && s.labels.contains("listener"))
+      add(s.name.stripPrefix(Sockets).replace('_', '-').replace("-count-total", "-count"), "socket-server-metrics", s.labels, s.value)
     listeners().foreach(name => add("connection-count", "socket-server-metrics", Map("listener" -> name), 0))
     found
   }

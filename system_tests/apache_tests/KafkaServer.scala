@@ -13,12 +13,13 @@ import kafka.log.{LogManager, UnifiedLog}
 import kafka.log.remote.RemoteLogManager
 import kafka.network.SocketServer
 import kafka.server.metadata.ZkMetadataCache
-import kafka.zk.{AdminZkClient, KafkaZkClient}
+import kafka.zk.{AdminZkClient, DelegationTokensZNode, KafkaZkClient}
 import org.apache.kafka.common.{KafkaException, TopicPartition}
 import org.apache.kafka.common.config.types.Password
 import org.apache.kafka.common.network.ListenerName
 import org.apache.kafka.common.record.MemoryRecords
 import org.apache.kafka.common.security.JaasUtils
+import org.apache.kafka.common.security.scram.internals.ScramMechanism
 import org.apache.kafka.common.security.token.delegation.internals.DelegationTokenCache
 import org.apache.kafka.common.utils.{Time, Utils}
 import org.apache.kafka.coordinator.group.GroupCoordinator
@@ -56,7 +57,17 @@ object KafkaServer {
     "kafka.server.RequestQuotaTest$TestPrincipalBuilder" -> "OfRequestQuotaTest",
     "kafka.server.RequestQuotaTest$ZkTestAuthorizer" -> "RefusesUnauthorized",
     "kafka.server.ControllerMutationQuotaTest$TestPrincipalBuilder" -> "OfControllerMutationQuotaTest",
-  ).map { case (java, python) => java -> s"system_tests.apache_tests.plug_ins:$python" }
+    s"$Api.SslAdminIntegrationTest$$TestPrincipalBuilder" -> "ServerOrClientByCertificate",
+    s"$Api.PlaintextEndToEndAuthorizationTest$$TestClientPrincipalBuilder" -> "PlaintextClient",
+    s"$Api.PlaintextEndToEndAuthorizationTest$$TestServerPrincipalBuilder" -> "PlaintextServer",
+    "kafka.server.AlterCredentialsTest$TestAuthorizer" -> "RefusesUnauthorizedScram",
+    "kafka.server.AlterCredentialsTest$TestPrincipalBuilderReturningAuthorized" -> "Anonymous",
+    "kafka.server.AlterCredentialsTest$TestPrincipalBuilderReturningUnauthorized" -> "Unauthorized",
+    "kafka.server.DescribeCredentialsTest$TestAuthorizer" -> "RefusesUnauthorizedScram",
+    "kafka.server.DescribeCredentialsTest$TestPrincipalBuilderReturningAuthorized" -> "Anonymous",
+    "kafka.server.DescribeCredentialsTest$TestPrincipalBuilderReturningUnauthorized" -> "Unauthorized",
+  ).map { case (java, python) => java -> s"system_tests.apache_tests.plug_ins:$python" } +
+    (s"$Api.SslAdminIntegrationTest$$TestableAclAuthorizer" -> "kafka.security.authorizer.AclAuthorizer") // but for what it waits for
   /** Of tests that name none: what is asked over the wire instead of the broker's objects must be allowed, as in KRaft mode. */
   private val SuperUsers = Predef.Map("UserByListener" -> "User:broker", "GroupByListener" -> "Group:broker")
 
@@ -86,6 +97,7 @@ class KafkaServer(
   @volatile private var view: BrokerView = _
   @volatile private var listeners: Predef.Map[String, (String, Int)] = Predef.Map.empty
   @volatile private var lastMetadataCache: ZkMetadataCache = _
+  private var lastTokens = Predef.Set.empty[String]
   private var lastDynamicConfigs = (new Properties, new Properties)
   private var _zkClient: KafkaZkClient = _
   startConfig.dynamicConfig.initialize(None, None)
@@ -372,11 +384,22 @@ class KafkaServer(
     case ("clusterId", _) => clusterId
     case ("config", _) => config
     case ("quotas", _) => quotaManagers
+    case ("authorizer", _) => authorizer
   }
 
   private lazy val sharedQuotas = new SharedQuotas(startConfig, () => _zkClient)
   def quotaManagers: QuotaFactory.QuotaManagers = sharedQuotas.managers
   def credentialProvider: CredentialProvider = sharedQuotas.credentials
+
+  /** With the tokens that ZooKeeper has; a change is taken for done a moment after it is there. */
+  def tokenCache: DelegationTokenCache = synchronized {
+    val cache = new DelegationTokenCache(ScramMechanism.mechanismNames)
+    for (id <- _zkClient.getChildren(DelegationTokensZNode.path); token <- _zkClient.getDelegationTokenInfo(id)) cache.addToken(id, token)
+    val ids = cache.tokens.asScala.map(_.tokenId).toSet
+    if (ids != lastTokens) Thread.sleep(KafkaServer.NotificationMs)
+    lastTokens = ids
+    cache
+  }
 
   lazy val metrics: BrokerMetrics = {
     val socket = new ServerSocket(0)
@@ -409,7 +432,6 @@ class KafkaServer(
   var kafkaYammerMetrics: KafkaYammerMetrics = KafkaYammerMetrics.INSTANCE
   var authorizer: Option[Authorizer] = None
   var remoteLogManagerOpt: Option[RemoteLogManager] = None
-  var tokenCache: DelegationTokenCache = _
   var clientToControllerChannelManager: NodeToControllerChannelManager = _
   var dataPlaneRequestHandlerPool: KafkaRequestHandlerPool = _
   var kafkaScheduler: KafkaScheduler = _

@@ -61,6 +61,42 @@ class ByCertificate(PrincipalBuilder):
         return KafkaPrincipal("User", "server" if match[1] == "server" else name)
 
 
+class ServerOrClientByCertificate(PrincipalBuilder):
+    """Of `SslAdminIntegrationTest`."""
+
+    def build(self, context: AuthenticationContext) -> KafkaPrincipal:
+        match = _NAME.fullmatch(context.certificate_name or "")
+        if match is None:
+            return ANONYMOUS
+        if match[1] == "server" or match[2] == "super-user":
+            return KafkaPrincipal("User", "server")
+        return KafkaPrincipal("User", "client") if match[2] == "client" else ANONYMOUS
+
+
+class PlaintextClient(PrincipalBuilder):
+    """Of `PlaintextEndToEndAuthorizationTest`."""
+
+    def build(self, context: AuthenticationContext) -> KafkaPrincipal:
+        return KafkaPrincipal("User", "client")
+
+
+class PlaintextServer(PrincipalBuilder):
+    def build(self, context: AuthenticationContext) -> KafkaPrincipal:
+        return KafkaPrincipal("User", "server")
+
+
+class Anonymous(PrincipalBuilder):
+    """Of the tests of SCRAM credentials."""
+
+    def build(self, context: AuthenticationContext) -> KafkaPrincipal:
+        return ANONYMOUS
+
+
+class Unauthorized(PrincipalBuilder):
+    def build(self, context: AuthenticationContext) -> KafkaPrincipal:
+        return KafkaPrincipal("User", "Unauthorized")
+
+
 class ByPlainUser(PrincipalBuilder):
     """Of `SaslPlainSslEndToEndAuthorizationTest`."""
 
@@ -117,3 +153,12 @@ class RefusesUnauthorized(Authorizer):
         count: int = 1,
     ) -> bool:
         return context.principal.name != "Unauthorized"
+
+
+class RefusesUnauthorizedScram(RefusesUnauthorized):
+    """Of the tests of SCRAM credentials: this principal may do all that a broker asks for, and not what needs these rights."""
+
+    def authorize(
+        self, context: RequestContext, operation: str, resource_type: str, name: str, **options: bool | int
+    ) -> bool:
+        return operation not in ("ALTER", "DESCRIBE") or super().authorize(context, operation, resource_type, name)

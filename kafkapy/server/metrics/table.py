@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from kafkapy.server.metrics import (
     of_audit,
+    of_authentication,
     of_controller,
     of_groups,
     of_quotas,
@@ -27,6 +28,7 @@ LEFT_OUT = gauge(
 
 SECTIONS: tuple[tuple[str, Sequence[Metric]], ...] = (
     ("Requests, connections, the event loop", of_requests.REQUEST_METRICS),
+    ("Authentication", of_authentication.AUTHENTICATION_METRICS),
     ("Topics and partitions", of_topics.TOPIC_METRICS),
     ("Replication, what waits, logs", of_replication.REPLICATION_METRICS),
     ("Controller and ZooKeeper", of_controller.CONTROLLER_METRICS),
