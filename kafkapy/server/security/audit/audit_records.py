@@ -96,7 +96,7 @@ class Authenticated(NamedTuple):
     outcome: AuthenticationOutcome
 
     def fields(self) -> dict[str, Any]:
-        failure, mechanism, claimed = self.outcome
+        failure, mechanism, claimed = self.outcome[:3]
         fields: dict[str, Any] = {"outcome": "success" if failure is None else "failure"}
         if failure is not None:
             # No one has been authenticated: the name is what was said.
