@@ -1,6 +1,6 @@
 package kafka.server
 
-import java.io.{DataInputStream, DataOutputStream, File}
+import java.io.{DataInputStream, DataOutputStream, File, IOException}
 import java.net.Socket
 import java.nio.ByteBuffer
 import java.util
@@ -9,6 +9,7 @@ import kafka.server.checkpoints.OffsetCheckpointFile
 import kafka.server.metadata.ZkMetadataCache
 import kafka.zk.{AdminZkClient, KafkaZkClient}
 import org.apache.kafka.common.{TopicPartition, Uuid}
+import org.apache.kafka.common.acl.{AclBinding, AclBindingFilter}
 import org.apache.kafka.common.config.ConfigResource
 import org.apache.kafka.common.message.{DeleteRecordsRequestData, DescribeConfigsRequestData, DescribeLogDirsRequestData, DescribeProducersRequestData, ListOffsetsRequestData, ProduceRequestData}
 import org.apache.kafka.common.message.ListOffsetsRequestData.{ListOffsetsPartition, ListOffsetsTopic}
@@ -71,6 +72,12 @@ class BrokerView(kafkaConfig: KafkaConfig, zk: KafkaZkClient, listeners: Map[Str
 
   /** Answered as soon as the broker serves; what is about the cluster waits until the controller may tell it of that. */
   def apiVersions(): ApiVersionsResponse = send[ApiVersionsResponse](new ApiVersionsRequest.Builder().build(3.toShort))
+
+  /** None: the broker may not be asked, or does not answer. */
+  def acls(filter: AclBindingFilter): Option[util.List[AclBinding]] = try {
+    val answer = send[DescribeAclsResponse](new DescribeAclsRequest.Builder(filter).build(3.toShort))
+    if (answer.error.isSuccess) Some(DescribeAclsResponse.aclBindings(answer.acls)) else None
+  } catch { case _: IOException => None }
 
   def metadata(): MetadataResponse =
     send[MetadataResponse](new MetadataRequest.Builder(null: util.List[String], false, 12.toShort, 12.toShort).build(12.toShort))

@@ -177,7 +177,7 @@ class KafkaServer(
         view = new BrokerView(startConfig, _zkClient, listeners)
         view.apiVersions()
         metrics.begin()
-        authorizer = Option(startConfig.get("authorizer.class.name")).map(_.toString).filter(_.nonEmpty).map(_ => new SharedAclAuthorizer(startConfig))
+        authorizer = Option(startConfig.get("authorizer.class.name")).map(_.toString).filter(_.nonEmpty).map(_ => new SharedAclAuthorizer(startConfig, view))
         true
       } catch {
         case _: IOException | _: org.apache.kafka.common.errors.RetriableException => false

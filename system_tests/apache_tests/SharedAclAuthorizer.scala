@@ -10,9 +10,10 @@ import org.apache.kafka.server.authorizer._
 
 /**
  * The authorizer that tests look for in a broker: Apache's own on the same ZooKeeper, from which the broker hears of each
- * change by a notification. A change is taken for done a moment after it is there.
+ * change by a notification. A change is taken for done a moment after it is there. Which ACLs there are the broker itself
+ * says, where the test's brokers may ask for that.
  */
-class SharedAclAuthorizer(config: KafkaConfig) extends Authorizer {
+class SharedAclAuthorizer(config: KafkaConfig, view: BrokerView) extends Authorizer {
   private val NotificationMs = 300
   private val shared = new AclAuthorizer
   shared.configure(config.originals)
@@ -28,7 +29,7 @@ class SharedAclAuthorizer(config: KafkaConfig) extends Authorizer {
     noticed(shared.createAcls(context, bindings))
   override def deleteAcls(context: AuthorizableRequestContext, filters: util.List[AclBindingFilter]): util.List[_ <: CompletionStage[AclDeleteResult]] =
     noticed(shared.deleteAcls(context, filters))
-  override def acls(filter: AclBindingFilter): java.lang.Iterable[AclBinding] = shared.acls(filter)
+  override def acls(filter: AclBindingFilter): java.lang.Iterable[AclBinding] = view.acls(filter).getOrElse(shared.acls(filter))
   override def configure(configs: util.Map[String, _]): Unit = ()
   override def close(): Unit = shared.close()
 }
