@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs one tool: _run.sh MODULE [ARGUMENTS]. Every command in bin/ comes here. Makes the environment first if there is none.
-# MODULE: of kafkapy.tools, unless it has a dot.
+# MODULE: of kafkapy.tools, unless it begins with "examples.".
 base=$(dirname "$(dirname "$(readlink -f "$0")")")
 python="$base/.venv/bin/python"
 case $1 in
@@ -19,7 +19,7 @@ if [ ! -x "$python" ] || ! grep -qs "^extras=\(.* \)\{0,1\}$needs\( \|$\)" "$bas
     echo "kafkapy: what this needs is not there yet; bin/setup.sh $needs puts it into $base/.venv first" >&2
     "$base/bin/setup.sh" "$needs" >&2 || exit 1
 fi
-case $1 in *.*) module=$1 ;; *) module=kafkapy.tools.$1 ;; esac
+case $1 in examples.*) module=$1 ;; *) module=kafkapy.tools.$1 ;; esac
 shift
 PYTHONPATH="$base${PYTHONPATH:+:$PYTHONPATH}"
 export PYTHONPATH

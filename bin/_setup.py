@@ -15,9 +15,9 @@ from pathlib import Path
 BASE = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(BASE))
 
+from kafkapy.tools.common.progress import wait_with_progress  # noqa: E402
 from kafkapy.tools.compile import missing_compiler  # noqa: E402
 from kafkapy.tools.face_stubs import write_stubs  # noqa: E402
-from kafkapy.tools.progress import wait_with_progress  # noqa: E402
 
 VENV = BASE / ".venv"
 STAMP = VENV / ".kafkapy-setup"

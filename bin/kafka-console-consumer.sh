@@ -1,2 +1,2 @@
 #!/bin/sh
-exec "$(dirname "$(readlink -f "$0")")/_run.sh" console_consumer "$@"
+exec "$(dirname "$(readlink -f "$0")")/_run.sh" console.console_consumer "$@"

@@ -1,2 +1,2 @@
 #!/bin/sh
-exec "$(dirname "$(readlink -f "$0")")/_run.sh" console_producer "$@"
+exec "$(dirname "$(readlink -f "$0")")/_run.sh" console.console_producer "$@"

@@ -1,2 +1,2 @@
 #!/bin/sh
-exec "$(dirname "$(readlink -f "$0")")/_run.sh" consumer_perf_test "$@"
+exec "$(dirname "$(readlink -f "$0")")/_run.sh" perf.consumer_perf_test "$@"

@@ -1,2 +1,2 @@
 #!/bin/sh
-exec "$(dirname "$(readlink -f "$0")")/_run.sh" delete_records "$@"
+exec "$(dirname "$(readlink -f "$0")")/_run.sh" partitions.delete_records "$@"

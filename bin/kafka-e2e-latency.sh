@@ -1,2 +1,2 @@
 #!/bin/sh
-exec "$(dirname "$(readlink -f "$0")")/_run.sh" e2e_latency "$@"
+exec "$(dirname "$(readlink -f "$0")")/_run.sh" perf.e2e_latency "$@"

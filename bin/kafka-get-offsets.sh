@@ -1,2 +1,2 @@
 #!/bin/sh
-exec "$(dirname "$(readlink -f "$0")")/_run.sh" get_offsets "$@"
+exec "$(dirname "$(readlink -f "$0")")/_run.sh" partitions.get_offsets "$@"

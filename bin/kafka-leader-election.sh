@@ -1,2 +1,2 @@
 #!/bin/sh
-exec "$(dirname "$(readlink -f "$0")")/_run.sh" leader_election "$@"
+exec "$(dirname "$(readlink -f "$0")")/_run.sh" partitions.leader_election "$@"

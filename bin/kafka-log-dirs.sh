@@ -1,2 +1,2 @@
 #!/bin/sh
-exec "$(dirname "$(readlink -f "$0")")/_run.sh" log_dirs "$@"
+exec "$(dirname "$(readlink -f "$0")")/_run.sh" partitions.log_dirs "$@"

@@ -1,2 +1,2 @@
 #!/bin/sh
-exec "$(dirname "$(readlink -f "$0")")/_run.sh" producer_perf_test "$@"
+exec "$(dirname "$(readlink -f "$0")")/_run.sh" perf.producer_perf_test "$@"

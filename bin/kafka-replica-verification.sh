@@ -1,2 +1,2 @@
 #!/bin/sh
-exec "$(dirname "$(readlink -f "$0")")/_run.sh" replica_verification "$@"
+exec "$(dirname "$(readlink -f "$0")")/_run.sh" partitions.replica_verification "$@"

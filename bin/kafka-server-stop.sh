@@ -1,2 +1,2 @@
 #!/bin/sh
-exec "$(dirname "$(readlink -f "$0")")/_run.sh" kafka_server_stop "$@"
+exec "$(dirname "$(readlink -f "$0")")/_run.sh" servers.kafka_server_stop "$@"

@@ -1,2 +1,2 @@
 #!/bin/sh
-exec "$(dirname "$(readlink -f "$0")")/_run.sh" verifiable_consumer "$@"
+exec "$(dirname "$(readlink -f "$0")")/_run.sh" verifiable.verifiable_consumer "$@"

@@ -1,2 +1,2 @@
 #!/bin/sh
-exec "$(dirname "$(readlink -f "$0")")/_run.sh" verifiable_producer "$@"
+exec "$(dirname "$(readlink -f "$0")")/_run.sh" verifiable.verifiable_producer "$@"

@@ -1,2 +1,2 @@
 #!/bin/sh
-exec "$(dirname "$(readlink -f "$0")")/_run.sh" http_server_stop schema-registry "$@"
+exec "$(dirname "$(readlink -f "$0")")/_run.sh" servers.http_server_stop schema-registry "$@"

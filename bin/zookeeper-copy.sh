@@ -1,2 +1,2 @@
 #!/bin/sh
-exec "$(dirname "$(readlink -f "$0")")/_run.sh" zookeeper_copy "$@"
+exec "$(dirname "$(readlink -f "$0")")/_run.sh" zookeeper.zookeeper_copy "$@"

@@ -1,2 +1,2 @@
 #!/bin/sh
-exec "$(dirname "$(readlink -f "$0")")/_run.sh" zookeeper_security_migration "$@"
+exec "$(dirname "$(readlink -f "$0")")/_run.sh" zookeeper.zookeeper_security_migration "$@"

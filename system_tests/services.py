@@ -21,7 +21,7 @@ from typing import ClassVar
 import psutil
 
 from kafkapy.common.free_ports import free_ports
-from kafkapy.tools.java import find_java, zookeeper_command
+from kafkapy.tools.zookeeper.java import find_java, zookeeper_command
 from system_tests.zookeeper_session import ZooKeeperView
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -66,7 +66,7 @@ class VerifiableProducer(VerifiableClient):
     def __init__(self, directory: Path, bootstrap: str, topic: str, throughput: int = 1000) -> None:
         self.acked = 0
         options = ("--bootstrap-server", bootstrap, "--topic", topic, "--throughput", str(throughput))
-        super().__init__(directory, "verifiable-producer", "verifiable_producer", *options)
+        super().__init__(directory, "verifiable-producer", "verifiable.verifiable_producer", *options)
 
     def _handle(self, event: Event) -> None:
         self.acked += event["name"] == "producer_send_success"
@@ -90,7 +90,7 @@ class VerifiableConsumer(VerifiableClient):
         self.positions: dict[Partition, int] = {}
         self.committed: dict[Partition, int] = {}
         arguments = ("--bootstrap-server", bootstrap, "--topic", topic, "--group-id", group, *options)
-        super().__init__(directory, name, "verifiable_consumer", *arguments)
+        super().__init__(directory, name, "verifiable.verifiable_consumer", *arguments)
 
     def _handle(self, event: Event) -> None:
         match event["name"]:

@@ -14,6 +14,9 @@ PACKAGE = Path(__file__).parent.parent / "kafkapy"
 
 LONGEST_FUNCTION = 60
 
+MOST_FILES_OF_TOOLS = 20
+"""At the top of tools/: programs of one file, and those that are found by the name of their process."""
+
 LONG = {"kafkapy.record.record_fields.read"}
 """The kernel that reads each record: a call more would cost it a fifth of its time."""
 
@@ -89,3 +92,7 @@ def test_functions_are_short() -> None:
                 if node.end_lineno - node.lineno >= LONGEST_FUNCTION:
                     long.append(f"{name}.{node.name}")
     assert set(long) == LONG
+
+
+def test_a_family_of_tools_has_a_package() -> None:
+    assert len(list((PACKAGE / "tools").glob("*.py"))) <= MOST_FILES_OF_TOOLS

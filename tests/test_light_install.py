@@ -116,16 +116,19 @@ def test_the_tools_that_are_clients_work_with_it(site: Path, broker: BrokerProce
     ("program", "extra"),
     [
         ("import kafkapy.tx", "broker"),
-        ("from kafkapy.tools.kafka_server_start import main; raise SystemExit(main(['server.properties']))", "broker"),
+        (
+            "from kafkapy.tools.servers.kafka_server import main; raise SystemExit(main(['server.properties']))",
+            "broker",
+        ),
         ("from kafkapy.spark import KafkaDataSource", "spark"),
         ("from kafkapy.consumer.to_arrow import to_arrow; to_arrow({}, 'topic')", "arrow"),
         ("from kafkapy.producer.arrow_send import sends_of_arrow; sends_of_arrow(None, None, None, None)", "arrow"),
         (
-            f"from kafkapy.tools.zookeeper_server_start import main; raise SystemExit(main(['{ZOOKEEPER_PROPERTIES}']))",
+            f"from kafkapy.tools.zookeeper.server_start import main; raise SystemExit(main(['{ZOOKEEPER_PROPERTIES}']))",
             "broker",
         ),
         (
-            "from kafkapy.tools.zookeeper_server_start import main; "
+            "from kafkapy.tools.zookeeper.server_start import main; "
             f"raise SystemExit(main(['--apache', '{ZOOKEEPER_PROPERTIES}']))",
             "zookeeper",
         ),

@@ -112,7 +112,7 @@ def test_windows_has_clients() -> None:
         ["-m", "kafkapy.tools.kafka_server_start", "server.properties"],
         ["-m", "kafkapy.tools.cluster_local", "start"],
         ["-m", "kafkapy.tools.zookeeper_server_start", "zookeeper.properties"],
-        ["-m", "kafkapy.tools.kafka_server_stop"],
+        ["-m", "kafkapy.tools.servers.kafka_server_stop"],
         ["-m", "kafkapy.tools.dump_log", "--files", "00000000000000000000.log"],
         ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "kafkapy.testing.plugin", "test_of_a_user.py"],
     ],

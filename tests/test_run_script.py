@@ -38,8 +38,8 @@ def run(clone: Path, *words: str) -> tuple[list[str], str]:
         ("zookeeper_server_start -daemon config/zookeeper.properties", "broker"),
         ("zookeeper_server_start --embedded config/zookeeper.properties", "broker"),
         ("zookeeper_server_start -daemon --apache config/zookeeper.properties", "zookeeper"),
-        ("zookeeper_shell localhost:2181 ls /", "broker"),
-        ("zookeeper_server_stop", "broker"),
+        ("zookeeper.zookeeper_shell localhost:2181 ls /", "broker"),
+        ("zookeeper.zookeeper_server_stop", "broker"),
         ("cluster_local start -n 3", "broker"),
         ("cluster_local start -n 3 --zookeepers 1", "broker"),
         ("cluster_local start -n 3 --zookeepers 3", "zookeeper"),
@@ -56,6 +56,8 @@ def test_a_first_command_installs_what_it_needs(clone: Path, words: str, needs: 
     asked, ran = run(clone, *words.split())
     assert asked == [needs]
     module, *rest = words.split()
-    assert ran == " ".join(["python -m", module if "." in module else f"kafkapy.tools.{module}", *rest])
+    assert ran == " ".join(
+        ["python -m", module if module.startswith("examples.") else f"kafkapy.tools.{module}", *rest]
+    )
     (clone / ".venv" / ".kafkapy-setup").write_text(f"setup.cfg=x\nextras=a {needs} z\n")
     assert run(clone, *words.split())[0] == []

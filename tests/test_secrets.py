@@ -30,6 +30,7 @@ from kafkapy.producer import KafkaProducer
 from kafkapy.security.tls.certificates import CertificateAuthority
 from tests.broker_process import ROOT, BrokerProcess
 from tests.security.sasl.tokens import encoded
+from tests.tools.programs import modules
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.integration]
@@ -141,7 +142,7 @@ class Run:
         command = [
             sys.executable,
             "-m",
-            f"kafkapy.tools.{name}",
+            modules()[name],
             "--bootstrap-server",
             self.address,
             *arguments,

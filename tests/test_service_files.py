@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kafkapy.server.config.kafka_config import KafkaConfig
-from kafkapy.tools.server_arguments import ServerArguments, configs_of
+from kafkapy.tools.servers.server_arguments import ServerArguments, configs_of
 from tests.waiting import HANG_SECONDS
 
 ROOT = Path(__file__).parents[1]

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from kafkapy.common.free_ports import free_ports
-from kafkapy.tools.java import zookeeper_command
+from kafkapy.tools.zookeeper.java import zookeeper_command
 from tests.waiting import HANG_SECONDS
 
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kafkapy.tools.command_line import BOOTSTRAP_SERVER, COMMAND_CONFIG, OptionParser, Options, run
+from kafkapy.tools.common.command_line import BOOTSTRAP_SERVER, COMMAND_CONFIG, OptionParser, Options, run
 
 if TYPE_CHECKING:
     from kafkapy.clients.api_versions import NodeApiVersions
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def execute(options: Options) -> None:
     from kafkapy.protocol.errors import KafkaError
-    from kafkapy.tools.common import admin_client, exception_text
+    from kafkapy.tools.common.admin_access import admin_client, exception_text
 
     options.require("bootstrap-server")
     with admin_client(options, options.value("bootstrap-server")) as admin:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from kafkapy.bus.topics import declaration
 from kafkapy.bus.topics.plan import Danger, Plan, make_plan
-from kafkapy.tools.command_line import ToolError
-from kafkapy.tools.common import admin_properties
-from kafkapy.tools.subcommands import Parser, run_subcommand
+from kafkapy.tools.common.admin_access import admin_properties
+from kafkapy.tools.common.command_line import ToolError
+from kafkapy.tools.common.subcommands import Parser, run_subcommand
 
 if TYPE_CHECKING:
     from kafkapy.admin.client import AdminClient

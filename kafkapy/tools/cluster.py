@@ -6,8 +6,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from kafkapy.tools.argument_parser import ArgumentParser, run
-from kafkapy.tools.command_line import CommandLineError, ToolError
+from kafkapy.tools.common.argument_parser import ArgumentParser, run
+from kafkapy.tools.common.command_line import CommandLineError, ToolError
 
 
 def parser() -> ArgumentParser:
@@ -38,7 +38,7 @@ def execute(options: argparse.Namespace) -> None:
         raise ToolError("The target cluster does not support the broker unregistration API.")
 
     from kafkapy.admin.client import AdminClient
-    from kafkapy.tools.common import admin_properties
+    from kafkapy.tools.common.admin_access import admin_properties
 
     with AdminClient.from_properties(admin_properties(options.config, options.bootstrap_server)) as admin:
         cluster_id = admin.describe_cluster().cluster_id

@@ -19,7 +19,7 @@ from pathlib import Path
 from kafkapy.clients.software import VERSION_LINE
 from kafkapy.compiled import BUILDS, CODECS, HOT_MODULES, PACKAGE, build_directory, lies_beside, source
 from kafkapy.protocol.codec_modules import module_text
-from kafkapy.tools.progress import wait_with_progress
+from kafkapy.tools.common.progress import wait_with_progress
 
 _FLAGS = ["-fvisibility=hidden", "-fno-semantic-interposition", "-fno-plt"]
 """Nobody outside calls or replaces a compiled function: so calls between them are direct, and short ones are drawn together."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from kafkapy.tools.command_line import CommandLineError, OptionParser, Options, ToolOption, integer, run
+from kafkapy.tools.common.command_line import CommandLineError, OptionParser, Options, ToolOption, integer, run
 
 if TYPE_CHECKING:
     from kafkapy.admin.client import AdminClient
@@ -79,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def execute(options: Options) -> None:
-    from kafkapy.tools.common import admin_client
+    from kafkapy.tools.common.admin_access import admin_client
 
     check_options(options)
     with admin_client(options, options.value("bootstrap-server")) as admin:

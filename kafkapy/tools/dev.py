@@ -17,7 +17,7 @@ from kafkapy.common.capabilities import UnsupportedSystem, need_servers
 from kafkapy.common.extras import MissingExtra, need
 from kafkapy.testing.cluster import KafkaCluster
 from kafkapy.testing.server_process import ClusterError
-from kafkapy.tools.command_line import (
+from kafkapy.tools.common.command_line import (
     CommandLineError,
     OptionParser,
     Options,
@@ -106,7 +106,7 @@ def _zookeeper(options: Options) -> Any:
         return None
     if address := options.value("zookeeper"):
         return address
-    from kafkapy.tools.real_zookeeper import RealZooKeeper
+    from kafkapy.tools.zookeeper.real_zookeeper import RealZooKeeper
 
     return RealZooKeeper
 

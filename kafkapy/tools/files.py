@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from kafkapy.tools.argument_parser import ArgumentParser
-from kafkapy.tools.command_line import ToolError, guard
+from kafkapy.tools.common.argument_parser import ArgumentParser
+from kafkapy.tools.common.command_line import ToolError, guard
 
 FILES: Final = ("config", "docs")
 """Folders of the repository."""

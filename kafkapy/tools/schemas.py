@@ -10,8 +10,8 @@ from kafkapy.bus.schema_version import ChangeKind, SchemaVersion
 from kafkapy.bus.schemas import repository
 from kafkapy.bus.schemas.changes import SchemaChange, classify, fields_changed, next_version, wrong_claims
 from kafkapy.bus.schemas.repository import EventSchemas
-from kafkapy.tools.command_line import CommandLineError, ToolError
-from kafkapy.tools.subcommands import Parser, run_subcommand
+from kafkapy.tools.common.command_line import CommandLineError, ToolError
+from kafkapy.tools.common.subcommands import Parser, run_subcommand
 
 
 def parser() -> Parser:

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from kafkapy.clients.software import VERSION_LINE
 from kafkapy.common.extras import need
-from kafkapy.tools.command_line import CommandLineError, ToolError, guard
+from kafkapy.tools.common.command_line import CommandLineError, ToolError, guard
 
 DESCRIPTION = """Events of Kafka's topics as tables of a warehouse, on Spark.
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import kafkapy
 from kafkapy.clients.option_table import OPTIONS
-from kafkapy.tools.client_properties import CONSUMER, PRODUCER
+from kafkapy.tools.common.client_properties import CONSUMER, PRODUCER
 from tests.pages.generators.client_options import reference
 
 PAGE = Path(__file__).parents[2] / "docs" / "client_options.md"

@@ -15,7 +15,7 @@ from kafkapy.admin.client import AdminClient
 from kafkapy.common.free_ports import free_ports
 from kafkapy.common.properties import load_file
 from kafkapy.protocol.errors import KafkaError
-from kafkapy.tools.kafka_server_stop import brokers
+from kafkapy.tools.servers.kafka_server_stop import brokers
 from tests.pages.programs import ROOT
 from tests.waiting import HANG_SECONDS, wait_until
 
@@ -43,7 +43,7 @@ class Shell:
         }
         (directory / "bin").mkdir()
         for script in (ROOT / "bin").glob("kafka-*.sh"):
-            if tool := re.search(r'_run\.sh" (\w+)', script.read_text()):
+            if tool := re.search(r'_run\.sh" ([\w.]+)', script.read_text()):
                 made = directory / "bin" / script.name
                 made.write_text(SCRIPT.format(sys.executable, tool[1]))
                 made.chmod(0o755)

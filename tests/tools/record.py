@@ -15,6 +15,7 @@ from pathlib import Path
 
 from kafka import KafkaConsumer, KafkaProducer
 
+from tests.tools.programs import modules
 from tests.tools.recording import RecordingProxy, save
 from tests.tools.scenarios import SCENARIOS, TOOLS, Scenario
 
@@ -66,7 +67,7 @@ def with_broker(arguments: list[str], broker: str) -> list[str]:
 
 
 def run_ours(tool: str, broker: str, arguments: list[str]) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", f"kafkapy.tools.{tool}", *with_broker(arguments, broker)]
+    command = [sys.executable, "-m", modules()[tool], *with_broker(arguments, broker)]
     return subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], timeout=60)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from kafkapy.protocol.api_keys import ApiKey
+from tests.tools.programs import main_of
 from tests.tools.recording import ReplayBroker, load
 from tests.tools.scenarios import SCENARIOS, Scenario
 
@@ -18,8 +18,7 @@ DATA = Path(__file__).parent / "data"
 def test_output_is_apaches(scenario: Scenario, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = [argument.format(dir=DATA) for argument in scenario.arguments]
     with ReplayBroker(load(DATA / "recordings" / f"{scenario.name}.responses")) as broker:
-        tool = import_module(f"kafkapy.tools.{scenario.tool}")
-        status = tool.main([*arguments, "--bootstrap-server", broker.address])
+        status = main_of(scenario.tool)([*arguments, "--bootstrap-server", broker.address])
         port = str(broker.port)
     ours = capsys.readouterr()
     printed = ours.out.replace(port, "PORT")

@@ -5,27 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from hashlib import pbkdf2_hmac
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.tools import (
-    cluster,
-    configs,
-    console_consumer,
-    consumer_groups,
-    consumer_groups_common,
-    delete_records,
-    get_offsets,
-    topics,
-)
-from kafkapy.tools.command_line import ToolError
-from kafkapy.tools.common import IncludeList
-from kafkapy.tools.configs_alter import parse_configs, parse_credential
-from kafkapy.tools.consumer_groups_describe import format_assignment
-from kafkapy.tools.consumer_groups_reset import format_csv, parse_csv, parse_datetime, parse_duration
+from kafkapy.tools import cluster
+from kafkapy.tools.common.admin_access import IncludeList
+from kafkapy.tools.common.command_line import ToolError
+from kafkapy.tools.configs import configs
+from kafkapy.tools.configs.alter import parse_configs, parse_credential
+from kafkapy.tools.console import console_consumer
+from kafkapy.tools.consumer_groups import consumer_groups
+from kafkapy.tools.consumer_groups import options as consumer_groups_common
+from kafkapy.tools.consumer_groups.describe import format_assignment
+from kafkapy.tools.consumer_groups.reset import format_csv, parse_csv, parse_datetime, parse_duration
+from kafkapy.tools.partitions import delete_records, get_offsets
+from kafkapy.tools.topics import topics
+from tests.tools.programs import main_of
 
 DATA = Path(__file__).parent / "data"
 B = ["--bootstrap-server", "127.0.0.1:1"]
@@ -44,7 +41,7 @@ def test_refused_before_any_broker_is_asked(
     tool: str, arguments: str, sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = [word for part in arguments.split() for word in (B if part == "B" else [part])]
-    assert import_module(f"kafkapy.tools.{tool}").main(words) == 1
+    assert main_of(tool)(words) == 1
     assert capsys.readouterr().err == sentence + "\n"
 
 
@@ -135,7 +132,7 @@ class TestConfigs:
         assert "password=p" not in str(caught.value)
 
     def test_a_file_of_configs(self, tmp_path: Path) -> None:
-        from kafkapy.tools.configs_alter import configs_to_add
+        from kafkapy.tools.configs.alter import configs_to_add
 
         (tmp_path / "f").write_text("# comment\na=b\nc : d\n")
         assert configs_to_add(configs.PARSER.parse(["--add-config-file", str(tmp_path / "f")])) == {"a": "b", "c": "d"}

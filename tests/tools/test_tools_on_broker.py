@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -17,8 +16,9 @@ from kafkapy.clients.blocking_client import BlockingClient
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.record.records_builder import MemoryRecordsBuilder
-from kafkapy.tools.transactions import main as transactions_main
+from kafkapy.tools.transactions.transactions import main as transactions_main
 from tests.broker_process import BrokerProcess
+from tests.tools.programs import main_of
 from tests.waiting import HANG_SECONDS, wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -60,7 +60,7 @@ def run(broker: BrokerProcess, capsys: pytest.CaptureFixture[str]) -> Run:
 
     def run(tool: str, command: str, status: int = 0) -> str:
         arguments = [*command.split(), "--bootstrap-server", broker.address]
-        assert import_module(f"kafkapy.tools.{tool}").main(arguments) == status, capsys.readouterr().err
+        assert main_of(tool)(arguments) == status, capsys.readouterr().err
         printed = capsys.readouterr()
         return printed.err if status else printed.out
 

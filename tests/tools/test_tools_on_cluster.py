@@ -6,7 +6,6 @@ import json
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -16,9 +15,11 @@ from kafkapy.clients.blocking_client import BlockingClient
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.record.records_builder import MemoryRecordsBuilder
-from kafkapy.tools import cluster_local, local_layout
-from kafkapy.tools.local_layout import LocalCluster
-from kafkapy.tools.replica_verification import ReplicaReader, compare
+from kafkapy.tools.cluster_local import cluster_local
+from kafkapy.tools.cluster_local import layout as local_layout
+from kafkapy.tools.cluster_local.layout import LocalCluster
+from kafkapy.tools.partitions.replica_verification import ReplicaReader, compare
+from tests.tools.programs import main_of
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.integration
@@ -40,7 +41,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
 def run(cluster: LocalCluster, capsys: pytest.CaptureFixture[str]) -> Run:
     def run(tool: str, command: str) -> str:
         arguments = ["--bootstrap-server", cluster.bootstrap_servers, *command.split()]
-        assert import_module(f"kafkapy.tools.{tool}").main(arguments) == 0, capsys.readouterr().err
+        assert main_of(tool)(arguments) == 0, capsys.readouterr().err
         return capsys.readouterr().out
 
     return run

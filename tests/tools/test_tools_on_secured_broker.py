@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,6 +13,7 @@ import pytest
 from kafkapy.common.properties import dump
 from kafkapy.testing import KafkaCluster
 from kafkapy.testing.cluster_security import JAVA
+from tests.tools.programs import main_of
 
 pytestmark = pytest.mark.integration
 
@@ -98,7 +98,7 @@ def place(kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> Plac
 
 
 def run(tool: str, arguments: list[str], capsys: pytest.CaptureFixture[str]) -> SimpleNamespace:
-    status = import_module(f"kafkapy.tools.{tool}").main(arguments)
+    status = main_of(tool)(arguments)
     printed = capsys.readouterr()
     return SimpleNamespace(status=status, out=printed.out, err=printed.err)
 

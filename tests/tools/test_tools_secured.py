@@ -11,7 +11,8 @@ import pytest
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages.sasl_authenticate import SaslAuthenticateResponse
 from kafkapy.protocol.messages.sasl_handshake import SaslHandshakeResponse
-from kafkapy.tools import broker_api_versions, topics
+from kafkapy.tools import broker_api_versions
+from kafkapy.tools.topics import topics
 from tests.tls_broker import TlsBroker, make_certificate
 
 CONFIGS = """

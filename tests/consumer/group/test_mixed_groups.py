@@ -25,7 +25,7 @@ from kafkapy.consumer.assignors import (
     RoundRobinPartitionAssignor,
     StickyPartitionAssignor,
 )
-from kafkapy.tools.java import find_java
+from kafkapy.tools.zookeeper.java import find_java
 from tests.broker_process import BrokerProcess
 from tests.waiting import HANG_SECONDS, wait_until
 

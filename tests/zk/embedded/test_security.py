@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from kafkapy.security.jaas import LoginModule
-from kafkapy.tools import acls, zookeeper_copy, zookeeper_security_migration
+from kafkapy.tools.acls import acls
+from kafkapy.tools.zookeeper import zookeeper_copy, zookeeper_security_migration
 from kafkapy.zk.client_security import ZkClientSecurity, security_of_broker
 from kafkapy.zk.embedded.auth_settings import SASL_PROVIDER, AuthSettings
 from kafkapy.zk.embedded.settings import SecurePort, Settings

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkapy.tools import zookeeper_copy
+from kafkapy.tools.zookeeper import zookeeper_copy
 from kafkapy.zk.embedded import codes
 from kafkapy.zk.embedded.acls import Acl, digest_identity
 from kafkapy.zk.embedded.codes import Code

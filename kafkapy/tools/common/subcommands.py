@@ -1,0 +1,35 @@
+"""Tools with a word for what they do (`kafkapy-bus.sh plan …`): argparse, with this house's way of failing."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import NoReturn
+
+from kafkapy.clients.software import VERSION_LINE
+from kafkapy.tools.common.command_line import CommandLineError, guard
+
+Action = Callable[[argparse.Namespace], int | None]
+
+
+class Parser(argparse.ArgumentParser):
+    """Raises CommandLineError instead of ending the process."""
+
+    def error(self, message: str) -> NoReturn:
+        raise CommandLineError(f"{message}. {self.prog} --help says what there is")
+
+
+def run_subcommand(parser: Parser, actions: Mapping[str, Action], arguments: Sequence[str] | None) -> int:
+    """Exit status. The parsers of the words set `action`."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    parser.add_argument("--version", action="version", version=VERSION_LINE, help="print the version and exit")
+    if not words:
+        parser.print_help(sys.stderr)
+        return 1
+
+    def execute() -> int | None:
+        given = parser.parse_args(words)
+        return actions[given.action](given)
+
+    return guard(execute)

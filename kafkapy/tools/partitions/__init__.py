@@ -1,0 +1,1 @@
+"""Tools for partitions' offsets, leaders, replicas and directories."""

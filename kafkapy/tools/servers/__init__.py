@@ -1,0 +1,1 @@
+"""Starting, stopping and watching servers' processes."""

@@ -1,0 +1,1 @@
+"""ZooKeeper's tools: its server, shell, copies and ACLs."""
