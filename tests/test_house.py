@@ -23,8 +23,8 @@ LONG = {"kafkapy.record.record_fields.read"}
 FACES = {"Bus", "Dispatcher", "KafkaAdminClient", "KafkaConsumer", "KafkaProducer"}
 """Each has three forms: blocking, asyncio, Twisted."""
 
-OF_STREAMS = {"Deserializer", "InternalTopic", "Metric", "Record", "RecordMetadata", "Serializer"}
-"""Kafka has them in its clients or broker, and once more in Streams."""
+OF_STREAMS = {"RecordMetadata"}
+"""Kafka has it in its clients, and once more in Streams."""
 
 
 @cache

@@ -10,7 +10,7 @@ from typing import Any, Generic, Literal, NamedTuple
 from kafkapy.errors import RecordDeserializationError
 from kafkapy.record.columns import RecordColumns
 from kafkapy.record.pieces import Header
-from kafkapy.record.record_batch import Record, RecordBatch
+from kafkapy.record.record_batch import DefaultRecord, RecordBatch
 from kafkapy.runtime import garbage
 from kafkapy.serializer import K_co, LookUpFirst, V_co, for_client
 
@@ -78,7 +78,9 @@ class RecordFactory:
         with garbage.paused():
             return self._make(topic, partition, columns, first, last)
 
-    def make_few(self, topic: str, partition: int, batch: RecordBatch, few: list[Record]) -> list[ConsumerRecord]:
+    def make_few(
+        self, topic: str, partition: int, batch: RecordBatch, few: list[DefaultRecord]
+    ) -> list[ConsumerRecord]:
         """The same of records of one batch that have no headers."""
         headers: list[list[Header]] = [[] for _ in few]
         keys: list[Any] = [record.key for record in few]

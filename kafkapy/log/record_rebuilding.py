@@ -19,7 +19,7 @@ from kafkapy.record.record_batch import (
     RECORD_BATCH_OVERHEAD,
     TIMESTAMP_TYPE_MASK,
     TRANSACTIONAL_MASK,
-    Record,
+    DefaultRecord,
     RecordBatch,
     TimestampType,
 )
@@ -91,7 +91,7 @@ def _with_codec(rules: ValidationRules, batch: RecordBatch, size: int, target: i
 
 def _build(
     rules: ValidationRules,
-    records: Iterable[Record],
+    records: Iterable[DefaultRecord],
     first: Batch,
     target: int,
     next_offset: int,
@@ -163,7 +163,7 @@ def convert(
     """What comes in, or is to be stored in, format v0 or v1; `found` are the batches in `data`."""
     magic = found[0].magic
     target = source if rules.target is None else rules.target
-    records: list[Record] = []
+    records: list[DefaultRecord] = []
     for batch in found:
         if batch.magic != magic:
             raise invalid(
@@ -183,7 +183,7 @@ def convert(
     return _build(rules, records, found[0], target, next_offset, now_ms, leader_epoch)
 
 
-def _records_of_old_format(rules: ValidationRules, batch: LegacyRecordBatch, now_ms: int) -> list[Record]:
+def _records_of_old_format(rules: ValidationRules, batch: LegacyRecordBatch, now_ms: int) -> list[DefaultRecord]:
     records = _objects(batch.records())
     append_time = batch.timestamp_type == TimestampType.LOG_APPEND_TIME
     raise_record_errors(_inner_errors(rules, batch))
@@ -191,7 +191,9 @@ def _records_of_old_format(rules: ValidationRules, batch: LegacyRecordBatch, now
     return records
 
 
-def _records_of_new_format(rules: ValidationRules, batch: RecordBatch, now_ms: int, client: bool) -> list[Record]:
+def _records_of_new_format(
+    rules: ValidationRules, batch: RecordBatch, now_ms: int, client: bool
+) -> list[DefaultRecord]:
     """For a topic whose format is older."""
     if client:
         rules.check_header(batch)
@@ -210,7 +212,12 @@ def _records_of_new_format(rules: ValidationRules, batch: RecordBatch, now_ms: i
 
 
 def _number(
-    rules: ValidationRules, data: Buffer, found: list[Batch], records: list[Record], next_offset: int, now_ms: int
+    rules: ValidationRules,
+    data: Buffer,
+    found: list[Batch],
+    records: list[DefaultRecord],
+    next_offset: int,
+    now_ms: int,
 ) -> ValidationResult:
     """Messages that stay as they are but for offsets and, perhaps, time: single ones, or one wrapper."""
     result = ValidationResult(data, tuple(found), next_offset, len(records))
@@ -242,7 +249,7 @@ def _inner_errors(rules: ValidationRules, batch: LegacyRecordBatch) -> list[tupl
     return errors
 
 
-def _objects(records: Iterable[Record]) -> list[Record]:
+def _objects(records: Iterable[DefaultRecord]) -> list[DefaultRecord]:
     found = list(islice(records, MAX_CONVERTED + 1))
     if len(found) > MAX_CONVERTED:
         raise too_many()

@@ -12,7 +12,7 @@ from kafkapy.log.log_config import LogConfig
 from kafkapy.log.validation_result import RecordValidationError, invalid
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.compression import CompressionType
-from kafkapy.record.record_batch import Record, RecordBatch, TimestampType
+from kafkapy.record.record_batch import DefaultRecord, RecordBatch, TimestampType
 from kafkapy.runtime.hand_over import hand_over
 
 _HIGHEST_CODEC: Final = max(CompressionType)
@@ -77,12 +77,12 @@ class ValidationRules:
                 f"in topic partition {self.topic_partition}"
             )
 
-    def check_records(self, records: Iterable[Record], batch_append_time: bool, now_ms: int, name: str) -> None:
+    def check_records(self, records: Iterable[DefaultRecord], batch_append_time: bool, now_ms: int, name: str) -> None:
         """`RecordValidationError` if some are refused; `name`: Kafka's class of the records, for the text."""
         raise_record_errors(self._record_errors(records, batch_append_time, now_ms, name))
 
     def _record_errors(
-        self, records: Iterable[Record], batch_append_time: bool, now_ms: int, name: str
+        self, records: Iterable[DefaultRecord], batch_append_time: bool, now_ms: int, name: str
     ) -> list[tuple[Errors, int, str]]:
         """(error, index, why) of each record that is refused."""
         errors: list[tuple[Errors, int, str]] = []
@@ -135,7 +135,7 @@ def raise_record_errors(errors: list[tuple[Errors, int, str]]) -> None:
         )
 
 
-def _describe(record: Record, name: str) -> str:
+def _describe(record: DefaultRecord, name: str) -> str:
     null = -1 if name == "PartialDefaultRecord" else 0
     key = null if record.key is None else len(record.key)
     value = null if record.value is None else len(record.value)

@@ -24,7 +24,7 @@ from kafkapy.record.record_batch import (
     NO_PRODUCER_ID,
     NO_SEQUENCE,
     TIMESTAMP_TYPE_MASK,
-    Record,
+    DefaultRecord,
     TimestampType,
 )
 
@@ -153,18 +153,18 @@ class LegacyRecordBatch:
                 return bytes(self.data[start : start + size]), start + size
         raise _invalid("Found invalid record structure")
 
-    def records(self, limit: int = MAX_DECOMPRESSED_SIZE) -> Iterator[Record]:
+    def records(self, limit: int = MAX_DECOMPRESSED_SIZE) -> Iterator[DefaultRecord]:
         """The records in order: of a wrapper the inner messages, decompressed to at most `limit` bytes in all.
 
         `KafkaError` as of `inner_entries`.
         """
         if not self.is_compressed:
-            yield Record(self.offset, self.timestamp, *self.key_and_value())
+            yield DefaultRecord(self.offset, self.timestamp, *self.key_and_value())
             return
         for entry in self.inner_entries(limit):
             if entry.is_compressed:
                 raise _invalid("Inner messages must not be compressed")
-            yield Record(entry.offset, entry.timestamp, *entry.key_and_value())
+            yield DefaultRecord(entry.offset, entry.timestamp, *entry.key_and_value())
 
     def inner_entries(self, limit: int = MAX_DECOMPRESSED_SIZE) -> list[LegacyRecordBatch]:
         """The messages in a wrapper, with absolute offsets, and with the wrapper's timestamp if that is LogAppendTime.

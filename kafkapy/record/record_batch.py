@@ -89,7 +89,7 @@ _TIMESTAMP_TYPE_NAMES: Final = {
 Header = tuple[bytes, bytes | None]
 
 
-class Record(NamedTuple):
+class DefaultRecord(NamedTuple):
     """One record; `offset` and `timestamp` absolute, headers as (key in UTF-8, value), `sequence` -1 without producer
     id."""
 
@@ -248,7 +248,7 @@ class RecordBatch:
             return bytes(body)
         return decompress(self.compression_type, body, limit)
 
-    def records(self, limit: int = MAX_DECOMPRESSED_SIZE) -> Iterator[Record]:
+    def records(self, limit: int = MAX_DECOMPRESSED_SIZE) -> Iterator[DefaultRecord]:
         """The records in order.
 
         `limit`: how many bytes the records may take decompressed, else `KafkaError` MESSAGE_TOO_LARGE. A record that
@@ -268,7 +268,7 @@ class RecordBatch:
         if position != len(data):
             raise _invalid("Incorrect declared batch size, records still remaining in file")
 
-    def _read_record(self, data: bytes, position: int) -> tuple[Record, int]:
+    def _read_record(self, data: bytes, position: int) -> tuple[DefaultRecord, int]:
         try:
             size, start = read_varint(data, position)
             end = start + size
@@ -293,7 +293,7 @@ class RecordBatch:
                 f"but instead read {position - start}"
             )
         append_time = self.attributes & TIMESTAMP_TYPE_MASK
-        return Record(
+        return DefaultRecord(
             self.base_offset + offset_delta,
             self.max_timestamp if append_time else self.base_timestamp + timestamp_delta,
             key,

@@ -13,16 +13,23 @@ _INTEGER: Final = struct.Struct(">i")
 _DOUBLE: Final = struct.Struct(">d")
 
 
-class Serializer(Protocol):
-    """Values to bytes; `None` to `None`."""
+class SerdeSerializer(Protocol):
+    """Values to bytes; `None` to `None`. Public as `kafkapy.streams.Serializer`.
+
+    Unlike `kafkapy.serializer.Serializer`, which clients use, it is not given the record's headers.
+    """
 
     def serialize(self, topic: str, data: Any) -> bytes | None: ...
 
 
-class Deserializer(Protocol):
-    """Bytes to values; `None` to `None`."""
+class SerdeDeserializer(Protocol):
+    """Bytes to values; `None` to `None`. Public as `kafkapy.streams.Deserializer`."""
 
     def deserialize(self, topic: str, data: bytes | None) -> Any: ...
+
+
+Serializer = SerdeSerializer
+Deserializer = SerdeDeserializer
 
 
 class Serde(Protocol[T_co]):

@@ -10,7 +10,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.cleaning.log_cleaner import CleanerConfig, CleanerThread, LogCleaner
 from kafkapy.log.log import AppendOrigin, Log
 from kafkapy.record.batches import batches
-from kafkapy.record.record_batch import Record, RecordBatch
+from kafkapy.record.record_batch import DefaultRecord, RecordBatch
 from kafkapy.record.records_builder import MemoryRecordsBuilder
 from tests.log.log_support import NOW, PARTITION, LogDirFixture, marker
 
@@ -79,7 +79,7 @@ class CleanerFixture(LogDirFixture):
             found += [batch for batch in batches(Path(segment.log_path).read_bytes()) if isinstance(batch, RecordBatch)]
         return found
 
-    def records(self) -> list[Record]:
+    def records(self) -> list[DefaultRecord]:
         """All data records, in the order of the log."""
         return [record for batch in self.batches() if not batch.is_control for record in batch.records()]
 

@@ -17,7 +17,7 @@ from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record import legacy_format
 from kafkapy.record.compression import CompressionType, compress
 from kafkapy.record.control_records import ControlRecordType, EndTransactionMarker, build_end_transaction_marker
-from kafkapy.record.record_batch import Record, RecordBatch, TimestampType
+from kafkapy.record.record_batch import DefaultRecord, RecordBatch, TimestampType
 from kafkapy.record.records_builder import MemoryRecordsBuilder, encode_record
 
 NOW = 1_800_000_000_000
@@ -357,7 +357,7 @@ def test_old_formats_become_one_batch(magic: int, codec: CompressionType) -> Non
     found = only(result)
     assert (found.magic, found.compression_type, found.partition_leader_epoch) == (2, codec, 3)
     assert list(found.records()) == [
-        Record(70 + i, 1000 + i if magic else -1, None if i % 2 else b"k", b"v%d" % i) for i in range(3)
+        DefaultRecord(70 + i, 1000 + i if magic else -1, None if i % 2 else b"k", b"v%d" % i) for i in range(3)
     ]
     assert (result.first_offset, result.last_offset, result.records_converted) == (70, 72, 3)
     assert result.max_timestamp == (1002 if magic else -1)

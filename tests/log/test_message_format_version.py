@@ -14,7 +14,7 @@ from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.batches import batches
 from kafkapy.record.compression import CompressionType
 from kafkapy.record.legacy import LegacyRecordBatch
-from kafkapy.record.record_batch import Record, TimestampType
+from kafkapy.record.record_batch import DefaultRecord, TimestampType
 from kafkapy.record.records_builder import MemoryRecordsBuilder
 from tests.log.log_support import NOW, PARTITION, LogDirFixture, batch, log_config
 
@@ -66,7 +66,8 @@ def test_records_are_stored_in_the_format_of_the_topic(to_magic: int, magic: int
     assert len(stored) == (3 if codec is NONE else 1)
     has_time = magic > 0 and to_magic > 0
     assert [record for message in stored for record in message.records()] == [
-        Record(70 + i, 1000 + (0, 2, 1)[i] if has_time else -1, None if i % 2 else b"k", b"v%d" % i) for i in range(3)
+        DefaultRecord(70 + i, 1000 + (0, 2, 1)[i] if has_time else -1, None if i % 2 else b"k", b"v%d" % i)
+        for i in range(3)
     ]
     assert (result.first_offset, result.last_offset, result.record_count) == (70, 72, 3)
     assert result.max_timestamp == (1002 if has_time else -1)

@@ -11,7 +11,7 @@ from kafkapy.record import conversion, legacy_format
 from kafkapy.record.batches import batches
 from kafkapy.record.compression import CompressionType, compress
 from kafkapy.record.legacy import LegacyRecordBatch
-from kafkapy.record.record_batch import Record, RecordBatch, TimestampType
+from kafkapy.record.record_batch import DefaultRecord, RecordBatch, TimestampType
 from kafkapy.record.records_builder import MemoryRecordsBuilder
 
 # What a client sent (Produce v0 and v2), and what the broker stored.
@@ -33,14 +33,14 @@ STORED = bytes.fromhex(
 
 def test_read() -> None:
     assert [r for b in batches(V0) for r in b.records()] == [
-        Record(0, -1, b"k", b"v0"),
-        Record(1, -1, b"k", b"w0"),
+        DefaultRecord(0, -1, b"k", b"v0"),
+        DefaultRecord(1, -1, b"k", b"w0"),
     ]
     v1 = list(batches(V1))
     assert all(isinstance(b, LegacyRecordBatch) and b.is_valid() for b in v1)
     assert [r for b in v1 for r in b.records()] == [
-        Record(0, 1800000000000, b"k", b"v1"),
-        Record(1, 1800000000001, b"k", b"w1"),
+        DefaultRecord(0, 1800000000000, b"k", b"v1"),
+        DefaultRecord(1, 1800000000001, b"k", b"w1"),
     ]
     assert [(b.base_offset, b.last_offset, b.next_offset, b.max_timestamp) for b in v1][1] == (1, 1, 2, 1800000000001)
 
@@ -71,7 +71,7 @@ def test_down_conversion_of_compressed_batches_keeps_them_whole_and_drops_header
     (wrapper,) = batches(converted)
     assert (wrapper.base_offset, wrapper.last_offset, wrapper.max_timestamp) == (10, 11, 2000)
     assert wrapper.compression_type is CompressionType.LZ4
-    assert list(wrapper.records()) == [Record(10, 1000, b"k", b"v"), Record(11, 2000, None, None)]
+    assert list(wrapper.records()) == [DefaultRecord(10, 1000, b"k", b"v"), DefaultRecord(11, 2000, None, None)]
     (wrapper,) = batches(conversion.down_convert(batches(batch(CompressionType.GZIP)), 0, 0).data)
     assert [r.offset for r in wrapper.records()] == [10, 11]
 

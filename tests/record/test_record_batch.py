@@ -17,7 +17,7 @@ from kafkapy.record.control_records import (
     end_transaction_marker,
 )
 from kafkapy.record.record_batch import (
-    Record,
+    DefaultRecord,
     RecordBatch,
     TimestampType,
     decrement_sequence,
@@ -54,9 +54,9 @@ GOLDEN = {
     ),
 }
 RECORDS = [
-    Record(0, 1700000000000, b"k0", b"value-0", ((b"h", b"hv"),)),
-    Record(1, 1700000000001, None, b"value-1"),
-    Record(2, 1700000000002, b"k2", b"value-2"),
+    DefaultRecord(0, 1700000000000, b"k0", b"value-0", ((b"h", b"hv"),)),
+    DefaultRecord(1, 1700000000001, None, b"value-1"),
+    DefaultRecord(2, 1700000000002, b"k2", b"value-2"),
 ]
 
 
@@ -193,7 +193,7 @@ def test_cleaned_batch_keeps_its_range_and_has_a_delete_horizon() -> None:
     batch = RecordBatch(builder.build())
     assert (batch.base_offset, batch.last_offset, batch.record_count) == (10, 19, 1)
     assert batch.delete_horizon_ms == 5000
-    assert list(batch.records()) == [Record(12, 7000, b"k", None)]
+    assert list(batch.records()) == [DefaultRecord(12, 7000, b"k", None)]
 
 
 @pytest.mark.parametrize(

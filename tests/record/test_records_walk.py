@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.compression import CompressionType, compress, decompress_chunks
-from kafkapy.record.record_batch import Header, Record, RecordBatch
+from kafkapy.record.record_batch import DefaultRecord, Header, RecordBatch
 from kafkapy.record.records_builder import encode_batch, encode_record
 from kafkapy.record.records_walk import RecordsWalk
 from kafkapy.record.varint import encode_varint
@@ -214,6 +214,6 @@ def test_decoder_gives_what_was_encoded() -> None:
         )
     )
     assert list(batch.records()) == [
-        Record(10, 1000, b"k0", b"value-0", ((b"h", b"hv"),)),
-        Record(11, 1001, None, None),
+        DefaultRecord(10, 1000, b"k0", b"value-0", ((b"h", b"hv"),)),
+        DefaultRecord(11, 1001, None, None),
     ]

@@ -14,7 +14,7 @@ from kafkapy.errors import RecordDeserializationError, error_for
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.record.columns import RecordColumns
-from kafkapy.record.record_batch import Record, RecordBatch, only_batch
+from kafkapy.record.record_batch import DefaultRecord, RecordBatch, only_batch
 from kafkapy.serializer import LookUpFirst
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class CompletedFetch:
         self._taken(columns, last)
         return batch
 
-    def _few(self, batch: RecordBatch) -> list[Record]:
+    def _few(self, batch: RecordBatch) -> list[DefaultRecord]:
         """The records of a small batch; none if they are anything but plain and sound."""
         try:
             if self._check_crcs:

@@ -24,7 +24,7 @@ from kafkapy.coordinator.group.records import offset_records
 from kafkapy.coordinator.group.replayed_groups import ReplayedGroups
 from kafkapy.coordinator.group.responses import fetched_offset, join_error, sync_error
 from kafkapy.coordinator.runtime.effects import Performer
-from kafkapy.coordinator.runtime.owned_topic import InternalTopic, OwnedTopic
+from kafkapy.coordinator.runtime.owned_topic import CoordinatorTopic, OwnedTopic
 from kafkapy.coordinator.runtime.partition_log import PartitionLog
 from kafkapy.protocol.errors import NONE, Errors, KafkaError
 from kafkapy.protocol.messages.delete_groups import DeleteGroupsResponse
@@ -63,7 +63,7 @@ class GroupCoordinator:
     def __init__(self, config: GroupConfig, partition_log: PartitionLog, clock: Clock) -> None:
         self._config = config
         self._clock = clock
-        topic = InternalTopic(
+        topic = CoordinatorTopic(
             GROUP_METADATA_TOPIC,
             config.offsets.topic_num_partitions,
             CompressionType(config.offsets.compression_codec),

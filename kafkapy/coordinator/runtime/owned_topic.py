@@ -56,7 +56,7 @@ class Keeper(Protocol[Contents]):
         ...
 
 
-class InternalTopic(NamedTuple):
+class CoordinatorTopic(NamedTuple):
     """What is to be known of the topic beforehand."""
 
     name: str
@@ -72,7 +72,7 @@ class OwnedTopic(Generic[Contents]):
     from the reactor. Those in `_to_read` wait."""
 
     def __init__(
-        self, topic: InternalTopic, partition_log: PartitionLog, keeper: Keeper[Contents], clock: Clock, log: Logger
+        self, topic: CoordinatorTopic, partition_log: PartitionLog, keeper: Keeper[Contents], clock: Clock, log: Logger
     ) -> None:  # fmt: skip
         self._topic = topic
         self._partition_log = partition_log

@@ -15,7 +15,7 @@ from kafkapy.common.scheduler import ScheduledTask
 from kafkapy.common.topic_names import TRANSACTION_STATE_TOPIC
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.runtime.effects import Performer, Recipient
-from kafkapy.coordinator.runtime.owned_topic import InternalTopic, OwnedTopic
+from kafkapy.coordinator.runtime.owned_topic import CoordinatorTopic, OwnedTopic
 from kafkapy.coordinator.runtime.partition_log import PartitionLog
 from kafkapy.coordinator.transaction.config import TransactionConfig
 from kafkapy.coordinator.transaction.metadata import by_topic
@@ -59,7 +59,7 @@ class TransactionCoordinator:
     ) -> None:
         self._config = config
         self._clock = clock
-        topic = InternalTopic(
+        topic = CoordinatorTopic(
             TRANSACTION_STATE_TOPIC, config.topic_num_partitions, CompressionType.NONE, config.request_timeout_ms
         )
         self._topic: OwnedTopic[ReplayedTransactions] = OwnedTopic(topic, partition_log, self, clock, store_log)

@@ -8,14 +8,14 @@ from itertools import accumulate
 
 from kafkapy.common.prometheus_text import head, label, sample
 from kafkapy.runtime.chunks import CHUNK
-from kafkapy.server.metrics.metric import QUANTILES, Buckets, LeftOut, Metric, Sample, Summary
+from kafkapy.server.metrics.metric import QUANTILES, BrokerMetric, Buckets, LeftOut, Sample, Summary
 from kafkapy.server.metrics.sources import Sources
 from kafkapy.server.metrics.table import LEFT_OUT
 
 log = logging.getLogger("kafkapy.server.Metrics")
 
 
-def pieces(metrics: Sequence[Metric], sources: Sources) -> Iterator[bytes]:
+def pieces(metrics: Sequence[BrokerMetric], sources: Sources) -> Iterator[bytes]:
     """How many samples were left out is told at the end."""
     left_out: list[Sample] = []
     for metric in metrics:
@@ -28,7 +28,9 @@ def pieces(metrics: Sequence[Metric], sources: Sources) -> Iterator[bytes]:
     yield from _pieces(LEFT_OUT, iter(left_out), [])
 
 
-def _pieces(metric: Metric, samples: Iterator[Sample | LeftOut | None], left_out: list[Sample]) -> Iterator[bytes]:
+def _pieces(
+    metric: BrokerMetric, samples: Iterator[Sample | LeftOut | None], left_out: list[Sample]
+) -> Iterator[bytes]:
     opening = head(metric.name, metric.kind.value, metric.doc)
     lines: list[str] = []
     for found in samples:
@@ -46,7 +48,7 @@ def _pieces(metric: Metric, samples: Iterator[Sample | LeftOut | None], left_out
         yield (opening + "".join(lines)).encode()
 
 
-def _lines(metric: Metric, values: tuple[str, ...], value: float | Summary | Buckets) -> Iterator[str]:
+def _lines(metric: BrokerMetric, values: tuple[str, ...], value: float | Summary | Buckets) -> Iterator[str]:
     labels = [label(name, of) for name, of in zip(metric.labels, values, strict=True)]
     if isinstance(value, Summary):
         for share, quantile in zip(QUANTILES, value.quantiles or (), strict=False):

@@ -64,7 +64,7 @@ Sample = tuple[tuple[str, ...], Value]
 Read = Callable[["Sources"], "float | Iterable[Sample | LeftOut | None]"]
 
 
-class Metric(NamedTuple):
+class BrokerMetric(NamedTuple):
     """`read` gives the one value, or a sample for each combination of labels; nothing where there is nothing to tell.
 
     It runs on the reactor thread. A value costs at most a few thousand steps: a longer walk is a generator, which is left and
@@ -80,18 +80,18 @@ class Metric(NamedTuple):
     read: Read
 
 
-def gauge(name: str, kafka: str, doc: str, read: Read, *labels: str) -> Metric:
-    return Metric(name, Kind.GAUGE, labels, kafka, doc, read)
+def gauge(name: str, kafka: str, doc: str, read: Read, *labels: str) -> BrokerMetric:
+    return BrokerMetric(name, Kind.GAUGE, labels, kafka, doc, read)
 
 
-def counter(name: str, kafka: str, doc: str, read: Read, *labels: str) -> Metric:
+def counter(name: str, kafka: str, doc: str, read: Read, *labels: str) -> BrokerMetric:
     """`name` ends with `_total`."""
-    return Metric(name, Kind.COUNTER, labels, kafka, doc, read)
+    return BrokerMetric(name, Kind.COUNTER, labels, kafka, doc, read)
 
 
-def summaries(name: str, kafka: str, doc: str, read: Read, *labels: str) -> Metric:
-    return Metric(name, Kind.SUMMARY, labels, kafka, doc, read)
+def summaries(name: str, kafka: str, doc: str, read: Read, *labels: str) -> BrokerMetric:
+    return BrokerMetric(name, Kind.SUMMARY, labels, kafka, doc, read)
 
 
-def histograms(name: str, kafka: str, doc: str, read: Read, *labels: str) -> Metric:
-    return Metric(name, Kind.HISTOGRAM, labels, kafka, doc, read)
+def histograms(name: str, kafka: str, doc: str, read: Read, *labels: str) -> BrokerMetric:
+    return BrokerMetric(name, Kind.HISTOGRAM, labels, kafka, doc, read)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from kafkapy.server.metrics.metric import Metric, Sample, counter
+from kafkapy.server.metrics.metric import BrokerMetric, Sample, counter
 from kafkapy.server.metrics.sources import Sources
 from kafkapy.server.security.audit.audit_log import AuditLog
 
@@ -13,7 +13,7 @@ def _of(value: Callable[[AuditLog], int]) -> Callable[[Sources], Sequence[Sample
     return lambda sources: [] if sources.audit is None else [((), value(sources.audit))]
 
 
-AUDIT_METRICS: tuple[Metric, ...] = (
+AUDIT_METRICS: tuple[BrokerMetric, ...] = (
     counter(
         "kafkapy_audit_records_total", "",
         "Records that were written to the audit's file or topic, where kafkapy.audit.level is set.",

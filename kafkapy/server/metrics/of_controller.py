@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from kafkapy.controller.controller_context import ControllerContext
 from kafkapy.controller.event_manager import TimeSpent
 from kafkapy.runtime.chunks import chunks
-from kafkapy.server.metrics.metric import Metric, Sample, Summary, counter, gauge, summaries
+from kafkapy.server.metrics.metric import BrokerMetric, Sample, Summary, counter, gauge, summaries
 from kafkapy.server.metrics.sources import Sources
 
 _CONTROLLER = "kafka.controller:type=KafkaController,name={}"
@@ -74,7 +74,7 @@ def _session_state(sources: Sources) -> Iterator[Sample]:
     yield (sources.zk_client.session_state,), 1
 
 
-def _stats_metric(state: str) -> Metric:
+def _stats_metric(state: str) -> BrokerMetric:
     name = f"{state}RateAndTimeMs"
     what = "elections after brokers came or went" if state == "LeaderElection" else f"events of state {state}"
     return summaries(
@@ -85,7 +85,7 @@ def _stats_metric(state: str) -> Metric:
     )
 
 
-CONTROLLER_METRICS: tuple[Metric, ...] = (
+CONTROLLER_METRICS: tuple[BrokerMetric, ...] = (
     gauge(
         "kafka_controller_kafkacontroller_activecontrollercount", _CONTROLLER.format("ActiveControllerCount"),
         "1: this broker is the controller.", lambda s: int(s.controller.is_active)),

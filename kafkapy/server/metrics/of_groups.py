@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from kafkapy.coordinator.group.group_state import ClassicGroupState
-from kafkapy.server.metrics.metric import LeftOut, Metric, Sample, gauge
+from kafkapy.server.metrics.metric import BrokerMetric, LeftOut, Sample, gauge
 from kafkapy.server.metrics.sources import Sources
 
 _MANAGER = "kafka.server:type=GroupMetadataManager,name={}"
@@ -35,7 +35,7 @@ def _members(sources: Sources) -> Iterator[Sample]:
         yield (group.group_id,), len(group.members)
 
 
-def _state_metric(state: ClassicGroupState) -> Metric:
+def _state_metric(state: ClassicGroupState) -> BrokerMetric:
     name = f"NumGroups{state.value}"
     return gauge(
         f"kafka_server_groupmetadatamanager_{name.lower()}",
@@ -45,7 +45,7 @@ def _state_metric(state: ClassicGroupState) -> Metric:
     )
 
 
-GROUP_METRICS: tuple[Metric, ...] = (
+GROUP_METRICS: tuple[BrokerMetric, ...] = (
     gauge(
         "kafka_server_groupmetadatamanager_numgroups", _MANAGER.format("NumGroups"),
         "Groups that are coordinated here.", lambda s: len(s.group_coordinator.groups)),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from heapq import nlargest
 
 from kafkapy.runtime.chunks import chunks
-from kafkapy.server.metrics.metric import LeftOut, Metric, Read, Sample, gauge
+from kafkapy.server.metrics.metric import BrokerMetric, LeftOut, Read, Sample, gauge
 from kafkapy.server.metrics.sources import Sources
 from kafkapy.server.quotas.client_quota_callback import CLIENT_ID_TAG, USER_TAG, Tags
 from kafkapy.server.quotas.client_quota_manager import ClientQuotaManager, ClientSensors
@@ -78,13 +78,13 @@ def _address_throttle(sources: Sources) -> list[Sample]:
     return [] if quotas is None else [((), quotas.ips.throttle_times.average(sources.time.monotonic_ms()))]
 
 
-def _of(group: str, metric: str, doc: str, manager: _Manager, value: _Value) -> Metric:
+def _of(group: str, metric: str, doc: str, manager: _Manager, value: _Value) -> BrokerMetric:
     name = f"kafka_server_{group.lower()}_{metric.replace('-', '_')}"
     kafka = f"kafka.server:type={group}{_CLIENT.format(metric)}"
     return gauge(name, kafka, doc, _of_clients(manager, value), *_LABELS)
 
 
-QUOTA_METRICS: tuple[Metric, ...] = (
+QUOTA_METRICS: tuple[BrokerMetric, ...] = (
     _of("Produce", "byte-rate",
         "Bytes a second that the clients which share a quota have produced. Kept while there is any producer_byte_rate. "
         "The user is sanitized; it or the client id is empty where the quota is not divided by it; a plug-in's other tags are "

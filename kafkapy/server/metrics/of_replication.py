@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from kafkapy.log.cleaning.log_cleaner import LogCleaner
-from kafkapy.server.metrics.metric import LeftOut, Metric, Sample, counter, gauge
+from kafkapy.server.metrics.metric import BrokerMetric, LeftOut, Sample, counter, gauge
 from kafkapy.server.metrics.sources import Sources
 from kafkapy.server.purgatory.purgatory import DelayedOperationPurgatory
 
@@ -84,7 +84,7 @@ def _since_last_run(sources: Sources) -> float | Iterator[Sample]:
     return sources.time.milliseconds() - cleaner.manager.time_of_last_run
 
 
-REPLICATION_METRICS: tuple[Metric, ...] = (
+REPLICATION_METRICS: tuple[BrokerMetric, ...] = (
     gauge(
         "kafka_server_replicamanager_partitioncount", _REPLICAS.format("PartitionCount"),
         "Partitions with a replica here.", lambda s: s.survey.hosted),

@@ -12,7 +12,7 @@ from kafkapy.common.metrics_requests import RequestStats
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.errors import Errors
 from kafkapy.runtime.stall_meter import BOUNDS
-from kafkapy.server.metrics.metric import Buckets, Metric, Sample, counter, gauge, histograms, summaries, summary
+from kafkapy.server.metrics.metric import BrokerMetric, Buckets, Sample, counter, gauge, histograms, summaries, summary
 from kafkapy.server.metrics.sources import Sources
 from kafkapy.version import __version__
 
@@ -97,7 +97,7 @@ def _resident_bytes(sources: Sources) -> float | Iterator[Sample]:
         return iter(())
 
 
-REQUEST_METRICS: tuple[Metric, ...] = (
+REQUEST_METRICS: tuple[BrokerMetric, ...] = (
     counter(
         "kafka_network_requestmetrics_requests_total", _REQUESTS.format("RequestsPerSec"),
         "Requests that were answered.", _counts, "request"),

@@ -8,7 +8,7 @@ from kafkapy.cluster.partition import Partition
 from kafkapy.common.metrics_topics import BrokerTopicStats, StatsByTopic, TopicStats
 from kafkapy.log.log import Log
 from kafkapy.runtime.chunks import chunks
-from kafkapy.server.metrics.metric import LeftOut, Metric, Sample, counter, gauge
+from kafkapy.server.metrics.metric import BrokerMetric, LeftOut, Sample, counter, gauge
 from kafkapy.server.metrics.sources import Sources
 from kafkapy.server.metrics.survey import OfTopic
 
@@ -83,7 +83,7 @@ def _partition_counts(sources: Sources) -> Iterator[Sample | None]:
         yield None
 
 
-TOPIC_METRICS: tuple[Metric, ...] = (
+TOPIC_METRICS: tuple[BrokerMetric, ...] = (
     counter(
         "kafka_server_brokertopicmetrics_messagesin_total", _TOPICS.format("MessagesInPerSec"),
         "Records appended by producers. The series without a topic is the sum of all.",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kafkapy.coordinator.transaction.transaction_state import STATES
 from kafkapy.runtime.chunks import chunks
-from kafkapy.server.metrics.metric import Metric, Sample, counter, gauge, summaries, summary
+from kafkapy.server.metrics.metric import BrokerMetric, Sample, counter, gauge, summaries, summary
 from kafkapy.server.metrics.sources import Sources
 
 _CHANNELS = "kafka.coordinator.transaction:type=TransactionMarkerChannelManager,name={}"
@@ -38,7 +38,7 @@ def _queued(sources: Sources) -> Iterator[Sample]:
         yield (str(broker_id),), markers
 
 
-TRANSACTION_METRICS: tuple[Metric, ...] = (
+TRANSACTION_METRICS: tuple[BrokerMetric, ...] = (
     gauge(
         "kafka_server_replicamanager_partitionswithlatetransactionscount",
         "kafka.server:type=ReplicaManager,name=PartitionsWithLateTransactionsCount",

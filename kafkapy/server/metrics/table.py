@@ -15,7 +15,7 @@ from kafkapy.server.metrics import (
     of_topics,
     of_transactions,
 )
-from kafkapy.server.metrics.metric import Metric, gauge
+from kafkapy.server.metrics.metric import BrokerMetric, gauge
 
 LEFT_OUT = gauge(
     "kafkapy_metrics_left_out_series",
@@ -26,7 +26,7 @@ LEFT_OUT = gauge(
 )
 """Read where the page is made."""
 
-SECTIONS: tuple[tuple[str, Sequence[Metric]], ...] = (
+SECTIONS: tuple[tuple[str, Sequence[BrokerMetric]], ...] = (
     ("Requests, connections, the event loop", of_requests.REQUEST_METRICS),
     ("Authentication", of_authentication.AUTHENTICATION_METRICS),
     ("Topics and partitions", of_topics.TOPIC_METRICS),
@@ -39,4 +39,4 @@ SECTIONS: tuple[tuple[str, Sequence[Metric]], ...] = (
     ("About the metrics", (LEFT_OUT,)),
 )
 
-METRICS: tuple[Metric, ...] = tuple(metric for _, metrics in SECTIONS for metric in metrics)
+METRICS: tuple[BrokerMetric, ...] = tuple(metric for _, metrics in SECTIONS for metric in metrics)

@@ -14,10 +14,10 @@ from kafkapy.protocol.errors import KafkaError
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Field, Struct
 from kafkapy.protocol.wire import SchemaError
-from kafkapy.record.record_batch import Record
+from kafkapy.record.record_batch import DefaultRecord
 from kafkapy.tools.common.command_line import Options, ToolError
 
-RecordDecoder = Callable[[Record], tuple[str | None, str | None]]
+RecordDecoder = Callable[[DefaultRecord], tuple[str | None, str | None]]
 """Key and payload of a record as text; None: there is none."""
 
 _CLASSES = "org.apache.kafka.tools.api."
@@ -62,7 +62,7 @@ def _number(content: bytes, size: int) -> str:
     return str(int.from_bytes(content, "big", signed=True))
 
 
-def decode_offsets_record(record: Record) -> tuple[str | None, str | None]:
+def decode_offsets_record(record: DefaultRecord) -> tuple[str | None, str | None]:
     """A record of __consumer_offsets as JSON; what cannot be read is told in place of the key."""
     if record.key is None:
         raise ToolError(
@@ -120,7 +120,7 @@ def _unfold(member: dict[str, Any], name: str, message_class: type[Message]) -> 
         pass
 
 
-def decode_transaction_record(record: Record) -> tuple[str | None, str | None]:
+def decode_transaction_record(record: DefaultRecord) -> tuple[str | None, str | None]:
     """A record of __transaction_state in the form that Kafka's transaction log has for it."""
     from kafkapy.protocol.records.transaction_log import TransactionLogKey, TransactionLogValue
 

@@ -10,7 +10,7 @@ from kafkapy.log.files.file_batches import Batch, whole_batches
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.record.control_records import ControlRecordType, EndTransactionMarker
 from kafkapy.record.legacy import LegacyRecordBatch
-from kafkapy.record.record_batch import Record, RecordBatch
+from kafkapy.record.record_batch import DefaultRecord, RecordBatch
 from kafkapy.tools.common.command_line import Options, ToolError
 from kafkapy.tools.dump_log.decoders import RecordDecoder, record_decoder
 from kafkapy.tools.dump_log.indexes import tell
@@ -84,7 +84,7 @@ def format_batch(batch: Batch, position: int) -> str:
 
 def _print_records(batch: Batch, view: View, last_offset: int, gaps: list[str]) -> int:
     """Print each record; the last offset seen."""
-    lines: Iterable[tuple[Record, str]]
+    lines: Iterable[tuple[DefaultRecord, str]]
     lines = _records(batch) if isinstance(batch, RecordBatch) else _legacy_records(batch)
     for record, metadata in lines:
         if last_offset != -1 and record.offset != last_offset + 1:
@@ -105,7 +105,7 @@ def _print_records(batch: Batch, view: View, last_offset: int, gaps: list[str]) 
     return last_offset
 
 
-def _records(batch: RecordBatch) -> Iterator[tuple[Record, str]]:
+def _records(batch: RecordBatch) -> Iterator[tuple[DefaultRecord, str]]:
     """Each record with the metadata that only this format has."""
     for record in batch.records():
         keys = ",".join(key.decode("utf-8", "replace") for key, _ in record.headers)
@@ -115,14 +115,14 @@ def _records(batch: RecordBatch) -> Iterator[tuple[Record, str]]:
         yield record, metadata
 
 
-def _legacy_records(batch: LegacyRecordBatch) -> Iterator[tuple[Record, str]]:
+def _legacy_records(batch: LegacyRecordBatch) -> Iterator[tuple[DefaultRecord, str]]:
     for entry in batch.inner_entries() if batch.is_compressed else [batch]:
         key, value = entry.key_and_value()
         metadata = f" isValid: {java(entry.is_valid())} crc: {entry.crc}}}"
-        yield Record(entry.offset, entry.timestamp, key, value), metadata
+        yield DefaultRecord(entry.offset, entry.timestamp, key, value), metadata
 
 
-def _format_marker(record: Record) -> str:
+def _format_marker(record: DefaultRecord) -> str:
     control_type = ControlRecordType.parse(record.key)
     if control_type is ControlRecordType.UNKNOWN:
         type_id = int.from_bytes((record.key or b"")[2:4], "big", signed=True)

@@ -16,7 +16,7 @@ from kafkapy.coordinator.runtime.effects import (
     StartTimer,
     Write,
 )
-from kafkapy.coordinator.runtime.owned_topic import LOAD_RETRY_MS, InternalTopic, OwnedTopic
+from kafkapy.coordinator.runtime.owned_topic import LOAD_RETRY_MS, CoordinatorTopic, OwnedTopic
 from kafkapy.protocol.errors import Errors
 from kafkapy.protocol.messages.heartbeat import HeartbeatResponse
 from kafkapy.protocol.wire import SchemaError
@@ -84,7 +84,7 @@ class Coordinator:
     def __init__(self, clock: MockClock) -> None:
         self.clock = clock
         self.log = MemoryLog()
-        topic = InternalTopic("counters", 5, CompressionType.NONE, 1_000)
+        topic = CoordinatorTopic("counters", 5, CompressionType.NONE, 1_000)
         self.topic: OwnedTopic[Counts] = OwnedTopic(topic, self.log, self, clock, log)
         self.kept: dict[bytes, int] = {}
         self.told: list[str] = []

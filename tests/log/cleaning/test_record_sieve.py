@@ -12,7 +12,7 @@ from kafkapy.common.timestamps import NO_TIMESTAMP
 from kafkapy.log.cleaning.offset_map import OffsetMap
 from kafkapy.log.cleaning.record_sieve import PORTION, PORTION_BYTES, RecordSieve, rebase_timestamps
 from kafkapy.protocol.errors import Errors, KafkaError
-from kafkapy.record.record_batch import Record, RecordBatch
+from kafkapy.record.record_batch import DefaultRecord, RecordBatch
 from kafkapy.record.records_builder import MemoryRecordsBuilder, encode_batch
 
 BASE = 1000
@@ -29,7 +29,7 @@ def batch_of(count: int, seed: int) -> RecordBatch:
     return RecordBatch(builder.build())
 
 
-def map_of(records: list[Record], start: int, end: int) -> tuple[OffsetMap, dict[bytes, int]]:
+def map_of(records: list[DefaultRecord], start: int, end: int) -> tuple[OffsetMap, dict[bytes, int]]:
     """A map that knows the offsets in [start, end), and the same as a dict; key k0 comes again later."""
     offsets, plain = OffsetMap(24 * 5000), {}
     offsets.clear(start, end + 10)
@@ -54,7 +54,7 @@ def test_the_latest_stay(count: int, seed: int, start: float, end: float, drops_
     first, behind = sorted((BASE + int(start * count), BASE + int(end * count)))
     offsets, plain = map_of(records, first, behind)
 
-    def stays(record: Record) -> bool:
+    def stays(record: DefaultRecord) -> bool:
         if record.offset >= behind:
             return True
         if record.key is None or (record.value is None and drops_tombstones):
@@ -151,11 +151,11 @@ def test_damaged_records_are_refused(cut: int) -> None:
     assert raised.value.error is Errors.INVALID_RECORD
 
 
-def records_of(sieve: RecordSieve, batch: RecordBatch) -> list[Record]:
+def records_of(sieve: RecordSieve, batch: RecordBatch) -> list[DefaultRecord]:
     return batch_with(b"".join(sieve.runs), sieve.retained, batch.base_timestamp)
 
 
-def batch_with(body: bytes, count: int, base_timestamp: int) -> list[Record]:
+def batch_with(body: bytes, count: int, base_timestamp: int) -> list[DefaultRecord]:
     made = encode_batch(
         body,
         base_offset=BASE,

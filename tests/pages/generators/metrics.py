@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 
 from kafkapy.server.metrics.config import DEFAULT_MAX_SERIES
-from kafkapy.server.metrics.metric import QUANTILES, Metric
+from kafkapy.server.metrics.metric import QUANTILES, BrokerMetric
 from kafkapy.server.metrics.table import SECTIONS
 
 _INTRODUCTION = f"""\
@@ -65,7 +65,7 @@ def reference() -> str:
     return "\n".join([_INTRODUCTION, *(part for title, metrics in SECTIONS for part in _section(title, metrics))])
 
 
-def _section(title: str, metrics: Iterable[Metric]) -> Iterable[str]:
+def _section(title: str, metrics: Iterable[BrokerMetric]) -> Iterable[str]:
     yield f"## {title}\n"
     yield "| metric | kind | labels | in Apache Kafka | meaning |\n" + "| --- " * 5 + "|"
     for metric in metrics:

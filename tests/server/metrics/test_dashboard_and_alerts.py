@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kafkapy.server.metrics.metric import Kind, Metric
+from kafkapy.server.metrics.metric import BrokerMetric, Kind
 from kafkapy.server.metrics.table import METRICS
 
 CONFIG = Path(__file__).parents[3] / "config"
@@ -48,7 +48,7 @@ def panels() -> list[Any]:
     return [panel for panel in found if panel["type"] != "row"]
 
 
-def check(where: str, expression: str) -> list[Metric]:
+def check(where: str, expression: str) -> list[BrokerMetric]:
     used = names(expression) - OF_PROMETHEUS
     missing = used - SERIES.keys()
     assert not missing, f"{where}: no metrics {missing}"

@@ -13,7 +13,17 @@ from kafkapy.common.prometheus_text import head
 from kafkapy.runtime.chunks import CHUNK
 from kafkapy.server.metrics.config import MetricsConfig
 from kafkapy.server.metrics.exposition import pieces
-from kafkapy.server.metrics.metric import Buckets, Kind, LeftOut, Metric, counter, gauge, histograms, summaries, summary
+from kafkapy.server.metrics.metric import (
+    BrokerMetric,
+    Buckets,
+    Kind,
+    LeftOut,
+    counter,
+    gauge,
+    histograms,
+    summaries,
+    summary,
+)
 from kafkapy.server.metrics.of_controller import CONTROLLER_STATES
 from kafkapy.server.metrics.table import METRICS
 from tests.exposition_grammar import check
@@ -22,11 +32,11 @@ from tests.scraped_page import Page
 SOURCES: Any = SimpleNamespace()
 
 
-def page(*metrics: Metric) -> Page:
+def page(*metrics: BrokerMetric) -> Page:
     return Page(b"".join(pieces(metrics, SOURCES)).decode())
 
 
-def many(count: int) -> Metric:
+def many(count: int) -> BrokerMetric:
     return gauge("many", "", "Many.", lambda _: (((f"n{i}",), i) for i in range(count)), "name")
 
 
