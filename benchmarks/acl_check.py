@@ -36,7 +36,9 @@ def random_index(chance: random.Random) -> AclIndex:
     return AclIndex(acls)
 
 
-def mean_us(function: Callable[..., object], asked: list[tuple[KafkaPrincipal, str, str, str, str]]) -> float:
+def mean_us(
+    function: Callable[..., object], asked: list[tuple[KafkaPrincipal, str, ACLOperation, ResourceType, str]]
+) -> float:
     """CPU time of one call in the mean, in the best of five rounds: other programs do not count."""
     rounds = []
     for _ in range(5):
@@ -52,7 +54,10 @@ def main() -> None:
     index = random_index(chance)
     users = [KafkaPrincipal("User", f"u{number}") for number in range(500)]
     names = [f"team-{chance.randrange(500)}.topic-{chance.randrange(50)}" for _ in range(2_000)]
-    asked = [(chance.choice(users), "10.0.0.1", "READ", "TOPIC", chance.choice(names)) for _ in range(CHECKS)]
+    asked = [
+        (chance.choice(users), "10.0.0.1", ACLOperation.READ, ResourceType.TOPIC, chance.choice(names))
+        for _ in range(CHECKS)
+    ]
     print(f"decided anew: {mean_us(index._decide, asked):.2f} us")
     few = [(user, host, operation, kind, names[0]) for user, host, operation, kind, _ in asked]
     index.decide(*few[0])

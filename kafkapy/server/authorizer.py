@@ -11,6 +11,7 @@ from kafkapy.common.acl_types import (
     AccessControlEntry,
     AclBinding,
     AclBindingFilter,
+    ACLOperation,
     AclPattern,
     AclPatternFilter,
     ResourceType,
@@ -21,10 +22,12 @@ from kafkapy.security.acl.acl_index import AclIndex
 from kafkapy.server.api_error import NO_ERROR, ApiError
 
 _SUPPORTED: Final = {
-    resource_type.name: tuple((operation.name, 1 << operation) for operation in operations)
+    resource_type: tuple((operation, 1 << operation) for operation in operations)
     for resource_type, operations in SUPPORTED_OPERATIONS.items()
 }
-SUPPORTED_BITS: Final = {name: sum(bit for _, bit in operations) for name, operations in _SUPPORTED.items()}
+SUPPORTED_BITS: Final = {
+    resource_type: sum(bit for _, bit in operations) for resource_type, operations in _SUPPORTED.items()
+}
 """A bit for each operation that a resource of the type has."""
 
 
@@ -38,13 +41,14 @@ class AclDeletion(NamedTuple):
 class Authorizer:
     """May this sender do that? Base class of those of one's own, too: only `authorize` has to be defined.
 
-    Operations and resource types have Kafka's names: `READ`, `CLUSTER_ACTION`; `TOPIC`, `GROUP`. `authorize` and what is made of
-    it are called on the reactor's thread and must not block; methods about ACLs are called in other threads and may.
+    Operations and resource types are those that the admin client has, too: `ACLOperation` and `ResourceType` of
+    `kafkapy.common.acl_types`, public in `kafkapy.admin`. `authorize` and the methods that call it run on the reactor's thread
+    and must not block; methods about ACLs run in other threads and may block.
 
     Example:
         >>> class OnlyOwnTopics(Authorizer):
         ...     def authorize(self, context, operation, resource_type, name, **options):
-        ...         return resource_type != "TOPIC" or name.startswith(context.principal.name)
+        ...         return resource_type is not ResourceType.TOPIC or name.startswith(context.principal.name)
     """
 
     enabled = True
@@ -64,8 +68,8 @@ class Authorizer:
     def authorize(
         self,
         context: RequestContext,
-        operation: str,
-        resource_type: str,
+        operation: ACLOperation,
+        resource_type: ResourceType,
         name: str,
         *,
         log_if_allowed: bool = True,
@@ -76,8 +80,8 @@ class Authorizer:
 
         Args:
             context: The sender's principal and address, and what it asks for.
-            operation: Kafka's name of it.
-            resource_type: Kafka's name of it.
+            operation: What it asks to do, for example `ACLOperation.READ`.
+            resource_type: What kind of resource it is, for example `ResourceType.TOPIC`.
             name: The resource's.
             log_if_allowed: False if nothing is done by that right, for example because all rights are looked up.
             log_if_denied: False if the sender has not asked for this resource, for example because it asks for all there are.
@@ -85,7 +89,9 @@ class Authorizer:
         """
         raise NotImplementedError
 
-    def authorize_by_resource_type(self, context: RequestContext, operation: str, resource_type: str) -> bool:
+    def authorize_by_resource_type(
+        self, context: RequestContext, operation: ACLOperation, resource_type: ResourceType
+    ) -> bool:
         """May the sender do that to at least one resource of the type (KIP-679)?
 
         By default: to one with a name that hardly any ACL is about, or by what `acls` has.
@@ -93,7 +99,7 @@ class Authorizer:
         if self.authorize(context, operation, resource_type, "hardcode", log_if_denied=False):
             return True
         entries: dict[AclPattern, list[AccessControlEntry]] = {}
-        for binding in self.acls(AclBindingFilter(AclPatternFilter(ResourceType[resource_type]))):
+        for binding in self.acls(AclBindingFilter(AclPatternFilter(resource_type))):
             entries.setdefault(binding.pattern, []).append(binding.entry)
         host = host_of(context)
         return AclIndex(entries).decide_by_resource_type(context.principal, host, operation, resource_type).allowed
@@ -101,8 +107,8 @@ class Authorizer:
     def filter_authorized(
         self,
         context: RequestContext,
-        operation: str,
-        resource_type: str,
+        operation: ACLOperation,
+        resource_type: ResourceType,
         names: Iterable[str],
         *,
         log_if_allowed: bool = True,
@@ -126,7 +132,7 @@ class Authorizer:
             )
         }
 
-    def authorized_operations(self, context: RequestContext, resource_type: str, name: str) -> int:
+    def authorized_operations(self, context: RequestContext, resource_type: ResourceType, name: str) -> int:
         """What the sender may do with the resource: a bit for each operation's code (KIP-430)."""
         allowed = 0
         for operation, bit in _SUPPORTED[resource_type]:
@@ -161,8 +167,8 @@ class AllowAll(Authorizer):
     def authorize(
         self,
         context: RequestContext,
-        operation: str,
-        resource_type: str,
+        operation: ACLOperation,
+        resource_type: ResourceType,
         name: str,
         *,
         log_if_allowed: bool = True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkapy.common.acl_types import ACLOperation, ResourceType
 from kafkapy.network.request import RequestContext
 from kafkapy.server.authorizer import Authorizer
 
@@ -17,20 +18,22 @@ class Allows(Authorizer):
     def authorize(
         self,
         context: RequestContext,
-        operation: str,
-        resource_type: str,
+        operation: ACLOperation,
+        resource_type: ResourceType,
         name: str,
         *,
         log_if_allowed: bool = True,
         log_if_denied: bool = True,
         count: int = 1,
     ) -> bool:
-        asked = operation, resource_type, name
+        asked = operation.name, resource_type.name, name
         if asked in self.allowed:
             return True
         if log_if_denied:
             self.told.append(asked)
         return False
 
-    def authorize_by_resource_type(self, context: RequestContext, operation: str, resource_type: str) -> bool:
-        return any((operation, resource_type) == allowed[:2] for allowed in self.allowed)
+    def authorize_by_resource_type(
+        self, context: RequestContext, operation: ACLOperation, resource_type: ResourceType
+    ) -> bool:
+        return any((operation.name, resource_type.name) == allowed[:2] for allowed in self.allowed)

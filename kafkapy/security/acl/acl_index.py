@@ -35,15 +35,15 @@ MAX_DECISIONS: Final = 20_000
 MAX_KEPT_NAME: Final = 256
 """Longer names, which no topic has, are not kept: a client could fill the memory with them."""
 
-_DENY_BITS: Final = {operation.name: 1 << operation | ALL_BIT for operation in ACLOperation if operation > 1}
+_DENY_BITS: Final = {operation: 1 << operation | ALL_BIT for operation in ACLOperation if operation > 1}
 _ALLOW_BITS: Final = {
-    operation.name: _DENY_BITS[operation.name] | sum(1 << other for other in IMPLYING.get(operation, ()))
+    operation: _DENY_BITS[operation] | sum(1 << other for other in IMPLYING.get(operation, ()))
     for operation in ACLOperation
     if operation > ACLOperation.ANY
 }
 
-_Key = tuple[str, str]
-"""Principal and the name of a type of resource."""
+_Key = tuple[str, ResourceType]
+"""A principal, as text, and a type of resource."""
 
 
 class AclIndex:
@@ -83,36 +83,37 @@ class AclIndex:
             >>> topics = AclPattern(ResourceType.TOPIC, "acme-", ACLResourcePatternType.PREFIXED)
             >>> reads = AccessControlEntry("User:alice", "*", ACLOperation.READ, ACLPermissionType.ALLOW)
             >>> index = AclIndex({topics: [reads]})
-            >>> index.decide(KafkaPrincipal("User", "alice"), "10.0.0.1", "DESCRIBE", "TOPIC", "acme-orders").allowed
+            >>> alice = KafkaPrincipal("User", "alice")
+            >>> index.decide(alice, "10.0.0.1", ACLOperation.DESCRIBE, ResourceType.TOPIC, "acme-orders").allowed
             True
         """
         self._acls: dict[AclPattern, frozenset[AccessControlEntry]] = {}
         self._super_users = frozenset(str(principal) for principal in super_users)
         self._allow_everyone = allow_everyone_if_no_acl_found
         self._by_principal: dict[_Key, PrincipalAcls] = {}
-        self._by_type: dict[str, PrincipalAcls] = {}
+        self._by_type: dict[ResourceType, PrincipalAcls] = {}
         self._forget_decisions()
         self._load(acls or {})
 
     def _forget_decisions(self) -> None:
-        self._decisions: dict[tuple[KafkaPrincipal, str, str, str, str], AclDecision] = {}
-        self._type_decisions: dict[tuple[KafkaPrincipal, str, str, str], AclDecision] = {}
+        self._decisions: dict[tuple[KafkaPrincipal, str, ACLOperation, ResourceType, str], AclDecision] = {}
+        self._type_decisions: dict[tuple[KafkaPrincipal, str, ACLOperation, ResourceType], AclDecision] = {}
 
     def _load(self, acls: Mapping[AclPattern, Iterable[AccessControlEntry]]) -> None:
         by_principal: dict[_Key, tuple[dict[str, Rules], dict[str, Rules]]] = {}
-        by_type: dict[str, tuple[dict[str, Rules], dict[str, Rules]]] = {}
+        by_type: dict[ResourceType, tuple[dict[str, Rules], dict[str, Rules]]] = {}
         for pattern, entries in acls.items():
             kept = frozenset(entries)
             if not kept:
                 continue
             self._acls[pattern] = kept
             place = 0 if pattern.pattern_type is ACLResourcePatternType.LITERAL else 1
-            type_name = pattern.resource_type.name
-            by_type.setdefault(type_name, ({}, {}))[place][pattern.name] = ()
+            resource_type = pattern.resource_type
+            by_type.setdefault(resource_type, ({}, {}))[place][pattern.name] = ()
             for principal, rules in _by_principal(pattern, kept).items():
-                by_principal.setdefault((principal, type_name), ({}, {}))[place][pattern.name] = rules
+                by_principal.setdefault((principal, resource_type), ({}, {}))[place][pattern.name] = rules
         self._by_principal = {key: PrincipalAcls(*patterns) for key, patterns in by_principal.items()}
-        self._by_type = {type_name: PrincipalAcls(*patterns) for type_name, patterns in by_type.items()}
+        self._by_type = {resource_type: PrincipalAcls(*patterns) for resource_type, patterns in by_type.items()}
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
@@ -130,14 +131,14 @@ class AclIndex:
             index._acls[pattern] = new
         else:
             del index._acls[pattern]
-        type_name = pattern.resource_type.name
+        resource_type = pattern.resource_type
         if not (new and old):
-            _replace_pattern(index._by_type, type_name, pattern, bool(new))
+            _replace_pattern(index._by_type, pattern, bool(new))
         before, after = _by_principal(pattern, old), _by_principal(pattern, new)
         for principal in before.keys() | after.keys():
             rules = after.get(principal, ())
             if rules != before.get(principal, ()):
-                key = principal, type_name
+                key = principal, resource_type
                 found = index._by_principal.get(key) or PrincipalAcls({}, {})
                 replaced = found.replaced(pattern.pattern_type, pattern.name, rules)
                 if replaced.is_empty:
@@ -173,19 +174,19 @@ class AclIndex:
     # --- decisions ----------------------------------------------------------------------------------------------------
 
     def decide(
-        self, principal: KafkaPrincipal, host: str, operation: str, resource_type: str, name: str
+        self, principal: KafkaPrincipal, host: str, operation: ACLOperation, resource_type: ResourceType, name: str
     ) -> AclDecision:
         """May the principal, from that address, do that to the resource?
 
         Args:
             principal: Compared by type and name.
             host: Textual address, as Java prints it; ACLs have exactly this or `*`.
-            operation: Kafka's name of an `ACLOperation`, for example `READ`.
-            resource_type: Kafka's name of a `ResourceType`, for example `TOPIC`.
+            operation: What it would do, for example `ACLOperation.READ`.
+            resource_type: What kind of resource it is, for example `ResourceType.TOPIC`.
             name: Of the resource, literally.
 
         Raises:
-            KeyError: There is no such operation.
+            KeyError: The operation is for filters only: UNKNOWN or ANY.
 
         Example: see `AclIndex`.
         """
@@ -200,7 +201,7 @@ class AclIndex:
         return decision
 
     def _decide(
-        self, principal: KafkaPrincipal, host: str, operation: str, resource_type: str, name: str
+        self, principal: KafkaPrincipal, host: str, operation: ACLOperation, resource_type: ResourceType, name: str
     ) -> AclDecision:
         deny_bits, allow_bits = _DENY_BITS[operation], _ALLOW_BITS[operation]
         text = f"{principal.principal_type}:{principal.name}"
@@ -217,13 +218,13 @@ class AclIndex:
             return allowing
         return BY_DEFAULT_ALLOWED if self._is_allowed_by_default(resource_type, name) else BY_DEFAULT_DENIED
 
-    def _is_allowed_by_default(self, resource_type: str, name: str) -> bool:
+    def _is_allowed_by_default(self, resource_type: ResourceType, name: str) -> bool:
         if not self._allow_everyone:
             return False
         of_type = self._by_type.get(resource_type)
         return of_type is None or not of_type.has_rules_for(name)
 
-    def allowed_operations(self, principal: KafkaPrincipal, host: str, resource_type: str, name: str) -> int:
+    def allowed_operations(self, principal: KafkaPrincipal, host: str, resource_type: ResourceType, name: str) -> int:
         """All that `decide` would allow, as a bit for each operation's code; whether the type has such operations or not."""
         text = f"{principal.principal_type}:{principal.name}"
         if text in self._super_users or self._is_allowed_by_default(resource_type, name):
@@ -238,7 +239,7 @@ class AclIndex:
         return allowed & ~denied
 
     def decide_by_resource_type(
-        self, principal: KafkaPrincipal, host: str, operation: str, resource_type: str
+        self, principal: KafkaPrincipal, host: str, operation: ACLOperation, resource_type: ResourceType
     ) -> AclDecision:
         """May the principal do that to at least one resource of the type, be there such a one or not (KIP-679)?
 
@@ -247,11 +248,10 @@ class AclIndex:
 
         Raises:
             ValueError: The operation or the type is none that a resource has: UNKNOWN or ANY.
-            KeyError: There is no such operation or type.
         """
-        if ResourceType[resource_type] <= ResourceType.ANY:
+        if resource_type <= ResourceType.ANY:
             raise ValueError("Must specify a non-filter resource type for authorizeByResourceType")
-        if ACLOperation[operation] <= ACLOperation.ANY:
+        if operation <= ACLOperation.ANY:
             raise ValueError("Must specify a non-filter operation type for authorizeByResourceType")
         key = principal, host, operation, resource_type
         decision = self._type_decisions.get(key)
@@ -263,12 +263,12 @@ class AclIndex:
         return decision
 
     def _decide_by_resource_type(
-        self, principal: KafkaPrincipal, host: str, operation: str, resource_type: str
+        self, principal: KafkaPrincipal, host: str, operation: ACLOperation, resource_type: ResourceType
     ) -> AclDecision:
         text = f"{principal.principal_type}:{principal.name}"
         if text in self._super_users:
             return BY_SUPER_USER
-        bit = 1 << ACLOperation[operation]
+        bit = 1 << operation
         owners = {text: None, WILDCARD_PRINCIPAL: None}
         found = [acls for owner in owners if (acls := self._by_principal.get((owner, resource_type))) is not None]
         denied = [names for acls in found for names in acls.names(True, bit, host)]
@@ -310,13 +310,13 @@ def _by_principal(pattern: AclPattern, entries: Iterable[AccessControlEntry]) ->
     return {principal: rules for principal, bindings in owned.items() if (rules := rules_of(bindings))}
 
 
-def _replace_pattern(by_type: dict[str, PrincipalAcls], type_name: str, pattern: AclPattern, is_there: bool) -> None:
+def _replace_pattern(by_type: dict[ResourceType, PrincipalAcls], pattern: AclPattern, is_there: bool) -> None:
     """Add the pattern to those that have entries, or take it away."""
-    found = by_type.get(type_name) or PrincipalAcls({}, {})
+    found = by_type.get(pattern.resource_type) or PrincipalAcls({}, {})
     literals, prefixes = found.literals.copy(), found.prefixes.copy()
     names = literals if pattern.pattern_type is ACLResourcePatternType.LITERAL else prefixes
     if is_there:
         names[pattern.name] = ()
     else:
         names.pop(pattern.name, None)
-    by_type[type_name] = PrincipalAcls(literals, prefixes)
+    by_type[pattern.resource_type] = PrincipalAcls(literals, prefixes)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 
+from kafkapy.common.acl_types import ACLOperation, ResourceType
 from kafkapy.common.config_def import ConfigException
 from kafkapy.common.topic_names import reason_invalid
 from kafkapy.common.wire_enums import ConfigResourceType
@@ -125,14 +126,14 @@ class ConfigAdminManager:
             require_well_formed(ops)
             match resource.type:
                 case ConfigResourceType.TOPIC:
-                    self._authorize(resource, "TOPIC", name)
+                    self._authorize(resource, ResourceType.TOPIC, name)
                     await self._alter_topic(resource, ops)
                 case ConfigResourceType.BROKER:
                     await self._alter_broker(resource, ops)
                 case ConfigResourceType.BROKER_LOGGER if self._incremental:
                     self._alter_loggers(resource, ops)
                 case ConfigResourceType.CLIENT_METRICS:
-                    self._authorize(resource, "CLUSTER", CLUSTER_NAME)
+                    self._authorize(resource, ResourceType.CLUSTER, CLUSTER_NAME)
                     raise KafkaError(
                         Errors.INVALID_REQUEST,
                         "AlterConfigs is only supported for topics and brokers, but resource type is CLIENT_METRICS",
@@ -190,7 +191,7 @@ class ConfigAdminManager:
             await self._in_thread(dynamic_config.validate, configs, per_broker)
         except ConfigException as error:
             raise KafkaError(Errors.INVALID_REQUEST, str(error)) from None
-        self._authorize(resource, "CLUSTER", CLUSTER_NAME)
+        self._authorize(resource, ResourceType.CLUSTER, CLUSTER_NAME)
         await self._ask_policy(resource, ops)
         persistent = await self._in_thread(dynamic_config.to_persistent, configs, per_broker)
         if not self._validate_only:
@@ -208,7 +209,7 @@ class ConfigAdminManager:
             await self._in_thread(self._policy.validate, altered)
 
     def _alter_loggers(self, resource: ConfiguredResource, ops: Sequence[ConfigOp]) -> None:
-        self._authorize(resource, "CLUSTER", CLUSTER_NAME)
+        self._authorize(resource, ResourceType.CLUSTER, CLUSTER_NAME)
         require_this_broker(
             resource.name,
             self._config.broker_id,
@@ -219,8 +220,8 @@ class ConfigAdminManager:
         if not self._validate_only:
             runtime_loggers.change_levels(ops)
 
-    def _authorize(self, resource: ConfiguredResource, resource_type: str, name: str) -> None:
-        if not self._authorizer.authorize(self._context, "ALTER_CONFIGS", resource_type, name):
+    def _authorize(self, resource: ConfiguredResource, resource_type: ResourceType, name: str) -> None:
+        if not self._authorizer.authorize(self._context, ACLOperation.ALTER_CONFIGS, resource_type, name):
             raise KafkaError(
                 Errors.TOPIC_AUTHORIZATION_FAILED
                 if resource.type is ConfigResourceType.TOPIC

@@ -41,7 +41,7 @@ class AclsHandler:
         self._require_authorizer("No Authorizer is configured on the broker")
         if 0 in (body.resource_type_filter, body.pattern_type_filter, body.operation, body.permission_type):
             raise CloseConnection(f"DescribeAclsRequest contains UNKNOWN elements: {body}")
-        self._require(request, "DESCRIBE")
+        self._require(request, ACLOperation.DESCRIBE)
         response: DescribeAclsResponse = await self._in_thread(self._describe, _filter_of(body))
         return response
 
@@ -67,7 +67,7 @@ class AclsHandler:
         """Each has an answer of its own. One that is for filters only fails all of them, as in Kafka."""
         self._require_authorizer("No Authorizer is configured.")
         bindings = await self._in_thread(_bindings, request.body)
-        self._require(request, "ALTER")
+        self._require(request, ACLOperation.ALTER)
         response: CreateAclsResponse = await self._in_thread(self._create, request, bindings)
         return response
 
@@ -94,7 +94,7 @@ class AclsHandler:
         """For each filter the ACLs that it deleted."""
         self._require_authorizer("No Authorizer is configured.")
         filters = await self._in_thread(_filters, request.body)
-        self._require(request, "ALTER")
+        self._require(request, ACLOperation.ALTER)
         response: DeleteAclsResponse = await self._in_thread(self._delete, request, filters)
         return response
 
@@ -111,8 +111,8 @@ class AclsHandler:
         if not self._authorizer.enabled:
             raise KafkaError(Errors.SECURITY_DISABLED, message)
 
-    def _require(self, request: Request, operation: str) -> None:
-        if not self._authorizer.authorize(request.context, operation, "CLUSTER", CLUSTER_NAME):
+    def _require(self, request: Request, operation: ACLOperation) -> None:
+        if not self._authorizer.authorize(request.context, operation, ResourceType.CLUSTER, CLUSTER_NAME):
             raise KafkaError(Errors.CLUSTER_AUTHORIZATION_FAILED)
 
 

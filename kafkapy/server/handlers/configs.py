@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from kafkapy.common.acl_types import ACLOperation, ResourceType
 from kafkapy.common.wire_enums import ConfigResourceType
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -56,11 +57,11 @@ class ConfigsHandler:
     _clock: Clock
     _alter_config_policy: AlterConfigPolicy | None = None
 
-    def _may(self, request: Request, operation: str, resource_type: str, name: str) -> bool:
+    def _may(self, request: Request, operation: ACLOperation, resource_type: ResourceType, name: str) -> bool:
         return self._authorizer.authorize(request.context, operation, resource_type, name)
 
-    def _require_cluster(self, request: Request, operation: str) -> None:
-        if not self._may(request, operation, "CLUSTER", CLUSTER_NAME):
+    def _require_cluster(self, request: Request, operation: ACLOperation) -> None:
+        if not self._may(request, operation, ResourceType.CLUSTER, CLUSTER_NAME):
             raise KafkaError(Errors.CLUSTER_AUTHORIZATION_FAILED)
 
     async def handle_describe_configs(self, request: Request) -> DescribeConfigsResponse:
@@ -99,14 +100,14 @@ class ConfigsHandler:
         """Why the resource may not be described. `KafkaError` for a type that does not exist: the request has no answer."""
         match resource_type_of(resource.resource_type):
             case ConfigResourceType.TOPIC:
-                allowed = self._may(request, "DESCRIBE_CONFIGS", "TOPIC", resource.resource_name)
+                allowed = self._may(request, ACLOperation.DESCRIBE_CONFIGS, ResourceType.TOPIC, resource.resource_name)
                 return None if allowed else Errors.TOPIC_AUTHORIZATION_FAILED
             case ConfigResourceType.UNKNOWN:
                 raise KafkaError(
                     Errors.INVALID_REQUEST, f"Unexpected resource type UNKNOWN for resource {resource.resource_name}"
                 )
             case _:
-                allowed = self._may(request, "DESCRIBE_CONFIGS", "CLUSTER", CLUSTER_NAME)
+                allowed = self._may(request, ACLOperation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER_NAME)
                 return None if allowed else Errors.CLUSTER_AUTHORIZATION_FAILED
 
     async def handle_alter_configs(self, request: Request) -> AlterConfigsResponse:
@@ -159,7 +160,7 @@ class ConfigsHandler:
         return responses
 
     async def handle_describe_client_quotas(self, request: Request) -> DescribeClientQuotasResponse:
-        self._require_cluster(request, "DESCRIBE_CONFIGS")
+        self._require_cluster(request, ACLOperation.DESCRIBE_CONFIGS)
         body: DescribeClientQuotasRequest = request.body
         filters = [(component.entity_type, _filter(component)) for component in body.components]
         found = await self._in_thread(client_quotas.describe_client_quotas, self._zk_client, filters, body.strict)
@@ -175,7 +176,7 @@ class ConfigsHandler:
         )
 
     async def handle_alter_client_quotas(self, request: Request) -> AlterClientQuotasResponse:
-        self._require_cluster(request, "ALTER_CONFIGS")
+        self._require_cluster(request, ACLOperation.ALTER_CONFIGS)
         body: AlterClientQuotasRequest = request.body
         response = AlterClientQuotasResponse
         entries = []
@@ -195,7 +196,7 @@ class ConfigsHandler:
         return response(entries=entries)
 
     async def handle_describe_user_scram_credentials(self, request: Request) -> DescribeUserScramCredentialsResponse:
-        self._require_cluster(request, "DESCRIBE")
+        self._require_cluster(request, ACLOperation.DESCRIBE)
         body: DescribeUserScramCredentialsRequest = request.body
         users = None if body.users is None else [user.name for user in body.users]
         return DescribeUserScramCredentialsResponse(
@@ -205,7 +206,7 @@ class ConfigsHandler:
     async def handle_alter_user_scram_credentials(self, request: Request) -> AlterUserScramCredentialsResponse:
         if not self._controller.is_active:
             raise KafkaError(Errors.NOT_CONTROLLER)
-        self._require_cluster(request, "ALTER")
+        self._require_cluster(request, ACLOperation.ALTER)
         body: AlterUserScramCredentialsRequest = request.body
         return AlterUserScramCredentialsResponse(
             results=await self._in_thread(scram_credentials.alter, self._zk_client, body.upsertions, body.deletions)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from kafkapy.common.acl_types import ACLOperation, ResourceType
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.log.manager.log_manager import LogManager
@@ -72,7 +73,9 @@ class ControlHandler:
 
     def require_cluster_action(self, request: Request) -> None:
         """`KafkaError` CLUSTER_AUTHORIZATION_FAILED unless the sender may act as a broker."""
-        if not self._authorizer.authorize(request.context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME):
+        if not self._authorizer.authorize(
+            request.context, ACLOperation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME
+        ):
             raise KafkaError(Errors.CLUSTER_AUTHORIZATION_FAILED)
 
     def _is_stale(self, body: LeaderAndIsrRequest | StopReplicaRequest | UpdateMetadataRequest) -> bool:

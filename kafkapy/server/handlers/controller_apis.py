@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn, TypeVar
 
+from kafkapy.common.acl_types import ACLOperation, ResourceType
 from kafkapy.common.replica_assignment import ReplicaAssignment
 from kafkapy.common.stored_errors import raisable
 from kafkapy.common.topic_partition import TopicPartition
@@ -84,9 +85,9 @@ class ControllerApisHandler:
         answer = await in_time(self._clock, max(timeout_ms, LEAST_PATIENCE_MS), asked)
         return KafkaError(Errors.REQUEST_TIMED_OUT) if answer is None else answer
 
-    def _require(self, request: Request, operation: str) -> None:
+    def _require(self, request: Request, operation: ACLOperation) -> None:
         """`KafkaError` CLUSTER_AUTHORIZATION_FAILED unless the sender may do that to the cluster."""
-        if not self._authorizer.authorize(request.context, operation, "CLUSTER", CLUSTER_NAME):
+        if not self._authorizer.authorize(request.context, operation, ResourceType.CLUSTER, CLUSTER_NAME):
             raise KafkaError(Errors.CLUSTER_AUTHORIZATION_FAILED)
 
     def _require_controller(self) -> None:
@@ -94,7 +95,7 @@ class ControllerApisHandler:
             raise KafkaError(Errors.NOT_CONTROLLER)
 
     async def handle_alter_partition(self, request: Request) -> AlterPartitionResponse:
-        self._require(request, "CLUSTER_ACTION")
+        self._require(request, ACLOperation.CLUSTER_ACTION)
         self._require_controller()
         controller = self._controller
         response: AlterPartitionResponse = await self._ask(
@@ -103,7 +104,7 @@ class ControllerApisHandler:
         return response
 
     async def handle_controlled_shutdown(self, request: Request) -> ControlledShutdownResponse:
-        self._require(request, "CLUSTER_ACTION")
+        self._require(request, ACLOperation.CLUSTER_ACTION)
         body: ControlledShutdownRequest = request.body
         remaining: set[TopicPartition] = _checked(
             await self._ask(request, self._controller.controlled_shutdown, body.broker_id, body.broker_epoch)
@@ -118,7 +119,7 @@ class ControllerApisHandler:
         )
 
     async def handle_allocate_producer_ids(self, request: Request) -> AllocateProducerIdsResponse:
-        self._require(request, "CLUSTER_ACTION")
+        self._require(request, ACLOperation.CLUSTER_ACTION)
         self._require_controller()
         response: AllocateProducerIdsResponse = await self._ask(
             request, self._controller.allocate_producer_ids, request.body
@@ -128,7 +129,7 @@ class ControllerApisHandler:
     async def handle_elect_leaders(self, request: Request) -> ElectLeadersResponse:
         """Answers when this broker has heard of the new leaders or the time is over (Kafka's `DelayedElectLeader`)."""
         body: ElectLeadersRequest = request.body
-        if not self._authorizer.authorize(request.context, "ALTER", "CLUSTER", CLUSTER_NAME):
+        if not self._authorizer.authorize(request.context, ACLOperation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME):
             response = await self._no_elections(body, Errors.CLUSTER_AUTHORIZATION_FAILED)
             if request.api_version >= 1:  # before, each partition has the error alone
                 response.error_code = Errors.CLUSTER_AUTHORIZATION_FAILED.code
@@ -170,7 +171,7 @@ class ControllerApisHandler:
         return (TopicPartition(topic.topic, index) for topic in topics for index in topic.partitions)
 
     async def handle_alter_partition_reassignments(self, request: Request) -> AlterPartitionReassignmentsResponse:
-        self._require(request, "ALTER")
+        self._require(request, ACLOperation.ALTER)
         body: AlterPartitionReassignmentsRequest = request.body
         asked = (
             (TopicPartition(topic.name, partition.partition_index), partition.replicas)
@@ -185,7 +186,7 @@ class ControllerApisHandler:
         return response
 
     async def handle_list_partition_reassignments(self, request: Request) -> ListPartitionReassignmentsResponse:
-        self._require(request, "DESCRIBE")
+        self._require(request, ACLOperation.DESCRIBE)
         body: ListPartitionReassignmentsRequest = request.body
         asked: Iterable[TopicPartition] | None = None
         if body.topics is not None:
@@ -198,7 +199,7 @@ class ControllerApisHandler:
         return response
 
     async def handle_update_features(self, request: Request) -> UpdateFeaturesResponse:
-        self._require(request, "ALTER")
+        self._require(request, ACLOperation.ALTER)
         results: dict[str, KafkaError] = _checked(
             await self._ask_in_time(
                 request, request.body.timeout_ms, self._controller.update_features, request.body, request.api_version

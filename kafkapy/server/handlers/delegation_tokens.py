@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kafkapy.common.acl_types import ACLOperation, ResourceType
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.create_delegation_token import (
@@ -62,7 +63,9 @@ class DelegationTokensHandler:
         if not _allowed(request):
             return Errors.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
         of_others = owner != request.context.principal
-        if of_others and not self._authorizer.authorize(request.context, "CREATE_TOKENS", "USER", str(owner)):
+        if of_others and not self._authorizer.authorize(
+            request.context, ACLOperation.CREATE_TOKENS, ResourceType.USER, str(owner)
+        ):
             return Errors.DELEGATION_TOKEN_AUTHORIZATION_FAILED
         if any(renewer.principal_type != USER_TYPE for renewer in renewers):
             return Errors.INVALID_PRINCIPAL_TYPE
@@ -105,10 +108,10 @@ class DelegationTokensHandler:
         context, authorizer = request.context, self._authorizer
 
         def may_describe_token(token_id: str) -> bool:
-            return authorizer.authorize(context, "DESCRIBE", "DELEGATION_TOKEN", token_id)
+            return authorizer.authorize(context, ACLOperation.DESCRIBE, ResourceType.DELEGATION_TOKEN, token_id)
 
         def may_describe_tokens_of(owner: KafkaPrincipal) -> bool:
-            return authorizer.authorize(context, "DESCRIBE_TOKENS", "USER", str(owner))
+            return authorizer.authorize(context, ACLOperation.DESCRIBE_TOKENS, ResourceType.USER, str(owner))
 
         for token in self._manager.all():
             await self._clock.checkpoint()

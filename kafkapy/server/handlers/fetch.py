@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from kafkapy.common.acl_types import ACLOperation, ResourceType
 from kafkapy.common.metrics_topics import StatsByTopic
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
@@ -36,6 +37,11 @@ from kafkapy.server.replication.delayed_fetch import DelayedFetch
 from kafkapy.server.replication.fetch_params import FetchParams, FetchPartition, FetchResult, is_enough
 from kafkapy.server.replication.log_reads import LogReads
 from kafkapy.server.replication.replica_manager import ColdRead, ReplicaManager
+
+_CLUSTER_ACTION: Final = ACLOperation.CLUSTER_ACTION
+_READ: Final = ACLOperation.READ
+_CLUSTER: Final = ResourceType.CLUSTER
+_TOPIC: Final = ResourceType.TOPIC
 
 log = logging.getLogger("kafkapy.server.KafkaApis")
 
@@ -205,7 +211,7 @@ class FetchHandler:
         if (
             is_follower
             and authorizer.enabled
-            and not authorizer.authorize(request.context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME)
+            and not authorizer.authorize(request.context, _CLUSTER_ACTION, _CLUSTER, CLUSTER_NAME)
         ):
             return Errors.TOPIC_AUTHORIZATION_FAILED
         if version >= _FIRST_WITH_TOPIC_IDS and not topic:
@@ -214,7 +220,7 @@ class FetchHandler:
             if not topic:
                 return Errors.UNKNOWN_TOPIC_ID
             fetch.topic_partition = TopicPartition(topic, partition)
-        if not is_follower and authorizer.enabled and not authorizer.authorize(request.context, "READ", "TOPIC", topic):
+        if not is_follower and authorizer.enabled and not authorizer.authorize(request.context, _READ, _TOPIC, topic):
             return Errors.TOPIC_AUTHORIZATION_FAILED
         if not self._metadata_cache.contains(topic, partition):
             return Errors.UNKNOWN_TOPIC_OR_PARTITION

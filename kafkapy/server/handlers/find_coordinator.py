@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kafkapy.clients.metadata import Node
+from kafkapy.common.acl_types import ACLOperation, ResourceType
 from kafkapy.common.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
@@ -61,16 +62,16 @@ class FindCoordinatorHandler:
     def _find_coordinator(self, request: Request, key_type: int, key: str) -> tuple[Errors, Node]:
         authorizer, context = self._authorizer, request.context
         if key_type == GROUP_TYPE:
-            if not authorizer.authorize(context, "DESCRIBE", "GROUP", key):
+            if not authorizer.authorize(context, ACLOperation.DESCRIBE, ResourceType.GROUP, key):
                 return Errors.GROUP_AUTHORIZATION_FAILED, _NO_NODE
             return self._leader(request, GROUP_METADATA_TOPIC, self._coordinator.partition_for(key))
         if key_type == TRANSACTION_TYPE:
-            if not authorizer.authorize(context, "DESCRIBE", "TRANSACTIONAL_ID", key):
+            if not authorizer.authorize(context, ACLOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, key):
                 return Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, _NO_NODE
             partition = self._transactions.partition_for(key)
             return self._leader(request, TRANSACTION_STATE_TOPIC, partition)
         if key_type == SHARE_TYPE and request.api_version >= 6:
-            if not authorizer.authorize(context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME):
+            if not authorizer.authorize(context, ACLOperation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME):
                 return Errors.CLUSTER_AUTHORIZATION_FAILED, _NO_NODE
             return Errors.COORDINATOR_NOT_AVAILABLE, _NO_NODE
         return Errors.INVALID_REQUEST, _NO_NODE

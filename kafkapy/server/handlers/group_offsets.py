@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast
 
+from kafkapy.common.acl_types import ACLOperation, ResourceType
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator, TopicToCommit
 from kafkapy.coordinator.group.group_events import PartitionErrors
@@ -58,7 +59,7 @@ class GroupOffsetsHandler:
     async def handle_offset_commit(self, request: Request) -> OffsetCommitResponse:
         """Answered when the offsets are committed to the log; v0 keeps them in ZooKeeper."""
         body: OffsetCommitRequest = request.body
-        require_group(self._authorizer, request, "READ", body.group_id)
+        require_group(self._authorizer, request, ACLOperation.READ, body.group_id)
         if is_static_membership_unsupported(self._config, body.group_instance_id):
             raise KafkaError(Errors.UNSUPPORTED_VERSION)
         results = _Results(
@@ -90,7 +91,7 @@ class GroupOffsetsHandler:
         body: OffsetFetchRequest = request.body
         version = request.api_version
         if version == 0:
-            require_group(self._authorizer, request, "DESCRIBE", body.group_id)
+            require_group(self._authorizer, request, ACLOperation.DESCRIBE, body.group_id)
             return await fetch_from_zookeeper(
                 self._zk_client, self._cache, self._authorizer, self._in_thread, self._clock, request
             )
@@ -117,7 +118,7 @@ class GroupOffsetsHandler:
         context = request.context
         fetch_offsets = self._coordinator.fetch_offsets
         require_stable: bool = request.body.require_stable
-        if not self._authorizer.authorize(context, "DESCRIBE", "GROUP", group_id):
+        if not self._authorizer.authorize(context, ACLOperation.DESCRIBE, ResourceType.GROUP, group_id):
             return OffsetFetchResponse.OffsetFetchResponseGroup(
                 group_id=group_id, error_code=Errors.GROUP_AUTHORIZATION_FAILED.code
             )
@@ -143,14 +144,14 @@ class GroupOffsetsHandler:
         allowed: list[N] = []
         denied: list[N] = []
         for topic in topics:
-            may_see = self._authorizer.authorize(context, "DESCRIBE", "TOPIC", topic.name)
+            may_see = self._authorizer.authorize(context, ACLOperation.DESCRIBE, ResourceType.TOPIC, topic.name)
             (allowed if may_see else denied).append(topic)
             await self._clock.checkpoint()
         return allowed, denied
 
     async def handle_offset_delete(self, request: Request) -> OffsetDeleteResponse:
         body: OffsetDeleteRequest = request.body
-        require_group(self._authorizer, request, "DELETE", body.group_id)
+        require_group(self._authorizer, request, ACLOperation.DELETE, body.group_id)
         results = _Results(
             OffsetDeleteResponse.OffsetDeleteResponseTopic, OffsetDeleteResponse.OffsetDeleteResponsePartition
         )
@@ -172,7 +173,7 @@ class GroupOffsetsHandler:
         for number, (name, chunk) in enumerate(named):
             if number:
                 await self._clock.checkpoint()
-            may_read = self._authorizer.authorize(request.context, "READ", "TOPIC", name)
+            may_read = self._authorizer.authorize(request.context, ACLOperation.READ, ResourceType.TOPIC, name)
             error = Errors.UNKNOWN_TOPIC_OR_PARTITION if may_read else Errors.TOPIC_AUTHORIZATION_FAILED
             good = []
             for partition in chunk:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kafkapy.common import metadata_version
+from kafkapy.common.acl_types import ACLOperation, ResourceType
 from kafkapy.coordinator.group.group_coordinator import GroupCoordinator
 from kafkapy.coordinator.group.responses import join_error
 from kafkapy.network.request import Request
@@ -44,7 +45,7 @@ class GroupsHandler:
         version, context = request.api_version, request.context
         if is_static_membership_unsupported(self._config, body.group_instance_id):
             response = join_error("", Errors.UNSUPPORTED_VERSION)
-        elif not self._authorizer.authorize(context, "READ", "GROUP", body.group_id):
+        elif not self._authorizer.authorize(context, ACLOperation.READ, ResourceType.GROUP, body.group_id):
             response = join_error("", Errors.GROUP_AUTHORIZATION_FAILED)
         else:
             response = await self._coordinator.join_group(body, version, context.client_id, context.client_host)
@@ -59,19 +60,19 @@ class GroupsHandler:
             raise KafkaError(Errors.UNSUPPORTED_VERSION)
         if request.api_version >= 5 and (body.protocol_type is None or body.protocol_name is None):
             raise KafkaError(Errors.INCONSISTENT_GROUP_PROTOCOL)
-        require_group(self._authorizer, request, "READ", body.group_id)
+        require_group(self._authorizer, request, ACLOperation.READ, body.group_id)
         return await self._coordinator.sync_group(body)
 
     async def handle_heartbeat(self, request: Request) -> HeartbeatResponse:
         body: HeartbeatRequest = request.body
         if is_static_membership_unsupported(self._config, body.group_instance_id):
             raise KafkaError(Errors.UNSUPPORTED_VERSION)
-        require_group(self._authorizer, request, "READ", body.group_id)
+        require_group(self._authorizer, request, ACLOperation.READ, body.group_id)
         return self._coordinator.heartbeat(body)
 
     async def handle_leave_group(self, request: Request) -> LeaveGroupResponse:
         body: LeaveGroupRequest = request.body
-        require_group(self._authorizer, request, "READ", body.group_id)
+        require_group(self._authorizer, request, ACLOperation.READ, body.group_id)
         return self._coordinator.leave_group(body, request.api_version)
 
     # ------------------------------------------------------------------------------------------------ administration
@@ -82,7 +83,7 @@ class GroupsHandler:
         described = []
         for group_id in body.groups:
             await self._clock.checkpoint()
-            if not self._authorizer.authorize(request.context, "DESCRIBE", "GROUP", group_id):
+            if not self._authorizer.authorize(request.context, ACLOperation.DESCRIBE, ResourceType.GROUP, group_id):
                 response.groups.append(
                     DescribeGroupsResponse.DescribedGroup(
                         group_id=group_id, error_code=Errors.GROUP_AUTHORIZATION_FAILED.code
@@ -91,7 +92,9 @@ class GroupsHandler:
                 continue
             group = self._coordinator.describe_group(group_id)
             if body.include_authorized_operations and group.error_code == Errors.NONE.code:
-                group.authorized_operations = self._authorizer.authorized_operations(request.context, "GROUP", group_id)
+                group.authorized_operations = self._authorizer.authorized_operations(
+                    request.context, ResourceType.GROUP, group_id
+                )
             described.append(group)
         response.groups += described
         return response
@@ -100,12 +103,16 @@ class GroupsHandler:
         """All groups if the sender may describe the cluster, else those that it may describe."""
         response = await self._coordinator.list_groups(request.body)
         authorize = self._authorizer.authorize
-        if not authorize(request.context, "DESCRIBE", "CLUSTER", CLUSTER_NAME, log_if_denied=False):
+        if not authorize(
+            request.context, ACLOperation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME, log_if_denied=False
+        ):
             listed, response.groups = response.groups, []
             request.keep(listed)
             for group in listed:
                 await self._clock.checkpoint()
-                if authorize(request.context, "DESCRIBE", "GROUP", group.group_id, log_if_denied=False):
+                if authorize(
+                    request.context, ACLOperation.DESCRIBE, ResourceType.GROUP, group.group_id, log_if_denied=False
+                ):
                     response.groups.append(group)
         return response
 
@@ -116,7 +123,7 @@ class GroupsHandler:
         denied: list[DeleteGroupsResponse.DeletableGroupResult] = []
         for name in dict.fromkeys(body.groups_names):
             await self._clock.checkpoint()
-            if authorize(request.context, "DELETE", "GROUP", name):
+            if authorize(request.context, ACLOperation.DELETE, ResourceType.GROUP, name):
                 allowed.append(name)
             else:
                 denied.append(_refused(name))
@@ -145,9 +152,9 @@ def _refused(group_id: str) -> DeleteGroupsResponse.DeletableGroupResult:
     )
 
 
-def require_group(authorizer: Authorizer, request: Request, operation: str, group_id: str) -> None:
+def require_group(authorizer: Authorizer, request: Request, operation: ACLOperation, group_id: str) -> None:
     """Raises GROUP_AUTHORIZATION_FAILED."""
-    if not authorizer.authorize(request.context, operation, "GROUP", group_id):
+    if not authorizer.authorize(request.context, operation, ResourceType.GROUP, group_id):
         raise KafkaError(Errors.GROUP_AUTHORIZATION_FAILED)
 
 

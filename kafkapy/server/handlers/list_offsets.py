@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from kafkapy.common.acl_types import ACLOperation, ResourceType
 from kafkapy.common.stored_errors import raisable
 from kafkapy.common.timestamps import (
     EARLIEST_LOCAL_TIMESTAMP,
@@ -27,6 +28,11 @@ from kafkapy.server.replication.replica_manager import ReplicaManager
 
 if TYPE_CHECKING:
     from kafkapy.log.log import Log
+
+_CLUSTER_ACTION: Final = ACLOperation.CLUSTER_ACTION
+_DESCRIBE: Final = ACLOperation.DESCRIBE
+_CLUSTER: Final = ResourceType.CLUSTER
+_TOPIC: Final = ResourceType.TOPIC
 
 _FIRST_VERSION = {
     LATEST_TIMESTAMP: 0,
@@ -80,7 +86,7 @@ class OffsetsHandler:
             seen = asked.setdefault(topic.name, set())
             answer = ListOffsetsResponse.ListOffsetsTopicResponse(name=topic.name)
             topics.append(answer)
-            allowed = self._authorizer.authorize(request.context, "DESCRIBE", "TOPIC", topic.name)
+            allowed = self._authorizer.authorize(request.context, _DESCRIBE, _TOPIC, topic.name)
             for chunk in chunks(topic.partitions):
                 await self._clock.checkpoint()
                 self._add_offsets(answer, chunk, allowed, request, found, seen, twice)
@@ -93,7 +99,7 @@ class OffsetsHandler:
         for topic in body.topics:
             # The log has this decision from when the answer is made.
             if self._authorizer.authorize(
-                request.context, "DESCRIBE", "TOPIC", topic.name, log_if_allowed=False, log_if_denied=False
+                request.context, _DESCRIBE, _TOPIC, topic.name, log_if_allowed=False, log_if_denied=False
             ):
                 for chunk in chunks(topic.partitions):
                     await self._clock.checkpoint()
@@ -206,12 +212,12 @@ class OffsetsHandler:
         body: OffsetForLeaderEpochRequest = request.body
         authorizer = self._authorizer
         as_broker = authorizer.enabled and authorizer.authorize(
-            request.context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME, log_if_denied=False
+            request.context, _CLUSTER_ACTION, _CLUSTER, CLUSTER_NAME, log_if_denied=False
         )
         name_of = self._replica_manager.name_of
         topics = []
         for topic in body.topics:
-            allowed = as_broker or authorizer.authorize(request.context, "DESCRIBE", "TOPIC", topic.topic)
+            allowed = as_broker or authorizer.authorize(request.context, _DESCRIBE, _TOPIC, topic.topic)
             answer = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult(topic=topic.topic)
             topics.append(answer)
             for chunk in chunks(topic.partitions):

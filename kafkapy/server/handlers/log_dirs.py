@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
+from kafkapy.common.acl_types import ACLOperation, ResourceType
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log import Log
 from kafkapy.log.manager.future_logs import is_future
@@ -40,7 +41,7 @@ class LogDirsHandler:
     async def handle_alter_replica_log_dirs(self, request: Request) -> AlterReplicaLogDirsResponse:
         """Start moves between this broker's log dirs; the answer does not wait for their end."""
         body: AlterReplicaLogDirsRequest = request.body
-        allowed = self._authorizer.authorize(request.context, "ALTER", "CLUSTER", CLUSTER_NAME)
+        allowed = self._authorizer.authorize(request.context, ACLOperation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME)
         wanted: dict[TopicPartition, str] = {}
         for order in body.dirs:
             for ordered in order.topics:
@@ -66,7 +67,7 @@ class LogDirsHandler:
     async def handle_describe_log_dirs(self, request: Request) -> DescribeLogDirsResponse:
         """Sizes by directory, topic and partition (KIP-113, KIP-827)."""
         body: DescribeLogDirsRequest = request.body
-        if not self._authorizer.authorize(request.context, "DESCRIBE", "CLUSTER", CLUSTER_NAME):
+        if not self._authorizer.authorize(request.context, ACLOperation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME):
             return DescribeLogDirsResponse(
                 error_code=Errors.CLUSTER_AUTHORIZATION_FAILED.code if request.api_version >= 3 else 0
             )

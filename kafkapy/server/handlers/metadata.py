@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
+from kafkapy.common.acl_types import ACLOperation, ResourceType
 from kafkapy.common.topic_names import INTERNAL_TOPICS, reason_invalid
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.network.request import Request
@@ -16,6 +18,11 @@ from kafkapy.runtime.clock import Clock
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.metadata.metadata_cache import MetadataCache, PartitionState
+
+_CREATE: Final = ACLOperation.CREATE
+_DESCRIBE: Final = ACLOperation.DESCRIBE
+_CLUSTER: Final = ResourceType.CLUSTER
+_TOPIC: Final = ResourceType.TOPIC
 
 TopicMetadata = MetadataResponse.MetadataResponseTopic
 PartitionMetadata = MetadataResponse.MetadataResponsePartition
@@ -123,7 +130,7 @@ class MetadataHandler:
         allowed: list[str] = []
         for name in names:
             asked_for = refused is not None
-            if self._authorizer.authorize(request.context, "DESCRIBE", "TOPIC", name, log_if_denied=asked_for):
+            if self._authorizer.authorize(request.context, _DESCRIBE, _TOPIC, name, log_if_denied=asked_for):
                 allowed.append(name)
             elif refused is not None:
                 # Asked for by its id, a topic has no name in the answer; asked for by its name, no id.
@@ -157,14 +164,14 @@ class MetadataHandler:
         """Those that the sender may create; the others are answered with an error."""
         authorizer, context = self._authorizer, request.context
         if not authorizer.enabled or authorizer.authorize(
-            context, "CREATE", "CLUSTER", CLUSTER_NAME, log_if_denied=False
+            context, _CREATE, _CLUSTER, CLUSTER_NAME, log_if_denied=False
         ):
             return names
         allowed = []
         for chunk in chunks(names):
             await self._clock.checkpoint()
             for name in chunk:
-                if authorizer.authorize(context, "CREATE", "TOPIC", name):
+                if authorizer.authorize(context, _CREATE, _TOPIC, name):
                     allowed.append(name)
                 else:
                     code = Errors.TOPIC_AUTHORIZATION_FAILED.code
@@ -193,7 +200,7 @@ class MetadataHandler:
                     is_internal=topic.is_internal,
                     partitions=topic.partitions,
                     topic_authorized_operations=self._authorizer.authorized_operations(
-                        request.context, "TOPIC", topic.name or ""
+                        request.context, _TOPIC, topic.name or ""
                     ),
                 )
                 for topic in chunk
@@ -202,9 +209,9 @@ class MetadataHandler:
 
     def _cluster_operations(self, request: Request) -> int:
         """None, if the sender may not even know."""
-        if not self._authorizer.authorize(request.context, "DESCRIBE", "CLUSTER", CLUSTER_NAME):
+        if not self._authorizer.authorize(request.context, _DESCRIBE, _CLUSTER, CLUSTER_NAME):
             return 0
-        return self._authorizer.authorized_operations(request.context, "CLUSTER", CLUSTER_NAME)
+        return self._authorizer.authorized_operations(request.context, _CLUSTER, CLUSTER_NAME)
 
     async def handle_describe_cluster(self, request: Request) -> DescribeClusterResponse:
         """The brokers and the controller (KIP-700); v1 may ask for controllers, which a ZooKeeper-mode broker does not list."""

@@ -8,6 +8,7 @@ from functools import partial
 from struct import Struct
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from kafkapy.common.acl_types import ACLOperation, ResourceType
 from kafkapy.common.limits import MAX_INT
 from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.common.topic_names import INTERNAL_TOPICS
@@ -28,6 +29,10 @@ from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.server.replication.delayed_produce import PendingAppend
 from kafkapy.server.replication.log_threads import LargeAppends
 from kafkapy.server.replication.replica_manager import ReplicaManager
+
+_WRITE: Final = ACLOperation.WRITE
+_TOPIC: Final = ResourceType.TOPIC
+_TRANSACTIONAL_ID: Final = ResourceType.TRANSACTIONAL_ID
 
 log = logging.getLogger("kafkapy.server.KafkaApis")
 
@@ -161,7 +166,7 @@ class ProduceHandler:
         body: ProduceRequest = request.body
         transactional_id = body.transactional_id
         if transactional_id is None or not self._authorizer.authorize(
-            request.context, "WRITE", "TRANSACTIONAL_ID", transactional_id
+            request.context, _WRITE, _TRANSACTIONAL_ID, transactional_id
         ):
             raise KafkaError(Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         refused = self._verify_here(transactional_id, body, request.api_version)
@@ -304,7 +309,7 @@ class ProduceHandler:
 
     def _refusal(self, request: Request, topic: str, acks: int) -> Errors | None:
         """Why nothing may be written to the topic, for all its partitions."""
-        if self._authorizer.enabled and not self._authorizer.authorize(request.context, "WRITE", "TOPIC", topic):
+        if self._authorizer.enabled and not self._authorizer.authorize(request.context, _WRITE, _TOPIC, topic):
             return Errors.TOPIC_AUTHORIZATION_FAILED
         if acks not in _VALID_ACKS:
             return Errors.INVALID_REQUIRED_ACKS

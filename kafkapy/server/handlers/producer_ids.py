@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kafkapy.common.acl_types import ACLOperation, ResourceType
 from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
 from kafkapy.network.request import Request, RequestContext
@@ -43,14 +44,18 @@ class ProducerIdsHandler:
         authorizer = self._authorizer
         return (
             not authorizer.enabled
-            or authorizer.authorize(context, "IDEMPOTENT_WRITE", "CLUSTER", CLUSTER_NAME, log_if_denied=False)
-            or authorizer.authorize_by_resource_type(context, "WRITE", "TOPIC")
+            or authorizer.authorize(
+                context, ACLOperation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, CLUSTER_NAME, log_if_denied=False
+            )
+            or authorizer.authorize_by_resource_type(context, ACLOperation.WRITE, ResourceType.TOPIC)
         )
 
     async def _of_transactional_id(
         self, request: Request, body: InitProducerIdRequest, transactional_id: str
     ) -> InitProducerIdResponse:
-        if not self._authorizer.authorize(request.context, "WRITE", "TRANSACTIONAL_ID", transactional_id):
+        if not self._authorizer.authorize(
+            request.context, ACLOperation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id
+        ):
             return _refused(Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
         if (body.producer_id == _NO_ID) != (body.producer_epoch == _NO_ID):
             return _refused(Errors.INVALID_REQUEST)

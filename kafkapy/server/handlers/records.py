@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kafkapy.common.acl_types import ACLOperation, ResourceType
 from kafkapy.common.topic_names import INTERNAL_TOPICS, reason_invalid
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.network.request import Request
@@ -70,7 +71,7 @@ class RecordsHandler:
         response = DeleteRecordsResponse()
         pending: dict[TopicPartition, tuple[int, DeleteRecordsResponse.DeleteRecordsPartitionResult]] = {}
         for topic in body.topics:
-            allowed = self._authorizer.authorize(request.context, "DELETE", "TOPIC", topic.name)
+            allowed = self._authorizer.authorize(request.context, ACLOperation.DELETE, ResourceType.TOPIC, topic.name)
             answer = DeleteRecordsResponse.DeleteRecordsTopicResult(name=topic.name)
             response.topics.append(answer)
             for wanted in topic.partitions:
@@ -130,7 +131,7 @@ class RecordsHandler:
     def _describe_producers(
         self, request: Request, name: TopicPartition, answer: DescribeProducersResponse.PartitionResponse
     ) -> None:
-        if not self._authorizer.authorize(request.context, "READ", "TOPIC", name.topic):
+        if not self._authorizer.authorize(request.context, ACLOperation.READ, ResourceType.TOPIC, name.topic):
             raise KafkaError(Errors.TOPIC_AUTHORIZATION_FAILED)
         if reason := reason_invalid(name.topic):
             raise KafkaError(Errors.INVALID_TOPIC_EXCEPTION, reason)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from kafkapy.common.acl_types import ACLOperation, ResourceType
 from kafkapy.common.leader_and_isr import NO_LEADER
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.common.wire_enums import ConfigResourceType
@@ -106,7 +107,7 @@ class TopicsHandler:
     ) -> tuple[dict[str, CreateTopicsResponse.CreatableTopicResult], list[CreatableTopic]]:
         """The answers for those topics that can't be created, as far as this broker can tell by itself; and the others."""
         may_create_all = self._authorizer.authorize(
-            request.context, "CREATE", "CLUSTER", CLUSTER_NAME, log_if_denied=False
+            request.context, ACLOperation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME, log_if_denied=False
         )
         counts: Counter[str] = Counter()
         for chunk in chunks(body.topics):
@@ -134,7 +135,7 @@ class TopicsHandler:
             return _create_error(name, Errors.INVALID_REQUEST, f"Creation of internal topic {name} is prohibited.")
         if is_named_twice:
             refusal = _create_error(name, Errors.INVALID_REQUEST, "Found multiple entries for this topic.")
-        elif not (may_create_all or authorize(request.context, "CREATE", "TOPIC", name)):
+        elif not (may_create_all or authorize(request.context, ACLOperation.CREATE, ResourceType.TOPIC, name)):
             refusal = _create_error(name, Errors.TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
         elif self._metadata_cache.contains_topic(name):
             return _create_error(name, Errors.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
@@ -153,7 +154,9 @@ class TopicsHandler:
         return changes
 
     def _may_describe_configs(self, request: Request, topic: str) -> bool:
-        return self._authorizer.authorize(request.context, "DESCRIBE_CONFIGS", "TOPIC", topic, log_if_denied=False)
+        return self._authorizer.authorize(
+            request.context, ACLOperation.DESCRIBE_CONFIGS, ResourceType.TOPIC, topic, log_if_denied=False
+        )
 
     def _create_result(
         self, request: Request, change: TopicChange, shown: _ShownConfigs
@@ -254,10 +257,10 @@ class TopicsHandler:
         authorize = self._authorizer.authorize
         if name is None:
             result.error_code = (Errors.UNKNOWN_TOPIC_ID if by_id else Errors.TOPIC_AUTHORIZATION_FAILED).code
-        elif by_id and not authorize(request.context, "DESCRIBE", "TOPIC", name):
+        elif by_id and not authorize(request.context, ACLOperation.DESCRIBE, ResourceType.TOPIC, name):
             result.name = None  # who may not describe a topic must not learn its name from its id
             result.error_code = Errors.TOPIC_AUTHORIZATION_FAILED.code
-        elif not authorize(request.context, "DELETE", "TOPIC", name):
+        elif not authorize(request.context, ACLOperation.DELETE, ResourceType.TOPIC, name):
             result.error_code = Errors.TOPIC_AUTHORIZATION_FAILED.code
         elif not self._metadata_cache.contains_topic(name):
             result.error_code = Errors.UNKNOWN_TOPIC_OR_PARTITION.code
@@ -324,7 +327,7 @@ class TopicsHandler:
             await self._clock.checkpoint()
             if counts[topic.name] > 1:
                 errors[topic.name] = ApiError(Errors.INVALID_REQUEST, "Duplicate topic in request.")
-            elif not self._authorizer.authorize(request.context, "ALTER", "TOPIC", topic.name):
+            elif not self._authorizer.authorize(request.context, ACLOperation.ALTER, ResourceType.TOPIC, topic.name):
                 errors[topic.name] = ApiError(Errors.TOPIC_AUTHORIZATION_FAILED, "The topic authorization is failed.")
             elif self._controller.is_topic_queued_for_deletion(topic.name):
                 errors[topic.name] = ApiError(Errors.INVALID_TOPIC_EXCEPTION, "The topic is queued for deletion.")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TypeVar
 
+from kafkapy.common.acl_types import ACLOperation, ResourceType
 from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.common.topic_names import GROUP_METADATA_TOPIC, INTERNAL_TOPICS
 from kafkapy.common.topic_partition import TopicPartition
@@ -91,7 +92,9 @@ class TransactionsHandler:
     async def _add_for_broker(self, request: Request) -> AddPartitionsToTxnResponse:
         """All transactions are asked for before the first is waited for."""
         body: AddPartitionsToTxnRequest = request.body
-        if not self._authorizer.authorize(request.context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME):
+        if not self._authorizer.authorize(
+            request.context, ACLOperation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME
+        ):
             raise KafkaError(Errors.CLUSTER_AUTHORIZATION_FAILED)
         asked: list[Completion[Results]] = []
         for question in body.transactions:
@@ -163,10 +166,14 @@ class TransactionsHandler:
             await self._clock.checkpoint()
 
     def _may_add(self, request: Request, topic: str) -> bool:
-        return topic not in INTERNAL_TOPICS and self._authorizer.authorize(request.context, "WRITE", "TOPIC", topic)
+        return topic not in INTERNAL_TOPICS and self._authorizer.authorize(
+            request.context, ACLOperation.WRITE, ResourceType.TOPIC, topic
+        )
 
     def _may_write(self, request: Request, transactional_id: str) -> bool:
-        return self._authorizer.authorize(request.context, "WRITE", "TRANSACTIONAL_ID", transactional_id)
+        return self._authorizer.authorize(
+            request.context, ACLOperation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id
+        )
 
     async def _added(self, results: Results) -> list[AddPartitionsToTxnResponse.AddPartitionsToTxnTopicResult]:
         return await self._by_topic(
@@ -200,7 +207,7 @@ class TransactionsHandler:
         body: AddOffsetsToTxnRequest = request.body
         if not self._may_write(request, body.transactional_id):
             return AddOffsetsToTxnResponse(error_code=Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED.code)
-        if not self._authorizer.authorize(request.context, "READ", "GROUP", body.group_id):
+        if not self._authorizer.authorize(request.context, ACLOperation.READ, ResourceType.GROUP, body.group_id):
             return AddOffsetsToTxnResponse(error_code=Errors.GROUP_AUTHORIZATION_FAILED.code)
         name = TopicPartition(GROUP_METADATA_TOPIC, self._groups.partition_for(body.group_id))
         producer = ProducerIdAndEpoch(body.producer_id, body.producer_epoch)
@@ -235,8 +242,8 @@ class TransactionsHandler:
         body: WriteTxnMarkersRequest = request.body
         authorizer, context = self._authorizer, request.context
         if not (
-            authorizer.authorize(context, "ALTER", "CLUSTER", CLUSTER_NAME, log_if_denied=False)
-            or authorizer.authorize(context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME)
+            authorizer.authorize(context, ACLOperation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME, log_if_denied=False)
+            or authorizer.authorize(context, ACLOperation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME)
         ):
             raise KafkaError(Errors.CLUSTER_AUTHORIZATION_FAILED)
         outcomes = await self._markers.write(body.markers)
@@ -288,7 +295,9 @@ class TransactionsHandler:
         of_all = self._refusal_of_offsets(request, body)
         for topic in body.topics:
             name, error = topic.name, of_all
-            if error is None and not self._authorizer.authorize(request.context, "READ", "TOPIC", name):
+            if error is None and not self._authorizer.authorize(
+                request.context, ACLOperation.READ, ResourceType.TOPIC, name
+            ):
                 error = Errors.TOPIC_AUTHORIZATION_FAILED
             for chunk in chunks(topic.partitions):
                 await self._clock.checkpoint()
@@ -306,7 +315,7 @@ class TransactionsHandler:
     def _refusal_of_offsets(self, request: Request, body: TxnOffsetCommitRequest) -> Errors | None:
         if not self._may_write(request, body.transactional_id):
             return Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-        if not self._authorizer.authorize(request.context, "READ", "GROUP", body.group_id):
+        if not self._authorizer.authorize(request.context, ACLOperation.READ, ResourceType.GROUP, body.group_id):
             return Errors.GROUP_AUTHORIZATION_FAILED
         return None
 
@@ -344,7 +353,9 @@ class TransactionsHandler:
                 state.topics = [
                     topic
                     for topic in state.topics
-                    if self._authorizer.authorize(request.context, "DESCRIBE", "TOPIC", topic.topic)
+                    if self._authorizer.authorize(
+                        request.context, ACLOperation.DESCRIBE, ResourceType.TOPIC, topic.topic
+                    )
                 ]
             else:
                 state = DescribeTransactionsResponse.TransactionState(
@@ -365,7 +376,9 @@ class TransactionsHandler:
         return response
 
     def _may_see(self, request: Request, transactional_id: str) -> bool:
-        return self._authorizer.authorize(request.context, "DESCRIBE", "TRANSACTIONAL_ID", transactional_id)
+        return self._authorizer.authorize(
+            request.context, ACLOperation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, transactional_id
+        )
 
 
 def _known_to(request: Request, error: Errors) -> Errors:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kafkapy.common.acl_types import ACLOperation, ResourceType
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.group.group_coordinator import TopicToCommit
 from kafkapy.coordinator.group.group_events import PartitionErrors
@@ -57,7 +58,7 @@ async def fetch_from_zookeeper(
     body: OffsetFetchRequest = request.body
     response = OffsetFetchResponse()
     for topic in body.topics or ():
-        authorized = authorizer.authorize(request.context, "DESCRIBE", "TOPIC", topic.name)
+        authorized = authorizer.authorize(request.context, ACLOperation.DESCRIBE, ResourceType.TOPIC, topic.name)
         answer = OffsetFetchResponse.OffsetFetchResponseTopic(name=topic.name)
         for index in topic.partition_indexes:
             await clock.checkpoint()

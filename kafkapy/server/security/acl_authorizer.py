@@ -14,8 +14,10 @@ from kafkapy.common.acl_types import (
     AccessControlEntryFilter,
     AclBinding,
     AclBindingFilter,
+    ACLOperation,
     AclPattern,
     ACLResourcePatternType,
+    ResourceType,
 )
 from kafkapy.common.time import SystemTime, Time
 from kafkapy.network.request import RequestContext
@@ -104,8 +106,8 @@ class AclAuthorizer(Authorizer):
     def authorize(
         self,
         context: RequestContext,
-        operation: str,
-        resource_type: str,
+        operation: ACLOperation,
+        resource_type: ResourceType,
         name: str,
         *,
         log_if_allowed: bool = True,
@@ -119,7 +121,9 @@ class AclAuthorizer(Authorizer):
             self._log.write(context, action, decision)
         return decision.allowed
 
-    def authorize_by_resource_type(self, context: RequestContext, operation: str, resource_type: str) -> bool:
+    def authorize_by_resource_type(
+        self, context: RequestContext, operation: ACLOperation, resource_type: ResourceType
+    ) -> bool:
         """See `Authorizer`."""
         decision = self._index.decide_by_resource_type(context.principal, host_of(context), operation, resource_type)
         if self._log.wants(decision.allowed, True, True):
@@ -127,7 +131,7 @@ class AclAuthorizer(Authorizer):
             self._log.write(context, action, decision)
         return decision.allowed
 
-    def authorized_operations(self, context: RequestContext, resource_type: str, name: str) -> int:
+    def authorized_operations(self, context: RequestContext, resource_type: ResourceType, name: str) -> int:
         """See `Authorizer`. As nothing is done by these rights, the audit does not hear of them, and the log only at TRACE."""
         if self._log.wants_asides:
             return super().authorized_operations(context, resource_type, name)
@@ -135,7 +139,7 @@ class AclAuthorizer(Authorizer):
         return allowed & SUPPORTED_BITS[resource_type]
 
     def decision(
-        self, principal: KafkaPrincipal, host: str, operation: str, resource_type: str, name: str
+        self, principal: KafkaPrincipal, host: str, operation: ACLOperation, resource_type: ResourceType, name: str
     ) -> AclDecision:
         """What would be decided, and by which rule; nothing is logged."""
         return self._index.decide(principal, host, operation, resource_type, name)

@@ -23,8 +23,8 @@ _ASIDE: Final = LEVELS["TRACE"]
 class RequestedAction(NamedTuple):
     """What was asked (Kafka's `Action`)."""
 
-    operation: str
-    resource_type: str
+    operation: ACLOperation
+    resource_type: ResourceType
     pattern_type: str
     """LITERAL; UNKNOWN for a question about any resource of the type."""
     name: str
@@ -72,8 +72,8 @@ def _level(allowed: bool, log_if_allowed: bool, log_if_denied: bool) -> int:
 
 
 def _text(context: RequestContext, action: RequestedAction, decision: AclDecision) -> str:
-    operation = pascal_case(ACLOperation[action.operation])
-    resource_type = pascal_case(ResourceType[action.resource_type])
+    operation = pascal_case(action.operation)
+    resource_type = pascal_case(action.resource_type)
     api_key = context.api_key
     line = (
         f"Principal = {context.principal} is {'Allowed' if decision.allowed else 'Denied'} Operation = {operation} "

@@ -41,21 +41,23 @@ def index_of(*texts: str, **options: object) -> AclIndex:
 
 
 def may(index: AclIndex, operation: str, name: str, principal: KafkaPrincipal = ALICE, host: str = HOST) -> bool:
-    return index.decide(principal, host, operation, "TOPIC", name).allowed
+    return index.decide(principal, host, ACLOperation[operation], TOPIC, name).allowed
 
 
 def test_without_rules_only_super_users_and_those_of_the_default_may() -> None:
-    assert index_of().decide(ALICE, HOST, "READ", "TOPIC", "t").rule == DEFAULT_DENY
-    assert index_of(super_users=[ALICE]).decide(ALICE, HOST, "READ", "TOPIC", "t").rule == SUPER_USER
+    assert index_of().decide(ALICE, HOST, ACLOperation.READ, ResourceType.TOPIC, "t").rule == DEFAULT_DENY
+    assert (
+        index_of(super_users=[ALICE]).decide(ALICE, HOST, ACLOperation.READ, ResourceType.TOPIC, "t").rule == SUPER_USER
+    )
     open_index = index_of("allow User:bob READ t from *", allow_everyone_if_no_acl_found=True)
-    assert open_index.decide(ALICE, HOST, "READ", "TOPIC", "other").rule == DEFAULT_ALLOW
-    assert open_index.decide(ALICE, HOST, "READ", "TOPIC", "t").rule == DEFAULT_DENY
+    assert open_index.decide(ALICE, HOST, ACLOperation.READ, ResourceType.TOPIC, "other").rule == DEFAULT_ALLOW
+    assert open_index.decide(ALICE, HOST, ACLOperation.READ, ResourceType.TOPIC, "t").rule == DEFAULT_DENY
 
 
 def test_a_super_user_is_not_denied() -> None:
     index = index_of("deny User:alice ALL * from *", "deny User:* ALL * from *", super_users=[ALICE])
     assert may(index, "ALTER", "t")
-    assert index.decide_by_resource_type(ALICE, HOST, "READ", "TOPIC").rule == SUPER_USER
+    assert index.decide_by_resource_type(ALICE, HOST, ACLOperation.READ, ResourceType.TOPIC).rule == SUPER_USER
 
 
 def test_deny_comes_before_allow() -> None:
@@ -103,7 +105,9 @@ def test_nested_prefixes_do_not_hide_each_other() -> None:
 def test_the_rule_that_decides_is_the_longest_prefix_then_the_wildcard_then_the_name() -> None:
     texts = [f"allow User:alice READ {name} from *" for name in ("a-b-*", "a-*", "*", "a-b-c")]
     for number, text in enumerate(texts):
-        assert index_of(*texts[number:]).decide(ALICE, HOST, "READ", "TOPIC", "a-b-c").acl == acl(text)
+        assert index_of(*texts[number:]).decide(ALICE, HOST, ACLOperation.READ, ResourceType.TOPIC, "a-b-c").acl == acl(
+            text
+        )
 
 
 def test_a_prefix_of_a_star_is_no_wildcard() -> None:
@@ -133,7 +137,7 @@ def test_entries_of_another_release_count_as_entries_but_match_nothing() -> None
 
 def test_by_resource_type() -> None:
     def any_topic(*texts: str, operation: str = "WRITE", **options: object) -> bool:
-        return index_of(*texts, **options).decide_by_resource_type(ALICE, HOST, operation, "TOPIC").allowed
+        return index_of(*texts, **options).decide_by_resource_type(ALICE, HOST, ACLOperation[operation], TOPIC).allowed
 
     assert not any_topic()
     assert any_topic("allow User:alice WRITE t from *")
@@ -155,7 +159,7 @@ def test_by_resource_type() -> None:
 @pytest.mark.parametrize(("operation", "resource_type"), [("ANY", "TOPIC"), ("UNKNOWN", "TOPIC"), ("READ", "ANY")])
 def test_by_resource_type_refuses_what_is_for_filters(operation: str, resource_type: str) -> None:
     with pytest.raises(ValueError, match="non-filter"):
-        index_of().decide_by_resource_type(ALICE, HOST, operation, resource_type)
+        index_of().decide_by_resource_type(ALICE, HOST, ACLOperation[operation], ResourceType[resource_type])
 
 
 def test_kept_decisions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,7 +167,7 @@ def test_kept_decisions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     index = index_of("allow User:alice READ t-* from *")
     for number in range(100):
         assert may(index, "READ", f"t-{number}")
-        index.decide_by_resource_type(KafkaPrincipal("User", str(number)), HOST, "READ", "TOPIC")
+        index.decide_by_resource_type(KafkaPrincipal("User", str(number)), HOST, ACLOperation.READ, ResourceType.TOPIC)
         assert len(index._decisions) <= 10 and len(index._type_decisions) <= 10
     index._decisions.clear()
     assert may(index, "READ", "t-" + "x" * 30_000)
@@ -172,8 +176,8 @@ def test_kept_decisions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_text_of_a_decision() -> None:
     index = index_of("deny User:alice READ acme-* from *")
-    assert str(index.decide(ALICE, HOST, "READ", "TOPIC", "acme-1")) == (
+    assert str(index.decide(ALICE, HOST, ACLOperation.READ, ResourceType.TOPIC, "acme-1")) == (
         "MatchingAcl(acl=StandardAcl(resourceType=TOPIC, resourceName=acme-, patternType=PREFIXED, "
         "principal=User:alice, host=*, operation=READ, permissionType=DENY))"
     )
-    assert str(index.decide(ALICE, HOST, "READ", "TOPIC", "t")) == "DefaultDeny"
+    assert str(index.decide(ALICE, HOST, ACLOperation.READ, ResourceType.TOPIC, "t")) == "DefaultDeny"

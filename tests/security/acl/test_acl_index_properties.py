@@ -46,11 +46,13 @@ def grouped(acls: list[AclBinding]) -> dict[AclPattern, list[AccessControlEntry]
     return entries
 
 
-def bits_by_decision(index: AclIndex, principal: KafkaPrincipal, host: str, resource_type: str, name: str) -> int:
+def bits_by_decision(
+    index: AclIndex, principal: KafkaPrincipal, host: str, resource_type: ResourceType, name: str
+) -> int:
     return sum(
         1 << operation
         for operation in OPERATIONS
-        if index.decide(principal, host, operation.name, resource_type, name).allowed
+        if index.decide(principal, host, operation, resource_type, name).allowed
     )
 
 
@@ -58,14 +60,14 @@ def compare(index: AclIndex, naive: Naive, chance: random.Random) -> None:
     for _ in range(40):
         principal, host = parse_principal(chance.choice(PRINCIPALS)), chance.choice(HOSTS)
         operation, resource_type, name = chance.choice(OPERATIONS), chance.choice(TYPES), chance.choice(NAMES)
-        decision = index.decide(principal, host, operation.name, resource_type.name, name)
+        decision = index.decide(principal, host, operation, resource_type, name)
         asked = (str(principal), host, operation, resource_type)
         assert decision.allowed == naive.authorize(*asked, name), (naive, asked, name)
         if decision.acl is not None:
             assert decision.acl in naive.acls
-        where = (principal, host, resource_type.name, name)
+        where = (principal, host, resource_type, name)
         assert index.allowed_operations(*where) == bits_by_decision(index, *where)
-        by_type = index.decide_by_resource_type(principal, host, operation.name, resource_type.name)
+        by_type = index.decide_by_resource_type(principal, host, operation, resource_type)
         assert by_type.allowed == naive.authorize_by_resource_type(*asked), (naive, asked)
 
 
@@ -125,5 +127,5 @@ def test_principals_are_compared_by_type_and_name() -> None:
         AccessControlEntry("User:a:b", "*", ACLOperation.READ, ACLPermissionType.ALLOW),
     )
     index = AclIndex({acl.pattern: [acl.entry]})
-    assert index.decide(KafkaPrincipal("User", "a:b"), "h", "READ", "TOPIC", "t").acl == acl
-    assert not index.decide(KafkaPrincipal("Group", "a:b"), "h", "READ", "TOPIC", "t").allowed
+    assert index.decide(KafkaPrincipal("User", "a:b"), "h", ACLOperation.READ, ResourceType.TOPIC, "t").acl == acl
+    assert not index.decide(KafkaPrincipal("Group", "a:b"), "h", ACLOperation.READ, ResourceType.TOPIC, "t").allowed

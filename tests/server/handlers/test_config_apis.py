@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kafkapy.common.acl_types import ACLOperation, ResourceType
 from kafkapy.common.time import MockTime
 from kafkapy.network.request import RequestContext
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -41,9 +42,14 @@ class Denies(Authorizer):
         self.denied = (operation, resource_type)
 
     def authorize(
-        self, context: RequestContext, operation: str, resource_type: str, name: str, **options: object
+        self,
+        context: RequestContext,
+        operation: ACLOperation,
+        resource_type: ResourceType,
+        name: str,
+        **options: object,
     ) -> bool:
-        return (operation, resource_type) != self.denied
+        return (operation.name, resource_type.name) != self.denied
 
 
 class FakeBroker:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kafkapy.common.acl_types import ACLOperation, ResourceType
 from kafkapy.common.replica_assignment import ReplicaAssignment
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.wire_enums import ElectionType
@@ -72,9 +73,14 @@ class Denies(Authorizer):
         self.operation = operation
 
     def authorize(
-        self, context: RequestContext, operation: str, resource_type: str, name: str, **options: object
+        self,
+        context: RequestContext,
+        operation: ACLOperation,
+        resource_type: ResourceType,
+        name: str,
+        **options: object,
     ) -> bool:
-        return operation != self.operation
+        return operation.name != self.operation
 
 
 def call(

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 import pytest
 from twisted.internet.task import Clock
 
+from kafkapy.common.acl_types import ACLOperation, ResourceType
 from kafkapy.coordinator.transaction.config import TransactionConfig
 from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
 from kafkapy.network.connection_quotas import ConnectionLimits
@@ -75,9 +76,14 @@ class FakeAuthorizer(Authorizer):
         self.denied: set[tuple[str, str, str]] = set()
 
     def authorize(
-        self, context: RequestContext, operation: str, resource_type: str, name: str, **options: object
+        self,
+        context: RequestContext,
+        operation: ACLOperation,
+        resource_type: ResourceType,
+        name: str,
+        **options: object,
     ) -> bool:
-        return (operation, resource_type, name) not in self.denied
+        return (operation.name, resource_type.name, name) not in self.denied
 
 
 class FakeZooKeeper:

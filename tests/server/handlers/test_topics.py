@@ -97,7 +97,7 @@ class Harness:
             is_active=True, is_topic_queued_for_deletion=lambda topic: topic == "dying"
         )
         authorizer: Any = SimpleNamespace(
-            authorize=lambda context, operation, kind, name, **_: (operation, kind, name) not in self.denied
+            authorize=lambda context, operation, kind, name, **_: (operation.name, kind.name, name) not in self.denied
         )
         self.config = config
         admin: Any = self.admin

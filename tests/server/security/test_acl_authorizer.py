@@ -80,18 +80,20 @@ def test_what_was_there_is_loaded_and_what_changes_is_heard(store: FakeAclStore)
     create(one, acl("a"), acl("b-", pattern_type=PREFIXED))
     two = broker(store)
     for name in ("a", "b-1"):
-        assert two.authorize(context(), "READ", "TOPIC", name)
+        assert two.authorize(context(), ACLOperation.READ, ResourceType.TOPIC, name)
     create(two, acl("c"))
-    assert two.authorize(context(), "READ", "TOPIC", "c"), "the one that has created it need not hear of it"
-    assert not one.authorize(context(), "READ", "TOPIC", "c")
+    assert two.authorize(context(), ACLOperation.READ, ResourceType.TOPIC, "c"), (
+        "the one that has created it need not hear of it"
+    )
+    assert not one.authorize(context(), ACLOperation.READ, ResourceType.TOPIC, "c")
     store.deliver()
-    assert one.authorize(context(), "READ", "TOPIC", "c")
+    assert one.authorize(context(), ACLOperation.READ, ResourceType.TOPIC, "c")
     assert one.delete_acls(context(), [AclBindingFilter(AclPatternFilter(TOPIC, "a", LITERAL))]) == [
         [AclDeletion(acl("a"))]
     ]
     store.deliver()
     for authorizer in (one, two):
-        assert not authorizer.authorize(context(), "READ", "TOPIC", "a")
+        assert not authorizer.authorize(context(), ACLOperation.READ, ResourceType.TOPIC, "a")
 
 
 def test_a_new_session_reads_everything_again(store: FakeAclStore) -> None:
@@ -99,7 +101,7 @@ def test_a_new_session_reads_everything_again(store: FakeAclStore) -> None:
     create(one, acl("a"))
     store.notifications.clear()
     store.reloads[1]()
-    assert two.authorize(context(), "READ", "TOPIC", "a")
+    assert two.authorize(context(), ACLOperation.READ, ResourceType.TOPIC, "a")
 
 
 def test_brokers_that_change_the_same_resource_lose_nothing(store: FakeAclStore) -> None:
@@ -226,35 +228,40 @@ def test_all_users_but_one_of_a_resource_keep_their_rights(store: FakeAclStore) 
     one.delete_acls(context(), [AclBindingFilter(entry_filter=AccessControlEntryFilter("User:bob"))])
     store.deliver()
     for authorizer in (one, two):
-        assert not authorizer.authorize(context(), "WRITE", "TOPIC", "t")
-        assert not authorizer.authorize(context(KafkaPrincipal("User", "bob")), "WRITE", "TOPIC", "t")
-        assert authorizer.authorize(context(), "WRITE", "TOPIC", "other")
+        assert not authorizer.authorize(context(), ACLOperation.WRITE, ResourceType.TOPIC, "t")
+        assert not authorizer.authorize(
+            context(KafkaPrincipal("User", "bob")), ACLOperation.WRITE, ResourceType.TOPIC, "t"
+        )
+        assert authorizer.authorize(context(), ACLOperation.WRITE, ResourceType.TOPIC, "other")
 
 
 def test_authorized_operations_and_many_names(store: FakeAclStore) -> None:
     authorizer = broker(store)
     create(authorizer, acl("t"), acl("t", ACLOperation.ALTER_CONFIGS), acl("u", ACLOperation.ALL))
     bits = {READ, DESCRIBE, ACLOperation.ALTER_CONFIGS, ACLOperation.DESCRIBE_CONFIGS}
-    assert authorizer.authorized_operations(context(), "TOPIC", "t") == sum(1 << bit for bit in bits)
-    assert authorizer.authorized_operations(context(), "TOPIC", "u") == AllowAll().authorized_operations(
-        context(), "TOPIC", "u"
+    assert authorizer.authorized_operations(context(), ResourceType.TOPIC, "t") == sum(1 << bit for bit in bits)
+    assert authorizer.authorized_operations(context(), ResourceType.TOPIC, "u") == AllowAll().authorized_operations(
+        context(), ResourceType.TOPIC, "u"
     )
-    assert authorizer.authorized_operations(context(), "TOPIC", "v") == 0
-    assert authorizer.filter_authorized(context(), "READ", "TOPIC", ["t", "v", "u", "t"]) == {"t", "u"}
+    assert authorizer.authorized_operations(context(), ResourceType.TOPIC, "v") == 0
+    assert authorizer.filter_authorized(context(), ACLOperation.READ, ResourceType.TOPIC, ["t", "v", "u", "t"]) == {
+        "t",
+        "u",
+    }
 
 
 @pytest.mark.parametrize(
     ("resource_type", "bits"),
     [
-        ("TOPIC", 0b1101_1111_1000),
-        ("GROUP", 0b1_0100_1000),
-        ("CLUSTER", 0b1_1111_1010_0000),
-        ("TRANSACTIONAL_ID", 0b1_0001_0000),
-        ("DELEGATION_TOKEN", 0b1_0000_0000),
-        ("USER", 0b110_0000_0000_0000),
+        (ResourceType.TOPIC, 0b1101_1111_1000),
+        (ResourceType.GROUP, 0b1_0100_1000),
+        (ResourceType.CLUSTER, 0b1_1111_1010_0000),
+        (ResourceType.TRANSACTIONAL_ID, 0b1_0001_0000),
+        (ResourceType.DELEGATION_TOKEN, 0b1_0000_0000),
+        (ResourceType.USER, 0b110_0000_0000_0000),
     ],
 )
-def test_without_authorizer_every_operation_of_the_type_is_allowed(resource_type: str, bits: int) -> None:
+def test_without_authorizer_every_operation_of_the_type_is_allowed(resource_type: ResourceType, bits: int) -> None:
     assert AllowAll().authorized_operations(context(), resource_type, "x") == bits
 
 
@@ -271,11 +278,11 @@ def test_refusals_are_logged_at_info_and_permissions_at_debug(
     authorizer = broker(store)
     create(authorizer, acl("acme-", pattern_type=PREFIXED))
     caplog.set_level(logging.DEBUG, "kafkapy.authorizer.logger")
-    authorizer.authorize(context(), "READ", "TOPIC", "acme-1", count=3)
-    authorizer.authorize(context(), "DESCRIBE_CONFIGS", "TOPIC", "acme-1")
-    authorizer.authorize(context(), "WRITE", "TOPIC", "acme-1", log_if_denied=False)
-    authorizer.authorized_operations(context(), "TOPIC", "acme-1")
-    authorizer.authorize_by_resource_type(context(), "WRITE", "TRANSACTIONAL_ID")
+    authorizer.authorize(context(), ACLOperation.READ, ResourceType.TOPIC, "acme-1", count=3)
+    authorizer.authorize(context(), ACLOperation.DESCRIBE_CONFIGS, ResourceType.TOPIC, "acme-1")
+    authorizer.authorize(context(), ACLOperation.WRITE, ResourceType.TOPIC, "acme-1", log_if_denied=False)
+    authorizer.authorized_operations(context(), ResourceType.TOPIC, "acme-1")
+    authorizer.authorize_by_resource_type(context(), ACLOperation.WRITE, ResourceType.TRANSACTIONAL_ID)
     assert lines(caplog) == [
         (
             "DEBUG",
@@ -296,13 +303,15 @@ def test_refusals_are_logged_at_info_and_permissions_at_debug(
     ]
     caplog.clear()
     caplog.set_level(5, "kafkapy.authorizer.logger")
-    authorizer.authorized_operations(context(), "GROUP", "g")
+    authorizer.authorized_operations(context(), ResourceType.GROUP, "g")
     assert len(lines(caplog)) == 3
 
 
 def test_a_name_begins_no_line_of_its_own(store: FakeAclStore, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "kafkapy.authorizer.logger")
-    broker(store).authorize(context(KafkaPrincipal("User", "a\nb")), "READ", "GROUP", "g\nPrincipal = User:admin")
+    broker(store).authorize(
+        context(KafkaPrincipal("User", "a\nb")), ACLOperation.READ, ResourceType.GROUP, "g\nPrincipal = User:admin"
+    )
     ((_, text),) = lines(caplog)
     assert "\n" not in text and "User:a\\nb" in text
 
@@ -311,11 +320,15 @@ def test_every_decision_is_told_to_the_audit(store: FakeAclStore) -> None:
     heard: list[tuple[RequestContext, RequestedAction, AclDecision]] = []
     authorizer = broker(store, super_users=[ALICE], on_decision=lambda *told: heard.append(told))
     asked = context()
-    authorizer.authorize(asked, "READ", "TOPIC", "t")
-    authorizer.authorize_by_resource_type(asked, "READ", "TOPIC")
+    authorizer.authorize(asked, ACLOperation.READ, ResourceType.TOPIC, "t")
+    authorizer.authorize_by_resource_type(asked, ACLOperation.READ, ResourceType.TOPIC)
     assert heard == [
-        (asked, RequestedAction("READ", "TOPIC", "LITERAL", "t"), AclDecision(True, "SuperUser")),
-        (asked, RequestedAction("READ", "TOPIC", "UNKNOWN", "NONE", 0), AclDecision(True, "SuperUser")),
+        (asked, RequestedAction(ACLOperation.READ, ResourceType.TOPIC, "LITERAL", "t"), AclDecision(True, "SuperUser")),
+        (
+            asked,
+            RequestedAction(ACLOperation.READ, ResourceType.TOPIC, "UNKNOWN", "NONE", 0),
+            AclDecision(True, "SuperUser"),
+        ),
     ]
 
 
@@ -329,7 +342,12 @@ class OwnTopics(Authorizer):
         self.bindings = bindings
 
     def authorize(
-        self, context: RequestContext, operation: str, resource_type: str, name: str, **options: object
+        self,
+        context: RequestContext,
+        operation: ACLOperation,
+        resource_type: ResourceType,
+        name: str,
+        **options: object,
     ) -> bool:
         return name.startswith(context.principal.name)
 
@@ -340,10 +358,12 @@ class OwnTopics(Authorizer):
 def test_one_of_ones_own_needs_one_method() -> None:
     authorizer = OwnTopics()
     assert authorizer.enabled
-    assert authorizer.filter_authorized(context(), "READ", "TOPIC", ["alice-1", "bob"]) == {"alice-1"}
-    assert authorizer.authorized_operations(context(), "GROUP", "bob") == 0
-    assert not authorizer.authorize_by_resource_type(context(), "WRITE", "TOPIC")
-    assert OwnTopics(acl("t", WRITE)).authorize_by_resource_type(context(), "WRITE", "TOPIC")
+    assert authorizer.filter_authorized(context(), ACLOperation.READ, ResourceType.TOPIC, ["alice-1", "bob"]) == {
+        "alice-1"
+    }
+    assert authorizer.authorized_operations(context(), ResourceType.GROUP, "bob") == 0
+    assert not authorizer.authorize_by_resource_type(context(), ACLOperation.WRITE, ResourceType.TOPIC)
+    assert OwnTopics(acl("t", WRITE)).authorize_by_resource_type(context(), ACLOperation.WRITE, ResourceType.TOPIC)
     for refused in (
         lambda: Authorizer.acls(authorizer, AclBindingFilter()),
         lambda: authorizer.create_acls(context(), []),

@@ -43,7 +43,7 @@ class Broker:
         self.authorizer.shutdown()
         self.zk_client.close()
 
-    def may(self, operation: str, resource_type: str, name: str) -> bool:
+    def may(self, operation: ACLOperation, resource_type: ResourceType, name: str) -> bool:
         return self.authorizer.authorize(CONTEXT, operation, resource_type, name)
 
 
@@ -62,11 +62,21 @@ def test_what_one_broker_writes_the_other_one_hears(brokers: tuple[Broker, Broke
     )
     assert [result.code for result in created] == [0, 0, 0]
     assert one.zk_client.get_data_and_version("/kafka-acl/Topic/t") == (ResourceZNode.encode([READS, WRITES]), 0)
-    wait_until(lambda: two.may("WRITE", "TOPIC", "t") and two.may("READ", "GROUP", "acme-1"))
+    wait_until(
+        lambda: (
+            two.may(ACLOperation.WRITE, ResourceType.TOPIC, "t")
+            and two.may(ACLOperation.READ, ResourceType.GROUP, "acme-1")
+        )
+    )
     assert two.authorizer.create_acls(CONTEXT, [AclBinding(TOPIC, READS._replace(principal="User:bob"))])[0].code == 0
     deleted = one.authorizer.delete_acls(CONTEXT, [AclBindingFilter()])
     assert len(deleted[0]) == 4
-    wait_until(lambda: not two.may("WRITE", "TOPIC", "t") and not two.may("READ", "GROUP", "acme-1"))
+    wait_until(
+        lambda: (
+            not two.may(ACLOperation.WRITE, ResourceType.TOPIC, "t")
+            and not two.may(ACLOperation.READ, ResourceType.GROUP, "acme-1")
+        )
+    )
     assert one.zk_client.get_children("/kafka-acl/Topic") == []
     assert one.zk_client.get_children("/kafka-acl-extended/prefixed/Group") == []
 

@@ -35,7 +35,12 @@ class Configured(Authorizer):
         self.only = configs["my.topic"]
 
     def authorize(
-        self, context: RequestContext, operation: str, resource_type: str, name: str, **options: object
+        self,
+        context: RequestContext,
+        operation: ACLOperation,
+        resource_type: ResourceType,
+        name: str,
+        **options: object,
     ) -> bool:
         return name == self.only
 
@@ -61,14 +66,17 @@ def test_kafkas_class_takes_its_configs() -> None:
     )
     assert isinstance(authorizer, AclAuthorizer)
     for name, rule in (("admin", "SuperUser"), ("CN=a,O=b", "SuperUser"), ("x", "DefaultAllow")):
-        assert authorizer.decision(KafkaPrincipal("User", name), "h", "READ", "TOPIC", "t").rule == rule
+        assert (
+            authorizer.decision(KafkaPrincipal("User", name), "h", ACLOperation.READ, ResourceType.TOPIC, "t").rule
+            == rule
+        )
 
 
 @pytest.mark.parametrize("separator", [".", ":"])
 def test_one_of_ones_own_is_imported_and_configured(separator: str) -> None:
     authorizer = build(authorizer_class_name=f"{__name__}{separator}Configured", my_topic="t")
-    assert authorizer.authorize(CONTEXT, "READ", "TOPIC", "t")
-    assert not authorizer.authorize(CONTEXT, "READ", "TOPIC", "u")
+    assert authorizer.authorize(CONTEXT, ACLOperation.READ, ResourceType.TOPIC, "t")
+    assert not authorizer.authorize(CONTEXT, ACLOperation.READ, ResourceType.TOPIC, "u")
 
 
 @pytest.mark.parametrize(

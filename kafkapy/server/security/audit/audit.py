@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from kafkapy.common.acl_types import CLUSTER_NAME
+from kafkapy.common.acl_types import CLUSTER_NAME, ACLOperation, ResourceType
 from kafkapy.network.request import RequestContext
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.runtime.clock import Clock
@@ -94,9 +94,10 @@ class Audit:
             or not (context.client_id or "").startswith(CLIENT_ID)
         ):
             return False
-        if action.resource_type == "CLUSTER":
-            return action.operation == "CLUSTER_ACTION"  # the question below, which Produce does not ask
-        if action.resource_type != "TOPIC" or action.name != self._topic or self._authorizer is None:
+        if action.resource_type is ResourceType.CLUSTER:
+            return action.operation is ACLOperation.CLUSTER_ACTION  # the question below, which Produce does not ask
+        if action.resource_type is not ResourceType.TOPIC or action.name != self._topic or self._authorizer is None:
             return False
+        operation, resource_type = ACLOperation.CLUSTER_ACTION, ResourceType.CLUSTER
         options = {"log_if_allowed": False, "log_if_denied": False}
-        return self._authorizer.authorize(context, "CLUSTER_ACTION", "CLUSTER", CLUSTER_NAME, **options)
+        return self._authorizer.authorize(context, operation, resource_type, CLUSTER_NAME, **options)

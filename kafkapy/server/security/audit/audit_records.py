@@ -77,8 +77,8 @@ class Decided(NamedTuple):
         action, decision = self
         asked_for = action.log_if_allowed if decision.allowed else action.log_if_denied
         return {
-            "operation": action.operation,
-            "resource_type": action.resource_type,
+            "operation": action.operation.name,
+            "resource_type": action.resource_type.name,
             "resource": action.name,
             "pattern_type": action.pattern_type,
             "count": action.reference_count,

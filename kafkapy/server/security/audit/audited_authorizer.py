@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from kafkapy.common.acl_types import AclBinding, AclBindingFilter
+from kafkapy.common.acl_types import AclBinding, AclBindingFilter, ACLOperation, ResourceType
 from kafkapy.network.request import RequestContext
 from kafkapy.security.acl.decision import AclDecision
 from kafkapy.server.api_error import ApiError
@@ -43,8 +43,8 @@ class AuditedAuthorizer(Authorizer):
     def authorize(
         self,
         context: RequestContext,
-        operation: str,
-        resource_type: str,
+        operation: ACLOperation,
+        resource_type: ResourceType,
         name: str,
         *,
         log_if_allowed: bool = True,
@@ -66,7 +66,9 @@ class AuditedAuthorizer(Authorizer):
             self._on_decision(context, action, AclDecision(allowed, self._rule))
         return allowed
 
-    def authorize_by_resource_type(self, context: RequestContext, operation: str, resource_type: str) -> bool:
+    def authorize_by_resource_type(
+        self, context: RequestContext, operation: ACLOperation, resource_type: ResourceType
+    ) -> bool:
         """See `Authorizer`."""
         allowed = self._authorizer.authorize_by_resource_type(context, operation, resource_type)
         if self._hears_allowed or not allowed:
@@ -77,8 +79,8 @@ class AuditedAuthorizer(Authorizer):
     def filter_authorized(
         self,
         context: RequestContext,
-        operation: str,
-        resource_type: str,
+        operation: ACLOperation,
+        resource_type: ResourceType,
         names: Iterable[str],
         *,
         log_if_allowed: bool = True,
@@ -100,7 +102,7 @@ class AuditedAuthorizer(Authorizer):
                 self._on_decision(context, action, AclDecision(allowed, self._rule))
         return found
 
-    def authorized_operations(self, context: RequestContext, resource_type: str, name: str) -> int:
+    def authorized_operations(self, context: RequestContext, resource_type: ResourceType, name: str) -> int:
         """See `Authorizer`."""
         return self._authorizer.authorized_operations(context, resource_type, name)
 

@@ -32,7 +32,7 @@ from kafkapy.server.security.decision_log import RequestedAction
 from tests.waiting import HANG_SECONDS
 
 NOW = 1_700_000_000_123
-WRITE = RequestedAction("WRITE", "TOPIC", "LITERAL", "orders")
+WRITE = RequestedAction(ACLOperation.WRITE, ResourceType.TOPIC, "LITERAL", "orders")
 BY_ACL = AclDecision(
     True,
     MATCHING_ACL,
@@ -177,15 +177,15 @@ class Brokers(Authorizer):
     def authorize(
         self,
         context: RequestContext,
-        operation: str,
-        resource_type: str,
+        operation: ACLOperation,
+        resource_type: ResourceType,
         name: str,
         *,
         log_if_allowed: bool = True,
         log_if_denied: bool = True,
         count: int = 1,
     ) -> bool:
-        allowed = operation != "CLUSTER_ACTION" or context.principal.name == "broker"
+        allowed = operation is not ACLOperation.CLUSTER_ACTION or context.principal.name == "broker"
         action = RequestedAction(operation, resource_type, "LITERAL", name, 1, log_if_allowed, log_if_denied)
         self._audit.on_decision(context, action, BY_SUPER_USER if allowed else BY_DEFAULT_DENIED)
         return allowed
@@ -197,11 +197,11 @@ def test_the_audit_does_not_record_itself_but_those_that_pretend() -> None:
     recorded.audit.watch(authorizer)
     broker = KafkaPrincipal("User", "broker")
     own = context(client_id="kafkapy-audit-3", principal=broker)
-    assert authorizer.authorize(own, "WRITE", "TOPIC", "audit")
+    assert authorizer.authorize(own, ACLOperation.WRITE, ResourceType.TOPIC, "audit")
     assert recorded.lines() == []
-    authorizer.authorize(own, "WRITE", "TOPIC", "orders")
-    authorizer.authorize(context(client_id="other", principal=broker), "WRITE", "TOPIC", "audit")
-    authorizer.authorize(context(client_id="kafkapy-audit-3"), "WRITE", "TOPIC", "audit")
+    authorizer.authorize(own, ACLOperation.WRITE, ResourceType.TOPIC, "orders")
+    authorizer.authorize(context(client_id="other", principal=broker), ACLOperation.WRITE, ResourceType.TOPIC, "audit")
+    authorizer.authorize(context(client_id="kafkapy-audit-3"), ACLOperation.WRITE, ResourceType.TOPIC, "audit")
     shown = [(line["principal"], line["operation"], line["resource"]) for line in recorded.lines()]
     assert shown == [
         ("User:broker", "WRITE", "orders"),
@@ -212,7 +212,9 @@ def test_the_audit_does_not_record_itself_but_those_that_pretend() -> None:
 
 
 class OnlyOwnTopics(Authorizer):
-    def authorize(self, context: RequestContext, operation: str, resource_type: str, name: str, **options: Any) -> bool:
+    def authorize(
+        self, context: RequestContext, operation: ACLOperation, resource_type: ResourceType, name: str, **options: Any
+    ) -> bool:
         return name.startswith(context.principal.name)
 
 
@@ -224,7 +226,9 @@ def test_an_authorizer_of_ones_own(hears_allowed: bool) -> None:
         lambda _, action, decision: told.append((action.name, decision.allowed, decision.rule)),
         hears_allowed,
     )
-    assert audited.filter_authorized(context(), "READ", "TOPIC", ["alice-1", "bob-1", "alice-1"]) == {"alice-1"}
-    assert not audited.authorize(context(), "READ", "TOPIC", "carol-1")
+    assert audited.filter_authorized(
+        context(), ACLOperation.READ, ResourceType.TOPIC, ["alice-1", "bob-1", "alice-1"]
+    ) == {"alice-1"}
+    assert not audited.authorize(context(), ACLOperation.READ, ResourceType.TOPIC, "carol-1")
     denied = [("bob-1", False, "OnlyOwnTopics"), ("carol-1", False, "OnlyOwnTopics")]
     assert told == [("alice-1", True, "OnlyOwnTopics")] * hears_allowed + denied
