@@ -1,6 +1,6 @@
-"""The clients for asyncio: `KafkaProducer`, `KafkaConsumer` and `KafkaAdminClient`, imported when they are asked for.
+"""The clients for asyncio: `KafkaProducer`, `KafkaConsumer` and `KafkaAdminClient`, imported on first use.
 
-aiokafka's names for them are here too, and what else its programs import from its package.
+The package also has aiokafka's names for them, and the other names that programs import from `aiokafka`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What programs import from `aiokafka.abc`. Any object with a method `token()` gives tokens; this class is not needed."""
+"""The names that programs import from `aiokafka.abc`. A token provider may be any object with a method `token()`;
+deriving it from this class is not needed."""
 
 from __future__ import annotations
 

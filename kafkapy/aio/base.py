@@ -1,4 +1,4 @@
-"""From the cores' completions to asyncio's tasks."""
+"""Bridges from the cores' completions to asyncio's tasks and futures."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from kafkapy.runtime.completion import CancelledError, Completion, spawn
 T = TypeVar("T")
 
 _running: set[asyncio.Task[Any]] = set()
-"""Tasks that nobody else may hold; a loop only knows them weakly."""
+"""Strong references to running tasks, since an event loop holds only weak ones."""
 
 
 async def until(completion: Completion[T]) -> T:
-    """Its result, looked at in the caller's own step: the future that is waited for carries no data. Whoever is cancelled
-    meanwhile leaves the completion as it is."""
+    """The completion's result, read in the caller's own step: the future that is awaited carries no data.
+
+    Cancelling the caller leaves the completion as it is.
+    """
     if not completion.done:
         await happened(completion.add_callback)
     try:
@@ -30,14 +32,14 @@ async def until(completion: Completion[T]) -> T:
 
 
 def happened(when: Callable[[Callable[..., object]], object]) -> asyncio.Future[None]:
-    """Done when the function that `when` is given is called, on this loop's thread."""
+    """A future that is done when the function passed to `when` is called, on this loop's thread."""
     future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     when(lambda *_: None if future.done() else future.set_result(None))
     return future
 
 
 async def ask(coroutine: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine over completions, which ends with the caller."""
+    """Run a coroutine over completions and return its result. It is cancelled with the caller."""
     task = spawn(coroutine)
     try:
         return await until(task)
@@ -47,7 +49,7 @@ async def ask(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 def from_awaitable(coroutine: Coroutine[Any, Any, T]) -> Completion[T]:
-    """The other way round: a coroutine of asyncio, in a task of its own, as a completion for a core."""
+    """The reverse: run a coroutine of asyncio in a task of its own, as a completion for a core."""
     completion: Completion[T] = Completion()
 
     def finished(task: asyncio.Task[T]) -> None:
@@ -67,7 +69,7 @@ def from_awaitable(coroutine: Coroutine[Any, Any, T]) -> Completion[T]:
 
 @contextmanager
 def starting() -> Iterator[None]:
-    """Raises errors of a start so that programs catch them by aiokafka's names, too."""
+    """Raises errors of a start under the classes of aiokafka, too."""
     try:
         yield
     except SaslAuthenticationFailedError as error:
@@ -75,23 +77,23 @@ def starting() -> Iterator[None]:
 
 
 def forgotten(client: object, driver: AsyncioDriver, close: Callable[[], object]) -> None:
-    """Of a client that goes without `stop`: a warning, and its loop lets go of what it had."""
+    """For a client that is garbage-collected without `stop`: warn, and close its connections on its loop."""
     warnings.warn(f"{client!r} was not stopped", ResourceWarning, source=client, stacklevel=3)
-    driver.call_soon_threadsafe(close)  # without waiting: this may be anybody's thread
+    driver.call_soon_threadsafe(close)  # without waiting: the garbage collector may run in any thread
 
 
 class AsyncClient:
-    """What the asyncio clients have in common: made inside a running loop, started by `start` or `async with`."""
+    """Base of the asyncio clients: made inside a running loop, started by `start` or `async with`."""
 
     def __init__(self) -> None:
         self._driver = AsyncioDriver()
 
     async def start(self) -> None:
-        """Connect."""
+        """Connect to the cluster."""
         raise NotImplementedError
 
     async def stop(self) -> None:
-        """Let go of everything."""
+        """Close connections and free what the client holds."""
         raise NotImplementedError
 
     async def __aenter__(self) -> Self:

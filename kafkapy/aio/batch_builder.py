@@ -10,7 +10,8 @@ from kafkapy.serializer import DefaultSerializer, Headers, LookUpFirst, Serializ
 
 
 class BatchRecord(NamedTuple):
-    """What `BatchBuilder.append` tells of a record: its place in the batch, its size there, its time (ms)."""
+    """What `BatchBuilder.append` returns for a record: its index in the batch, its size in bytes, its timestamp in
+    ms."""
 
     offset: int
     size: int
@@ -41,8 +42,8 @@ class BatchBuilder:
     ) -> BatchRecord | None:
         """Add a record (`timestamp`: ms since the epoch, None: now); None if the batch is full or closed.
 
-        Raises IllegalStateError if the producer's serializers need to know the topic, and `create_batch` was not told it; or if
-        they must ask somebody first, such as a schema registry.
+        Raises IllegalStateError if the producer's serializers need the topic and `create_batch` was called without
+        it, or if they must query a service first, such as a schema registry.
         """
         if self._closed:
             return None
@@ -59,13 +60,11 @@ class BatchBuilder:
         return BatchRecord(len(self.values) - 1, size, time)
 
     def _serialize(self, value: Any, key: Any, headers: Headers | None) -> Any:
-        """Only to know the size: it is done again when the batch is sent."""
+        """Serialize a record for its size only; this is repeated when the batch is sent."""
         if self.topic is None and not (
             _needs_no_topic(self._intake.key_serializer) and _needs_no_topic(self._intake.value_serializer)
         ):
-            raise IllegalStateError(
-                "The serializers of this producer are told the topic: create_batch(topic) must know it"
-            )
+            raise IllegalStateError("The serializers of this producer need the topic: call create_batch(topic)")
         try:
             return self._intake.serialize(self.topic or "", value, key, headers)
         except LookUpFirst as needed:
@@ -74,15 +73,15 @@ class BatchBuilder:
             ) from needed
 
     def close(self) -> None:
-        """Nothing is added from here on."""
+        """Close the batch: later calls of `append` return None."""
         self._closed = True
 
     def size(self) -> int:
-        """Bytes of the records so far, before compression."""
+        """Size of the records so far in bytes, before compression."""
         return self._size
 
     def record_count(self) -> int:
-        """Records so far."""
+        """Number of records so far."""
         return len(self.values)
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kafkapy.consumer.to_arrow import ArrowTable, Bound
 
 _LAST_WORDS_MS = 1_000
-"""How long a consumer that was forgotten tries to leave its group."""
+"""How long a consumer that is garbage-collected without `stop` tries to leave its group."""
 
 
 @shows_options(AIO_CONSUMER_DEFAULTS)
@@ -96,15 +96,19 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
         return self
 
     async def stop(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:
-        """Commit (if that is automatic and wanted), leave the group, close connections. Goes on if it is cancelled."""
+        """Commit (if that is automatic and `autocommit` is True), leave the group, close connections.
+
+        Cancelling the caller does not interrupt it.
+        """
         await self._stop(autocommit, self._timeout(timeout_ms))
 
     async def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:
-        """As `stop`."""
+        """The same as `stop`."""
         await self.stop(autocommit, timeout_ms)
 
     def __del__(self) -> None:
-        """It was forgotten: the group need not wait for the session's end to know."""
+        """Leave the group if the program has not called `stop`, so that the group need not wait for the session
+        time-out."""
         if not vars(self).get("_started") or self._closed:
             return
         core = self._core
@@ -127,7 +131,7 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """After a failure nothing is committed: the record at hand may not have been dealt with."""
+        """Stop; after an exception nothing is committed, since the record at hand may not have been processed."""
         await self.stop(autocommit=kind is None)
 
     # -- records
@@ -141,7 +145,8 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
     async def getmany(
         self, *partitions: TopicPartition, timeout_ms: float = 0, max_records: int | None = None
     ) -> dict[TopicPartition, list[ConsumerRecord[K_co, V_co]]]:
-        """As `poll`; of these partitions only, if there are any. Nothing comes if the consumer is stopped meanwhile."""
+        """As `poll`, for these partitions only, if any are given. Returns no records if the consumer is stopped
+        meanwhile."""
         self._check_open()
         try:
             return await self._poll(timeout_ms, max_records, frozenset(arguments.partitions(partitions)))
@@ -149,15 +154,15 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
             return {}
 
     async def getone(self, *partitions: TopicPartition) -> ConsumerRecord[K_co, V_co]:
-        """The next record (of these partitions, if there are any), however long it takes."""
+        """The next record (of these partitions, if any are given); waits without limit."""
         return await self._getone(frozenset(arguments.partitions(partitions)))
 
     async def poll_arrow(self, timeout_ms: float = 0, max_records: int | None = None) -> ArrowTable | None:
-        """The same as a `pyarrow.Table`; None if nothing came."""
+        """As `poll`, but returns a `pyarrow.Table`; None if no record came."""
         return await self._poll_arrow(timeout_ms, max_records)
 
     async def to_arrow(self, topic: str, start: Bound = None, end: Bound = None, **options: Any) -> ArrowTable:
-        """The records with start <= offset < end of a topic as a `pyarrow.Table`; read in a thread of its own."""
+        """The records with start <= offset < end of a topic as a `pyarrow.Table`. They are read in a separate thread."""
         return await until(self._read_range(topic, start, end, options))
 
     def __aiter__(self) -> AsyncIterator[ConsumerRecord[K_co, V_co]]:
@@ -184,27 +189,27 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
         pattern: str | TranslatedPattern | None = None,
         listener: RebalanceListener | None = None,
     ) -> None:
-        """Read these topics, or all that match; replaces the subscription before.
+        """Subscribe to these topics, or to all that match `pattern`; replaces the previous subscription.
 
-        Raises IllegalStateError (partitions were assigned by hand), ValueError (a bad name, no regular expression), TypeError
-        (no list; topics and a pattern, or neither, as aiokafka's).
+        Raises IllegalStateError (partitions were assigned by `assign`), ValueError (an invalid name or regular
+        expression), TypeError (no list; or topics and a pattern, or neither: as aiokafka).
         """
         if bool(topics) == bool(pattern):
             raise TypeError("subscribe takes either topics or a pattern")
         self._when_left(lambda: super(KafkaConsumer, self).subscribe(topics, pattern, listener))
 
     def assign(self, partitions: Collection[TopicPartition]) -> None:
-        """Read exactly these partitions, without a group's help."""
+        """Read exactly these partitions, without group management."""
         self._when_left(lambda: super(KafkaConsumer, self).assign(partitions))
 
     def unsubscribe(self) -> asyncio.Future[None]:
-        """Stop reading, and leave the group. It begins at once; who awaits it knows when it is done."""
+        """Unsubscribe and leave the group. It begins at once; await the result to know that it is done."""
         self._check_open()
         self._leaving = self._start(self._served(spawn(self._core.unsubscribe())))
         return asyncio.ensure_future(until(self._leaving))
 
     def _when_left(self, f: Callable[[], None]) -> None:
-        """Now, or when an `unsubscribe` that is under way has ended, which would undo it."""
+        """Call `f` now, or after an `unsubscribe` that is under way, which would undo it."""
         if self._leaving is None or self._leaving.done:
             f()
         else:
@@ -217,22 +222,22 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
         return await self._position(partition, timeout_ms)
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Go on reading at `offset`. Raises TypeError, ValueError, IllegalStateError."""
+        """Continue at `offset`. Raises TypeError, ValueError, IllegalStateError."""
         if isinstance(offset, int) and offset >= 0:
             self._check_assigned(arguments.partition(partition))
         super().seek(partition, offset)
 
     async def seek_to_beginning(self, *partitions: TopicPartition) -> bool:  # type: ignore[override]  # as in aiokafka
-        """Go on at the first offset there is; without arguments, in all partitions. Waits until the positions are known,
-        and gives True."""
+        """Continue at the first available offset; without arguments in all assigned partitions. Returns True when the
+        positions are known."""
         return await self._seek_to(OffsetResetStrategy.EARLIEST, partitions)
 
     async def seek_to_end(self, *partitions: TopicPartition) -> bool:  # type: ignore[override]  # as in aiokafka
-        """Go on behind the last offset, likewise."""
+        """Continue after the last offset, as `seek_to_beginning`."""
         return await self._seek_to(OffsetResetStrategy.LATEST, partitions)
 
     async def seek_to_committed(self, *partitions: TopicPartition) -> dict[TopicPartition, int | None]:
-        """Go on where the group has committed; gives those offsets. A partition without one stays where it is."""
+        """Continue at the group's committed offsets, which are returned. A partition without one keeps its position."""
         wanted = self._assigned(partitions)
         self._require_group()
         found = await self._ask(self._core.committed(wanted, None))
@@ -251,7 +256,7 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
         return True
 
     def _assigned(self, partitions: Collection[TopicPartition]) -> list[TopicPartition]:
-        """These, or all there are."""
+        """The given partitions, or all that are assigned."""
         wanted = arguments.partitions(partitions) or list(self.assignment())
         if not wanted:
             raise IllegalStateError("No partitions are currently assigned")
@@ -262,7 +267,7 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
     async def beginning_offsets(
         self, partitions: Collection[TopicPartition], timeout_ms: float | None = None
     ) -> dict[TopicPartition, int]:
-        """The first offset of each. Raises KafkaTimeoutError."""
+        """The first available offset of each partition. Raises KafkaTimeoutError."""
         return await self._ask(
             self._core.fetcher.beginning_offsets(arguments.partitions(partitions), self._timeout(timeout_ms))
         )
@@ -270,7 +275,7 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
     async def end_offsets(
         self, partitions: Collection[TopicPartition], timeout_ms: float | None = None
     ) -> dict[TopicPartition, int]:
-        """The offset after the last one of each, in the consumer's isolation level. Raises KafkaTimeoutError."""
+        """The end offset of each partition, in the consumer's isolation level. Raises KafkaTimeoutError."""
         return await self._ask(
             self._core.fetcher.end_offsets(arguments.partitions(partitions), self._timeout(timeout_ms))
         )
@@ -278,16 +283,16 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
     async def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, int], timeout_ms: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """The first record at or after a time (ms since the epoch); None where there is none. Raises ValueError,
-        KafkaTimeoutError."""
+        """Offset and time of the first record at or after a time (ms since the epoch); None where there is none.
+        Raises ValueError, KafkaTimeoutError."""
         times = arguments.timestamps(timestamps)
         return await self._ask(self._core.fetcher.offsets_for_times(times, self._timeout(timeout_ms)))
 
     # -- commits
 
     async def commit(self, offsets: GivenOffsets | None = None, timeout_ms: float | None = None) -> None:
-        """Commit (default: all that was consumed), repeating what may be repeated. `offsets`: the next offset of each
-        partition, as a number, with metadata as a tuple, or as `OffsetAndMetadata`."""
+        """Commit offsets (default: of all records consumed), and retry retriable errors. `offsets`: the next offset
+        of each partition, as a number, with metadata as a tuple, or as `OffsetAndMetadata`."""
         await self._commit(None if offsets is None else offsets_of(offsets), timeout_ms)
 
     @overload
@@ -303,28 +308,30 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
     async def committed(
         self, partition: TopicPartition, metadata: bool = False, timeout_ms: float | None = None
     ) -> Any:
-        """The group's offset (or, with `metadata`, the `OffsetAndMetadata`); None if there is none. Raises KafkaTimeoutError
-        where transactions are undecided for so long (default request_timeout_ms)."""
+        """The group's committed offset (with `metadata`, the `OffsetAndMetadata`); None if there is none.
+
+        Raises KafkaTimeoutError if transactions stay undecided for `timeout_ms` (default: request_timeout_ms).
+        """
         return await self._committed(partition, metadata, timeout_ms)
 
     # -- what is known
 
     async def topics(self) -> set[str]:
-        """All topics that this client may see, but for the cluster's own."""
+        """All topics that this client may see, without internal ones."""
         return await self._topics()
 
     def partitions_for_topic(self, topic: str) -> set[int] | None:
-        """Numbers of the partitions; None if the consumer does not know the topic. It waits for nothing."""
+        """The topic's partition numbers; None if the consumer does not know the topic. Does not wait."""
         known = self._core.client.metadata.partitions_of(topic)
         return {partition.partition for partition in known} if known else None
 
     def last_stable_offset(self, partition: TopicPartition) -> int | None:
-        """The offset up to which all transactions are decided, as the last fetch told it."""
+        """The last stable offset of the last fetch: all transactions below it are decided."""
         self._check_assigned(arguments.partition(partition))
         return self._core.subscriptions.state(partition).last_stable_offset
 
     def last_poll_timestamp(self, partition: TopicPartition) -> int | None:
-        """When `highwater` and `last_stable_offset` were last told (ms since the epoch)."""
+        """Time of the last fetch that updated `highwater` and `last_stable_offset` (ms since the epoch)."""
         self._check_assigned(arguments.partition(partition))
         return self._core.subscriptions.state(partition).answered_ms
 

@@ -1,4 +1,4 @@
-"""What the sends of the asyncio producer give: results that are awaited."""
+"""The results of the asyncio producer's sends, which are awaited."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ T = TypeVar("T")
 
 
 class AwaitedDelivery(DeliveryFuture[T]):
-    """An awaitable that has kafka-python's methods and, of those that differ, asyncio's. Nobody has to await it; whoever
-    is cancelled while he does cancels nothing."""
+    """An awaitable that has kafka-python's methods and, where they differ, asyncio's.
+
+    It need not be awaited. Cancelling a task that awaits it does not cancel the delivery.
+    """
 
     __slots__ = ()
 
@@ -31,27 +33,28 @@ class AwaitedDelivery(DeliveryFuture[T]):
         return self.result()
 
     def done(self) -> bool:
-        """Is it delivered, or has it failed?"""
+        """Has the delivery succeeded or failed?"""
         return self.is_done
 
     def cancelled(self) -> bool:
-        """Never: what is queued is sent."""
+        """Always False: a queued record is sent."""
         return False
 
     def result(self) -> T:
-        """The outcome, which must be there. Raises asyncio.InvalidStateError if it isn't, or what it failed with."""
+        """The result. Raises asyncio.InvalidStateError if the delivery is not done, or the error with which it
+        failed."""
         if not self.is_done:
             raise asyncio.InvalidStateError("Result is not set.")
         return super().get(0)
 
     def exception(self) -> BaseException | None:  # type: ignore[override]  # a method, as asyncio's futures have it
-        """What it failed with, None if it didn't. Raises asyncio.InvalidStateError if it is not done."""
+        """The error with which the delivery failed, or None. Raises asyncio.InvalidStateError if it is not done."""
         if not self.is_done:
             raise asyncio.InvalidStateError("Exception is not set.")
         return self._error
 
     def get(self, timeout: float | None = None) -> T:
-        """For other threads: wait for the result, at most `timeout` seconds. On a loop it must be awaited."""
+        """Wait for the result, at most `timeout` seconds, in a thread other than the loop's. On the loop, await it."""
         if not self.is_done and timeout != 0 and asyncio._get_running_loop() is not None:
             raise IllegalStateError("get() would block the event loop, which it waits for: await the delivery")
         return super().get(timeout)
@@ -62,17 +65,17 @@ class AwaitedDelivery(DeliveryFuture[T]):
         self._when_done(lambda: loop.call_soon(f, self))
 
     def remove_done_callback(self, f: Callable[[Self], object]) -> int:
-        """Takes nothing back: it is here for `asyncio.wait`, whose callbacks do no harm later."""
+        """Does nothing. It exists for `asyncio.wait`, whose callbacks do no harm when they are called later."""
         return 0
 
 
 class Delivery(AwaitedDelivery[RecordMetadata], FutureRecordMetadata):
-    """What `send` gives: awaiting it gives the `RecordMetadata`, or raises."""
+    """The result of `send`: awaiting it returns the `RecordMetadata`, or raises."""
 
     __slots__ = ()
 
 
 class BatchDelivery(AwaitedDelivery[list[BatchMetadata]], FutureBatchMetadata):
-    """What `send_many` gives: awaiting it gives the `BatchMetadata`s."""
+    """The result of `send_many`: awaiting it returns the `BatchMetadata` of each batch."""
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""What programs import from `aiokafka.helpers`."""
+"""The names that programs import from `aiokafka.helpers`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Offsets as aiokafka's users give them."""
+"""Offsets in the forms that aiokafka accepts."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.structs import OffsetAndMetadata
 
 GivenOffsets = Mapping[TopicPartition, int | tuple[int, str] | OffsetAndMetadata]
-"""The next offset of each partition: alone, with metadata, or as kafka-python has it."""
+"""The next offset of each partition: a number, a tuple with metadata, or an `OffsetAndMetadata`."""
 
 
 def offsets_of(given: GivenOffsets) -> dict[TopicPartition, OffsetAndMetadata]:
-    """As kafka-python has them. Raises TypeError, ValueError for what is none of these."""
+    """The offsets as `OffsetAndMetadata`. Raises TypeError, ValueError."""
     if not isinstance(given, Mapping) or not given:
         raise ValueError(f"offsets must be a dict of TopicPartition to offset, not empty; they are {given!r}")
     return {_partition(partition): _offset(offset) for partition, offset in given.items()}

@@ -1,4 +1,4 @@
-"""aiokafka's options as kafka-python's."""
+"""Converts aiokafka's options to kafka-python's."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _log = logging.getLogger("kafkapy.clients")
 
 _FETCH_MAX_WAIT_MS: int = default_options()["fetch_max_wait_ms"]
 _ABSENT = ("client_rack", "max_poll_records", "sasl_mechanism", "api_version")
-"""Options whose None means the default."""
+"""Options for which None means the default."""
 
 
 class AioConsumerSettings(ConsumerSettings, total=False):
-    """The keyword arguments of `kafkapy.KafkaConsumer` but for the deserializers, and aiokafka's."""
+    """The keyword arguments of `kafkapy.KafkaConsumer` except the deserializers, and aiokafka's."""
 
     loop: asyncio.AbstractEventLoop | None
     rebalance_timeout_ms: int | None
 
 
 class AioProducerSettings(ProducerSettings, total=False):
-    """The keyword arguments of `kafkapy.KafkaProducer` but for the serializers, and aiokafka's."""
+    """The keyword arguments of `kafkapy.KafkaProducer` except the serializers, and aiokafka's."""
 
     loop: asyncio.AbstractEventLoop | None
     max_batch_size: int
@@ -42,7 +42,7 @@ AIO_PRODUCER_DEFAULTS: dict[str, Any] = {
 
 
 def consumer_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Raises KafkaConfigurationError for what cannot be."""
+    """The options of a consumer under kafka-python's names. Raises KafkaConfigurationError."""
     options = _shared(given)
     rebalance_timeout = options.pop("rebalance_timeout_ms", None)
     if rebalance_timeout is not None:
@@ -58,7 +58,7 @@ def consumer_options(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def producer_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Raises KafkaConfigurationError for what cannot be."""
+    """The options of a producer under kafka-python's names. Raises KafkaConfigurationError."""
     options = _shared(given)
     if "max_batch_size" in options:
         if "batch_size" in options:

@@ -41,8 +41,8 @@ _LAST_WORDS_MS = 1_000
 class KafkaProducer(AsyncClient, Generic[K_contra, V_contra]):
     """Publishes records: `async with KafkaProducer(bootstrap_servers=...) as producer: await producer.send(...)`.
 
-    Options are those of `kafkapy.KafkaProducer` and of aiokafka. For use in the loop it was made in. Cancelling any of its
-    methods leaves it usable: what was queued is sent, and a commit or abort that is under way goes on.
+    Options are those of `kafkapy.KafkaProducer` and of aiokafka. Use it in the loop in which it was made. Cancelling
+    a method leaves the producer usable: queued records are sent, and a commit or abort that is under way continues.
     """
 
     @overload
@@ -85,8 +85,11 @@ class KafkaProducer(AsyncClient, Generic[K_contra, V_contra]):
         self._began_batch = False
 
     async def start(self) -> None:
-        """Connect, and with a `transactional_id` do what `init_transactions` does, as aiokafka. Raises KafkaTimeoutError after
-        `bootstrap_timeout_ms` or `request_timeout_ms`, and what `init_transactions` raises; it may be called again then."""
+        """Connect; with a `transactional_id` also do what `init_transactions` does, as aiokafka.
+
+        Raises KafkaTimeoutError after `bootstrap_timeout_ms` or `request_timeout_ms`, and what `init_transactions`
+        raises; `start` may be called again then.
+        """
         try:
             with starting():
                 await ask(self._core.start(min(self.config.bootstrap_timeout_ms, self.config.request_timeout_ms)))
@@ -107,9 +110,11 @@ class KafkaProducer(AsyncClient, Generic[K_contra, V_contra]):
         timestamp_ms: int | None = None,
         headers: Headers | None = None,
     ) -> Delivery:
-        """Queue a record. Waits only for the topic's metadata and for memory; await what it gives for the delivery.
+        """Queue a record; returns its delivery, which can be awaited. Waits only for the topic's metadata and for
+        buffer memory.
 
-        Arguments are aiokafka's, errors those of `kafkapy.KafkaProducer.send`. If it is cancelled, nothing was queued.
+        Arguments are aiokafka's, errors those of `kafkapy.KafkaProducer.send`. If the call is cancelled, nothing was
+        queued.
         """
         if key is None and headers is None and partition is None and timestamp_ms is None and type(value) is bytes:
             batch = self._short_path.get(topic)
@@ -141,7 +146,7 @@ class KafkaProducer(AsyncClient, Generic[K_contra, V_contra]):
             self._check_open()
         if self._began_batch:
             self._began_batch = False
-            await asyncio.sleep(0)  # a loop that only sends must let the sender have its turn
+            await asyncio.sleep(0)  # yield to the sender, so that a program that only sends does not starve it
         deadline = time.monotonic() + self.config.max_block_ms / 1000
         view = self._core.topic_view(topic)
         if view is None:
@@ -167,16 +172,18 @@ class KafkaProducer(AsyncClient, Generic[K_contra, V_contra]):
         timestamp_ms: int | None = None,
         headers: Headers | None = None,
     ) -> RecordMetadata:
-        """`send`, and wait for the delivery."""
+        """Send a record and wait for its delivery."""
         return await (await self.send(topic, value, key, partition, timestamp_ms, headers))
 
     def create_batch(self, topic: str | None = None) -> BatchBuilder:
-        """An empty batch to fill and to give to `send_batch`: for those who decide themselves what goes together. `topic` is
-        needed where serializers are objects, which are told it; functions aren't."""
+        """An empty batch for `send_batch`, to decide which records are sent together.
+
+        `topic` is needed if a serializer is an object, since `serialize` takes the topic; functions do not.
+        """
         return BatchBuilder(self._intake, self.config.max_batch_bytes, topic)
 
     async def send_batch(self, batch: BatchBuilder, topic: str, *, partition: int) -> Delivery:
-        """Queue a batch for a partition. The delivery is that of its first record."""
+        """Queue a batch for a partition. Returns the delivery of its first record."""
         self._check_open()
         if not batch.values:
             raise ValueError("The batch is empty")
@@ -195,7 +202,7 @@ class KafkaProducer(AsyncClient, Generic[K_contra, V_contra]):
         headers: Sequence[Headers | None] | None = None,
         timestamps: Sequence[int] | None = None,
     ) -> BatchDelivery:
-        """As `kafkapy.KafkaProducer.send_many`; await what it gives for the delivery of all."""
+        """As `kafkapy.KafkaProducer.send_many`; returns the delivery of all records, which can be awaited."""
         self._check_open()
         view = await self._view(topic)
         columns = (values, keys, partition, headers, timestamps)
@@ -237,24 +244,25 @@ class KafkaProducer(AsyncClient, Generic[K_contra, V_contra]):
         self._check_open()
 
     async def flush(self, timeout: float | None = None) -> None:
-        """Wait until every record sent before is done. Raises KafkaTimeoutError after `timeout` seconds."""
+        """Wait until all records sent before are delivered or have failed. Raises KafkaTimeoutError after `timeout`
+        seconds."""
         if not self._closed:
             await ask(self._core.flush(None if timeout is None else timeout * 1000))
 
     async def partitions_for(self, topic: str) -> set[int]:
-        """The topic's partitions."""
+        """The numbers of the topic's partitions."""
         self._check_open()
         return set((await ask(self._core.wait_on_metadata(topic))).partitions)
 
     # --- transactions
 
     async def init_transactions(self) -> None:
-        """`start` has done it: for programs that run with `kafkapy.KafkaProducer` too. Raises KafkaTimeoutError after
-        `max_block_ms`."""
+        """Does what `start` has done already; for programs that also run with `kafkapy.KafkaProducer`. Raises
+        KafkaTimeoutError after `max_block_ms`."""
         await ask(self._transactions("init_transactions").initialize())
 
     async def begin_transaction(self) -> None:
-        """Records sent from here on are seen together, or not at all, by consumers that read committed records."""
+        """Begin a transaction: consumers with `read_committed` see all of its records or none."""
         transactions = self._transactions("begin_transaction")
         await ask(transactions.settled())
         transactions.begin()
@@ -277,12 +285,15 @@ class KafkaProducer(AsyncClient, Generic[K_contra, V_contra]):
         await ask(transactions.send_offsets(offsets_of(offsets), group))
 
     async def commit_transaction(self) -> None:
-        """Flush and commit. Raises what a record of the transaction has failed with; abort it then. It goes on if it is
-        cancelled; calling it again gives how it ended."""
+        """Flush and commit. Raises the error of a failed record; abort the transaction then.
+
+        Cancelling the caller does not interrupt the commit; a second call returns its outcome.
+        """
         await self._end_transaction("commit_transaction", True)
 
     async def abort_transaction(self) -> None:
-        """Abort; records that wait to be sent fail with TransactionAbortedError. Goes on as a commit does."""
+        """Abort the transaction; records that are not sent yet fail with TransactionAbortedError. Cancelling the
+        caller does not interrupt it."""
         await self._end_transaction("abort_transaction", False)
 
     async def _end_transaction(self, verb: str, committed: bool) -> None:
@@ -293,7 +304,7 @@ class KafkaProducer(AsyncClient, Generic[K_contra, V_contra]):
         transactions.end_seen(ending)
 
     def transaction(self) -> TransactionContext[Self]:
-        """`async with producer.transaction():` commits at its end, aborts on an exception."""
+        """A context: `async with producer.transaction():` commits at its end, aborts after an exception."""
         return TransactionContext(self)
 
     def _transactions(self, verb: str) -> Transactions:
@@ -303,7 +314,7 @@ class KafkaProducer(AsyncClient, Generic[K_contra, V_contra]):
     # --- the rest
 
     def bootstrap_connected(self) -> bool:
-        """Is there a connection to any broker?"""
+        """Is the producer connected to any broker?"""
         return self._core.network.bootstrap_connected()
 
     def metrics(self, raw: bool = False) -> dict[str, Any]:
@@ -315,7 +326,7 @@ class KafkaProducer(AsyncClient, Generic[K_contra, V_contra]):
             raise ProducerClosed("KafkaProducer is not started, or closed already")
 
     def __del__(self) -> None:
-        """It was forgotten: what waits is sent, for a second."""
+        """Send queued records for a second if the program has not called `stop`."""
         if vars(self).get("_closed", True):
             return
         core, intake = self._core, self._intake
@@ -325,8 +336,10 @@ class KafkaProducer(AsyncClient, Generic[K_contra, V_contra]):
         return f"<KafkaProducer client_id={self.config.client_id} transactional_id={self.config.transactional_id}>"
 
     async def stop(self, timeout: float | None = None) -> None:
-        """Wait for what was sent, at most `timeout` seconds, and disconnect; then what is left fails. Goes on if it is
-        cancelled."""
+        """Wait for deliveries, at most `timeout` seconds, and disconnect; records that are not sent by then fail.
+
+        Cancelling the caller does not interrupt it.
+        """
         if self._stopping is None:
             self._stopping = from_awaitable(self._stop(None if timeout is None else timeout * 1000))
         await until(self._stopping)
@@ -342,7 +355,7 @@ class KafkaProducer(AsyncClient, Generic[K_contra, V_contra]):
             self._intake.close()
 
     async def close(self, timeout: float | None = None) -> None:
-        """As `stop`."""
+        """The same as `stop`."""
         await self.stop(timeout)
 
 

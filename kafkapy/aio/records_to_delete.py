@@ -1,4 +1,4 @@
-"""aiokafka's way to say up to where records go."""
+"""aiokafka's class for the argument of `delete_records`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Self
 
 
 class RecordsToDelete(int):
-    """For `delete_records`, which takes a plain offset as well: those before it go; -1: all there are."""
+    """The records before `before_offset` are deleted; -1: all records. `delete_records` accepts plain offsets as
+    well."""
 
     def __new__(cls, before_offset: int) -> Self:
         return super().__new__(cls, before_offset)

@@ -1,4 +1,4 @@
-"""What programs import from `aiokafka.structs`."""
+"""The names that programs import from `aiokafka.structs`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The in-sync replicas of a partition, and a change of them that the controller has not confirmed yet (KIP-497).
+"""The in-sync replicas of a partition, and a proposed change that the controller has not confirmed yet (KIP-497).
 
 Kafka's `PartitionState` with `CommittedPartitionState`, `PendingExpandIsr` and `PendingShrinkIsr`.
 """
@@ -15,16 +15,16 @@ from kafkapy.log.log import Log
 from kafkapy.protocol.errors import Errors
 
 AlterPartitionOutcome = LeaderAndIsr | Errors
-"""The state that the controller has written, or why it has not."""
+"""The state that the controller has written, or the error with which it has refused."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InSyncReplicas:
-    """What is agreed on, and what is asked for.
+    """The confirmed ISR, and the proposed one while a change is in flight.
 
-    Invariant: `members` are what the controller has confirmed last, in its order. While a change is in flight (`proposed` is
-    not None) either set may hold, so whatever must be safe under both takes `maximal`: a record is committed only when all of
-    it has the record.
+    Invariant: `members` is the ISR that the controller has confirmed last, in its order. While a change is in flight
+    (`proposed` is not None) either ISR may be valid. What must be safe under both therefore uses `maximal`, their
+    union: a record is committed only when all of `maximal` have it.
     """
 
     members: tuple[int, ...]
@@ -42,7 +42,7 @@ class InSyncReplicas:
         return self.proposed is not None
 
 
-NOBODY: Final = InSyncReplicas(())
+NO_REPLICAS: Final = InSyncReplicas(())
 
 
 class PartitionHost(Protocol):
@@ -52,7 +52,7 @@ class PartitionHost(Protocol):
     def replica_lag_time_max_ms(self) -> int: ...
 
     def is_alive(self, broker_id: int) -> bool:
-        """Is the broker alive as far as the controller has told?"""
+        """Is the broker alive, by the controller's last UpdateMetadata?"""
         ...
 
     def alter_partition(
@@ -63,13 +63,14 @@ class PartitionHost(Protocol):
         broker_epochs: Mapping[int, int],
         done: Callable[[AlterPartitionOutcome], None],
     ) -> None:
-        """Ask for another ISR; `done` comes once, later. `broker_epochs` as far as they are known, of other brokers."""
+        """Ask the controller for another ISR. `done` is called once, later. `broker_epochs`: those of other brokers,
+        where they are known."""
         ...
 
     def flush_log(self, log: Log, done: Callable[[Errors], None]) -> None:
-        """Flush it in a thread; `done` comes once, with the error if it can't be."""
+        """Flush the log in a thread. `done` is called once, with the error if the flush failed."""
         ...
 
     def high_watermark_moved(self, topic_partition: TopicPartition) -> None:
-        """By something else than an append or a fetch: whoever waits for it must look."""
+        """The high watermark moved without an append or a fetch: waiting requests must be checked again."""
         ...

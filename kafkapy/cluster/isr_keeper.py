@@ -1,4 +1,4 @@
-"""Who is in sync with a leader, and what is committed because of it (part of Kafka's `Partition`)."""
+"""Maintains the in-sync replicas of a leader and its high watermark (part of Kafka's `Partition`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable
 from typing import Final
 
-from kafkapy.cluster.in_sync_replicas import NOBODY, AlterPartitionOutcome, InSyncReplicas, PartitionHost
+from kafkapy.cluster.in_sync_replicas import NO_REPLICAS, AlterPartitionOutcome, InSyncReplicas, PartitionHost
 from kafkapy.cluster.log_sync import LogSync
 from kafkapy.cluster.replica import NO_BROKER_EPOCH, Replica
 from kafkapy.common.leader_and_isr import LeaderAndIsr
@@ -31,11 +31,11 @@ _GIVE_UP: Final = {
 
 
 class IsrKeeper:
-    """The leader's half of a partition that watches over the in-sync replicas.
+    """The part of a leader that watches the in-sync replicas.
 
-    Invariants: only a leader changes its ISR, one change at a time: until the controller has answered, or has decided on
-    another leadership state, nothing else is proposed. The high watermark waits for everybody in `maximal_isr`, and for this
-    broker's disk where `flush.messages` wants that.
+    Invariants: only a leader changes its ISR, one change at a time: until the controller has answered, or has sent
+    another leadership state, nothing else is proposed. The high watermark waits for every replica in `maximal_isr`,
+    and, where `flush.messages` demands it, for this broker's fsync.
     """
 
     __slots__ = (
@@ -75,11 +75,11 @@ class IsrKeeper:
         self.replicas: tuple[int, ...] = ()
         self.remote_replicas: dict[int, Replica] = {}
         self.sync: LogSync | None = None
-        """While what `flush.messages` wants on the disk is not all there."""
+        """Set while `flush.messages` demands an fsync that has not been done yet; None otherwise."""
         self.thread_appends = 0
-        """Appends in threads that are under way. They hold the log's lock while they write."""
+        """Number of appends that run in threads. They hold the log's lock while they write."""
         self._host = host
-        self._set_in_sync(NOBODY)
+        self._set_in_sync(NO_REPLICAS)
 
     def _set_isr(self, isr: Iterable[int]) -> None:
         self._set_in_sync(InSyncReplicas(tuple(isr)))
@@ -89,7 +89,7 @@ class IsrKeeper:
         self.isr: frozenset[int] = in_sync.committed
         """Confirmed by the controller; empty where this broker does not lead."""
         self.maximal_isr: frozenset[int] = in_sync.maximal
-        """With those that are proposed."""
+        """The confirmed ISR and the replicas that are proposed for it."""
 
     @property
     def in_sync(self) -> InSyncReplicas:
@@ -105,14 +105,15 @@ class IsrKeeper:
         return min(partition_log.config.min_insync_replicas, len(self.replicas))
 
     def maybe_increment_high_watermark(self) -> bool:
-        """Move the high watermark up to what every in-sync replica has; True if it moved (`Partition.maybeIncrementLeaderHW`).
+        """Move the high watermark up to the offset that every in-sync replica has; True if it moved.
 
-        A follower that has caught up but is not in the ISR yet is waited for as well, so that it gets in.
+        A follower that has caught up but is not in the ISR yet counts as well, so that it can join
+        (`Partition.maybeIncrementLeaderHW`).
         """
         partition_log = self.log
         assert partition_log is not None
         if self.thread_appends:
-            return False  # it is done after them; nobody waits for the log's lock meanwhile
+            return False  # done after the appends, so that the reactor does not wait for the log's lock
         end: LogOffsetMetadata = partition_log.log_end_offset_metadata if self.sync is None else self.sync.end
         if not self.remote_replicas:
             return partition_log.maybe_increment_high_watermark(end) is not None
@@ -137,7 +138,7 @@ class IsrKeeper:
     # ------------------------------------------------------------------------------------------------ changes
 
     def maybe_expand_isr(self, replica: Replica) -> None:
-        """Take a follower in that has everything that is committed, and everything from before this leader's epoch."""
+        """Propose a follower for the ISR once it has everything committed, and everything before this leader's epoch."""
         partition_log = self.log
         if partition_log is None or not self.is_leader or self._in_sync.in_flight or replica.broker_id in self.isr:
             return
@@ -153,7 +154,7 @@ class IsrKeeper:
         )
 
     def maybe_shrink_isr(self) -> None:
-        """Take followers out that have not caught up for `replica.lag.time.max.ms`. Called by the clock."""
+        """Propose to remove followers that have not caught up for `replica.lag.time.max.ms`. Called by a timer."""
         partition_log = self.log
         if partition_log is None or not self.is_leader or self._in_sync.in_flight or len(self.isr) <= 1:
             return
@@ -199,7 +200,7 @@ class IsrKeeper:
         )
 
     def _answered(self, pending: InSyncReplicas, outcome: AlterPartitionOutcome, cause: str) -> None:
-        """What the controller says of a proposal; of no interest if it has decided something else since."""
+        """Handle the controller's answer to a proposal; ignored if another leadership state has arrived since."""
         if self._in_sync is not pending:
             log.info(
                 "Partition %s: the answer to an ISR proposal (%s) comes too late: the controller has decided anew",
@@ -217,7 +218,7 @@ class IsrKeeper:
         before = self._in_sync.members
         self._set_isr(state.isr)
         self.partition_epoch = state.partition_epoch
-        # Somebody less may be what the high watermark waited for; somebody more may be what min.insync.replicas wanted.
+        # A smaller ISR may let the high watermark move; a larger one may satisfy min.insync.replicas.
         moved = self.maybe_increment_high_watermark()
         log.info(
             "Partition %s: ISR %s -> %s, because %s; %s, partition epoch %d",
@@ -227,7 +228,7 @@ class IsrKeeper:
             self._host.high_watermark_moved(self.topic_partition)
 
     def _consequence(self) -> str:
-        """Of a new ISR, for the log."""
+        """Text for the log: what the new ISR means for acks=all and the high watermark."""
         partition_log = self.log
         assert partition_log is not None
         if len(self.isr) < self.effective_min_isr(partition_log):
@@ -238,7 +239,7 @@ class IsrKeeper:
         proposed = pending.proposed
         assert proposed is not None
         if error in _NOT_WRITTEN:
-            # The controller says that our epochs are right and that nothing was written, so the old ISR holds for sure.
+            # These errors say that the epochs are right and nothing was written: the old ISR is still valid.
             log.info(
                 "Partition %s: ISR %s, proposed because %s, is refused (%s): a broker in it is not alive, or stops; it stays %s",
                 self.topic_partition, list(proposed.isr), cause, error.name, sorted(self.isr),

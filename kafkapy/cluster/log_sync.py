@@ -1,4 +1,4 @@
-"""Makes a leader's appends durable before they count, where `flush.messages` asks for it."""
+"""Flushes a leader's appends before they count as committed, where `flush.messages` asks for it."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from kafkapy.protocol.errors import Errors
 
 
 class LogSync:
-    """One fsync of the log at a time; what is appended meanwhile shares the next one.
+    """Runs one fsync of the log at a time; appends that arrive meanwhile share the next one.
 
-    Invariant: everything of the leader's below `end` is on the disk or was committed before; `_waiting` are those who asked for
-    more, and each hears once. Kafka fsyncs before the append returns, so the answer, and a high watermark that nothing else
-    holds back, come after it; followers may fetch before.
+    Invariant: all records of this leader below `end` are on the disk or were committed before; `_waiting` holds
+    callbacks for higher offsets, and each is called once. Kafka flushes before the append returns. Here the response,
+    and the high watermark, wait for the fsync; followers may fetch the records earlier.
     """
 
     def __init__(self, partition_log: Log, host: PartitionHost, synced: Callable[[LogSync], None]) -> None:
-        """`synced` is called after each fsync, with `end` where it is now."""
+        """`synced` is called after each fsync, when `end` has been updated."""
         self.log = partition_log
         self.end: LogOffsetMetadata = partition_log.high_watermark_metadata
         self.running = False
@@ -30,14 +30,14 @@ class LogSync:
         self._waiting: list[tuple[int, Callable[[Errors], None]]] = []
 
     def appended(self) -> None:
-        """There is more to sync."""
+        """Note that there are new records to flush."""
         if self.running:
             self._again = True
         else:
             self._run()
 
     def when_synced(self, offset: int, done: Callable[[Errors], None]) -> None:
-        """Call `done` when everything below `offset`, which was appended, is on the disk, or can't get there."""
+        """Call `done` when all records below `offset`, which was appended, are on the disk, or the flush has failed."""
         if self.running:
             self._waiting.append((offset, done))
         else:

@@ -1,11 +1,11 @@
-"""One partition of which this broker holds a replica: who leads it, what is committed (Kafka's `Partition`)."""
+"""A partition of which this broker holds a replica: roles, appends, what is committed (Kafka's `Partition`)."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
 
-from kafkapy.cluster.in_sync_replicas import NOBODY, PartitionHost
+from kafkapy.cluster.in_sync_replicas import NO_REPLICAS, PartitionHost
 from kafkapy.cluster.isr_keeper import IsrKeeper
 from kafkapy.cluster.log_sync import LogSync
 from kafkapy.cluster.replica import Replica
@@ -32,9 +32,9 @@ State = LeaderAndIsrRequest.LeaderAndIsrPartitionState
 class Partition(IsrKeeper):
     """The local replica and, where it leads, its view of the others.
 
-    Invariants: `log` is the local log once a leadership decision has arrived; `future_log` its copy in another log dir, while it
-    is on its way there; `leader_epoch` never goes back; where this broker
-    leads, the high watermark is the smallest log end offset of the replicas that are in sync or about to be, and it only grows.
+    Invariants: `log` is the local log once a leadership decision has arrived; `future_log` is its copy in another log
+    directory while a move is under way; `leader_epoch` never decreases; on the leader the high watermark is the
+    smallest log end offset of the replicas that are in the ISR or about to join it, and only grows.
     """
 
     __slots__ = ("adding_replicas", "future_log", "removing_replicas")
@@ -50,7 +50,7 @@ class Partition(IsrKeeper):
     def make_leader(
         self, state: State, topic_id: bytes, create_log: Callable[[TopicPartition, bytes, bool], Log]
     ) -> bool:
-        """Lead from now on, as the controller decided. True if this broker did not lead before."""
+        """Become leader, as the controller decided. True if this broker did not lead before."""
         if state.partition_epoch < self.partition_epoch:
             return False
         if self.log is None:
@@ -70,7 +70,8 @@ class Partition(IsrKeeper):
         }
         if state.leader_epoch > self.leader_epoch:
             start = partition_log.log_end_offset
-            # Noted before anything of this epoch is written, so that followers of an older one can be told where to cut.
+            # Recorded before any append of this epoch, so that followers with an older epoch get the offset to
+            # truncate to.
             partition_log.maybe_assign_epoch_start_offset(state.leader_epoch, start)
             now = self.time.monotonic_ms()
             for replica in self.remote_replicas.values():
@@ -92,7 +93,7 @@ class Partition(IsrKeeper):
     def make_follower(
         self, state: State, topic_id: bytes, create_log: Callable[[TopicPartition, bytes, bool], Log]
     ) -> bool:
-        """Follow from now on. True if the leader or its epoch is another than before."""
+        """Become follower. True if the leader or its epoch has changed."""
         if state.partition_epoch < self.partition_epoch:
             return False
         if self.log is None:
@@ -108,7 +109,7 @@ class Partition(IsrKeeper):
         if changed:
             self.log.fence(state.leader_epoch)
         self.sync = None
-        self._set_in_sync(NOBODY)
+        self._set_in_sync(NO_REPLICAS)
         self.leader_epoch = max(self.leader_epoch, state.leader_epoch)
         self.leader_id = state.leader
         self.is_leader = False
@@ -125,19 +126,19 @@ class Partition(IsrKeeper):
             self.topic_id = topic_id
 
     def delete(self) -> None:
-        """The replica goes: nobody may use it any more."""
+        """Stop using the replica, which is being deleted."""
         self.log = None
         self.future_log = None
         self.sync = None
         self.is_leader = False
         self.leader_id = NO_LEADER
         self.remote_replicas = {}
-        self._set_in_sync(NOBODY)
+        self._set_in_sync(NO_REPLICAS)
 
     # ------------------------------------------------------------------------------------------------ access
 
     def leader_log(self) -> Log:
-        """The log, if this broker leads; `KafkaError` NOT_LEADER_OR_FOLLOWER otherwise."""
+        """The log, if this broker leads. Raises KafkaError NOT_LEADER_OR_FOLLOWER otherwise."""
         partition_log = self.log
         if partition_log is None or not self.is_leader:
             raise KafkaError(
@@ -189,7 +190,7 @@ class Partition(IsrKeeper):
         return info
 
     def log_for_append(self, required_acks: int) -> Log:
-        """The log, if it may be appended to now; `KafkaError` NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS."""
+        """The log, if appends are allowed now. Raises KafkaError NOT_LEADER_OR_FOLLOWER, NOT_ENOUGH_REPLICAS."""
         partition_log = self.leader_log()
         if required_acks == -1 and len(self.isr) < self.effective_min_isr(partition_log):
             raise KafkaError(
@@ -200,7 +201,8 @@ class Partition(IsrKeeper):
         return partition_log
 
     def appended_in_thread(self, partition_log: Log, info: LogAppendInfo) -> None:
-        """`partition_log`, which was this leader's when it began, has been appended to."""
+        """Update the partition after an append in a thread to `partition_log`, which was this leader's log when the
+        append began."""
         if self.is_leader and self.log is partition_log:
             if info.flush_due:
                 self._start_sync(partition_log)
@@ -219,14 +221,14 @@ class Partition(IsrKeeper):
                 self._host.high_watermark_moved(self.topic_partition)
 
     def when_synced(self, offset: int, done: Callable[[Errors], None]) -> None:
-        """Call `done` when what was appended below `offset` is as durable as `flush.messages` wants it."""
+        """Call `done` when records appended below `offset` are as durable as `flush.messages` demands."""
         if self.sync is None:
             done(Errors.NONE)
         else:
             self.sync.when_synced(offset, done)
 
     def is_committed(self, required_offset: int) -> bool:
-        """Is this the leader, and everything below `required_offset` committed?"""
+        """Is this broker the leader, and is everything below `required_offset` committed?"""
         partition_log = self.log
         return (
             partition_log is not None
@@ -236,7 +238,7 @@ class Partition(IsrKeeper):
         )
 
     def is_replicated_up_to(self, required_offset: int) -> tuple[bool, Errors]:
-        """Is everything below `required_offset` committed? (done, error) for an acks=all append."""
+        """(done, error) of an acks=all append: is everything below `required_offset` committed?"""
         partition_log = self.log
         if partition_log is None or not self.is_leader:
             return True, Errors.NOT_LEADER_OR_FOLLOWER
@@ -249,19 +251,20 @@ class Partition(IsrKeeper):
     # ------------------------------------------------------------------------------------------------ followers' fetches
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int] | None:
-        """(largest epoch <= `epoch`, its end offset); None if this replica doesn't know (`lastOffsetForLeaderEpoch`)."""
+        """(largest epoch <= `epoch`, its end offset); None if this replica has no such epoch
+        (`lastOffsetForLeaderEpoch`)."""
         partition_log = self.log
         if partition_log is None:
             return None
-        if epoch == partition_log.epochs.latest_epoch:  # nearly always; not the leader's own: an old format has none
+        if epoch == partition_log.epochs.latest_epoch:  # the common case
             return epoch, partition_log.log_end_offset
         return partition_log.end_offset_for_epoch(epoch)
 
     def follower(self, broker_id: int, checked_epoch: bool) -> Replica:
         """The replica that fetches.
 
-        `KafkaError` if it is none of this partition's: UNKNOWN_LEADER_EPOCH where it named the present leader epoch (it has heard
-        of a reassignment before this broker has), else NOT_LEADER_OR_FOLLOWER.
+        Raises KafkaError if the broker has no replica of this partition: UNKNOWN_LEADER_EPOCH if its request has the
+        current leader epoch (it knows of a reassignment that has not arrived here), else NOT_LEADER_OR_FOLLOWER.
         """
         replica = self.remote_replicas.get(broker_id)
         if replica is None:
@@ -280,9 +283,9 @@ class Partition(IsrKeeper):
         leader_end_offset: int,
         broker_epoch: int,
     ) -> bool:
-        """A follower's fetch tells what it has stored. True if the high or low watermark may have moved by it.
+        """Update a follower's progress from its fetch. True if the high or low watermark may have moved.
 
-        `KafkaError` NOT_LEADER_OR_FOLLOWER if the fetch is of an earlier life of the broker.
+        Raises KafkaError NOT_LEADER_OR_FOLLOWER if the fetch comes from an earlier incarnation of the broker.
         """
         end_before, start_before = replica.log_end_offset.message_offset, replica.log_start_offset
         replica.update_fetch_state(fetch_offset, log_start_offset, fetch_ms, leader_end_offset, broker_epoch)
@@ -296,7 +299,7 @@ class Partition(IsrKeeper):
     def append_records_to_follower(
         self, records: memoryview, truncate_fully_and_start_at: Callable[[TopicPartition, int, int], None]
     ) -> LogAppendInfo:
-        """Append what the leader sent. `KafkaError` as `Log.append_as_follower`.
+        """Append what the leader sent. Raises KafkaError as `Log.append_as_follower`.
 
         `truncate_fully_and_start_at(partition, offset, log start)` is the log manager's.
         """
@@ -309,8 +312,8 @@ class Partition(IsrKeeper):
             end = partition_log.log_end_offset
             if end != partition_log.log_start_offset or not error.first_offset < end <= error.last_offset:
                 raise
-            # The leader's log start lies within a batch (DeleteRecords), and an empty log begins there: it must begin with
-            # that batch.
+            # The leader's log start lies within a batch (DeleteRecords), and an empty log begins there: its first
+            # batch must be that one.
             log.info(
                 "Partition %s: the batch at log start offset %d begins at %d already, so the empty log begins there too",
                 self.topic_partition, end, error.first_offset,
@@ -321,7 +324,7 @@ class Partition(IsrKeeper):
     # ------------------------------------------------------------------------------------------------ low watermark
 
     def low_watermark(self, alive: Iterable[int]) -> int:
-        """The smallest log start offset of the live replicas (DeleteRecords waits for it)."""
+        """The smallest log start offset of the live replicas; DeleteRecords waits for it."""
         lowest = self.leader_log().log_start_offset
         alive_ids = set(alive)
         for replica in self.remote_replicas.values():
@@ -330,9 +333,10 @@ class Partition(IsrKeeper):
         return lowest
 
     def delete_records(self, offset: int) -> int:
-        """Move the log start up to `offset` (-1: the high watermark); the offset that holds now.
+        """Move the log start up to `offset` (-1: the high watermark); returns the log start.
 
-        `KafkaError` OFFSET_OUT_OF_RANGE above the high watermark or below 0, POLICY_VIOLATION where the topic is only compacted.
+        Raises KafkaError OFFSET_OUT_OF_RANGE above the high watermark or below 0, POLICY_VIOLATION where the topic is
+        only compacted.
         """
         partition_log = self.leader_log()
         if not partition_log.config.delete:

@@ -9,13 +9,14 @@ from kafkapy.protocol.errors import Errors, KafkaError
 
 NO_BROKER_EPOCH: Final = -1
 LONG_AGO_MS: Final = -(1 << 62)
-"""Of the monotonic clock, which may itself be near 0."""
+"""A time of the monotonic clock, which may itself be near 0."""
 
 
 class Replica:
     """A remote replica's progress, learned from its fetches.
 
-    Invariant: `last_caught_up_ms` is the latest time at which the follower had everything the leader had at its fetch before.
+    Invariant: `last_caught_up_ms` is the latest time at which the follower had everything that the leader had at the
+    time of its previous fetch.
     """
 
     __slots__ = (
@@ -38,9 +39,10 @@ class Replica:
         self.last_caught_up_ms = LONG_AGO_MS
 
     def reset(self, now_ms: int, leader_end_offset: int, is_new_leader: bool, in_sync: bool) -> None:
-        """A new leader epoch begins. A follower that is in sync gets time to show itself; one that is not holds up nobody.
+        """Reset the progress for a new leader epoch.
 
-        A leader that has led before goes on with what it knows.
+        A follower in the ISR gets `replica.lag.time.max.ms` for its first fetch; one outside the ISR is not waited
+        for. A broker that has led the epoch before keeps what it knows.
         """
         self.last_caught_up_ms = now_ms if in_sync else LONG_AGO_MS
         if is_new_leader:
@@ -61,9 +63,10 @@ class Replica:
         leader_end_offset: int,
         broker_epoch: int = NO_BROKER_EPOCH,
     ) -> None:
-        """The follower asks for `fetch_offset`, so it has all before it.
+        """Record a fetch at `fetch_offset`: the follower has everything before it.
 
-        `KafkaError` NOT_LEADER_OR_FOLLOWER for a fetch of an earlier life of the follower's broker (KIP-903).
+        Raises KafkaError NOT_LEADER_OR_FOLLOWER for a fetch of an earlier incarnation of the follower's broker
+        (KIP-903).
         """
         if broker_epoch != NO_BROKER_EPOCH:
             if broker_epoch < self.broker_epoch:
@@ -83,7 +86,7 @@ class Replica:
         self.last_fetch_ms = fetch_ms
 
     def was_caught_up(self, fetch_ms: int) -> None:
-        """It fetched then, at the end of all that the leader had."""
+        """Note that the follower fetched at that time from the leader's log end."""
         self.last_caught_up_ms = max(self.last_caught_up_ms, fetch_ms)
         self.last_fetch_ms = max(self.last_fetch_ms, fetch_ms)
 

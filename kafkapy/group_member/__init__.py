@@ -1,1 +1,2 @@
-"""The client's half of the group protocol (Kafka's `AbstractCoordinator`): whoever shares work with others joins with it."""
+"""The client's half of the group protocol (Kafka's `AbstractCoordinator`), for consumers, schema registries and HTTP
+proxies."""

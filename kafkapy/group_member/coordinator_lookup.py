@@ -1,4 +1,5 @@
-"""Which broker coordinates a group or a transactional id: asked for when it is needed, forgotten when it fails."""
+"""Finds the broker that coordinates a group or a transactional id: looked up when needed, forgotten when a request
+fails."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from kafkapy.runtime.completion import Completion, spawn
 
 
 class CoordinatorType(IntEnum):
-    """What a key names (Kafka's `CoordinatorType`)."""
+    """The kind of a key (Kafka's `CoordinatorType`)."""
 
     GROUP = 0
     TRANSACTION = 1
@@ -25,7 +26,7 @@ class CoordinatorType(IntEnum):
 async def find_coordinators(
     client: NetworkClient, keys: Iterable[str], kind: CoordinatorType = CoordinatorType.GROUP
 ) -> dict[str, int]:
-    """Key -> id of a broker that is in the metadata, asked once.
+    """Find the coordinators of some keys with one request: key -> id of a broker that is in the metadata.
 
     Raises what a broker answers for any of the keys, CoordinatorNotAvailableError for a broker that is not in the
     metadata yet, IncompatibleBrokerVersion from a broker without transactions, and what `NetworkClient.send` raises.
@@ -33,7 +34,7 @@ async def find_coordinators(
     wanted = list(dict.fromkeys(keys))
     node_id = await client.least_loaded_node()
     found: dict[str, int] = {}
-    for key in wanted:  # a broker before version 4 answers about one at a time
+    for key in wanted:  # before version 4 a request has one key
         if key in found:
             continue
         request = _Request([key for key in wanted if key not in found], kind)
@@ -42,12 +43,12 @@ async def find_coordinators(
             if row.error_code:
                 raise error_for(row.error_code, row.error_message or None)
             found[name] = row.node_id
-    await _know(client, found.values())
+    await _ensure_known(client, found.values())
     return found
 
 
-async def _know(client: NetworkClient, node_ids: Iterable[int]) -> None:
-    """Brokers that have joined since the last metadata."""
+async def _ensure_known(client: NetworkClient, node_ids: Iterable[int]) -> None:
+    """Refresh the metadata if it lacks one of the brokers."""
     if any(client.metadata.node(node_id) is None for node_id in node_ids):
         await client.metadata.request_update()
         for node_id in node_ids:
@@ -58,21 +59,22 @@ async def _know(client: NetworkClient, node_ids: Iterable[int]) -> None:
 class CoordinatorLookup:
     """The coordinator of one group.
 
-    Invariant: at most one look-up is under way, and all who need the coordinator wait for the same one.
+    Invariant: at most one look-up is under way, and all callers that need the coordinator wait for that one.
     """
 
     def __init__(self, client: NetworkClient, group_id: str, log: logging.Logger) -> None:
         self.node_id: int | None = None
-        """The broker; None while it is not known."""
+        """Node id of the coordinator; None while it is not known."""
         self._client = client
         self._group_id = group_id
         self._log = log
         self._search: Completion[int] | None = None
 
     async def send(self, request: Any, timeout_ms: float | None = None) -> Any:
-        """The coordinator's answer, over the group's own connection. Whoever cannot be reached is forgotten.
+        """Send a request to the coordinator, over the group's own connection; returns the response.
 
-        Raises what `NetworkClient.send` raises, and what the look-up fails with for good (authorization).
+        A coordinator that cannot be reached is forgotten. Raises what `NetworkClient.send` raises, and errors of the
+        look-up that a retry cannot cure (authorization).
         """
         node_id = await self.find()
         try:
@@ -84,7 +86,7 @@ class CoordinatorLookup:
             raise failure from None
 
     def find(self) -> Completion[int]:
-        """Its node id; waits for as long as it takes."""
+        """The coordinator's node id; completes when the look-up has succeeded, however long that takes."""
         if self.node_id is not None:
             return Completion.of(self.node_id)
         if self._search is None:
@@ -95,13 +97,13 @@ class CoordinatorLookup:
         return self._search
 
     def forget(self, node_id: int | None, reason: str) -> None:
-        """It is not the coordinator any more, or out of reach. Stale news of an earlier one change nothing."""
+        """Forget the coordinator if it is still this node: it has moved, or cannot be reached."""
         if node_id is not None and node_id == self.node_id:
             self._log.info("Group %s: coordinator %d is unavailable or invalid: %s", self._group_id, node_id, reason)
             self.node_id = None
 
     def backoff_ms(self, attempts: int) -> float:
-        """The pause after so many attempts that failed."""
+        """The pause, in milliseconds, after so many failed attempts."""
         config = self._client.config
         return min(config.retry_backoff_max_ms, config.retry_backoff_ms * 2.0 ** min(attempts, 20))
 
@@ -126,7 +128,7 @@ class CoordinatorLookup:
 
 
 class _Request:
-    """A list of keys from version 4 on; before, the first of them."""
+    """A FindCoordinator request: a list of keys from version 4 on, before that the first key."""
 
     API_KEY = FindCoordinatorRequest.API_KEY
 

@@ -1,7 +1,8 @@
 """A member of a group (Kafka's `AbstractCoordinator`): joining, heartbeats, leaving, in the background.
 
-`GroupMembership` says what a state or an answer means; this sends the requests. What the members share and how, the
-`GroupProtocol` knows. It hears of a new assignment only while the user polls: the `GroupHost` opens the gate for that.
+`GroupMembership` decides what a state or an answer means; `GroupMember` sends the requests. The `GroupProtocol`
+decides what the members share, and how. A new assignment is handed over only while the user polls: the `GroupHost`
+opens its gate then.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from kafkapy.protocol.messages.sync_group import SyncGroupResponse
 from kafkapy.runtime.completion import CancelledError, Completion, FairLock, spawn
 
 SESSION_TIMEOUT_BEFORE_3_0_MS = 30_000
-"""What a broker before 3.0 allows at most; a member with the default takes it there (KIP-735)."""
+"""The longest session time-out that a broker before 3.0 allows by default; a member with the default setting falls
+back to it (KIP-735)."""
 _SESSION_TIMEOUT_SINCE_3_0_MS = 45_000
 _JOIN_GRACE_MS = 5_000
 
@@ -38,8 +40,8 @@ _JOIN_GRACE_MS = 5_000
 class GroupMember:
     """One member of one group, on the driver's thread.
 
-    Invariant: `_joining` is the one rebalance under way, None if there is none. Between `on_join_prepare` and
-    `on_join_complete` of the protocol lies at least one JoinGroup; `_prepared` says that the first has been called.
+    Invariant: `_joining` is the one rebalance under way, or None. Between the protocol's `on_join_prepare` and
+    `on_join_complete` lies at least one JoinGroup; `_prepared` is True once the first has been called.
     """
 
     def __init__(
@@ -50,7 +52,7 @@ class GroupMember:
         host: GroupHost,
         log: logging.Logger,
     ) -> None:
-        """`log`: the user's, since the log is about its group."""
+        """`log`: the logger of the consumer or service that has this member."""
         self.membership = GroupMembership()
         self.lookup = CoordinatorLookup(client, config.group_id, log)
         self.heartbeats = Heartbeats(
@@ -71,12 +73,12 @@ class GroupMember:
 
     @property
     def has_error(self) -> bool:
-        """Is there something for the next poll to raise?"""
+        """Is there an error for the next poll to raise?"""
         return self._error is not None
 
     @property
     def needs_poll(self) -> bool:
-        """Is there something that only a poll can do?"""
+        """Is there work that only a poll can do?"""
         return self._error is not None or (self._joining is None and self._rejoin_needed())
 
     @property
@@ -84,7 +86,7 @@ class GroupMember:
         return self._joining is not None
 
     def poll(self) -> None:
-        """Let the rebalance begin that is needed. Raises what went wrong since the last poll."""
+        """Start a rebalance if one is needed. Raises the error that has occurred since the last poll."""
         self.raise_error()
         if self._joining is None and self._rejoin_needed():
             self._prepared = False
@@ -98,7 +100,7 @@ class GroupMember:
             raise error
 
     def fail(self, error: KafkaError) -> None:
-        """The next poll raises this."""
+        """Keep an error for the next poll to raise."""
         self._error = error
         self._host.wake()
 
@@ -121,7 +123,7 @@ class GroupMember:
         self._host.wake()
 
     async def _rejoin(self) -> None:
-        """Until the member has an assignment and nothing has changed meanwhile."""
+        """Join until the member has an assignment and nothing has changed meanwhile."""
         attempts = 0
         while self._rejoin_needed():
             if not self._prepared:
@@ -136,7 +138,7 @@ class GroupMember:
                 continue
             await self._host.gate()
             if self.membership.stable_generation != generation:
-                continue  # thrown out before the assignment could be taken
+                continue  # removed from the group before the assignment was handed over
             attempts = 0
             self._prepared = False
             await self._protocol.on_join_complete(generation, assignment)
@@ -184,7 +186,8 @@ class GroupMember:
         return response
 
     async def _assign_group(self, joined: JoinGroupResponse) -> Mapping[str, bytes]:
-        """The leader's work. If it fails the next poll raises why, and the one after it joins anew."""
+        """Compute the assignment as the group's leader. If that fails, the next poll raises the error, and the one
+        after it joins anew."""
         members = [JoinedMember(m.member_id, m.group_instance_id, bytes(m.metadata)) for m in joined.members]
         try:
             assignments = await self._protocol.perform_assignment(
@@ -196,11 +199,11 @@ class GroupMember:
         return {} if joined.skip_assignment else assignments
 
     def _is_ours(self, protocol_type: str | None) -> bool:
-        """Old brokers don't say."""
+        """Is the protocol type the group's own? Old brokers do not send it."""
         return protocol_type in (None, self._protocol.protocol_type)
 
     async def _send(self, api: Api, request: Any, sent: Generation, timeout_ms: float | None = None) -> Any:
-        """A request of the rebalance. Raises `_TryAgain`, or the error that ends it."""
+        """Send a request of the rebalance. Raises `_TryAgain`, or the error that ends the rebalance."""
         try:
             response = await self.lookup.send(request, timeout_ms)
         except KafkaError as failure:
@@ -226,8 +229,11 @@ class GroupMember:
     # -- leaving
 
     async def leave(self, reason: str) -> None:
-        """Give everything up and tell the coordinator (unless static). Raises what `on_leave_prepare` raises. While another leave
-        is under way it waits for that, and finds nothing left to do."""
+        """Give up the assignment and tell the coordinator (a static member does not). Raises what `on_leave_prepare`
+        raises.
+
+        If another leave is under way, wait for that one; nothing is left to do then.
+        """
         async with self._leaving:
             if self._joining is not None:
                 self._joining.cancel()
@@ -241,7 +247,7 @@ class GroupMember:
                 raise error
 
     async def close(self, reason: str, timeout_ms: float) -> None:
-        """Leave, within a time, and end the heartbeats. Raises KafkaTimeoutError, and as `leave`."""
+        """Leave within the time limit, and stop the heartbeats. Raises KafkaTimeoutError, and as `leave`."""
         try:
             await wait_for(self._client.driver, spawn(self.leave(reason)), timeout_ms)
         finally:
@@ -267,7 +273,7 @@ class GroupMember:
 
 
 class _TryAgain(Exception):
-    """The rebalance did not come about; nothing that the user must know."""
+    """The rebalance failed in a way that the user need not know of."""
 
     def __init__(self, pause: bool) -> None:
         super().__init__(pause)

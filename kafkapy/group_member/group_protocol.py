@@ -1,4 +1,4 @@
-"""What a user of groups brings along: its settings, what it says to the group, and where it lives."""
+"""What a user of group membership provides: settings, a protocol, and a host."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from kafkapy.runtime.completion import Completion
 
 
 class GroupRebalanceConfig(NamedTuple):
-    """Times in ms. `rebalance_timeout_ms`: how long a member may go without a poll, a rebalance included.
-    `group_instance_id` None: a dynamic member, which leaves when it goes."""
+    """Settings of a member; times in milliseconds. `rebalance_timeout_ms`: the longest time between two polls, and
+    for a rebalance. `group_instance_id` None: a dynamic member, which leaves the group when it closes."""
 
     group_id: str
     group_instance_id: str | None
@@ -21,7 +21,7 @@ class GroupRebalanceConfig(NamedTuple):
 
 
 class JoinedMember(NamedTuple):
-    """A member as the leader sees it, with the metadata it joined with."""
+    """A member as the group's leader sees it, with its metadata from JoinGroup."""
 
     member_id: str
     group_instance_id: str | None
@@ -29,58 +29,59 @@ class JoinedMember(NamedTuple):
 
 
 class GroupProtocol(Protocol):
-    """What members of one kind agree about (the abstract methods of Kafka's `AbstractCoordinator`).
+    """How members of one kind share work (the abstract methods of Kafka's `AbstractCoordinator`).
 
-    All methods are called on the driver's thread. What they raise ends the rebalance, and the next poll raises it.
+    All methods are called on the driver's thread. An exception ends the rebalance, and the next poll raises it.
     """
 
     protocol_type: str
-    """The kind: groups refuse members of another."""
+    """The protocol type, for example `consumer`: a group refuses members of another type."""
 
     def metadata(self) -> Sequence[tuple[str, bytes]]:
-        """(protocol, what the leader must know of this member), in order of preference. Asked for with each JoinGroup."""
+        """(protocol, metadata for the group's leader), in order of preference. Called for each JoinGroup."""
         ...
 
     def rejoin_reason(self) -> str | None:
-        """Why the member has to join again; None: nothing has changed on its side."""
+        """The reason for which the member has to join again; None if nothing has changed on its side."""
         ...
 
     async def on_join_prepare(self) -> None:
-        """Before the first JoinGroup of a rebalance: give up what must not be held meanwhile."""
+        """Called before the first JoinGroup of a rebalance: give up what may not be held during it."""
         ...
 
     async def perform_assignment(
         self, leader: str, protocol: str, members: Sequence[JoinedMember], skip: bool
     ) -> Mapping[str, bytes]:
-        """The leader's work: member id -> its assignment. `leader`: this member's id. `skip`: the group goes on with the
-        assignment that it has, and what is returned counts for nothing (KIP-814)."""
+        """Assign the work, as the group's leader: member id -> assignment. `leader`: this member's id. `skip`: the
+        group keeps the assignment that it has, and the result is ignored (KIP-814)."""
         ...
 
     async def on_join_complete(self, generation: Generation, assignment: bytes) -> None:
-        """The member is in and has its assignment, which may be empty. Called while the user polls."""
+        """Take over the assignment, which may be empty. Called while the user polls."""
         ...
 
     async def on_leave_prepare(self) -> None:
-        """Before the member leaves of its own accord. It leaves whatever this raises, and the caller hears of it."""
+        """Called before the member leaves of its own accord. The member leaves even if this raises; `leave` raises
+        the exception then."""
         ...
 
     def on_poll_timeout(self) -> str:
-        """Nobody has polled for `rebalance_timeout_ms`: the reason with which the member leaves."""
+        """Called when the user has not polled for `rebalance_timeout_ms`; returns the reason for the LeaveGroup."""
         ...
 
 
 class GroupHost(Protocol):
-    """Where a member lives. Its methods are called on the driver's thread."""
+    """The client that has the member. Its methods are called on the driver's thread."""
 
     @property
     def last_poll_ms(self) -> float:
-        """When the user last polled (monotonic)."""
+        """Time of the user's last poll (monotonic, ms)."""
         ...
 
     def gate(self) -> Completion[None]:
-        """Done while the user polls (or closes): the moment to change the assignment."""
+        """Completes while the user polls or closes: only then may the assignment change."""
         ...
 
     def wake(self) -> None:
-        """Let the user poll: there is something to do, or an error to raise."""
+        """End the wait of a poll: there is something to do, or an error to raise."""
         ...

@@ -1,4 +1,4 @@
-"""Signs of life to the coordinator, in the background, for as long as the user polls often enough."""
+"""Heartbeats to the coordinator, in the background, as long as the user polls often enough."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from kafkapy.runtime.completion import Completion, spawn
 
 
 class Heartbeats:
-    """Invariant: at most one heartbeat is under way; none goes out while the member is out of the group or joining."""
+    """Sends heartbeats.
+
+    Invariant: at most one heartbeat is under way; none is sent while the member is out of the group or joining.
+    """
 
     def __init__(
         self,
@@ -30,9 +33,9 @@ class Heartbeats:
         leave: Callable[[str], Awaitable[None]],
         log: logging.Logger,
     ) -> None:
-        """`fail`: for the user to see. `leave`: out of the group, for a reason."""
+        """`fail`: keeps an error for the user's next poll. `leave`: leaves the group, for a reason."""
         self.last_ms: float | None = None
-        """When the coordinator last answered one (monotonic)."""
+        """When the coordinator last answered a heartbeat (monotonic, ms)."""
         self._driver = client.driver
         self._retry_backoff_ms = client.config.retry_backoff_ms
         self._config = config
@@ -46,7 +49,7 @@ class Heartbeats:
         self._task: Completion[None] | None = None
 
     def start(self) -> None:
-        """From now on, for the life of the member. Joining counts as a sign of life."""
+        """Send heartbeats from now on, as long as the member exists. A JoinGroup counts as a heartbeat."""
         self.last_ms = self._now()
         if self._task is None:
             self._task = spawn(self._beat())
@@ -56,7 +59,7 @@ class Heartbeats:
             self._task.cancel()
 
     async def _beat(self) -> None:
-        """For the life of the member; one whose user does not poll leaves, so that others get its share."""
+        """The heartbeat loop. A member whose user does not poll leaves, so that other members take over its share."""
         pause = float(self._config.heartbeat_interval_ms)
         while True:
             if self._membership.heartbeats:
@@ -72,7 +75,7 @@ class Heartbeats:
                 pause = self._retry_backoff_ms
 
     async def _heartbeat(self) -> bool:
-        """False if it is to be repeated soon."""
+        """Send one heartbeat; False if it should be repeated soon."""
         sent = self._membership.generation
         try:
             response = await self._lookup.send(heartbeat_request(self._config, sent))

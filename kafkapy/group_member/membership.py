@@ -51,11 +51,11 @@ _TRANSITIONS: dict[tuple[MembershipState, Event], MembershipState] = {
     },
     **{(state, Event.LEAVE): MembershipState.LEAVING for state in MembershipState},
 }
-"""Anything else changes nothing: answers to requests of an earlier life."""
+"""Any other pair changes nothing: an answer to a request of an earlier state."""
 
 
 class Generation(NamedTuple):
-    """Who the member is in which round of the group (Kafka's `Generation`)."""
+    """The member's id and the group's generation in which it is a member (Kafka's `Generation`)."""
 
     id: int = NO_GENERATION_ID
     member_id: str = ""
@@ -70,7 +70,7 @@ NO_GENERATION = Generation()
 
 
 class Api(Enum):
-    """The requests whose errors have a meaning for membership."""
+    """The requests whose errors change the membership."""
 
     JOIN = "JoinGroup"
     SYNC = "SyncGroup"
@@ -107,7 +107,7 @@ _VERDICTS: dict[Api, dict[Errors, Verdict]] = {
 
 
 class GroupMembership:
-    """What this member knows of itself.
+    """The member's state.
 
     Invariant: the generation is valid in SYNCING and STABLE; `rejoin_needed` is set whenever the state is not STABLE,
     except after the member left.
@@ -121,16 +121,16 @@ class GroupMembership:
 
     @property
     def heartbeats(self) -> bool:
-        """Does the coordinator expect a sign of life? While joining it waits for the join itself."""
+        """Does the coordinator expect heartbeats? While the member joins, the JoinGroup counts as one."""
         return self.state in (MembershipState.SYNCING, MembershipState.STABLE)
 
     @property
     def stable_generation(self) -> Generation:
-        """That in which the member has an assignment: none while it is between two generations."""
+        """The generation in which the member has an assignment; NO_GENERATION between two generations."""
         return self.generation if self.state is MembershipState.STABLE else NO_GENERATION
 
     def on(self, event: Event) -> bool:
-        """False if the event means nothing in this state (any more)."""
+        """Apply an event; False if it has no meaning in this state (any more)."""
         state = _TRANSITIONS.get((self.state, event))
         if state is None:
             return False
@@ -148,7 +148,7 @@ class GroupMembership:
         return True
 
     def synced(self, sent: Generation) -> bool:
-        """False if the member was thrown out between join and sync."""
+        """The SyncGroup sent with this generation succeeded; False if the member was removed since the join."""
         if sent != self.generation or not self.on(Event.SYNCED):
             return False
         self.rejoin_needed = False
@@ -156,25 +156,25 @@ class GroupMembership:
         return True
 
     def given_id(self, member_id: str) -> None:
-        """The coordinator wants new members to come back with an id that it gives (KIP-394)."""
+        """Take the member id with which the coordinator wants a new member to join again (KIP-394)."""
         self.generation = Generation(member_id=member_id)
         self.on(Event.FAILED)
         self.request_rejoin(f"need to re-join with the given member-id: {member_id}")
 
     def left(self, reason: str) -> None:
-        """Out of the group of its own accord. `reason`: what a later JoinGroup says of that."""
+        """The member has left of its own accord. `reason`: sent with a later JoinGroup."""
         self.generation = NO_GENERATION
         self.on(Event.LEFT)
         self.request_rejoin(reason)
 
     def reset(self, reason: str, keep_member_id: bool = False) -> None:
-        """Out of the group, without a word to the coordinator."""
+        """The member is out of the group, without a LeaveGroup."""
         self.generation = Generation(member_id=self.generation.member_id) if keep_member_id else NO_GENERATION
         self.on(Event.RESET)
         self.request_rejoin(reason)
 
     def judge(self, api: Api, error: Errors, sent: Generation) -> Verdict:
-        """What an error means; the state is changed accordingly. `sent`: the generation of the request."""
+        """The meaning of an error; the state is changed accordingly. `sent`: the generation of the request."""
         if error is Errors.NONE:
             return Verdict.OK
         verdict = _VERDICTS[api].get(error, Verdict.FATAL)
@@ -183,10 +183,10 @@ class GroupMembership:
             if current:
                 self.reset(f"encountered {error.name} from {api.value} response", verdict is Verdict.RESET_GENERATION)
             elif api is Api.HEARTBEAT:
-                return Verdict.OK  # about a generation that is over
+                return Verdict.OK  # an answer about an earlier generation
         elif verdict is Verdict.AGAIN and api is Api.HEARTBEAT:
             if self.state is not MembershipState.STABLE:
-                return Verdict.OK  # it is joining already
+                return Verdict.OK  # the member is joining already
             self.request_rejoin("group is already rebalancing")
         elif error is Errors.FENCED_INSTANCE_ID and api is Api.HEARTBEAT:
             if not current:

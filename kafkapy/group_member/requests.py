@@ -1,4 +1,4 @@
-"""The requests of a member. Nothing here is sent."""
+"""Builds the requests of a member."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def join_request(
     session_timeout_ms: int,
     reason: str,
 ) -> JoinGroupRequest:
-    """`protocols`: (name, metadata), in order of preference. A rebalance may take as long as the user between polls."""
+    """`protocols`: (name, metadata), in order of preference. The rebalance time-out is the longest time between two
+    polls."""
     protocol = JoinGroupRequest.JoinGroupRequestProtocol
     return JoinGroupRequest(
         group_id=config.group_id,
@@ -39,7 +40,7 @@ def join_request(
 def sync_request(
     config: GroupRebalanceConfig, generation: Generation, protocol_type: str, assignments: Mapping[str, bytes]
 ) -> SyncGroupRequest:
-    """`assignments`: of the whole group from its leader, none from the others."""
+    """`assignments`: those of the whole group if the member is its leader, else empty."""
     entry = SyncGroupRequest.SyncGroupRequestAssignment
     return SyncGroupRequest(
         group_id=config.group_id,
@@ -62,7 +63,7 @@ def heartbeat_request(config: GroupRebalanceConfig, generation: Generation) -> H
 
 
 class LeaveRequest:
-    """One member id before version 3, a list from then on."""
+    """A LeaveGroup request: one member id before version 3, a list from then on."""
 
     API_KEY = LeaveGroupRequest.API_KEY
 

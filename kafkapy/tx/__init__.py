@@ -1,4 +1,4 @@
-"""The clients for Twisted: `KafkaProducer`, `KafkaConsumer` and `KafkaAdminClient`, imported when they are asked for."""
+"""The clients for Twisted: `KafkaProducer`, `KafkaConsumer` and `KafkaAdminClient`, imported on first use."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ from kafkapy.tx.base import run
 class KafkaAdminClient(DeferredMethods):
     """Administers a cluster; `reactor` None: the global one.
 
-    Options and methods are those of `kafkapy.KafkaAdminClient`; the methods give Deferreds. `start` connects and fails
-    with KafkaTimeoutError if no broker answers within `bootstrap_timeout_ms`.
+    Options and methods are those of `kafkapy.KafkaAdminClient`; the methods return Deferreds. `start` connects, and
+    fails with KafkaTimeoutError if no broker answers within `bootstrap_timeout_ms`.
     """
 
     DEFAULT_CONFIG = ADMIN_DEFAULTS
@@ -33,7 +33,7 @@ class KafkaAdminClient(DeferredMethods):
         self._core = KafkaPythonCore(self._client)
 
     def start(self) -> Deferred[KafkaAdminClient]:
-        """Connect; gives this client."""
+        """Connect; fires with this client."""
 
         async def bootstrap() -> KafkaAdminClient:
             await self._client.start()
@@ -47,7 +47,7 @@ class KafkaAdminClient(DeferredMethods):
         return succeed(None)
 
     def close(self) -> Deferred[None]:
-        """As `stop`."""
+        """The same as `stop`."""
         return self.stop()
 
     def __aenter__(self) -> Deferred[KafkaAdminClient]:

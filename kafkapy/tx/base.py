@@ -1,4 +1,4 @@
-"""From the cores' completions to Twisted's Deferreds."""
+"""Bridges from the cores' completions to Twisted's Deferreds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def to_deferred(completion: Completion[T]) -> Deferred[T]:
-    """A Deferred with the completion's outcome. Cancelling it cancels the completion."""
+    """A Deferred with the completion's result. Cancelling the Deferred cancels the completion."""
     deferred: Deferred[T] = Deferred(lambda _: completion.cancel())
 
     def finished(done: Completion[T]) -> None:
@@ -32,12 +32,12 @@ def to_deferred(completion: Completion[T]) -> Deferred[T]:
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> Deferred[T]:
-    """Start a coroutine over completions; its outcome as a Deferred."""
+    """Start a coroutine over completions; the Deferred fires with its result."""
     return to_deferred(spawn(coroutine))
 
 
 def from_deferred(deferred: Deferred[T]) -> Completion[T]:
-    """The other way round: a Deferred (of a listener of the user) as a completion for a core."""
+    """The reverse: a Deferred, for example of a rebalance listener, as a completion for a core."""
     completion: Completion[T] = Completion()
 
     def failed(failure: Failure) -> None:

@@ -75,8 +75,8 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
         super().__init__(TwistedDriver(reactor), topics, configs)
 
     def start(self) -> Deferred[Self]:
-        """Wait until a broker has answered; gives this consumer. Fails with KafkaTimeoutError after
-        bootstrap_timeout_ms."""
+        """Wait until a broker has answered; fires with this consumer. Fails with KafkaTimeoutError after
+        `bootstrap_timeout_ms`."""
 
         async def bootstrap() -> Self:
             await self._bootstrap()
@@ -85,7 +85,7 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
         return run(bootstrap())
 
     def stop(self, autocommit: bool = True, timeout_ms: float | None = None) -> Deferred[None]:
-        """Commit (if that is automatic and wanted), leave the group, close connections."""
+        """Commit (if that is automatic and `autocommit` is True), leave the group, close connections."""
         return run(self._stop(autocommit, self._timeout(timeout_ms)))
 
     close = stop
@@ -102,7 +102,7 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
         return run(enter())
 
     def __aexit__(self, kind: type[BaseException] | None, *_: object) -> Deferred[None]:
-        """After a failure nothing is committed: the record at hand may not have been dealt with."""
+        """Stop; after an exception nothing is committed, since the record at hand may not have been processed."""
         return self.stop(autocommit=kind is None)
 
     # -- records
@@ -117,15 +117,15 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
     getmany = poll
 
     def getone(self) -> Deferred[ConsumerRecord[K_co, V_co]]:
-        """The next record, however long it takes."""
+        """The next record; waits without limit."""
         return run(self._getone())
 
     def poll_arrow(self, timeout_ms: float = 0, max_records: int | None = None) -> Deferred[ArrowTable | None]:
-        """The same as a `pyarrow.Table`; None if nothing came."""
+        """As `poll`, but fires with a `pyarrow.Table`; None if no record came."""
         return run(self._poll_arrow(timeout_ms, max_records))
 
     def to_arrow(self, topic: str, start: Bound = None, end: Bound = None, **options: Any) -> Deferred[ArrowTable]:
-        """The records with start <= offset < end of a topic as a `pyarrow.Table`; read in a thread of its own."""
+        """The records with start <= offset < end of a topic as a `pyarrow.Table`. They are read in a separate thread."""
         return to_deferred(self._read_range(topic, start, end, options))
 
     async def __aiter__(self) -> AsyncIterator[ConsumerRecord[K_co, V_co]]:
@@ -137,7 +137,7 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
     # -- what to read, and positions
 
     def unsubscribe(self) -> Deferred[None]:
-        """Stop reading, and leave the group."""
+        """Unsubscribe and leave the group."""
         self._check_open()
         return run(self._served(spawn(self._core.unsubscribe())))
 
@@ -148,27 +148,27 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
     def beginning_offsets(
         self, partitions: Collection[TopicPartition], timeout_ms: float | None = None
     ) -> Deferred[dict[TopicPartition, int]]:
-        """The first offset of each. Fails with KafkaTimeoutError."""
+        """The first available offset of each partition. Fails with KafkaTimeoutError."""
         return run(self._core.fetcher.beginning_offsets(arguments.partitions(partitions), self._timeout(timeout_ms)))
 
     def end_offsets(
         self, partitions: Collection[TopicPartition], timeout_ms: float | None = None
     ) -> Deferred[dict[TopicPartition, int]]:
-        """The offset after the last one of each, in the consumer's isolation level. Fails with KafkaTimeoutError."""
+        """The end offset of each partition, in the consumer's isolation level. Fails with KafkaTimeoutError."""
         return run(self._core.fetcher.end_offsets(arguments.partitions(partitions), self._timeout(timeout_ms)))
 
     def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, int], timeout_ms: float | None = None
     ) -> Deferred[dict[TopicPartition, OffsetAndTimestamp | None]]:
-        """The first record at or after a time (ms since the epoch); None where there is none. Raises ValueError; fails
-        with KafkaTimeoutError."""
+        """Offset and time of the first record at or after a time (ms since the epoch); None where there is none.
+        Raises ValueError; fails with KafkaTimeoutError."""
         times = arguments.timestamps(timestamps)
         return run(self._core.fetcher.offsets_for_times(times, self._timeout(timeout_ms)))
 
     # -- commits
 
     def commit(self, offsets: Offsets | None = None, timeout_ms: float | None = None) -> Deferred[None]:
-        """Commit (default: all that was consumed), repeating what may be repeated."""
+        """Commit offsets (default: of all records consumed), and retry retriable errors."""
         return run(self._commit(offsets, timeout_ms))
 
     @overload
@@ -184,17 +184,17 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
     def committed(
         self, partition: TopicPartition, metadata: bool = False, timeout_ms: float | None = None
     ) -> Deferred[Any]:
-        """The group's offset (or, with `metadata`, the `OffsetAndMetadata`); None if there is none."""
+        """The group's committed offset (with `metadata`, the `OffsetAndMetadata`); None if there is none."""
         return run(self._committed(partition, metadata, timeout_ms))
 
     # -- what is known
 
     def topics(self) -> Deferred[set[str]]:
-        """All topics that this client may see, but for the cluster's own."""
+        """All topics that this client may see, without internal ones."""
         return run(self._topics())
 
     def partitions_for_topic(self, topic: str) -> Deferred[set[int]]:
-        """Numbers of the partitions; empty if there is no such topic."""
+        """The topic's partition numbers; empty if there is no such topic."""
 
         async def find() -> set[int]:
             return (await self._core.topics(self._timeout(None))).get(topic, set())

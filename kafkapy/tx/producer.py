@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 class KafkaProducer(Generic[K_contra, V_contra]):
     """Publishes records; `reactor` None: the global one.
 
-    Options are those of `kafkapy.KafkaProducer`; the methods give Deferreds.
+    Options are those of `kafkapy.KafkaProducer`; the methods return Deferreds.
 
-    Invariant: `_waiting` holds, in the order of the calls, what could not be queued yet, for want of metadata or memory;
-    while there is any, later calls line up behind it, so that records stay in order.
+    Invariant: `_waiting` holds, in the order of the calls, sends that wait for metadata or memory. While there is
+    one, later sends queue behind it, so that records stay in order.
     """
 
     @overload
@@ -95,7 +95,7 @@ class KafkaProducer(Generic[K_contra, V_contra]):
         self._closed = True
 
     def start(self) -> Deferred[KafkaProducer]:
-        """Connect; gives this producer. Fails with KafkaTimeoutError after `bootstrap_timeout_ms`."""
+        """Connect; fires with this producer. Fails with KafkaTimeoutError after `bootstrap_timeout_ms`."""
 
         async def begin() -> KafkaProducer:
             await self._core.start()
@@ -113,12 +113,14 @@ class KafkaProducer(Generic[K_contra, V_contra]):
         partition: int | None = None,
         timestamp_ms: int | None = None,
     ) -> Deferred[RecordMetadata]:
-        """Publish a record; fires when it is delivered. Arguments and errors are those of `kafkapy.KafkaProducer.send`,
-        which come through the Deferred."""
+        """Publish a record; fires when it is delivered.
+
+        Arguments are those of `kafkapy.KafkaProducer.send`; its errors come through the Deferred.
+        """
         if self._closed:
             return fail(IllegalStateError("KafkaProducer is not started, or closed already"))
         if key is None and headers is None and partition is None and timestamp_ms is None and type(value) is bytes:
-            batch = self._short_path.get(topic)  # the topic's open batch; it has room, or the long way finds another
+            batch = self._short_path.get(topic)  # the open batch of the topic
             if batch is not None and not self._waiting:
                 room = batch.room - len(value) - RECORD_OVERHEAD
                 if room >= 0:
@@ -163,7 +165,7 @@ class KafkaProducer(Generic[K_contra, V_contra]):
         headers: Sequence[Headers | None] | None = None,
         timestamps: Sequence[int] | None = None,
     ) -> Deferred[list[BatchMetadata]]:
-        """As `kafkapy.KafkaProducer.send_many`; fires when all are delivered."""
+        """As `kafkapy.KafkaProducer.send_many`; fires when all records are delivered."""
         columns = (values, keys, partition, headers, timestamps)
         return self._send_bulks(topic, lambda view: [BulkSend(self._intake, view, topic, *columns)])
 
@@ -219,7 +221,8 @@ class KafkaProducer(Generic[K_contra, V_contra]):
             raise self._core.out_of_memory() from None
 
     def flush(self, timeout: float | None = None) -> Deferred[None]:
-        """Fires when every record sent before is done. Fails with KafkaTimeoutError after `timeout` seconds."""
+        """Fires when all records sent before are delivered or have failed. Fails with KafkaTimeoutError after
+        `timeout` seconds."""
         return run(self._flush(None if timeout is None else timeout * 1000))
 
     async def _flush(self, timeout_ms: float | None) -> None:
@@ -233,17 +236,18 @@ class KafkaProducer(Generic[K_contra, V_contra]):
             await wait_for(self._core.driver, queued, timeout_ms)
 
     def partitions_for(self, topic: str) -> Deferred[set[int]]:
-        """The topic's partitions."""
+        """The numbers of the topic's partitions."""
         return run(self._core.wait_on_metadata(topic)).addCallback(lambda view: set(view.partitions))
 
     # --- transactions
 
     def init_transactions(self) -> Deferred[None]:
-        """Once, before the first transaction. Fails with KafkaTimeoutError after `max_block_ms`."""
+        """Initialize the transactional id, once, before the first transaction. Fails with KafkaTimeoutError after
+        `max_block_ms`."""
         return maybeDeferred(lambda: run(self._core.transactions_for("init_transactions").initialize()))
 
     def begin_transaction(self) -> Deferred[None]:
-        """Records sent from here on are seen together, or not at all, by consumers that read committed records."""
+        """Begin a transaction: consumers with `read_committed` see all of its records or none."""
         return maybeDeferred(lambda: self._core.transactions_for("begin_transaction").begin())
 
     def send_offsets_to_transaction(
@@ -254,21 +258,22 @@ class KafkaProducer(Generic[K_contra, V_contra]):
         return maybeDeferred(lambda: run(self._core.transactions_for(verb).send_offsets(offsets, group_metadata)))
 
     def commit_transaction(self) -> Deferred[None]:
-        """Flush and commit. Fails with what a record of the transaction has failed with; abort it then."""
+        """Flush and commit. Fails with the error of a failed record; abort the transaction then."""
         return maybeDeferred(lambda: run(self._core.transactions_for("commit_transaction").commit()))
 
     def abort_transaction(self) -> Deferred[None]:
-        """Abort; records that wait to be sent fail with TransactionAbortedError."""
+        """Abort the transaction; records that are not sent yet fail with TransactionAbortedError."""
         return maybeDeferred(lambda: run(self._core.transactions_for("abort_transaction").abort()))
 
     def transaction(self) -> TransactionContext[Self]:
-        """`async with producer.transaction():` commits at its end, aborts on an exception; in coroutines."""
+        """A context for coroutines: `async with producer.transaction():` commits at its end, aborts after an
+        exception."""
         return TransactionContext(self)
 
     # --- the rest
 
     def bootstrap_connected(self) -> bool:
-        """Is there a connection to any broker?"""
+        """Is the producer connected to any broker?"""
         return self._core.network.bootstrap_connected()
 
     def metrics(self, raw: bool = False) -> dict[str, Any]:
@@ -276,7 +281,7 @@ class KafkaProducer(Generic[K_contra, V_contra]):
         return self._core.figures(raw)
 
     def stop(self, timeout: float | None = None) -> Deferred[None]:
-        """Wait for what was sent, at most `timeout` seconds, and disconnect; then what is left fails."""
+        """Wait for deliveries, at most `timeout` seconds, and disconnect; records that are not sent by then fail."""
         if self._closed:
             self._core.network.close()
             return succeed(None)
@@ -294,7 +299,7 @@ class KafkaProducer(Generic[K_contra, V_contra]):
         return run(end())
 
     def close(self, timeout: float | None = None) -> Deferred[None]:
-        """As `stop`."""
+        """The same as `stop`."""
         return self.stop(timeout)
 
     def __aenter__(self) -> Deferred[KafkaProducer]:
@@ -305,7 +310,7 @@ class KafkaProducer(Generic[K_contra, V_contra]):
 
 
 def _deferred(future: DeliveryFuture[Any]) -> Deferred[Any]:
-    """Fires with the outcome of a delivery."""
+    """A Deferred with the result of a delivery."""
     deferred: Deferred[Any] = Deferred()
 
     def done() -> None:
