@@ -22,14 +22,15 @@ __all__ = ["Bus", "Dispatcher"]
 
 
 class Bus(BusFace):
-    """Sends events: `async with Bus("localhost:9092", "http://localhost:8081", application="till") as bus: await
-    bus.send(event)`.
+    """Sends events: `async with Bus("localhost:9092", "http://localhost:8081", application="till") as bus: await bus.send(event)`.
 
-    An event's class says topic, schema and router. What `send` has returned from, all in-sync replicas have. `application` names
-    the program in events and in the audit. `auto_register`: publish schemas that the registry does not have, for tests and
-    trials; else they are published by `kafkapy-schemas.sh publish`. `audit`: write counters to `_bus_audit`. Other options are
-    those of `kafkapy.aio.KafkaProducer` (TLS, SASL, compression …), but for those that could lose events. Make it in a running
-    loop.
+    An event's class determines topic, schema and router. When `send` returns, all in-sync replicas have the event.
+    Make it in a running loop.
+
+    Parameters: `application` names the program in events and in the audit. `auto_register` (default False): publish
+    schemas that the registry does not have, for tests; in production `kafkapy-schemas.sh publish` publishes them.
+    `audit` (default True): write counters to `_bus_audit`. Other options are those of `kafkapy.aio.KafkaProducer`
+    (TLS, SASL, compression …), except options that could lose events.
     """
 
     def _open(self) -> None:
@@ -44,17 +45,20 @@ class Bus(BusFace):
         return self
 
     async def send(self, event: Any, *, time_ms: int | None = None, event_id: str | None = None) -> RecordMetadata:
-        """Send an event; returns when it is safe. `time_ms`: when it happened (default: what its class says, or now).
-        `event_id`: for one that is sent again, the id that it had.
+        """Send an event; returns when all in-sync replicas have it.
 
-        Raises NotAnEventError, SchemaSerializationError (it does not fit its schema), SchemaRegistryError (its schema is not
-        published), SchemaRegistryUnavailableError, KafkaTimeoutError (no such topic, or no broker), and what the delivery has
-        failed with.
+        `time_ms`: when it happened, in ms since the epoch (default: the class's time field, or now). `event_id`: the
+        id of an event that is sent again (default: a new one).
+
+        Raises NotAnEventError, SchemaSerializationError (the event does not fit its schema), SchemaRegistryError (its
+        schema is not published), SchemaRegistryUnavailableError, KafkaTimeoutError (no such topic, or no broker), and
+        errors of the delivery.
         """
         return await (await self._send(event, time_ms, event_id))
 
     async def send_many(self, events: Iterable[Any]) -> list[RecordMetadata]:
-        """Send events in this order; returns when all are safe. Raises what the first has failed with, when all are done."""
+        """Send events in this order; returns when all are delivered. Raises the error of the first that failed, after
+        all others are done."""
         deliveries: list[Delivery] = []
         try:
             for event in events:
@@ -67,17 +71,17 @@ class Bus(BusFace):
         return [result for result in results if not isinstance(result, BaseException)]
 
     async def flush(self) -> None:
-        """Wait for what others are sending."""
+        """Wait for events that other tasks have sent."""
         await self._producer.flush()
 
     async def stop(self) -> None:
-        """Wait for what was sent, tell the audit, disconnect."""
+        """Wait for deliveries, write the last counters of the audit, disconnect."""
         if self._auditing is not None:
             self._auditing.cancel()
             await asyncio.gather(self._auditing, return_exceptions=True)
             self._auditing = None
             await self._producer.flush()
-            await asyncio.sleep(0)  # deliveries that are done are counted in the loop's next turn
+            await asyncio.sleep(0)  # let the loop run the callbacks that count deliveries
             await self._tell(closed=True)
         await self._producer.stop()
 
@@ -125,11 +129,17 @@ class Dispatcher(DispatcherFace):
     __doc__ = DispatcherFace.__doc__
 
     async def run(self, topics: Sequence[str] | None = None) -> None:
-        """Hand out events until `stop`. `topics`: others than those of the handlers' classes. Raises DispatcherFailedError if it
-        cannot go on, and what the clients raise; what was not handled was not committed."""
+        """Dispatch events until `stop` is called. `topics` (default: those of the handlers' classes).
+
+        Raises DispatcherFailedError if it cannot continue, and errors of the clients; events that were not handled
+        are not committed.
+        """
         await self._run_on(AioRuntime(), topics)
 
     async def replay(self, topics: Sequence[str] | None = None) -> DispatcherMetrics:
-        """Hand out the dead letters that there are now (of these topics), those that no replay has handled yet. What fails again
-        is a dead letter again, for the next replay."""
+        """Dispatch the dead letters that exist now (of these topics) and that no replay has handled yet; returns the
+        counters.
+
+        An event that fails again becomes a dead letter again, for the next replay.
+        """
         return await self._replay_on(AioRuntime(), topics)

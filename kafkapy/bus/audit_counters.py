@@ -26,7 +26,7 @@ HOUR_MS = 3_600_000
 
 
 class AuditRecord(NamedTuple):
-    """A counter as the topic has it."""
+    """A counter, as it is written to the topic."""
 
     producer: str
     application: str
@@ -47,7 +47,7 @@ class AuditRecord(NamedTuple):
 
     @classmethod
     def decode(cls, value: bytes) -> AuditRecord:
-        """Raises ValueError for what is none. Further fields are passed over."""
+        """Decode a record. Raises ValueError if it is no counter. Further fields are ignored."""
         found: Any = strict_json.loads(value)
         try:
             return cls(*(kind(found[name]) for name, kind in _FIELDS.items()))
@@ -69,7 +69,8 @@ _FIELDS: dict[str, Any] = {
 
 
 def hour_of(time_ms: int) -> str:
-    """The hour of a time, as the audit names it: `2026-11-24T02`. Times that no calendar has count into 1970 or 9999."""
+    """The hour of a timestamp in the audit's format, `2026-11-24T02`. Timestamps outside of the calendar count into
+    1970 or 9999."""
     try:
         return datetime.fromtimestamp(time_ms // 1000, UTC).strftime("%Y-%m-%dT%H")
     except (ValueError, OverflowError, OSError):
@@ -87,9 +88,10 @@ class _Counter:
 
 
 class AuditCounters:
-    """The counters of one run. Not for several threads at once: its owner has a lock, or a loop.
+    """The counters of one run. Not thread-safe: its owner has a lock, or a loop.
 
-    Invariant: what `changed` has not given yet, or what was `given_back`, is marked; nothing else is.
+    Invariant: exactly the counters that `changed` has not returned yet, or that were handed to `given_back`, are
+    marked as changed.
     """
 
     def __init__(self, producer: str, application: str) -> None:
@@ -113,7 +115,7 @@ class AuditCounters:
         self._counter(topic, time_ms).failed += 1
 
     def changed(self, at_ms: int, *, closed: bool = False) -> Iterator[AuditRecord]:
-        """What is to be told now; with `closed`, everything. Each counts as told."""
+        """The counters that have changed, which then count as written; with `closed`, all counters."""
         for counter in list(self._counters.values()):
             if counter.changed or closed:
                 counter.changed = False
@@ -121,7 +123,7 @@ class AuditCounters:
                 yield AuditRecord(self.producer, self.application, counter.topic, counter.hour, *numbers, at_ms, closed)
 
     def given_back(self, record: AuditRecord) -> None:
-        """It could not be told: it is to be told again."""
+        """A counter that `changed` returned could not be written: return it again."""
         for counter in self._counters.values():
             if counter.topic == record.topic and counter.hour == record.hour:
                 counter.changed = True

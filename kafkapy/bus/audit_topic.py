@@ -1,4 +1,4 @@
-"""The topic `_bus_audit`: compacted, so that of each counter the last word stays."""
+"""The topic `_bus_audit`, which is compacted: the last record of each counter stays."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ AUDIT_PARTITIONS = 3
 
 
 def ensure_audit_topic(options: Mapping[str, Any]) -> None:
-    """Make it unless it is there; blocks. `options`: a client's; those that are not for every client are passed over. Raises
-    what an admin client raises."""
+    """Create the topic unless it exists; blocks. `options`: those of a client; options that only producers have are
+    ignored. Raises what an admin client raises."""
     from kafkapy import KafkaAdminClient
     from kafkapy.admin import NewTopic
     from kafkapy.errors import TopicAlreadyExistsError

@@ -23,8 +23,8 @@ __all__ = ["Bus", "Dispatcher"]
 class Bus(BusFace):
     """Sends events: `with Bus("localhost:9092", "http://localhost:8081", application="till") as bus: bus.send(event)`.
 
-    As `kafkapy.bus.aio.Bus`, with methods that block. For any thread. Making one connects: it raises KafkaTimeoutError if no
-    broker answers.
+    As `kafkapy.bus.aio.Bus`, with methods that block and may be called in any thread. The constructor connects; it
+    raises KafkaTimeoutError if no broker answers.
     """
 
     _waits = True
@@ -39,11 +39,12 @@ class Bus(BusFace):
             self._auditing.start()
 
     def send(self, event: Any, *, time_ms: int | None = None, event_id: str | None = None) -> RecordMetadata:
-        """Send an event; returns when it is safe. Arguments and errors are those of `kafkapy.bus.aio.Bus.send`."""
+        """Send an event; returns when all in-sync replicas have it. Arguments and errors are those of
+        `kafkapy.bus.aio.Bus.send`."""
         return self.send_soon(event, time_ms=time_ms, event_id=event_id).get()
 
     def send_soon(self, event: Any, *, time_ms: int | None = None, event_id: str | None = None) -> FutureRecordMetadata:
-        """Queue an event; `get()` of what it gives waits until it is safe."""
+        """Queue an event. `get()` of the result waits until all in-sync replicas have it."""
         outgoing = self._outbox.prepare(event, time_ms, event_id)
         topic, value, key, headers, timestamp_ms = outgoing[:5]
         try:
@@ -56,15 +57,15 @@ class Bus(BusFace):
         return future
 
     def send_many(self, events: Iterable[Any]) -> list[RecordMetadata]:
-        """Send events in this order; returns when all are safe. Raises what the first has failed with."""
+        """Send events in this order; returns when all are delivered. Raises the error of the first that failed."""
         return [future.get() for future in [self.send_soon(event) for event in events]]
 
     def flush(self) -> None:
-        """Wait for what was queued."""
+        """Wait for queued events."""
         self._producer.flush()
 
     def close(self) -> None:
-        """Wait for what was queued, tell the audit, disconnect."""
+        """Wait for queued events, write the last counters of the audit, disconnect."""
         if self._closed.is_set():
             return
         self._closed.set()
@@ -100,8 +101,11 @@ class Dispatcher(DispatcherFace):
     _loop: asyncio.AbstractEventLoop | None = None
 
     def run(self, topics: Sequence[str] | None = None) -> None:
-        """As `kafkapy.bus.aio.Dispatcher.run`, in the thread that calls it, on a loop of its own. In the main thread Ctrl-C is a
-        `stop`, after which it raises Interrupted (a KeyboardInterrupt); a second one waits for no handler."""
+        """As `kafkapy.bus.aio.Dispatcher.run`, in the calling thread, on an event loop of its own.
+
+        In the main thread Ctrl-C has the effect of `stop`; then Interrupted (a KeyboardInterrupt) is raised. A second
+        Ctrl-C does not wait for handlers.
+        """
 
         async def main() -> None:
             runtime = AioRuntime()
@@ -114,7 +118,7 @@ class Dispatcher(DispatcherFace):
                 runtime.close()
 
         try:
-            asyncio.run(main())  # a first SIGINT cancels `main`, and the core ends in order
+            asyncio.run(main())  # the first SIGINT cancels `main`, which stops the core in order
         except KeyboardInterrupt:
             raise Interrupted from None
 
@@ -123,7 +127,8 @@ class Dispatcher(DispatcherFace):
         return asyncio.run(self._replay_on(AioRuntime(), topics))
 
     def stop(self) -> None:
-        """Let `run` end, when what is being handled is done. From any thread, or a signal's handler."""
+        """Make `run` end when the events that are being handled are done. May be called in any thread, and in a
+        signal handler."""
         loop, core = self._loop, self._core
         if loop is not None and core is not None:
             loop.call_soon_threadsafe(core.stop)

@@ -1,5 +1,5 @@
-"""The catalogue: web pages of topics and events, who owns what, and how schemas have become what they are. Without scripts or
-anything from elsewhere."""
+"""The catalogue: static web pages of topics and events, with owners and the history of schemas. They have no scripts
+and load nothing from other sites."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options of the bus's clients: those of any client, but for what could lose events."""
+"""The options of the bus's clients: those of any client, except options that could lose events."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kafkapy.errors import KafkaConfigurationError
 from kafkapy.schemas.registry_client import SchemaRegistryClient
 
 Registry = SchemaRegistryClient | str | Sequence[str]
-"""A registry's client, or its URLs."""
+"""A registry client, or the registry's URLs."""
 AUDIT_INTERVAL_S = 10.0
 
 _OF_THE_BUS = {
@@ -31,7 +31,7 @@ def registry_client(registry: Registry) -> SchemaRegistryClient:
 
 
 def producer_options(bootstrap_servers: str | Sequence[str], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Raises KafkaConfigurationError for what the bus decides itself."""
+    """The producer's options. Raises KafkaConfigurationError for options that the bus sets itself."""
     _check(given)
     return {"bootstrap_servers": bootstrap_servers, **given, "acks": "all", "enable_idempotence": True}
 
@@ -39,7 +39,7 @@ def producer_options(bootstrap_servers: str | Sequence[str], given: Mapping[str,
 def consumer_options(
     bootstrap_servers: str | Sequence[str], group: str, start: str, given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The same for consumers."""
+    """The consumer's options. Raises as `producer_options`."""
     _check(given)
     if start not in ("earliest", "latest"):
         raise KafkaConfigurationError(f"start must be earliest or latest; it is {start!r}")

@@ -1,4 +1,4 @@
-"""What goes wrong on the bus."""
+"""The errors of the bus."""
 
 from __future__ import annotations
 
@@ -6,32 +6,35 @@ from kafkapy.errors import ClientError
 
 
 class BusError(ClientError):
-    """The base of the bus's own errors; the sentence names cause and mend."""
+    """Base class of the bus's errors. The message says the cause, and what to do."""
 
 
 class NotAnEventError(BusError):
-    """An object's class is no event class, or its value does not fit its schema."""
+    """The object's class is not an event class, or its value does not fit its schema."""
 
 
 class UnreadableEventError(BusError):
-    """A record is no event of a class that is known here: asking again would not help."""
+    """The record is not an event of a registered class; a retry would not help."""
 
 
 class PermanentFailure(BusError):
-    """A handler raises it for an event that will never succeed: it goes to the dead-letter topic without further attempts."""
+    """Raised by a handler for an event that can never succeed: the event goes to the dead-letter topic without
+    further attempts."""
 
 
 class HandlerStuckError(BusError):
-    """A handler in a thread has not ended in its time; a thread cannot be ended from outside."""
+    """A handler in a thread has exceeded its time limit; a thread cannot be stopped from outside."""
 
 
 class Interrupted(SystemExit, KeyboardInterrupt):
-    """Ctrl-C (SIGINT) has ended `Dispatcher.run`: what was being handled is done and committed. A program that does not catch it
-    ends without a traceback, with the status that shells give to what SIGINT has ended."""
+    """Ctrl-C (SIGINT) has ended `Dispatcher.run`. Events that were being handled are done and committed.
+
+    A program that does not catch it ends without a traceback, with the exit status that shells use for SIGINT.
+    """
 
     def __init__(self) -> None:
         super().__init__(130)
 
 
 class DispatcherFailedError(BusError):
-    """A dispatcher cannot go on; what was not handled was not committed."""
+    """The dispatcher cannot continue; events that were not handled are not committed."""

@@ -26,8 +26,8 @@ PRODUCER_SEQ = "producer-seq"
 
 
 class Envelope(NamedTuple):
-    """An event's place and its headers. `version`, `producer_id` and `producer_seq` are None where the record does not tell them;
-    `event_type` is empty then."""
+    """Place and headers of an event. `version`, `producer_id` and `producer_seq` are None, and `event_type` is empty,
+    where the record does not have them."""
 
     event_id: str
     event_type: str
@@ -43,7 +43,8 @@ class Envelope(NamedTuple):
 
     @classmethod
     def of(cls, topic: str, partition: int, offset: int, time_ms: int, key: bytes | None, headers: Headers) -> Envelope:
-        """Headers that make no sense count as missing. Without an id the event's place is its id: topic-partition-offset."""
+        """Read the headers. Invalid headers count as missing. Without an id the event's place is its id:
+        topic-partition-offset."""
         texts = _texts(headers)
         version = texts.get(EVENT_VERSION)
         sequence = texts.get(PRODUCER_SEQ)
@@ -65,7 +66,7 @@ class Envelope(NamedTuple):
 def headers_of(
     event_id: str, event_type: str, version: str, producer_id: str, producer_seq: int
 ) -> list[tuple[str, bytes | None]]:
-    """As a record has them."""
+    """The headers as a list for a record."""
     return [
         (EVENT_ID, event_id.encode()),
         (EVENT_TYPE, event_type.encode()),
@@ -76,7 +77,7 @@ def headers_of(
 
 
 def _texts(headers: Headers) -> Mapping[str, str]:
-    """By name; the last of a name counts."""
+    """Headers by name; the last one of a name is used."""
     found = {}
     for name, value in headers:
         if value is not None:

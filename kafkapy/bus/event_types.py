@@ -1,6 +1,6 @@
-"""Event classes: dataclasses that know their schema, their topic and their router.
+"""Event classes: dataclasses that have a schema, a topic and a router.
 
-`kafkapy-schemas.sh build` writes them; `@event(...)` makes one of a dataclass that was written by hand.
+`kafkapy-schemas.sh build` generates them; `@event(...)` makes one of a dataclass written by hand.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from kafkapy.schemas.types import Schema
 C = TypeVar("C", bound=type[Any])
 
 THRIFT = "THRIFT"
-"""A type of schema beside AVRO, PROTOBUF and JSON."""
+"""The schema type of Thrift, in addition to AVRO, PROTOBUF and JSON."""
 _ATTRIBUTE = "__event_type__"
 
 
 class EventType(NamedTuple):
-    """What the bus knows of a class. `time_field`: the field that has the event's time; None: it is when the event is sent.
-    `descriptor`: for Protobuf, the compiled file (a serialized `FileDescriptorSet`)."""
+    """The bus's description of an event class. `time_field`: the field with the event's time; None: the time of
+    sending. `descriptor`: for Protobuf, a serialized `FileDescriptorSet`."""
 
     name: str
     version: SchemaVersion
@@ -48,7 +48,8 @@ def event(
     time_field: str | None = None,
     descriptor: bytes | None = None,
 ) -> Callable[[C], C]:
-    """`@event(name="shop.Paid", version="1.0.0", topic="payments", schema=SCHEMA, router="order_id")` before `@dataclass`.
+    """Decorator for a dataclass: `@event(name="shop.Paid", version="1.0.0", topic="payments", schema=SCHEMA,
+    router="order_id")` before `@dataclass`.
 
     `schema`: Avro's JSON, or a `Schema`. Raises ValueError, TypeError (no dataclass).
     """
@@ -65,7 +66,8 @@ def event(
 
 
 def event_type_of(cls: type[Any]) -> EventType:
-    """Raises NotAnEventError. A class that is derived from an event class is none."""
+    """The description of an object's event class. Raises NotAnEventError. A class derived from an event class is not
+    an event class."""
     found = cls.__dict__.get(_ATTRIBUTE)
     if found is None:
         raise NotAnEventError(

@@ -1,4 +1,4 @@
-"""What the buses of all faces have in common: their outbox, and the audit."""
+"""Base of the buses for threads, asyncio and Twisted: outbox and audit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _log = logging.getLogger("kafkapy.bus")
 
 
 class BusFace:
-    """A face makes its producer of `_options` in `_open`. `_waits`: may its `send` wait for the registry?"""
+    """Subclasses make their producer of `_options` in `_open`. `_waits`: may `send` wait for the registry?"""
 
     _waits = False
 
@@ -40,11 +40,11 @@ class BusFace:
 
     @property
     def producer_id(self) -> str:
-        """Names this run in its events and in the audit."""
+        """The name of this run in its events and in the audit."""
         return self._outbox.producer_id
 
     def _not_told(self, records: Iterable[AuditRecord], error: Exception) -> None:
-        """What cannot be told now is told the next time; events do not wait for it."""
+        """Counters could not be written: log the error, and write them the next time. Events do not wait for that."""
         _log.warning("The counters of %s cannot be written to %s now: %s", self.producer_id, AUDIT_TOPIC, error)
         for record in records:
             self._outbox.not_told(record)

@@ -1,4 +1,4 @@
-"""From an event to the record that is sent, and back to the counters when that has arrived. The faces of `Bus` do the sending."""
+"""Prepares events for sending, and counts their deliveries. The classes `Bus` do the sending."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ class Outgoing(NamedTuple):
 
 
 class Outbox:
-    """For any thread. `producer_id` names this run; it is the application's name and twelve random digits."""
+    """Prepares events; thread-safe. `producer_id` names this run: the application's name and twelve random
+    hexadecimal digits."""
 
     def __init__(
         self,
@@ -48,7 +49,7 @@ class Outbox:
         time: Time | None = None,
         new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
     ) -> None:
-        """`waits`: may the registry be asked here? Else `prepare` raises `LookUpFirst`. Raises KafkaConfigurationError."""
+        """`waits`: may `prepare` query the registry? If not, it raises `LookUpFirst`. Raises KafkaConfigurationError."""
         if not _APPLICATION.fullmatch(application):
             raise KafkaConfigurationError(
                 f"application names the program that sends, with letters, digits, dots, - and _; it is {application!r}"
@@ -64,7 +65,8 @@ class Outbox:
         self._counters = AuditCounters(self.producer_id, application)
 
     def prepare(self, event: Any, time_ms: int | None = None, event_id: str | None = None) -> Outgoing:
-        """Raises NotAnEventError, SchemaSerializationError, what the registry raises, and `LookUpFirst`."""
+        """Convert an event to a record. Raises NotAnEventError, SchemaSerializationError, errors of the registry, and
+        `LookUpFirst`."""
         cls = type(event)
         event_type, codec = self._codecs.get(cls) or self._codec(cls, event)
         topic = event_type.topic
@@ -80,7 +82,7 @@ class Outbox:
         return Outgoing(topic, bytes(value), key, headers, time_ms, sequence, own_id)
 
     def needs(self, event: Any) -> LookUpFirst | None:
-        """What must be looked up before this event can be prepared. Raises as `prepare`."""
+        """The look-up that is needed before this event can be prepared, or None. Raises as `prepare`."""
         _, codec = self._codecs.get(type(event)) or self._codec(type(event), event)
         try:
             codec.serializer.serialize(event_type_of(type(event)).topic, (), event)
@@ -89,7 +91,7 @@ class Outbox:
         return None
 
     def settled(self, outgoing: Outgoing, error: BaseException | None) -> None:
-        """Its delivery was acknowledged, or has failed."""
+        """Count a delivery that was acknowledged or has failed."""
         with self._lock:
             if error is None:
                 self._counters.sent(outgoing.topic, outgoing.time_ms, outgoing.sequence)
@@ -97,12 +99,12 @@ class Outbox:
                 self._counters.failed(outgoing.topic, outgoing.time_ms)
 
     def audit(self, *, closed: bool = False) -> list[AuditRecord]:
-        """What is to be written to `_bus_audit` now."""
+        """The counters to write to `_bus_audit` now."""
         with self._lock:
             return list(self._counters.changed(self._time.milliseconds(), closed=closed))
 
     def not_told(self, record: AuditRecord) -> None:
-        """It could not be written."""
+        """A counter could not be written."""
         with self._lock:
             self._counters.given_back(record)
 
@@ -116,7 +118,7 @@ class Outbox:
 
 
 def _time(event: Any, event_type: EventType) -> int:
-    """What the event's time field says, in milliseconds."""
+    """The value of the event's time field, in milliseconds."""
     assert event_type.time_field is not None
     value = getattr(event, event_type.time_field)
     if isinstance(value, datetime):

@@ -1,7 +1,9 @@
-"""Between dataclasses and the plain values (dictionaries, lists, numbers …) that libraries of schemas read and write.
+"""Converts between dataclasses and the plain values (dictionaries, lists, numbers …) that schema libraries read and
+write.
 
-What a class looks like is worked out once, from its annotations. Enums stand for their values. In a union of several dataclasses
-one is written as (schema_name, dictionary), as fastavro wants it, where the class has a `schema_name`.
+The conversion of a class is computed once, from its annotations. Enums are converted to their values. In a union of
+several dataclasses a value is written as (schema_name, dictionary), as fastavro expects, if the class has a
+`schema_name`.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ def identity(value: Any) -> Any:
 
 
 def _composed(hint: Any, of_part: Callable[[Any], Convert], of_union: Callable[[list[Any]], Convert]) -> Convert:
-    """Of a union, a list or a dictionary, by the functions for what it is made of; of anything else `identity`."""
+    """The conversion of a union, list or dictionary, composed of those of its parts; `identity` for other types."""
     origin = get_origin(hint)
     if origin in (Union, types.UnionType):
         return of_union([arg for arg in get_args(hint) if arg is not type(None)])
@@ -44,7 +46,7 @@ def _composed(hint: Any, of_part: Callable[[Any], Convert], of_union: Callable[[
 
 
 def to_plain(cls: type[Any]) -> Convert:
-    """A function that makes a dictionary of an instance."""
+    """A function that converts an instance to a dictionary."""
     return _remembered(_writers, cls, _write_record)
 
 
@@ -109,7 +111,7 @@ def _remembered(
 
 
 def _late(cls: type[Any], make: Callable[[type[Any]], Convert]) -> Convert:
-    """Classes may contain themselves: the function is made when it is needed first."""
+    """A conversion that is computed on first use, since classes may contain themselves."""
     found: list[Convert] = []
 
     def convert(value: Any) -> Any:
@@ -124,8 +126,8 @@ def _late(cls: type[Any], make: Callable[[type[Any]], Convert]) -> Convert:
 
 
 def from_plain(cls: type[Any]) -> Convert:
-    """A function that makes an instance of a dictionary. Fields that the class does not have are passed over; one that is
-    missing has its default, or is an UnreadableEventError."""
+    """A function that converts a dictionary to an instance. Fields that the class does not have are ignored; a
+    missing field gets its default, or UnreadableEventError is raised."""
     return _remembered(_readers, cls, _read_record)
 
 
@@ -198,7 +200,7 @@ def _union_reader(choices: list[Any]) -> Convert:
 
 
 def _one_of(records: list[type[Any]], name: str | None, value: Mapping[str, Any]) -> Any:
-    """The record of that name; without a name, the first that the value fits."""
+    """The record of that name; without a name, the first record that the value fits."""
     for record in records:
         known = getattr(record, "schema_name", record.__name__)
         if name is not None and name.rpartition(".")[2] == known.rpartition(".")[2]:

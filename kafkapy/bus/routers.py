@@ -1,8 +1,8 @@
-"""Routers: what decides an event's key, hence its partition, hence what it keeps its order with.
+"""Routers: how an event's key is computed. The key decides the partition, and events of one key stay in order.
 
-A topic's router is a field of its events (`user_id`, `order.customer_id`), a function (`shop.routing:by_city`, which is given
-the event), or nothing: then events are spread over the partitions, and keep no order. The key is text, so that programs in any
-language route alike.
+A topic's router is a field of its events (`user_id`, `order.customer_id`), a function that takes the event
+(`shop.routing:by_city`), or absent: then events are spread over the partitions, without an order. Keys are text, so
+that programs in any language compute the same.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RouterSpec = str | Callable[[Any], Any] | None
 
 
 def router_of(spec: RouterSpec) -> Router:
-    """Raises ValueError for what is no router. A function is imported when the first event comes."""
+    """Parse a router. Raises ValueError if the text is none. A function is imported when the first event is sent."""
     if spec is None or spec in ("", "none"):
         return _spread
     if not isinstance(spec, str):
@@ -36,7 +36,7 @@ def router_of(spec: RouterSpec) -> Router:
 
 
 def key_bytes(value: Any, what: str) -> bytes | None:
-    """A value as a key. Raises NotAnEventError for what cannot be one."""
+    """Convert a value to a key. Raises NotAnEventError if the value cannot be one."""
     if value is None or isinstance(value, bytes):
         return value
     if isinstance(value, Enum):

@@ -14,7 +14,7 @@ _PATTERN = re.compile(r"(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})")
 
 
 class ChangeKind(IntEnum):
-    """What a change of a schema does to its readers; the greater, the worse."""
+    """The effect of a schema change on readers, in increasing order of severity."""
 
     NONE = 0
     ADDITION = 1
@@ -29,7 +29,7 @@ class SchemaVersion(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> SchemaVersion:
-        """Raises ValueError."""
+        """Parse a version. Raises ValueError."""
         found = cls.maybe(text)
         if found is None:
             raise ValueError(
@@ -39,7 +39,7 @@ class SchemaVersion(NamedTuple):
 
     @classmethod
     def maybe(cls, text: str) -> SchemaVersion | None:
-        """None if it is none."""
+        """Parse a version; None if the text is none."""
         matched = _PATTERN.fullmatch(text)
         version = None if matched is None else cls(*map(int, matched.groups()))
         return version if version is not None and version.model else None
@@ -48,7 +48,7 @@ class SchemaVersion(NamedTuple):
         return f"{self.model}.{self.revision}.{self.addition}"
 
     def next(self, kind: ChangeKind) -> SchemaVersion:
-        """The version after this one, if the change is of that kind."""
+        """The version after this one for a change of that kind."""
         if kind is ChangeKind.MODEL:
             return SchemaVersion(self.model + 1, 0, 0)
         if kind is ChangeKind.REVISION:
@@ -56,7 +56,7 @@ class SchemaVersion(NamedTuple):
         return SchemaVersion(self.model, self.revision, self.addition + 1) if kind else self
 
     def claimed_since(self, before: SchemaVersion) -> ChangeKind:
-        """Which kind of change this version says it is, after that one (which is smaller)."""
+        """The kind of change between `other`, a smaller version, and this one."""
         if self.model != before.model:
             return ChangeKind.MODEL
         if self.revision != before.revision:
@@ -68,5 +68,5 @@ FIRST_VERSION = SchemaVersion(1, 0, 0)
 
 
 def subject_of(event_type: str, version: SchemaVersion) -> str:
-    """Under which subject a registry has the versions of one MODEL: all of these can read what the earlier ones wrote."""
+    """The registry's subject of one MODEL: each of its versions can read what the earlier ones wrote."""
     return f"{event_type}-v{version.model}"

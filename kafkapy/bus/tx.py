@@ -25,10 +25,9 @@ __all__ = ["Bus", "Dispatcher"]
 
 
 class Bus(BusFace):
-    """Sends events: `bus = yield Bus("localhost:9092", "http://localhost:8081", application="till").start()`, `yield
-    bus.send(event)`.
+    """Sends events: `bus = yield Bus("localhost:9092", "http://localhost:8081", application="till").start()`, `yield bus.send(event)`.
 
-    As `kafkapy.bus.aio.Bus`, with methods that give Deferreds.
+    As `kafkapy.bus.aio.Bus`, with methods that return Deferreds.
     """
 
     def _open(self) -> None:
@@ -37,7 +36,7 @@ class Bus(BusFace):
         self._audited: Deferred[LoopingCall] = Deferred()
 
     def start(self) -> Deferred[Bus]:
-        """Connect; gives this bus. Fails with KafkaTimeoutError if no broker answers."""
+        """Connect; fires with this bus. Fails with KafkaTimeoutError if no broker answers."""
 
         async def begin() -> Bus:
             await self._producer.start()
@@ -49,7 +48,8 @@ class Bus(BusFace):
         return ensureDeferred(begin())
 
     def send(self, event: Any, *, time_ms: int | None = None, event_id: str | None = None) -> Deferred[RecordMetadata]:
-        """Send an event; fires when it is safe. Arguments and errors are those of `kafkapy.bus.aio.Bus.send`."""
+        """Send an event; fires when all in-sync replicas have it. Arguments and errors are those of
+        `kafkapy.bus.aio.Bus.send`."""
         try:
             outgoing = self._outbox.prepare(event, time_ms, event_id)
         except LookUpFirst as needed:
@@ -61,15 +61,15 @@ class Bus(BusFace):
         return self._send(outgoing)
 
     def send_many(self, events: Iterable[Any]) -> Deferred[list[RecordMetadata]]:
-        """Send events in this order; fires when all are safe, fails with what the first has failed with."""
+        """Send events in this order; fires when all are delivered. Fails with the error of the first that failed."""
         return ensureDeferred(self._send_many(list(events)))
 
     def flush(self) -> Deferred[Any]:
-        """Wait for what was sent."""
+        """Fires when the events sent before are delivered or have failed."""
         return self._producer.flush()
 
     def stop(self) -> Deferred[None]:
-        """Wait for what was sent, tell the audit, disconnect."""
+        """Wait for deliveries, write the last counters of the audit, disconnect."""
 
         async def end() -> None:
             if self._auditing is not None:
@@ -94,7 +94,7 @@ class Bus(BusFace):
         return [result for _, result in results]
 
     async def _look_up_for(self, event: Any) -> None:
-        """An event whose schema must be asked for would be overtaken by the next."""
+        """Look the event's schema up first; otherwise the next event would overtake it."""
         while (needed := self._outbox.needs(event)) is not None:
             await deferToThread(needed.look_up)
 

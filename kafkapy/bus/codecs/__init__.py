@@ -1,4 +1,5 @@
-"""Events to the bytes of a record and back, one module for each kind of schema. Libraries are imported when they are needed."""
+"""Converts events to the bytes of records and back, one module for each kind of schema. Libraries are imported on
+first use."""
 
 from __future__ import annotations
 
@@ -14,15 +15,18 @@ _MODULES = {"AVRO": "avro", "JSON": "json_schema", "PROTOBUF": "protobuf", "THRI
 
 
 class Codec(NamedTuple):
-    """Both raise `LookUpFirst` if they must ask the registry and may not wait; otherwise SerdeErrors and what the registry
-    raises."""
+    """Serializes and deserializes events of a class.
+
+    Both methods raise `LookUpFirst` if they must query the registry and may not wait; otherwise SerdeErrors and
+    errors of the registry.
+    """
 
     serializer: Serializer[Any]
     deserializer: Deserializer[Any]
 
 
 def codec_of(cls: type[Any], registry: SchemaRegistryClient, *, auto_register: bool, waits: bool) -> Codec:
-    """Raises NotAnEventError, MissingExtra (a library is not installed)."""
+    """The codec of a class. Raises NotAnEventError, MissingExtra (a library is not installed)."""
     event_type = event_type_of(cls)
     module = _MODULES.get(event_type.schema.schema_type)
     if module is None:

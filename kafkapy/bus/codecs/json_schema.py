@@ -1,4 +1,5 @@
-"""Events in JSON. Optional fields that are None are left out: JSON Schema tells a missing property from null."""
+"""Events in JSON. Optional fields that are None are omitted, since JSON Schema distinguishes a missing property from
+null."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from kafkapy.serializer import Deserializer, Serializer
 def make(
     cls: type[Any], event_type: EventType, registry: SchemaRegistryClient, options: dict[str, Any]
 ) -> tuple[Serializer[Any], Deserializer[Any]]:
-    """What comes is validated by the schema that it was written with, so that newer properties are no mistake."""
+    """Deserializes events. The value is validated against the schema with which it was written, so that properties of
+    newer schemas are allowed."""
     plain = to_plain(cls)
     return (
         JSONSerializer(registry, event_type.schema, to_dict=lambda event: _json(plain(event)), **options),
@@ -30,7 +32,7 @@ def _json(value: Any) -> Any:
         return {name: _json(each) for name, each in value.items() if each is not None}
     if isinstance(value, list):
         return [_json(each) for each in value]
-    if isinstance(value, tuple):  # a record of a union with its name, which JSON has no use for
+    if isinstance(value, tuple):  # a record of a union, with its name, which JSON does not use
         return _json(value[1])
     if isinstance(value, datetime | date):
         return value.isoformat()

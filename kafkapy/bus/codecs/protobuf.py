@@ -1,4 +1,4 @@
-"""Events in Protobuf, by a message class that is made of the compiled file in the event class."""
+"""Events in Protobuf, by a message class that is generated from the descriptor in the event class."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def make(
 
 
 def message_class(event_type: EventType) -> type[Message]:
-    """Raises NotAnEventError if the class has no compiled file, or that has no such message."""
+    """The message class. Raises NotAnEventError if the event class has no descriptor, or the descriptor has no such
+    message."""
     if event_type.descriptor is None:
         raise NotAnEventError(f"The event class of {event_type.name} has no compiled Protobuf file: build it anew")
     files = descriptor_pb2.FileDescriptorSet.FromString(event_type.descriptor)
@@ -49,7 +50,7 @@ def message_class(event_type: EventType) -> type[Message]:
 
 
 class EventProtobufSerializer(SchemaSerializer[bytes, Any]):
-    """Writes events under the schema's own text, as it was published."""
+    """Serializes events with the schema text as it was published."""
 
     def __init__(
         self,
@@ -80,7 +81,7 @@ class EventProtobufSerializer(SchemaSerializer[bytes, Any]):
 
 
 class EventProtobufDeserializer(ProtobufDeserializer):
-    """Fields that the class does not know are passed over, as Protobuf does."""
+    """Deserializes messages; fields that the class does not have are ignored, as in Protobuf."""
 
     def __init__(self, registry: SchemaRegistryClient, message_type: type[Message], read: Convert) -> None:
         super().__init__(registry, message_type)
@@ -91,7 +92,7 @@ class EventProtobufDeserializer(ProtobufDeserializer):
 
 
 def fill(message: Any, value: dict[str, Any]) -> None:
-    """The fields of a message from a dictionary; None: not there."""
+    """Set the fields of a message from a dictionary; None: not set."""
     for field in message.DESCRIPTOR.fields:
         given = value.get(field.name)
         if given is None:
@@ -137,7 +138,7 @@ def _scalar(field: FieldDescriptor, value: Any) -> Any:
 
 
 def plain_of(message: Any) -> dict[str, Any]:
-    """A message as a dictionary; fields that know whether they are there are left out if they aren't."""
+    """A message as a dictionary; fields with presence are omitted if they are not set."""
     found: dict[str, Any] = {}
     for field in message.DESCRIPTOR.fields:
         value = getattr(message, field.name)

@@ -1,4 +1,4 @@
-"""Events in Thrift's binary protocol (thriftpy2 does the reading and writing)."""
+"""Events in Thrift's binary protocol, by thriftpy2."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def make(
 
 
 class ThriftSerializer(SchemaSerializer[Any, Any]):
-    """Writes events as structs."""
+    """Serializes events as structs."""
 
     def __init__(
         self, registry: SchemaRegistryClient, schema: Schema, struct: Any, plain: Convert, options: dict[str, Any]
@@ -53,7 +53,8 @@ class ThriftSerializer(SchemaSerializer[Any, Any]):
 
 
 class ThriftDeserializer(SchemaDeserializer[Any, Any]):
-    """Reads structs. A struct says itself which fields it has, so the registry is not asked; unknown fields are passed over."""
+    """Deserializes structs. The registry is not needed, since a struct contains its field ids; unknown fields are
+    ignored."""
 
     def __init__(self, registry: SchemaRegistryClient, struct: Any, read: Convert) -> None:
         super().__init__(registry)
@@ -71,14 +72,14 @@ class ThriftDeserializer(SchemaDeserializer[Any, Any]):
 
 
 def write_struct(struct: Any, value: Mapping[str, Any]) -> bytes:
-    """A dictionary as a struct's bytes. Raises NotAnEventError for a required field that is None."""
+    """Convert a dictionary to a struct's bytes. Raises NotAnEventError if a required field is None."""
     protocol, utils = _library()
     written: bytes = utils.serialize(_to_struct(struct, value), protocol.TBinaryProtocolFactory())
     return written
 
 
 def read_struct(struct: Any, data: bytes) -> dict[str, Any]:
-    """The other way round; fields that are not there are left out."""
+    """The reverse; absent fields are omitted."""
     protocol, utils = _library()
     return _from_struct(utils.deserialize(struct(), data, protocol.TBinaryProtocolFactory()))
 

@@ -33,7 +33,7 @@ class AioFlag:
 
 
 class AioRuntime:
-    """For the loop that runs."""
+    """Make it for the running loop."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()

@@ -1,4 +1,4 @@
-"""One record from its bytes to what became of it: read, handled, tried again, given up."""
+"""Handles one record: decode it, call the handler, retry, or give up."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ _log = logging.getLogger("kafkapy.bus")
 
 @dataclass
 class Outcome:
-    """`outputs`: events that the handler gave. `reason` and `error` are set if the record is to go to the dead-letter topic."""
+    """The outcome of a record. `outputs`: events that the handler returned. `reason` and `error` are set if the
+    record goes to the dead-letter topic."""
 
     outputs: list[Any] = field(default_factory=list)
     reason: str | None = None
@@ -56,7 +57,7 @@ class Attempts:
         self._stopping = stopping
 
     async def handle(self, record: Any) -> Outcome:
-        """Raises Stopping, and HandlerStuckError."""
+        """Handle a record until it succeeds or is given up. Raises Stopping, HandlerStuckError."""
         key = None if record.key is None else bytes(record.key)
         envelope = Envelope.of(*place_of(record), record.timestamp, key, record.headers)
         try:
@@ -85,12 +86,12 @@ class Attempts:
             attempt += 1
 
     async def pause(self, attempt: int) -> None:
-        """Before the next attempt. Raises Stopping."""
+        """Wait before the next attempt. Raises Stopping."""
         if await self._stopping.wait(self._options.retries.pause_s(attempt)):
             raise Stopping
 
     def _failed(self, handler: Handler, envelope: Envelope, error: Exception, attempt: int) -> Outcome | None:
-        """None: it is to be tried again."""
+        """The outcome of an event whose attempt failed; None: retry."""
         self._metrics.failed_attempts += 1
         given_up = isinstance(error, PermanentFailure)
         last = given_up or attempt >= self._options.retries.attempts
@@ -110,7 +111,10 @@ class Attempts:
         return Outcome([], GIVEN_UP if given_up else HANDLER_FAILED, error, attempt) if last else None
 
     async def _read(self, envelope: Envelope, value: bytes | None) -> tuple[Handler, Any] | None:
-        """None: nobody wants it. While no registry answers, it is asked again and again: the record is not to blame."""
+        """Decode the record; None: there is no handler for it.
+
+        While no registry answers, decoding is retried without limit, since the record is not at fault.
+        """
         attempt = 0
         while True:
             try:
@@ -143,7 +147,7 @@ class Attempts:
         except TimeoutError as error:
             took_s = (self._time.monotonic_ms() - began) / 1000
             if took_s < limit * 0.9:
-                raise  # the handler's own
+                raise  # raised by the handler itself
             if handler.on_loop:
                 raise BusError(f"The handler has not ended within {limit:g} s, and was cancelled") from error
             raise HandlerStuckError(
@@ -156,7 +160,7 @@ class Attempts:
 
 
 def _outputs(handler: Handler, given: Any) -> list[Any]:
-    """What a handler gave, as events. Raises BusError for what is none."""
+    """A handler's result as a list of events. Raises BusError if it contains anything else."""
     if given is None:
         return []
     outputs = list(given) if isinstance(given, list | tuple) else [given]

@@ -1,4 +1,4 @@
-"""How often and how fast an event is tried again."""
+"""The retries of an event: their number and their pauses."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Retries:
-    """`attempts` in all; between them `first_s`, then twice as long each time, at most `longest_s`, a fifth more or less."""
+    """`attempts` in all. The pauses between them: `first_s` seconds, then twice as long each time, at most
+    `longest_s`, with 20 % jitter."""
 
     attempts: int = 5
     first_s: float = 0.1
@@ -20,6 +21,6 @@ class Retries:
             raise ValueError(f"Retries need attempts >= 1 and 0 <= first_s <= longest_s; these are {self}")
 
     def pause_s(self, attempt: int) -> float:
-        """After the attempt with this number (from 1 on)."""
+        """The pause in seconds after the attempt with this number (from 1 on)."""
         whole = min(self.longest_s, self.first_s * 2.0 ** min(attempt - 1, 60))
         return whole * self.chance.uniform(0.8, 1.2)

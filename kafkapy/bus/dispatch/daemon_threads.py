@@ -1,4 +1,4 @@
-"""Threads for handlers, which do not keep a process from ending: what a handler that hangs has is not committed."""
+"""Daemon threads for handlers: a handler that hangs does not keep the process alive, and its event is not committed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 class DaemonThreads:
-    """As many threads as there is work at a time, at most `most`; they stay for the next."""
+    """A pool that grows with the number of concurrent calls, up to `most` threads; threads are reused."""
 
     def __init__(self, name: str, most: int = 1_000) -> None:
         self._name = name
@@ -19,7 +19,7 @@ class DaemonThreads:
         self._threads = 0
 
     def run(self, function: Callable[[], object]) -> None:
-        """Soon, in a thread. It must raise nothing."""
+        """Run `function` soon, in a thread. It must not raise."""
         with self._lock:
             self._idle -= 1
             if self._idle < 0 and self._threads < self._most:
@@ -29,7 +29,7 @@ class DaemonThreads:
         self._work.put(function)
 
     def close(self) -> None:
-        """They end when what they do is done."""
+        """Let the threads end after their current calls."""
         for _ in range(self._threads):
             self._work.put(None)
 

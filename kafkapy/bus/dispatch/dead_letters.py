@@ -20,7 +20,7 @@ _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 
 class DeadLetter(NamedTuple):
-    """What is sent."""
+    """A dead letter, ready to be sent."""
 
     topic: str
     value: bytes | None
@@ -30,7 +30,7 @@ class DeadLetter(NamedTuple):
 
 
 def dead_letter_topic(topic: str, group: str) -> str:
-    """The default: one for each topic and group. Raises ValueError if no topic can be called so."""
+    """The default name of the dead-letter topic of a topic and group. Raises ValueError if it is no valid topic name."""
     name = f"{topic}.dead-letter.{group}"
     if not _TOPIC.fullmatch(name):
         raise ValueError(f"{name!r} cannot be a topic's name: give dead_letter_topic")
@@ -40,7 +40,7 @@ def dead_letter_topic(topic: str, group: str) -> str:
 def dead_letter(
     record: Any, to: str, group: str, reason: str, error: BaseException, attempts: int, at_ms: int
 ) -> DeadLetter:
-    """A consumer's record as a dead letter. Headers of an earlier death are replaced."""
+    """Convert a consumer's record to a dead letter. Headers of an earlier dead letter are replaced."""
     told = {
         "reason": reason,
         "error": told_error(error)[:_LONGEST_ERROR],
@@ -55,7 +55,7 @@ def dead_letter(
 
 
 def place_of(record: Any) -> tuple[str, int, int]:
-    """Topic, partition and offset of a record; those that it had first, if it is a dead letter."""
+    """Topic, partition and offset of a record; for a dead letter those of the original record."""
     texts = {name: value.decode("utf-8", "replace") for name, value in record.headers if value is not None}
     topic, partition, offset = (texts.get(PREFIX + name, "") for name in ("topic", "partition", "offset"))
     if topic and partition.isdecimal() and offset.isdecimal():
@@ -64,6 +64,6 @@ def place_of(record: Any) -> tuple[str, int, int]:
 
 
 def told_error(error: BaseException) -> str:
-    """Its class and what it says; kafkapy's own errors say both."""
+    """Class and message of an error; messages of kafkapy's own errors name the class already."""
     text, name = str(error), type(error).__name__
     return text if text.startswith(f"{name}:") else f"{name}: {text}"

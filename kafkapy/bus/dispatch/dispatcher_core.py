@@ -1,7 +1,8 @@
-"""The dispatcher, on any loop: fetch, handle many at a time, commit what is done.
+"""The dispatcher, on any loop: fetch records, handle many in parallel, commit what is done.
 
-Two ways of working. At least once: records flow through the lanes all the time, and now and then what is done is committed.
-Exactly once: in rounds; all that a poll gave is handled, then what the handlers gave and the offsets go into one transaction.
+At least once: records pass through the lanes continuously, and offsets that are done are committed periodically.
+Exactly once: in rounds; all records of a poll are handled, then the handlers' outputs and the offsets go into one
+transaction.
 """
 
 from __future__ import annotations
@@ -33,8 +34,11 @@ _POLL_MS = 200.0
 
 
 class DispatcherCore:
-    """Invariant: an offset is committed only when every record before it in its partition was handled, ignored, or delivered to
-    the dead-letter topic, and what their handlers gave was delivered."""
+    """The loop of a dispatcher.
+
+    Invariant: an offset is committed only when every record before it in its partition was handled, ignored, or
+    delivered to the dead-letter topic, and the outputs of the handlers were delivered.
+    """
 
     def __init__(
         self,
@@ -64,20 +68,22 @@ class DispatcherCore:
         self._failure: BaseException | None = None
         self.ended = False
         self._ends: dict[TopicPartition, int] = {}
-        """What comes from these offsets on is not handled."""
+        """End offsets of a replay: records from there on are not handled."""
         self._aborted = 0
-        """Transactions one after the other."""
+        """Serializes the transactions."""
         self._paused = False
         self._attempts = Attempts(runtime, handlers, options, self.metrics, self._time, self._stopping)
         self._round: list[tuple[list[Outgoing], DeadLetter | None]] = []
 
     def stop(self) -> None:
-        """`run` ends when what is being handled is done."""
+        """Make `run` end when the records that are being handled are done."""
         self._stopping.set()
 
     async def run(self, topics: list[str] | None = None, *, until_end: bool = False) -> None:
-        """Until `stop`, or, with `until_end`, until all that was there at the start is done. Raises DispatcherFailedError and
-        what the clients raise; what was not handled was not committed."""
+        """Run until `stop`, or, with `until_end`, until all records that existed at the start are done.
+
+        Raises DispatcherFailedError, and errors of the clients; records that were not handled are not committed.
+        """
         wanted = self._handlers.topics if topics is None else topics
         if not wanted:
             raise DispatcherFailedError("The dispatcher has no handlers: put @dispatcher.on(EventClass) before some")
@@ -119,10 +125,10 @@ class DispatcherCore:
         self.metrics.received += len(records)
 
     def _hold_back(self) -> None:
-        """Fetch no more than memory is for."""
+        """Stop fetching while the queue is full."""
         full = self._lanes.queued + self._lanes.running >= self.options.max_queued
         if full:
-            self._source.pause()  # each time: partitions may have come since
+            self._source.pause()  # repeated, since partitions may have been assigned since
         elif self._paused:
             self._source.resume()
         self._paused = full
@@ -136,7 +142,7 @@ class DispatcherCore:
         self.metrics.queued, self.metrics.running = self._lanes.queued, self._lanes.running
 
     async def _process(self, work: Work) -> None:
-        """Handle one record, to its end."""
+        """Handle one record completely."""
         handled = False
         try:
             outcome = await self._attempts.handle(work.record)
@@ -159,7 +165,7 @@ class DispatcherCore:
         self._stopping.set()
 
     async def _hand_on(self, record: Any, outcome: Outcome) -> None:
-        """Deliver what a record has brought forth, however long it takes. Raises Stopping."""
+        """Deliver a record's outputs or dead letter; retried without limit. Raises Stopping."""
         letter = self._letter(record, outcome)
         outgoing = [await self._prepared(output) for output in outcome.outputs]
         if self.options.transactional_id is not None:
@@ -200,7 +206,7 @@ class DispatcherCore:
         await self._persist(lambda: self._sink.send(*arguments), what)
 
     async def _persist(self, act: Callable[[], Any], what: str) -> None:
-        """Again and again: without it the record is not done. Raises Stopping."""
+        """Send a record, and retry without limit: the input record is not done before. Raises Stopping."""
         attempt = 1
         while True:
             try:
@@ -236,7 +242,7 @@ class DispatcherCore:
                 "The transaction of %s was aborted; its events are handled again: %s", self.options.group, error
             )
             if isinstance(error, (ProducerFencedError, InvalidProducerEpochError)):
-                self._fail(error)  # another dispatcher has taken the transactional id
+                self._fail(error)  # another dispatcher uses the transactional id now
                 return
             self._lanes.forget()
             await self._source.back_to_committed()
@@ -253,7 +259,7 @@ class DispatcherCore:
                 self._outbox.settled(each, None)
 
     async def _until_idle(self, timeout_s: float | None) -> bool:
-        """Wait until nothing runs and, unless we stop, nothing is ready."""
+        """Wait until no record is being handled and, unless the dispatcher stops, none is ready."""
         end = None if timeout_s is None else self._time.monotonic_ms() + timeout_s * 1000
         while True:
             self._start_ready()
@@ -268,7 +274,7 @@ class DispatcherCore:
     # -------------------------------------------------------------------------------------------------------- the audit
 
     async def _tell(self, *, closed: bool = False) -> None:
-        """What was sent for handlers, as `Bus` tells it."""
+        """Write the counters of events sent for handlers, as `Bus` does."""
         at = self._time.monotonic_ms()
         if not closed and at < self._audit_due_ms:
             return
@@ -293,7 +299,7 @@ class DispatcherCore:
     # ---------------------------------------------------------------------------------------------- commits, coming and going
 
     async def _commit(self, partitions: Collection[TopicPartition] | None = None, *, now: bool = False) -> None:
-        """What is done, if it is time. What fails is committed the next time."""
+        """Commit offsets that are done, if the interval has passed. A commit that fails is repeated the next time."""
         at = self._time.monotonic_ms()
         if not now and at < self._commit_due_ms:
             return
@@ -311,7 +317,8 @@ class DispatcherCore:
             self._lanes.committed(offsets)
 
     async def revoked(self, partitions: Collection[TopicPartition]) -> None:
-        """What is being handled is let end, so that the next owner does not handle the same keys at the same time."""
+        """Let running handlers end, so that the next owner of the partitions does not handle the same keys at the
+        same time."""
         if self.options.transactional_id is None:
             self._lanes.drop_queued(partitions)
             end = self._time.monotonic_ms() + self.options.revoke_timeout_s * 1000
@@ -324,7 +331,7 @@ class DispatcherCore:
         self._lanes.forget(partitions)
 
     async def _reached(self, ends: Mapping[TopicPartition, int]) -> bool:
-        """Is all below these offsets done?"""
+        """Are all records below these offsets done?"""
         if self._lanes.queued or self._lanes.running:
             return False
         for partition, end in ends.items():
@@ -334,7 +341,7 @@ class DispatcherCore:
         return True
 
     async def _end(self) -> None:
-        """Let what runs end, commit, disconnect."""
+        """Let running handlers end, commit, disconnect."""
         self._stopping.set()
         self._lanes.drop_queued()
         try:
@@ -348,7 +355,7 @@ class DispatcherCore:
             if self.options.transactional_id is None:
                 await self._commit(now=True)
             await self._tell(closed=True)
-            self._lanes.forget()  # leaving the group waits for nobody
+            self._lanes.forget()  # leave the group without waiting for handlers
         finally:
             self._runtime.cancel_spawned()
             try:

@@ -1,4 +1,4 @@
-"""What the dispatchers of all faces have in common: their handlers and their options."""
+"""Base of the dispatchers for threads, asyncio and Twisted: handlers and options."""
 
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ class DispatcherFace:
         self._producer_options()
 
     def on(self, event_class: type[Any]) -> Callable[[F], F]:
-        """`@dispatcher.on(BookingCreated)`: this function handles these events, those with newer ADDITIONs too."""
+        """Decorator, `@dispatcher.on(BookingCreated)`: the function handles these events, including those with newer
+        ADDITIONs."""
 
         def decorate(function: F) -> F:
             self._handlers.add(event_class, function)
@@ -75,15 +76,15 @@ class DispatcherFace:
 
     @property
     def metrics(self) -> DispatcherMetrics:
-        """Of the run that goes on, or the last one."""
+        """The counters of the current run, or the last one."""
         return DispatcherMetrics() if self._core is None else self._core.metrics
 
     def prometheus(self) -> str:
-        """The same as a page for Prometheus."""
+        """The counters in Prometheus' text format."""
         return self.metrics.prometheus(self.options.group)
 
     def stop(self) -> None:
-        """Let `run` end, when what is being handled is done."""
+        """Make `run` end when the events that are being handled are done."""
         if self._core is not None:
             self._core.stop()
 
@@ -111,7 +112,8 @@ class DispatcherFace:
         return self._core
 
     def _begin_replay(self, runtime: Runtime, topics: Sequence[str] | None) -> tuple[DispatcherCore, list[str]]:
-        """Dead letters are handled as a group of their own; what fails again goes back to where it was."""
+        """The core of a replay, and its topics. Dead letters are read by a consumer group of their own; an event that
+        fails again goes back to its dead-letter topic."""
         wanted = [self.options.dead_letters_of(topic) for topic in topics or self._handlers.topics]
         options = dataclasses.replace(self.options, dead_letter_topic=lambda topic, group: topic)
         consumer = {**self._consumer_options(f"{self.options.group}.replay"), "auto_offset_reset": "earliest"}

@@ -1,4 +1,4 @@
-"""Which handler an event goes to, and how it is read."""
+"""Chooses the handler of an event, and decodes the event."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Handler(NamedTuple):
-    """`on_loop`: a coroutine function; others run in a thread."""
+    """A handler. `on_loop`: it is a coroutine function; other handlers run in threads."""
 
     cls: type[Any]
     event_type: EventType
@@ -30,15 +30,15 @@ class Handler(NamedTuple):
 
 
 class EventHandlers:
-    """The handlers of a dispatcher, by the types of their events."""
+    """The handlers of a dispatcher, by event type."""
 
     def __init__(self, registry: SchemaRegistryClient) -> None:
         self._registry = registry
         self._by_name: dict[str, list[Handler]] = {}
 
     def add(self, cls: type[Any], function: Callable[..., Any]) -> None:
-        """Raises NotAnEventError; ValueError for a second handler of the same MODEL; TypeError for a function that takes no
-        event."""
+        """Register a handler. Raises NotAnEventError; ValueError for a second handler of the same MODEL; TypeError
+        for a function that takes no event."""
         event_type = event_type_of(cls)
         for other in self._by_name.get(event_type.name, []):
             if other.event_type.version.model == event_type.version.model:
@@ -53,12 +53,12 @@ class EventHandlers:
 
     @property
     def topics(self) -> list[str]:
-        """Where their events are."""
+        """The topics of the registered event classes."""
         return sorted({handler.event_type.topic for handler in self._all()})
 
     def find(self, envelope: Envelope, value: bytes | None) -> Handler | None:
-        """Who handles the record; None: nobody here wants such events. Raises UnreadableEventError, LookUpFirst, and what the
-        registry raises."""
+        """The handler of a record; None if there is none for its type. Raises UnreadableEventError, LookUpFirst, and
+        errors of the registry."""
         name = envelope.event_type
         if name:
             candidates = self._by_name.get(name, [])
@@ -77,7 +77,7 @@ class EventHandlers:
         return (handler for several in self._by_name.values() for handler in several)
 
     def _name_in_registry(self, value: bytes | None) -> str:
-        """What the schema of a value is called."""
+        """The name of the schema with which a value was written."""
         if value is None:
             raise UnreadableEventError("A record without a value and without the header event-type is no event")
         schema_id = wire_format.read(value).schema
@@ -97,14 +97,14 @@ class EventHandlers:
 
 
 def read_event(handler: Handler, envelope: Envelope, value: bytes | None) -> Any:
-    """Raises UnreadableEventError, SerdeError, LookUpFirst, SchemaRegistryUnavailableError."""
+    """Decode a value. Raises UnreadableEventError, SerdeError, LookUpFirst, SchemaRegistryUnavailableError."""
     if value is None:
         raise UnreadableEventError(f"A {handler.event_type.name} has a value; this record has none")
     return handler.codec.deserializer.deserialize(envelope.topic, envelope.headers, value)
 
 
 def _arguments(function: Callable[..., Any]) -> int:
-    """How many a handler takes. Raises TypeError unless one or two."""
+    """The number of arguments of a handler. Raises TypeError unless it is one or two."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     parameters = [each for each in inspect.signature(function).parameters.values() if each.kind in kinds]
     needed = sum(each.default is inspect.Parameter.empty for each in parameters)

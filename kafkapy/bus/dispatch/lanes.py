@@ -1,10 +1,10 @@
-"""Which record may be handled now, and what may be committed: the whole of a dispatcher's order, without I/O.
+"""Decides which record may be handled, and which offset may be committed: the ordering of a dispatcher, without I/O.
 
-Records of a partition with the same key form a lane: one of them is handled at a time, in the order of their offsets. Records
-without a key have a lane each. Lanes do not wait for each other, so offsets are done out of order; what may be committed of a
-partition is the first offset that is not done.
+Records of a partition with the same key form a lane: one of them is handled at a time, in the order of their offsets.
+A record without a key has a lane of its own. Lanes do not wait for each other, so offsets are done out of order; the
+offset that may be committed in a partition is the first that is not done.
 
-A partition that is taken away and comes back begins anew: what was handled of its earlier time here is of no account.
+A partition that is revoked and assigned again starts anew; results of its earlier assignment are ignored.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LaneKey = tuple[TopicPartition, bytes]
 
 
 class Work:
-    """A record on its way through a dispatcher."""
+    """A record that a dispatcher has fetched."""
 
     __slots__ = ("key", "offset", "owner", "record", "running")
 
@@ -34,8 +34,8 @@ class Work:
 class PartitionProgress:
     """One partition, while it is assigned.
 
-    Invariant: `open` has, in their order, the offsets that were taken and not passed; those of them that are done are in `done`,
-    and the first of them is not. `position` is what may be committed: everything below it is done.
+    Invariant: `open` has, in order, the offsets that were added and not passed; `done` has those of them that are
+    done, and the first offset of `open` is not done. `position` may be committed: all offsets below it are done.
     """
 
     __slots__ = ("committed", "done", "open", "partition", "position", "running")
@@ -62,14 +62,14 @@ class Lanes:
     def __init__(self) -> None:
         self._partitions: dict[TopicPartition, PartitionProgress] = {}
         self._lanes: dict[LaneKey, deque[Work]] = {}
-        """Lanes with a work that is ready or running, and those that wait behind it."""
+        """Lanes with a record that is ready or running, and the records that wait behind it."""
         self._ready: deque[Work] = deque()
         self.queued = 0
-        """Works that wait, ready ones included."""
+        """Number of records that wait, ready ones included."""
         self.running = 0
 
     def add(self, partition: TopicPartition, offset: int, key: bytes | None, record: Any) -> None:
-        """A record has come. Offsets of a partition must grow."""
+        """Add a fetched record. Offsets of a partition must increase."""
         owner = self._partitions.get(partition)
         if owner is None:
             owner = self._partitions[partition] = PartitionProgress(partition)
@@ -88,7 +88,7 @@ class Lanes:
             lane.append(work)
 
     def next(self) -> Work | None:
-        """A record to handle now; None if there is none that may be."""
+        """A record to handle now; None if there is none."""
         if not self._ready:
             return None
         work = self._ready.popleft()
@@ -99,7 +99,8 @@ class Lanes:
         return work
 
     def finished(self, work: Work, *, handled: bool) -> None:
-        """It is not being handled any more. Not `handled`: it was given up (the dispatcher stops), so that it is never passed."""
+        """The record is not being handled any more. `handled` False: it was given up because the dispatcher stops,
+        and its offset is never passed."""
         self.running -= 1
         work.owner.running -= 1
         if self._partitions.get(work.owner.partition) is not work.owner:
@@ -114,7 +115,7 @@ class Lanes:
                 del self._lanes[work.key]
 
     def drop_queued(self, partitions: Collection[TopicPartition] | None = None) -> None:
-        """What waits in these partitions (None: in all) is not to be handled here any more; what runs goes on."""
+        """Drop the waiting records of these partitions (None: all); running ones continue."""
         gone = {
             progress
             for partition, progress in self._partitions.items()
@@ -131,7 +132,7 @@ class Lanes:
         return sum(p.running for partition, p in self._partitions.items() if partition in partitions)
 
     def forget(self, partitions: Collection[TopicPartition] | None = None) -> None:
-        """These (None: all) are not ours any more."""
+        """These partitions (None: all) are no longer assigned."""
         self.drop_queued(partitions)
         for partition in [each for each in self._partitions if partitions is None or each in partitions]:
             del self._partitions[partition]
@@ -139,7 +140,7 @@ class Lanes:
             del self._lanes[key]
 
     def to_commit(self, partitions: Collection[TopicPartition] | None = None) -> dict[TopicPartition, int]:
-        """The next offset of each partition where there is news."""
+        """The next offset of each partition where it has changed."""
         return {
             partition: progress.position
             for partition, progress in self._partitions.items()
@@ -149,7 +150,7 @@ class Lanes:
         }
 
     def committed(self, offsets: dict[TopicPartition, int]) -> None:
-        """These were committed."""
+        """These offsets were committed."""
         for partition, offset in offsets.items():
             progress = self._partitions.get(partition)
             if progress is not None:

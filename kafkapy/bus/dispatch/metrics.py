@@ -1,4 +1,4 @@
-"""What a dispatcher counts."""
+"""The counters of a dispatcher."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _HELP = {
 
 @dataclass
 class DispatcherMetrics:
-    """Counters from the start on; `running` and `queued` are of now."""
+    """Counters since the start; `running` and `queued` are current values."""
 
     received: int = 0
     handled: int = 0
@@ -42,7 +42,7 @@ class DispatcherMetrics:
     queued: int = 0
 
     def prometheus(self, group: str) -> str:
-        """As a page for Prometheus."""
+        """The counters in Prometheus' text format."""
         labels = [label("group", group)]
         page = ""
         for each in fields(self):

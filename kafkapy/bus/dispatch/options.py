@@ -1,4 +1,4 @@
-"""How a dispatcher works."""
+"""The options of a dispatcher."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from kafkapy.errors import KafkaConfigurationError
 
 @dataclass(frozen=True, kw_only=True)
 class DispatcherOptions:
-    """`max_parallel`: handlers at a time. `max_queued`: records in memory before no more are fetched. `handler_timeout_s`: how
-    long an attempt may take. `dead_letter_topic`: a name, or a function of topic and group. `transactional_id`: exactly-once,
-    see `Dispatcher`."""
+    """`max_parallel`: concurrent handlers. `max_queued`: records in memory at which fetching pauses.
+    `handler_timeout_s`: time limit of an attempt, in seconds. `dead_letter_topic`: a name, or a function of topic and
+    group. `transactional_id`: exactly once, see `Dispatcher`."""
 
     group: str
     retries: Retries = field(default_factory=Retries)

@@ -1,6 +1,6 @@
-"""What a dispatcher needs of an event loop and of the clients on it; `aio_runtime` and `tx_runtime` have it.
+"""What a dispatcher needs of an event loop and of its clients; `aio_runtime` and `tx_runtime` implement it.
 
-A dispatcher is a coroutine that awaits nothing but what a `Runtime` gives, so that it runs on either loop.
+A dispatcher is a coroutine that awaits only what a `Runtime` returns, so that it runs on either loop.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Offsets = Mapping[TopicPartition, int]
 
 
 class RevocationListener(Protocol):
-    """What a dispatcher does when partitions go."""
+    """Called when partitions are revoked or lost."""
 
     async def revoked(self, partitions: Collection[TopicPartition]) -> None: ...
 
@@ -25,7 +25,7 @@ class RevocationListener(Protocol):
 
 
 class RecordSource:
-    """A consumer, of asyncio or of Twisted: what both do alike."""
+    """A consumer, of asyncio or Twisted: the methods that both have."""
 
     def __init__(self, consumer: Any) -> None:
         self._consumer = consumer
@@ -39,7 +39,7 @@ class RecordSource:
         return records
 
     def pause(self) -> None:
-        """All that is assigned now; what is assigned later is paused with the next call."""
+        """Pause all partitions that are assigned now; call it again for partitions assigned later."""
         self._consumer.pause(*self._consumer.assignment())
 
     def resume(self) -> None:
@@ -49,7 +49,7 @@ class RecordSource:
         await self._consumer.commit(with_metadata(offsets))
 
     async def end_offsets(self) -> dict[TopicPartition, int]:
-        """Of what is assigned."""
+        """Resume the assigned partitions."""
         offsets: dict[TopicPartition, int] = await self._consumer.end_offsets(self._consumer.assignment())
         return offsets
 
@@ -81,7 +81,7 @@ class _Listener(AsyncConsumerRebalanceListener):
 
 
 class RecordSink:
-    """A producer, likewise."""
+    """A producer, of asyncio or Twisted."""
 
     def __init__(self, producer: Any) -> None:
         self._producer = producer
@@ -99,11 +99,12 @@ class RecordSink:
         headers: list[tuple[str, bytes | None]],
         timestamp_ms: int,
     ) -> None:
-        """Returns when it is delivered."""
+        """Send a record; returns when it is delivered."""
         raise NotImplementedError
 
     async def transaction(self, sends: list[tuple[Any, ...]], offsets: Offsets, group_metadata: Any) -> None:
-        """All of these (arguments of `send`) and the offsets, or nothing: it is aborted then, and raises."""
+        """Send all records (arguments of `send`) and commit the offsets in one transaction. On an error the
+        transaction is aborted, and the error is raised."""
         raise NotImplementedError
 
     async def stop(self) -> None:
@@ -120,19 +121,19 @@ class Runtime(Protocol):
     def sink(self, options: Mapping[str, Any]) -> RecordSink: ...
 
     def spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        """Start it; it raises nothing."""
+        """Start a coroutine, which must not raise."""
 
     def cancel_spawned(self) -> None:
-        """What was spawned and has not ended."""
+        """Coroutines that were started and have not ended."""
 
     async def sleep(self, seconds: float) -> None: ...
 
     async def within(self, seconds: float, awaitable: Awaitable[T]) -> T:
-        """Raises TimeoutError after so long, when it was cancelled."""
+        """Await a coroutine. Raises TimeoutError after `seconds`, when the coroutine has been cancelled."""
         ...
 
     async def in_thread(self, function: Callable[[], T], timeout_s: float | None = None) -> T:
-        """Raises TimeoutError after so long; the thread goes on."""
+        """Run a function in a thread. Raises TimeoutError after `seconds`; the thread continues."""
         ...
 
     def flag(self) -> Flag: ...
@@ -141,14 +142,14 @@ class Runtime(Protocol):
 
 
 class Flag(Protocol):
-    """Set once."""
+    """A flag that is set once."""
 
     def set(self) -> None:
-        """On the loop's thread."""
+        """Set the flag; on the loop's thread."""
 
     @property
     def is_set(self) -> bool: ...
 
     async def wait(self, seconds: float) -> bool:
-        """Is it set after so long, at most?"""
+        """Wait for the flag, at most `seconds`. True if it is set."""
         ...

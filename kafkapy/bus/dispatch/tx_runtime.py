@@ -48,7 +48,7 @@ class TxFlag:
 
 
 class TxRuntime:
-    """For the global reactor."""
+    """Make it for the global reactor."""
 
     def __init__(self) -> None:
         self._spawned: set[Deferred[None]] = set()

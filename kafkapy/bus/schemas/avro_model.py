@@ -34,7 +34,7 @@ _LOGICAL = {
 
 
 def read(text: str, name: str | None) -> EventModel:
-    """Raises RepositoryError."""
+    """The model of an Avro schema. Raises RepositoryError."""
     try:
         schema = json_of(text)
     except ValueError as error:
@@ -49,7 +49,7 @@ def read(text: str, name: str | None) -> EventModel:
 
 
 def schema_type(schema: Any) -> str:
-    """A type as people write it: `long (timestamp-millis)`, `null | array of string`."""
+    """A type as text for readers: `long (timestamp-millis)`, `null | array of string`."""
     if isinstance(schema, list):
         return " | ".join(map(schema_type, schema))
     if isinstance(schema, str):
@@ -126,8 +126,8 @@ class _AvroReader:
         return logical if logical is not None else self.type(kind, space)
 
     def _default(self, schema: Any, value: Any, kind: str) -> str | None:
-        """As Python writes it. What only the schema can say (defaults of records and logical types) must be given by a
-        program."""
+        """A default as a Python expression. Defaults of records and logical types have none: programs must pass a
+        value."""
         if isinstance(schema, list):
             schema = schema[0]
         if value is None:

@@ -1,4 +1,4 @@
-"""What a change of a schema is: MODEL, REVISION or ADDITION, and why, field by field."""
+"""Classifies a change of a schema: MODEL, REVISION or ADDITION, with reasons and a difference by field."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from kafkapy.bus.schemas.repository import EventSchemas, RepositoryError, Schema
 
 
 class SchemaChange(NamedTuple):
-    """`version` is the one that fits. `reasons`: why it is no less than `kind`; `fields`: what is different, as + and - lines."""
+    """A classified change. `version`: the version number that fits. `reasons`: why the change is not smaller than
+    `kind`. `fields`: the differences, as + and - lines."""
 
     kind: ChangeKind
     version: SchemaVersion
@@ -20,7 +21,8 @@ class SchemaChange(NamedTuple):
 
 
 def compare_schemas(kind: str, old: str, new: str) -> list[str]:
-    """Why `new` cannot read everything that `old` wrote; empty if it can. Raises RepositoryError for what is no schema."""
+    """Reasons for which `new` cannot read everything that `old` wrote; empty if it can. Raises RepositoryError if a
+    text is no schema."""
     from kafkapy.registry.compatibility import SchemaParseError, compare
 
     try:
@@ -31,8 +33,11 @@ def compare_schemas(kind: str, old: str, new: str) -> list[str]:
 
 
 def classify(kind: str, earlier: Sequence[SchemaFile], new: str) -> SchemaChange:
-    """What it is to put `new` after these versions. It must read all that the versions of the same MODEL wrote, and be read by
-    all of the same REVISION; the rest decides. Raises RepositoryError."""
+    """Classify `new` after these versions.
+
+    A schema of the same MODEL reads what all its versions wrote; one of the same REVISION can also be read by all of
+    them. Raises RepositoryError.
+    """
     if not earlier:
         return SchemaChange(ChangeKind.MODEL, FIRST_VERSION, ["it is the first version"], [])
     latest = earlier[-1]
@@ -60,7 +65,7 @@ def classify(kind: str, earlier: Sequence[SchemaFile], new: str) -> SchemaChange
 
 
 def _listed(versions: Sequence[str]) -> str:
-    """`1.0.0, 1.0.1 and 1.1.0`: what holds for several versions is said once."""
+    """Joins version numbers: `1.0.0, 1.0.1 and 1.1.0`."""
     return versions[0] if len(versions) == 1 else f"{', '.join(versions[:-1])} and {versions[-1]}"
 
 
@@ -78,7 +83,7 @@ def fields_changed(kind: str, old: str, new: str) -> list[str]:
 
 
 def wrong_claims(event: EventSchemas) -> list[str]:
-    """A sentence for each version that claims less than it changes."""
+    """A sentence for each version whose number is too small for its change."""
     found = []
     for position, file in enumerate(event.versions):
         assert file.version is not None
@@ -99,8 +104,8 @@ def wrong_claims(event: EventSchemas) -> list[str]:
 
 
 def next_version(event: EventSchemas, wanted: SchemaVersion | None = None) -> SchemaChange:
-    """What `next` becomes. `wanted`: the version that its author asks for. Raises RepositoryError: there is nothing new, or it
-    claims less."""
+    """The version number that `next` gets. `wanted`: the author's choice. Raises RepositoryError if nothing has
+    changed, or `wanted` is too small for the change."""
     if event.next is None:
         raise RepositoryError(
             f"{event.name} has no {event.directory / 'next.*'}: that is where the next version is written"

@@ -34,7 +34,7 @@ def has_jdk() -> bool:
 
 
 def write_jar(directory: Path, package: str, version: str, events: Iterable[EventSchemas]) -> Path:
-    """The jar's path. Raises RepositoryError with javac's complaint."""
+    """Compile the jar and return its path. Raises RepositoryError with javac's message."""
     directory.mkdir(parents=True, exist_ok=True)
     path = (directory / f"{package}-{version}.jar").absolute()
     with tempfile.TemporaryDirectory() as work:
@@ -82,7 +82,7 @@ def _enum(enum: ModelEnum) -> str:
 
 
 def _type(annotation: str) -> str:
-    """Python's annotation as Java's type; a choice of several is an Object."""
+    """A Python annotation as a Java type; a union of several types is an Object."""
     parts = [part for part in _split(annotation, "|") if part != "None"]
     if len(parts) != 1:
         return "Object"
@@ -94,7 +94,7 @@ def _type(annotation: str) -> str:
 
 
 def _split(text: str, at: str) -> list[str]:
-    """Not inside of brackets."""
+    """Split at commas outside of brackets."""
     parts, depth = [""], 0
     for character in text:
         depth += (character == "[") - (character == "]")

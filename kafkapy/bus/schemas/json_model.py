@@ -1,4 +1,4 @@
-"""JSON Schemas as a model: objects with properties. What Python cannot say more narrowly is `Any`."""
+"""JSON Schemas as a model: objects with properties. A type that Python cannot express more narrowly is `Any`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SCALARS = {"string": "str", "integer": "int", "number": "float", "boolean": "bo
 
 
 def read(text: str, name: str | None) -> EventModel:
-    """Raises RepositoryError."""
+    """The model of a JSON schema. Raises RepositoryError."""
     try:
         schema = strict_json.loads(text)
     except ValueError as error:
@@ -30,7 +30,7 @@ def read(text: str, name: str | None) -> EventModel:
 
 
 def schema_type(schema: Any) -> str:
-    """A type as people write it: `array of integer`, `string (date-time)`."""
+    """A type as text for readers: `array of integer`, `string (date-time)`."""
     if not isinstance(schema, dict):
         return "any"
     if "$ref" in schema:

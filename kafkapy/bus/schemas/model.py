@@ -1,5 +1,5 @@
-"""Schemas of all kinds as one model: records with fields, whose types are Python's. Typed classes, pages and differences are
-made of it."""
+"""One model for schemas of all kinds: records with fields, whose types are Python's. Typed classes, pages and
+differences are generated from it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from kafkapy.common.exact_json import identity_of, loads
 
 
 class ModelField(NamedTuple):
-    """`type` is a Python annotation that names classes of the model; `default` a Python expression, None if the field must be
-    given. `schema_type`, `schema_default`: as the schema's language has them; None: the schema gives no default."""
+    """A field. `type`: a Python annotation that names classes of the model. `default`: a Python expression, None if
+    the field is required. `schema_type`, `schema_default`: in the schema's language; None: the schema has no default."""
 
     name: str
     type: str
@@ -23,7 +23,7 @@ class ModelField(NamedTuple):
 
 
 class ModelRecord(NamedTuple):
-    """`schema_name`: what it is called in the schema."""
+    """`schema_name`: its name in the schema."""
 
     name: str
     schema_name: str
@@ -38,7 +38,8 @@ class ModelEnum(NamedTuple):
 
 
 class EventModel(NamedTuple):
-    """`records` has what each uses before it where that is possible; `root` is the event's."""
+    """The records of an event. In `records` a record stands after those that it uses, where that is possible; `root`
+    is the event's record."""
 
     root: ModelRecord
     records: tuple[ModelRecord, ...]
@@ -50,14 +51,14 @@ _READERS = {"AVRO": "avro_model", "JSON": "json_model", "PROTOBUF": "protobuf_mo
 
 
 def model_of(kind: str, text: str, name: str | None = None) -> EventModel:
-    """`name`: the event's full name, which the schema must have. Raises RepositoryError."""
+    """Parse a schema. `name`: the full name of the event, which the schema must have. Raises RepositoryError."""
     read: Callable[[str, str | None], EventModel] = import_module(f"kafkapy.bus.schemas.{_READERS[kind]}").read
     return read(text, name)
 
 
 def field_lines(kind: str, text: str) -> dict[str, str]:
-    """Path of each field -> its type and default, in the schema's language. A field of a record that is used in several places
-    has the record's name before it."""
+    """Path of each field -> (type, default) in the schema's language. A field of a record that is used several times
+    has the record's name as its prefix."""
     model = model_of(kind, text)
     found: dict[str, str] = {}
     for record in (model.root, *(each for each in model.records if each != model.root)):
@@ -71,7 +72,7 @@ def field_lines(kind: str, text: str) -> dict[str, str]:
 
 
 def same_schema(kind: str, one: str, other: str) -> bool:
-    """Do the texts differ in spaces only?"""
+    """Do the texts differ in white space only?"""
     if kind in ("AVRO", "JSON"):
         try:
             left, right = (identity_of(loads(text, comments=kind == "AVRO")) for text in (one, other))
@@ -82,7 +83,7 @@ def same_schema(kind: str, one: str, other: str) -> bool:
 
 
 def union_of(parts: list[str]) -> str:
-    """Types beside each other; None comes last, and `Any` takes all in."""
+    """A union of types, with None last; `Any` replaces all others."""
     if "Any" in parts:
         return "Any"
     some = [part for part in parts if part != "None"]

@@ -1,4 +1,5 @@
-"""Protobuf's messages as a model. protoc (of grpcio-tools) compiles them; what it imports must come with Protobuf."""
+"""Protobuf's messages as a model. protoc (of grpcio-tools) compiles them; only files that come with Protobuf can be
+imported."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ _REQUIRED, _REPEATED = 2, 3
 
 
 def read(text: str, name: str | None) -> EventModel:
-    """Raises RepositoryError."""
+    """The model of a Protobuf file. Raises RepositoryError."""
     compiled = compile_text(text)
     from google.protobuf import descriptor_pb2
 
@@ -46,7 +47,7 @@ def read(text: str, name: str | None) -> EventModel:
 
 @lru_cache(100)
 def compile_text(text: str) -> bytes:
-    """A serialized FileDescriptorSet, imports first. Raises RepositoryError with protoc's complaint."""
+    """Compile a file to a serialized FileDescriptorSet, imports first. Raises RepositoryError with protoc's message."""
     need("bus", "grpc_tools", "google.protobuf", by="Protobuf")
     with tempfile.TemporaryDirectory() as directory:
         source, result, complaint = (Path(directory) / name for name in ("event.proto", "set.bin", "complaint"))
@@ -66,7 +67,7 @@ def compile_text(text: str) -> bytes:
 
 
 def _run(arguments: list[str], complaint: Path) -> int:
-    """protoc in a process of its own, since it writes to the process's stderr."""
+    """Run protoc in a separate process, since it writes to stderr."""
     command = [sys.executable, "-m", "grpc_tools.protoc", *arguments]
     with complaint.open("wb") as said:
         return subprocess.run(command, stdout=said, stderr=said, check=False).returncode

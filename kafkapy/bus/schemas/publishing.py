@@ -1,4 +1,4 @@
-"""From the repository to a registry: versions of a MODEL become versions of a subject, the oldest first."""
+"""Publishes versions of the repository in a registry: versions of a MODEL become versions of a subject, oldest first."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from kafkapy.schemas.registry_client import SchemaRegistryClient
 from kafkapy.schemas.types import Schema
 
 LEVEL = "BACKWARD_TRANSITIVE"
-"""What holds of the versions of a MODEL."""
+"""The compatibility level of the subject of a MODEL."""
 _UNKNOWN = (40401, 40402, 40403)
 
 
 class Published(NamedTuple):
-    """`new`: it was not there before."""
+    """A published version. `new`: the registry did not have it before."""
 
     name: str
     version: str
@@ -27,8 +27,8 @@ class Published(NamedTuple):
 
 
 def publish(event: EventSchemas, registry: SchemaRegistryClient) -> list[Published]:
-    """Raises RepositoryError (a version claims less than it changes; the registry refuses one),
-    SchemaRegistryUnavailableError."""
+    """Publish all versions. Raises RepositoryError (a version number does not fit its change; the registry rejects a
+    schema), SchemaRegistryUnavailableError."""
     wrong = wrong_claims(event)
     if wrong:
         raise RepositoryError(f"Nothing of {event.name} was published: {wrong[0]}")

@@ -1,4 +1,4 @@
-"""Typed classes of the events: a package of dataclasses that passes mypy in strict mode."""
+"""Generates typed classes of the events: a package of dataclasses that passes mypy in strict mode."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MODULES = {
 
 
 class Routing(NamedTuple):
-    """What the topic repository says of an event."""
+    """Topic and router of an event, from the topic repository."""
 
     topic: str
     router: str | None = None
@@ -32,8 +32,8 @@ class Routing(NamedTuple):
 
 
 def package_files(events: Iterable[EventSchemas], routing: Mapping[str, Routing], package: str) -> dict[str, str]:
-    """Path -> text. Of each event the latest version of each MODEL has a class: the newest is called as the event, older ones
-    `…V1`. Raises RepositoryError."""
+    """Path -> text of each module. The latest version of each MODEL has a class: the newest MODEL has the event's
+    name, older ones `…V1`. Raises RepositoryError."""
     if not package.isidentifier() or keyword.iskeyword(package):
         raise RepositoryError(f"{package!r} cannot be a Python package")
     files = {f"{package}/py.typed": ""}
@@ -64,7 +64,7 @@ def latest_of_models(event: EventSchemas) -> list[SchemaFile]:
 
 
 def module_text(event: EventSchemas, file: SchemaFile, routing: Routing | None, suffix: str = "") -> str:
-    """One event's module. Raises RepositoryError."""
+    """The module of one event. Raises RepositoryError."""
     model = model_of(event.kind, file.text, event.name)
     if routing is None:
         raise RepositoryError(f"No topic accepts {event.name}: declare one in the topic repository")
@@ -148,7 +148,7 @@ def _doc(text: str) -> str:
 
 
 def _text(text: str) -> str:
-    """A schema as a Python literal that people can read where that is possible."""
+    """A schema as a Python literal, readable where possible."""
     if '"""' in text or "\\" in text or text.endswith('"'):
         return repr(text)
     return f'"""{text}"""'

@@ -29,11 +29,11 @@ _NONE_YET = SchemaVersion(0, 0, 0)
 
 
 class RepositoryError(BusError):
-    """A folder or a file of the repository is not as it must be; the sentence names it."""
+    """A folder or file of the repository is wrong; the message names it."""
 
 
 class SchemaFile(NamedTuple):
-    """`version` is None for what is being worked at."""
+    """A schema file. `version` is None for `next`, which is in progress."""
 
     path: Path
     version: SchemaVersion | None
@@ -41,7 +41,7 @@ class SchemaFile(NamedTuple):
 
 
 class EventSchemas(NamedTuple):
-    """All versions of one event, the oldest first."""
+    """All versions of one event, oldest first."""
 
     name: str
     kind: str
@@ -54,7 +54,7 @@ class EventSchemas(NamedTuple):
         return self.versions[-1] if self.versions else None
 
     def version(self, version: SchemaVersion) -> SchemaFile:
-        """Raises RepositoryError."""
+        """Read an event's folder. Raises RepositoryError."""
         for found in self.versions:
             if found.version == version:
                 return found
@@ -67,8 +67,8 @@ class EventSchemas(NamedTuple):
 
 
 def package_version(events: Iterable[EventSchemas]) -> str:
-    """Of a package with the classes of all events: how many versions are MODELs, REVISIONs and ADDITIONs. It rises with each new
-    one, so pip takes the newer package for newer."""
+    """Version of a package with the classes of all events: the numbers of MODELs, REVISIONs and ADDITIONs. It grows
+    with each new version, so that pip prefers the newer package."""
     kinds: Counter[ChangeKind] = Counter()
     for event in events:
         before = _NONE_YET
@@ -80,7 +80,7 @@ def package_version(events: Iterable[EventSchemas]) -> str:
 
 
 def load(directory: Path) -> dict[str, EventSchemas]:
-    """All events, by their names. Raises RepositoryError."""
+    """All events by name. Raises RepositoryError."""
     if not directory.is_dir():
         raise RepositoryError(
             f"{directory} is no folder: a schema repository is a folder with one folder for each event"

@@ -1,4 +1,4 @@
-"""Thrift's structs as a model. Lists stand for sets, too; a field that is not required may be None."""
+"""Thrift's structs as a model. Sets become lists; a field that is not required may be None."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SCALARS = {"bool": "bool", "double": "float", "string": "str", "binary": "bytes
 
 
 def read(text: str, name: str | None) -> EventModel:
-    """Raises RepositoryError."""
+    """The model of a Thrift file. Raises RepositoryError."""
     try:
         structs = structs_of(text)
     except SchemaParseError as error:

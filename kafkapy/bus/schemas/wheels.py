@@ -12,7 +12,7 @@ _TIME = (1980, 1, 1, 0, 0, 0)
 
 
 def write_wheel(directory: Path, package: str, version: str, files: Mapping[str, str], requires: str) -> Path:
-    """The wheel's path. `requires`: what the classes need, as pip takes it."""
+    """Write the wheel and return its path. `requires`: the requirements of the classes, as pip takes them."""
     info = f"{package}-{version}.dist-info"
     contents = {name: text.encode() for name, text in sorted(files.items())}
     contents[f"{info}/METADATA"] = (

@@ -1,1 +1,1 @@
-"""The topic repository: topics declared in files, a plan of what that changes, a catalogue."""
+"""The topic repository: topics declared in files, a plan of changes, a catalogue."""

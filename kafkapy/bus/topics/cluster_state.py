@@ -1,4 +1,4 @@
-"""The topics that there are, and doing what a plan says."""
+"""Reads the cluster's topics, and carries out a plan."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kafkapy.common.wire_enums import ConfigResourceType, ConfigSourceType
 
 
 def read_topics(admin: AdminClient) -> dict[str, ActualTopic]:
-    """Raises KafkaError."""
+    """The topics of the cluster. Raises KafkaError."""
     topics = admin.list_topics()
     resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in topics]
     configs = values_of(admin.describe_configs(resources)) if resources else {}
@@ -37,8 +37,8 @@ def apply(
     declared: Mapping[str, TopicDeclaration],
     tell: Callable[[Action], object],
 ) -> None:
-    """One after the other; `tell` is called for each that is done. Raises KafkaError at the first that fails: what was done
-    stays, and a new plan has the rest."""
+    """Carry out the steps one after the other; `tell` is called after each. Raises KafkaError at the first that
+    fails: completed steps stay, and a new plan has the remaining ones."""
     for action in actions:
         topic = declared[action.topic]
         if action.kind is ActionKind.CREATE:

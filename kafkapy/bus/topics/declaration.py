@@ -50,12 +50,12 @@ _KNOWN = {
 
 
 class DeclarationError(BusError):
-    """A file of the topic repository makes no sense; the sentence names it."""
+    """A file of the topic repository is wrong; the message names it."""
 
 
 class TopicDeclaration(NamedTuple):
-    """`partitions` and `replicas` -1: the brokers' own. `configs`: all that the declaration sets, retention and validation
-    too."""
+    """A declared topic. `partitions` and `replicas` -1: the brokers' defaults. `configs`: all that the declaration
+    sets, retention and validation included."""
 
     name: str
     owner: str
@@ -72,7 +72,7 @@ class TopicDeclaration(NamedTuple):
 
 
 def load(directory: Path) -> dict[str, TopicDeclaration]:
-    """All topics by their names. Raises DeclarationError."""
+    """All topics by name. Raises DeclarationError."""
     if not directory.is_dir():
         raise DeclarationError(
             f"{directory} is no folder: a topic repository is a folder with a TOML file for each topic"
@@ -89,7 +89,7 @@ def load(directory: Path) -> dict[str, TopicDeclaration]:
 
 
 def routing_of(topics: dict[str, TopicDeclaration]) -> dict[str, Routing]:
-    """Event -> where it goes. Raises DeclarationError if two topics accept an event: its class says one topic."""
+    """Event -> its topic. Raises DeclarationError if two topics accept an event, since a class has one topic."""
     found: dict[str, Routing] = {}
     for topic in topics.values():
         for event in topic.accepts if not topic.absent else ():
@@ -100,7 +100,7 @@ def routing_of(topics: dict[str, TopicDeclaration]) -> dict[str, Routing]:
 
 
 def retention_ms(text: str) -> int:
-    """`7d` in milliseconds; -1 for `forever`. Raises ValueError."""
+    """Convert a duration such as `7d` to milliseconds; `forever` is -1. Raises ValueError."""
     if text == "forever":
         return -1
     matched = _RETENTION.fullmatch(text)

@@ -1,4 +1,4 @@
-"""What is to be done so that the cluster is as declared: pure, so that what is shown is what is done."""
+"""Plans the changes that make the cluster as declared. Pure, so that the plan shown is the plan carried out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ AUDIT_TOPIC = "_bus_audit"
 
 
 class Danger(Enum):
-    """What must be allowed by a flag."""
+    """Changes that need the permission of a flag."""
 
     NONE = ""
     LOSES_DATA = "--allow-data-loss"
@@ -28,7 +28,7 @@ class ActionKind(Enum):
 
 
 class Action(NamedTuple):
-    """`before` and `after`: numbers of partitions, or a config's values (None: it has none of its own)."""
+    """A change. `before` and `after`: numbers of partitions, or values of a config (None: not set on the topic)."""
 
     topic: str
     kind: ActionKind
@@ -51,7 +51,7 @@ class Action(NamedTuple):
 
 
 class ActualTopic(NamedTuple):
-    """`configs`: those of the topic itself; `effective`: what holds."""
+    """A topic of the cluster. `configs`: those set on the topic; `effective`: the values in effect."""
 
     partitions: int
     replicas: int
@@ -60,7 +60,8 @@ class ActualTopic(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """`problems`: what cannot be done; then nothing is. `notes`: what is left as it is."""
+    """A plan. `problems`: what cannot be done; if there are any, nothing is done. `notes`: differences that are left
+    as they are."""
 
     actions: list[Action]
     problems: list[str]
@@ -115,7 +116,7 @@ def _change(plan: Plan, topic: TopicDeclaration, found: ActualTopic) -> None:
 
 
 def config_danger(key: str, before: str | None, after: str) -> tuple[Danger, str]:
-    """May events go that would have stayed?"""
+    """Would the change delete events that are kept today?"""
     if key in ("retention.ms", "retention.bytes", "delete.retention.ms"):
         was, now = _limit(before), _limit(after)
         return (Danger.LOSES_DATA, "older events are deleted") if now < was else (Danger.NONE, "")
