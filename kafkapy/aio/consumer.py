@@ -39,8 +39,8 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
                 ...
 
     Make it inside a coroutine. Methods are those of `kafkapy.KafkaConsumer` and of aiokafka; those that take time are
-    coroutines. Whoever is cancelled in one loses no record: what nobody got comes with the next call. Listeners may be
-    coroutines; one that was begun is not cancelled, and no record comes before it has ended.
+    coroutines. Cancelling one loses no record: records that were not returned come with the next call. Listeners may be
+    coroutines; a listener that has begun is not cancelled, and no record is returned before it has ended.
     """
 
     @overload

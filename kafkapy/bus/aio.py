@@ -22,7 +22,8 @@ __all__ = ["Bus", "Dispatcher"]
 
 
 class Bus(BusFace):
-    """Sends events: `async with Bus("localhost:9092", "http://localhost:8081", application="till") as bus: await bus.send(event)`.
+    """Sends events: `async with Bus("localhost:9092", "http://localhost:8081", application="till") as bus:` `await
+    bus.send(event)`.
 
     An event's class determines topic, schema and router. When `send` returns, all in-sync replicas have the event.
     Make it in a running loop.

@@ -25,7 +25,8 @@ __all__ = ["Bus", "Dispatcher"]
 
 
 class Bus(BusFace):
-    """Sends events: `bus = yield Bus("localhost:9092", "http://localhost:8081", application="till").start()`, `yield bus.send(event)`.
+    """Sends events: `bus = yield Bus("localhost:9092", "http://localhost:8081", application="till").start()`, then
+    `yield bus.send(event)`.
 
     As `kafkapy.bus.aio.Bus`, with methods that return Deferreds.
     """

@@ -1,4 +1,4 @@
-"""kafka-broker-api-versions: what each broker speaks (after Kafka's `BrokerApiVersionsCommand`)."""
+"""kafka-broker-api-versions: the API versions that each broker supports (after Kafka's `BrokerApiVersionsCommand`)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OTHER_APIS = {
     86: "DeleteShareGroupState",
     87: "ReadShareGroupStateSummary",
 }
-"""APIs of brokers without ZooKeeper: this client does not use them, but knows their names, as Kafka's 3.9 does."""
+"""APIs of brokers without ZooKeeper: this client does not use them, but shows their names, as Kafka's 3.9 does."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

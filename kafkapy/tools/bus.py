@@ -1,4 +1,4 @@
-"""kafkapy-bus: topics as they are declared in files, and what must change for that."""
+"""kafkapy-bus: compares topics declared in files with the cluster, and makes the changes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def plan(given: argparse.Namespace) -> int:
-    """Status 1 if something cannot be done."""
+    """Print the plan; status 1 if something cannot be done."""
     found, _ = _planned(given)
     _show(found)
     return 1 if found.problems else 0

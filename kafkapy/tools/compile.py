@@ -1,4 +1,4 @@
-"""kafkapy-compile: turns the hot paths into machine code (mypyc), for the Python environment it runs in.
+"""kafkapy-compile: compiles the hot modules to machine code (mypyc), for the Python environment in which it runs.
 
 Needs a C compiler, Python's headers and the extra `compile` (mypy, setuptools). See `kafkapy.compiled`.
 """
@@ -22,10 +22,10 @@ from kafkapy.protocol.codec_modules import module_text
 from kafkapy.tools.common.progress import wait_with_progress
 
 _FLAGS = ["-fvisibility=hidden", "-fno-semantic-interposition", "-fno-plt"]
-"""Nobody outside calls or replaces a compiled function: so calls between them are direct, and short ones are drawn together."""
+"""Compiled functions are neither called nor replaced by other extension modules, so the compiler may inline them."""
 
 KEPT_BUILDS = 3
-"""Of other sources: brokers that still run may come to import from them."""
+"""Builds of other sources are kept, since running brokers may import from them."""
 
 DURATION = "two minutes on an idle machine, up to ten on a busy one"
 
@@ -67,7 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def what_is_missing() -> str:
-    """The first thing that a build needs and is not here, and where to get it; empty if all is there."""
+    """The first requirement of a build that is missing, and where to get it; empty if there is none."""
     if missing := missing_compiler():
         return missing
     if find_spec("mypyc") is None or find_spec("setuptools") is None:
@@ -76,8 +76,8 @@ def what_is_missing() -> str:
 
 
 def missing_compiler() -> str:
-    """As `what_is_missing`, of what only the system can install. Needs nothing but the standard library: bin/_setup.py asks
-    it before anything is installed."""
+    """The first requirement that only the system can install, as `what_is_missing`. Uses the standard library only,
+    since bin/_setup.py calls it before anything is installed."""
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     compiler = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()[0]
     if shutil.which(compiler) is None:
@@ -89,7 +89,7 @@ def missing_compiler() -> str:
 
 
 def build(directory: Path) -> int:
-    """Compile a copy of the sources, and put the outcome in its place at once or not at all."""
+    """Compile a copy of the sources, and replace the installed build atomically."""
     print(f"Compiling the hot paths: {DURATION}", file=sys.stderr, flush=True)
     try:
         BUILDS.mkdir(parents=True, exist_ok=True)
@@ -107,16 +107,16 @@ def build(directory: Path) -> int:
 
 
 def compile_in(workplace: Path) -> str:
-    """Compile a copy of the sources to `workplace`/out; what the compilers say if they fail, else nothing."""
+    """Compile a copy of the sources to `workplace`/out. Returns the compilers' messages if they fail, else an empty
+    text."""
     shutil.copytree(PACKAGE, workplace / "kafkapy", ignore=shutil.ignore_patterns("__pycache__"))
     for messages, codecs in CODECS.items():
         (workplace / path_of(codecs)).write_text(module_text(messages))
     modules = [str(path_of(module)) for module in (*HOT_MODULES, *CODECS.values())]
     (workplace / "setup.py").write_text(_SETUP.format(paths=modules, flags=_FLAGS))
     command = [sys.executable, "setup.py", "--quiet", "build_ext", "--build-lib", "out"]
-    paths = os.environ.get("PYTHONPATH", "").split(
-        os.pathsep
-    )  # pip keeps what a build needs there, others sources of kafkapy
+    # pip puts the build requirements there, other programs the sources of kafkapy
+    paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     others = os.pathsep.join(path for path in paths if path and not Path(path, "kafkapy").is_dir())
     environment = {**os.environ, "PYTHONPATH": others}
     with tempfile.TemporaryFile() as output:
@@ -129,14 +129,14 @@ def compile_in(workplace: Path) -> str:
 
 
 def _phase(workplace: Path) -> str:
-    """mypyc first translates all modules, and writes C when it is done with them."""
+    """Progress of mypyc, which translates all modules first and writes C at the end."""
     is_translated = any(workplace.joinpath("build").rglob("*.c"))
     return "the C compiler is at work" if is_translated else "mypyc checks types and translates to C"
 
 
 def compile_into(library: Path) -> None:
-    """Put the extension modules beside the sources in `library`, of which a wheel is to be made; a build is taken from where
-    `kafkapy-compile` keeps it. Ends the process if that can't be done."""
+    """Copy the extension modules beside the sources in `library`, from which a wheel is built. An existing build of
+    `kafkapy-compile` is used. Exits the process if that is impossible."""
     directory = build_directory()
     if directory.is_dir():
         for extension in directory.iterdir():
@@ -151,12 +151,12 @@ def compile_into(library: Path) -> None:
 
 
 def path_of(module: str) -> Path:
-    """Relative to the directory of the package."""
+    """A path relative to the package's directory."""
     return source(module).relative_to(PACKAGE.parent)
 
 
 def keep(out: Path, directory: Path) -> None:
-    """Move the extension modules to `directory`, under their modules' names. Raises `OSError`."""
+    """Move the extension modules to `directory`, under their modules' names. Raises OSError."""
     named = out.with_name("named")
     named.mkdir()
     for extension in out.rglob(f"*{EXTENSION_SUFFIXES[0]}"):
@@ -164,7 +164,7 @@ def keep(out: Path, directory: Path) -> None:
     try:
         named.rename(directory)
     except OSError:
-        if not directory.is_dir():  # else another one was at it, and quicker
+        if not directory.is_dir():  # otherwise a concurrent build was faster
             raise
     others = sorted(BUILDS.glob("[0-9a-f]*"), key=lambda path: path.stat().st_mtime, reverse=True)
     for path in others[1 + KEPT_BUILDS :]:

@@ -22,7 +22,7 @@ _MAX_LONG = 2**63 - 1
 
 
 def long(text: str) -> int:
-    """As Java's `Long.parseLong`."""
+    """Parse a number as Java's `Long.parseLong`."""
     value = integer(text)
     if not -_MAX_LONG - 1 <= value <= _MAX_LONG:
         raise ValueError(text)
@@ -89,7 +89,7 @@ def execute(options: Options) -> None:
 
 
 def check_options(options: Options) -> None:
-    """What can be said without a broker. Raises `CommandLineError`."""
+    """Check the options without a broker. Raises CommandLineError."""
     if options.count(_ACTIONS) != 1:
         raise CommandLineError("Command must include exactly one action: --create, --renew, --expire or --describe")
     options.require("bootstrap-server", "command-config")
@@ -137,14 +137,14 @@ def _describe(admin: AdminClient, options: Options) -> None:
         print(f"Calling describe token operation for owners: {_listed(owners)}")
     else:
         print("Calling describe token operation for current user.")
-    # As Kafka's tool does, no owner at all asks for the tokens of all.
+    # As in Kafka's tool, without an owner the tokens of all owners are requested.
     tokens = admin.describe_delegation_token(owners or None)
     print(f"Total number of tokens : {len(tokens)}", end="")
     print_tokens(tokens)
 
 
 def print_tokens(tokens: Iterable[DelegationToken]) -> None:
-    """The table of Kafka's tool: an empty line before each row."""
+    """Print the table in the format of Kafka's tool, with an empty line before each row."""
     print(_ROW % ("TOKENID", "HMAC", "OWNER", "REQUESTER", "RENEWERS", "ISSUEDATE", "EXPIRYDATE", "MAXDATE"))
     for token in tokens:
         info = token.token_info

@@ -1,4 +1,4 @@
-"""kafka-dev: a Kafka to develop against, with one command, until Ctrl-C."""
+"""kafka-dev: a broker for development, with one command, until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def execute(arguments: list[str]) -> int:
 
 
 def cluster_of(options: Options) -> KafkaCluster:
-    """As the command line says. `CommandLineError`."""
+    """The cluster that the command line describes. Raises CommandLineError."""
     brokers, port = options.value("brokers"), options.value("port")
     if brokers not in (1, 3):
         raise CommandLineError(f"--brokers is 1 or 3, not {brokers}")
@@ -101,7 +101,7 @@ def cluster_of(options: Options) -> KafkaCluster:
 
 
 def _zookeeper(options: Options) -> Any:
-    """An address, what makes one, or None: the embedded one."""
+    """An address of a ZooKeeper, a factory of one, or None for the embedded one."""
     if not options.has("zookeeper"):
         return None
     if address := options.value("zookeeper"):
@@ -112,7 +112,7 @@ def _zookeeper(options: Options) -> Any:
 
 
 def serve(cluster: KafkaCluster, json_file: str | None, stopped: int) -> int:
-    """Until a signal comes, which makes the descriptor `stopped` readable, or no broker is left."""
+    """Wait for a signal, which makes the descriptor `stopped` readable, or until no broker runs."""
     with cluster, _told_in(json_file, cluster):
         print(introduction(cluster), flush=True)
         ended: set[int] = set()
@@ -144,7 +144,7 @@ Ctrl-C stops it."""
 
 
 def description(cluster: KafkaCluster) -> dict[str, Any]:
-    """What `--json` tells."""
+    """The object that `--json` prints."""
     return {
         "bootstrap_servers": cluster.bootstrap_servers,
         "brokers": [
@@ -164,7 +164,7 @@ def description(cluster: KafkaCluster) -> dict[str, Any]:
 
 @contextmanager
 def _told_in(file: str | None, cluster: KafkaCluster) -> Iterator[None]:
-    """Whoever finds the file finds all of it."""
+    """Write the file atomically: it exists only with its whole content."""
     if file is None:
         yield
         return
@@ -183,7 +183,7 @@ def _told_in(file: str | None, cluster: KafkaCluster) -> Iterator[None]:
 
 @contextmanager
 def _stop_signals() -> Iterator[int]:
-    """A descriptor that can be read once one of them has come; more of them change nothing."""
+    """A descriptor that is readable once one of the signals has arrived; further signals have no effect."""
     readable, writable = os.pipe()
     os.set_blocking(writable, False)
     numbers = [

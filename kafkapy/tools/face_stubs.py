@@ -1,7 +1,8 @@
-"""Writes what type checkers and editors know of the clients' faces: `python -m kafkapy.tools.face_stubs`.
+"""Writes the stubs of the clients' faces for type checkers and editors: `python -m kafkapy.tools.face_stubs`.
 
-Why there are such stubs, `clients/facade.py` says. Signatures, docstrings and imports are copied from the cores' sources, which
-are read, not imported: bin/setup.sh and the build of a wheel write stubs where nothing that kafkapy needs is installed.
+`clients/facade.py` explains why there are stubs. Signatures, docstrings and imports are copied from the cores'
+sources, which are parsed, not imported: bin/setup.sh and the build of a wheel write stubs before kafkapy's
+requirements are installed.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class FaceStub(NamedTuple):
-    """`classes`: name -> the imports it needs, and what its methods give, `{}` being what the core's give."""
+    """A module with stubs. `classes`: name -> its imports, and the result of its methods, where `{}` stands for the
+    core's result."""
 
     core: str
     classes: dict[str, tuple[str, str]]
@@ -46,7 +48,7 @@ FACES = {
 
 
 class _Module:
-    """A source. `known`: name -> the import that gives it, for what it imports and what it defines itself."""
+    """A parsed source. `known`: name -> import statement, for the names that it imports or defines."""
 
     def __init__(self, name: str) -> None:
         path = ROOT.joinpath(*name.split("."))
@@ -86,7 +88,7 @@ def stub_of(module: str) -> str:
 
 
 def _operations(core_import: str, beneath: str) -> list[tuple[_Module, Function]]:
-    """What `kafkapy.clients.facade.operations` finds in the core, with the modules where it stands."""
+    """The operations of the core, as `kafkapy.clients.facade.operations` finds them, each with its module."""
     others = _methods(f"from {beneath.replace(':', ' import ')}") if beneath else {}
     return [
         (module, node)
@@ -97,7 +99,7 @@ def _operations(core_import: str, beneath: str) -> list[tuple[_Module, Function]
 
 
 def _methods(where: str) -> dict[str, tuple[_Module, Function]]:
-    """All methods of the class that an import gives, those of its bases included."""
+    """All methods of an imported class, including those of its bases."""
     module_name, name = where.removeprefix("from ").split(" import ")
     module = _module(module_name)
     found: dict[str, tuple[_Module, Function]] = {}
@@ -112,7 +114,7 @@ def _methods(where: str) -> dict[str, tuple[_Module, Function]]:
 
 
 def _stub(node: Function, gives: str) -> ast.FunctionDef:
-    """The method without `async` and body. `gives`: what `{}` stands for is its result."""
+    """The method without `async` and body; in `gives`, `{}` is replaced by its result."""
     assert node.returns is not None, f"{node.name} does not say what it gives"
     doc = ast.get_docstring(node)
     text = doc if doc is None or "\n" not in doc else textwrap.indent(doc, " " * 8).lstrip()
@@ -123,14 +125,14 @@ def _stub(node: Function, gives: str) -> ast.FunctionDef:
 
 
 def _imports(module: _Module, node: ast.stmt) -> Iterator[str]:
-    """Where the names of the annotations come from."""
+    """The imports for the names in the annotations."""
     for part in ast.walk(node):
         if isinstance(part, ast.Name) and part.id != "Deferred" and part.id in module.known:
             yield module.known[part.id]
 
 
 def write_stubs(directory: Path = ROOT) -> None:
-    """Beside the modules in `directory`; a stub that is up to date stays as it is."""
+    """Write the stubs beside the modules in `directory`; stubs that are up to date are not touched."""
     for module in FACES:
         path, text = directory.joinpath(*module.split(".")).with_suffix(".pyi"), stub_of(module)
         if not path.exists() or path.read_text() != text:

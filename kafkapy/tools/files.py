@@ -1,4 +1,4 @@
-"""kafkapy-files: write the configurations, units, dashboard and documents that come with kafkapy into a directory."""
+"""kafkapy-files: writes the configurations, units, dashboard and documents of kafkapy into a directory."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from kafkapy.tools.common.argument_parser import ArgumentParser
 from kafkapy.tools.common.command_line import ToolError, guard
 
 FILES: Final = ("config", "docs")
-"""Folders of the repository."""
+"""The directories in the repository."""
 
 IN_PACKAGE: Final = "kafkapy/files"
-"""Where a wheel has them."""
+"""The same directories in a wheel."""
 
 DESCRIPTION = (
     "Write the files that come with kafkapy into DIR: config/ has samples of configurations, the systemd units, the Dockerfile, "
@@ -24,7 +24,7 @@ DESCRIPTION = (
 
 
 def source() -> Path:
-    """The directory that has the folders: in the package, or the clone."""
+    """The directory that has them: in the package, or in the clone."""
     root = Path(__file__).resolve().parents[2]
     return root / IN_PACKAGE if (root / IN_PACKAGE).is_dir() else root
 
@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def write(directory: Path, force: bool = False) -> None:
-    """Write the files; raises `ToolError`, and has written nothing, if one is there already and `force` is not given."""
+    """Write the files. Raises ToolError, and writes nothing, if one exists already and `force` is not given."""
     files = [path for name in FILES for path in sorted((source() / name).rglob("*")) if path.is_file()]
     targets = [directory / path.relative_to(source()) for path in files]
     if not force and (there := [target for target in targets if target.exists()]):

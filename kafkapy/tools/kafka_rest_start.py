@@ -1,4 +1,4 @@
-"""kafka-rest-start: run the HTTP proxy until it is told to stop."""
+"""kafka-rest-start: runs the HTTP proxy until a signal stops it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kafka-server-start, under the name by which its process is found."""
+"""kafka-server-start, as a module of that name, since tools find a broker's process by it."""
 
 import sys
 

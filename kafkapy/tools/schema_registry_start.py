@@ -1,4 +1,4 @@
-"""schema-registry-start: run one instance of the schema registry until it is told to stop."""
+"""schema-registry-start: runs one instance of the schema registry until a signal stops it."""
 
 from __future__ import annotations
 

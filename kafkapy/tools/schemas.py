@@ -1,4 +1,4 @@
-"""kafkapy-schemas: versions of events' schemas, from a folder to a registry and to typed classes."""
+"""kafkapy-schemas: versions of event schemas, from a directory to a registry and to typed classes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def check(given: argparse.Namespace) -> int:
-    """Status 1 if a version claims less than it changes."""
+    """Print the changes; status 1 if a version number is too small for its change."""
     status = 0
     for event in repository.load(given.dir).values():
         for sentence in wrong_claims(event):

@@ -1,4 +1,4 @@
-"""kafkapy-warehouse: events of topics as tables on Spark (`kafkapy.warehouse`, docs/warehouse.md)."""
+"""kafkapy-warehouse: writes events of topics to tables on Spark (`kafkapy.warehouse`, docs/warehouse.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""zookeeper-server-start, under the name by which its process is found."""
+"""zookeeper-server-start, as a module of that name, since tools find a ZooKeeper's process by it."""
 
 import sys
 

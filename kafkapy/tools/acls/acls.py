@@ -1,4 +1,4 @@
-"""kafka-acls: who may do what (after Kafka's `AclCommand`)."""
+"""kafka-acls: lists and changes access control lists (after Kafka's `AclCommand`)."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def execute(options: Options) -> None:
 
 
 def check_options(options: Options) -> None:
-    """What can be said without a broker. Raises `CommandLineError`."""
+    """Check the options without a broker. Raises CommandLineError."""
     _check_place(options)
     if options.count(("add", "remove", "list")) != 1:
         raise CommandLineError("Command must include exactly one action: --list, --add, --remove. ")
@@ -143,7 +143,7 @@ def check_options(options: Options) -> None:
 
 
 def _check_place(options: Options) -> None:
-    """Brokers are asked, or ZooKeeper."""
+    """Check that the options name brokers or ZooKeeper, not both."""
     by_broker = options.has("bootstrap-server")
     if by_broker and options.has("authorizer"):
         raise CommandLineError("Only one of --bootstrap-server or --authorizer must be specified")

@@ -1,4 +1,4 @@
-"""Which ACLs the options of kafka-acls stand for: patterns of resources, and entries for them."""
+"""The ACLs that the options of kafka-acls describe: patterns of resources, and entries for them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _NAMED = {
 
 
 def pattern_type(text: str) -> ACLResourcePatternType:
-    """The value of --resource-pattern-type. Raises ValueError."""
+    """Parse --resource-pattern-type. Raises ValueError."""
     found = ACLResourcePatternType.__members__.get(text.upper())
     if not found:
         raise ValueError(text)
@@ -53,7 +53,7 @@ def _pattern_type(options: Options) -> ACLResourcePatternType:
 
 
 def resource_filters(options: Options) -> list[AclPatternFilter]:
-    """The resources that were named, the cluster after the topics."""
+    """The resources named by the options, the cluster after the topics."""
     kind = _pattern_type(options)
     found = []
     for option, resource_type in _NAMED.items():
@@ -66,7 +66,7 @@ def resource_filters(options: Options) -> list[AclPatternFilter]:
 
 
 def acls_to_add(options: Options) -> dict[AclPattern, list[AccessControlEntry]]:
-    """Pattern -> entries. Raises `CommandLineError`, `ToolError`."""
+    """Pattern -> entries to add. Raises CommandLineError, ToolError."""
     kind = _pattern_type(options)
     if kind not in CONCRETE_PATTERN_TYPES:
         raise CommandLineError(f"A '--resource-pattern-type' value of '{kind.name}' is not valid when adding acls.")
@@ -77,7 +77,7 @@ def acls_to_add(options: Options) -> dict[AclPattern, list[AccessControlEntry]]:
 
 
 def acls_by_filter(options: Options) -> dict[AclPatternFilter, list[AccessControlEntry]]:
-    """Filter -> entries, none of them if no principal was named. Raises `CommandLineError`, `ToolError`."""
+    """Filter -> entries to remove; empty if no principal was named. Raises CommandLineError, ToolError."""
     filters = resource_filters(options)
     if not filters:
         raise CommandLineError(
@@ -134,7 +134,7 @@ def _entries(options: Options, operations: Iterable[ACLOperation]) -> list[Acces
 
 
 def principals(options: Options, name: str) -> list[str]:
-    """Those that the option names, as `User:alice`. Raises `ToolError`."""
+    """The principals of an option, as `User:alice`. Raises ToolError."""
     found = [text.strip() for text in options.values(name)]
     for text in found:
         if ":" not in text:

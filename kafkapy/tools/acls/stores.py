@@ -1,4 +1,4 @@
-"""Where kafka-acls finds and changes ACLs: at the brokers, or in ZooKeeper while there are none."""
+"""The stores in which kafka-acls reads and changes ACLs: brokers, or ZooKeeper while no broker runs."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _SESSION_TIMEOUT_MS: Final = 18_000
 
 
 class AclUpdateError(ToolError):
-    """ZooKeeper's ACLs are as they were."""
+    """An update failed; the ACLs in ZooKeeper are unchanged."""
 
 
 class AclStore(Protocol):
-    """ACLs, to be read and changed; a context manager. Its methods raise `KafkaError`."""
+    """Reads and changes ACLs; a context manager. Its methods raise KafkaError."""
 
     def describe(self, acl_filter: AclBindingFilter) -> Iterable[AclBinding]: ...
 
@@ -39,7 +39,7 @@ class AclStore(Protocol):
 
 
 class BrokerAcls:
-    """Those of the brokers of --bootstrap-server."""
+    """The ACLs of the brokers of --bootstrap-server."""
 
     def __init__(self, options: Options) -> None:
         self._admin = admin_client(options, options.value("bootstrap-server"))
@@ -62,13 +62,13 @@ class BrokerAcls:
 
 
 class ZooKeeperAcls:
-    """Those of the ZooKeeper of --authorizer-properties, written and announced as a broker does it.
+    """The ACLs in the ZooKeeper of --authorizer-properties, written and announced as a broker does it.
 
-    Invariant: `_authorizer` follows ZooKeeper until the end of the `with`.
+    Invariant: `_authorizer` follows changes in ZooKeeper until the end of the `with`.
     """
 
     def __init__(self, options: Options) -> None:
-        """Raises `ToolError`."""
+        """Connect. Raises ToolError."""
         from kafkapy.common.time import SystemTime
         from kafkapy.network.request import RequestContext
         from kafkapy.server.security.acl_authorizer import AclAuthorizer
@@ -118,7 +118,7 @@ def _raise(doing: str, result: ApiError) -> None:
 
 
 class _AclZooKeeper(NamedTuple):
-    """The ZooKeeper that has the ACLs, and how it is spoken to. Times in ms."""
+    """The ZooKeeper that has the ACLs, and the settings of the connection. Times in ms."""
 
     connect: str
     session_timeout_ms: int
@@ -128,7 +128,7 @@ class _AclZooKeeper(NamedTuple):
 
 
 def _zookeeper_of(options: Options) -> _AclZooKeeper:
-    """What --authorizer-properties, --zk-tls-config-file and `KAFKA_OPTS` say. Raises `ToolError`."""
+    """The settings from --authorizer-properties, --zk-tls-config-file and `KAFKA_OPTS`. Raises ToolError."""
     class_name = options.value("authorizer")
     if class_name != ACL_AUTHORIZER:
         raise ToolError(f"{class_name}: without brokers only ACLs of {ACL_AUTHORIZER} can be reached")
@@ -159,7 +159,7 @@ def _authorizer_properties(options: Options) -> dict[str, str]:
 
 
 def _milliseconds(properties: Mapping[str, str], name: str, default: int) -> int:
-    """With the authorizer's own prefix first, as the broker reads it."""
+    """The property's value; the name with the authorizer's prefix takes precedence, as in the broker."""
     for key in (_PREFIX + name, name):
         if key in properties:
             try:

@@ -1,4 +1,4 @@
-"""How the users of a local cluster get in: their files, their first rights, and what is told of both.
+"""The users of a secured local cluster: their files, their first ACLs, and the text that introduces both.
 
 DIR/admin.properties                    the super user's, for `--command-config`
 DIR/client-alice.properties             alice's, for `--producer.config`, `--consumer.config` and Java's clients
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kafkapy.admin.client import AdminClient
 
 SAMPLE = "demo"
-"""What alice's topics and groups begin with."""
+"""Prefix of the topics and groups of the sample user, alice."""
 
 
 def client_file(cluster: LocalCluster, user: str, suffix: str = "properties") -> Path:
@@ -39,14 +39,14 @@ def client_file(cluster: LocalCluster, user: str, suffix: str = "properties") ->
 
 
 def inner_listener(cluster: LocalCluster, name: str) -> tuple[int, dict[str, Any]]:
-    """Where a broker is asked before there are users, and with which options."""
+    """Address and options with which a broker is asked before there are users."""
     if not cluster.is_secured:
         return cluster.brokers[name], {}
     return cluster.internal_ports[list(cluster.brokers).index(name)], cluster.security.internal_options()
 
 
 def admin_client(cluster: LocalCluster) -> AdminClient:
-    """One that may do everything."""
+    """An admin client with the super user's rights."""
     from kafkapy.admin.client import AdminClient
 
     listeners = [inner_listener(cluster, name) for name in cluster.brokers]
@@ -54,13 +54,14 @@ def admin_client(cluster: LocalCluster) -> AdminClient:
 
 
 def tool_options(cluster: LocalCluster) -> str:
-    """What an admin tool is given."""
+    """The arguments for an admin tool."""
     servers = f"--bootstrap-server {cluster.bootstrap_servers}"
     return f"{servers} --command-config {client_file(cluster, ADMIN)}" if cluster.is_secured else servers
 
 
 def grant(cluster: LocalCluster) -> None:
-    """Users that the brokers do not know yet, and their files; with the first of them alice's rights. Raises `KafkaError`."""
+    """Create the users that the brokers do not know yet, and their files; with the first user also alice's ACLs.
+    Raises KafkaError."""
     from kafkapy.admin.results import values_of
 
     with admin_client(cluster) as admin:
@@ -72,7 +73,7 @@ def grant(cluster: LocalCluster) -> None:
 
 
 def _sample_acls() -> list[AclBinding]:
-    """alice may make, write and read topics whose names begin with `SAMPLE`, in such groups."""
+    """ACLs that allow alice to create, write and read topics whose names begin with `SAMPLE`, in groups with the same prefix."""
     operations = {
         ResourceType.TOPIC: (ACLOperation.READ, ACLOperation.WRITE, ACLOperation.CREATE, ACLOperation.DESCRIBE),
         ResourceType.GROUP: (ACLOperation.READ,),
@@ -88,7 +89,7 @@ def _sample_acls() -> list[AclBinding]:
 
 
 def _write_files(cluster: LocalCluster, user: str) -> None:
-    """Without the addresses, which tools are given on their command lines, and clients in Java beside the file."""
+    """Write a user's files. They have no addresses: tools take those on their command lines, Java clients beside the file."""
     security, servers = cluster.security, cluster.bootstrap_servers
     texts = {
         "properties": dump(security.options(user, servers, JAVA)),
@@ -100,7 +101,7 @@ def _write_files(cluster: LocalCluster, user: str) -> None:
 
 
 def introduction(cluster: LocalCluster, command: Callable[[str], str]) -> str:
-    """What is told of a cluster that is secured. `command`: how a tool is called."""
+    """The text that describes how to use a secured cluster. `command`: how a tool is called."""
     alice, bob = USERS
     servers = f"--bootstrap-server {cluster.bootstrap_servers}"
     topic = f"{SAMPLE}-1"

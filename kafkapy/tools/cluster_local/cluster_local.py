@@ -1,4 +1,4 @@
-"""kafka-cluster-local: a cluster of kafkapy brokers and its ZooKeeper on this machine, for trying things out."""
+"""kafka-cluster-local: a cluster of kafkapy brokers and its ZooKeeper on this machine, for experiments."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _option(name: str) -> str:
 
 
 def _start(cluster: LocalCluster, names: list[str]) -> None:
-    """ZooKeeper first, then the brokers, each kind all at once. `ToolError` if one does not come up."""
+    """Start ZooKeepers, then brokers; those of one kind start in parallel. Raises ToolError if one does not come up."""
     zookeepers = [name for name in names if name in cluster.zookeepers]
     brokers = [name for name in names if name in cluster.brokers]
     for name in zookeepers:
@@ -168,7 +168,7 @@ def _await(cluster: LocalCluster, name: str, ready: Callable[[], bool], output: 
 
 
 def _await_controller(cluster: LocalCluster) -> None:
-    """Until all brokers that run are known to the controller."""
+    """Wait until the controller knows all running brokers."""
     running = sum(cluster.is_running(name) for name in cluster.brokers)
     deadline = time.monotonic() + START_SECONDS
     with local_access.admin_client(cluster) as admin:
@@ -182,7 +182,7 @@ def _await_controller(cluster: LocalCluster) -> None:
 
 
 def _zookeeper_serves(port: int) -> bool:
-    """Whether it is alone or in a quorum: the four-letter word `srvr` tells a mode then."""
+    """Does the ZooKeeper serve, alone or in a quorum? The four-letter word `srvr` shows a mode then."""
     try:
         with socket.create_connection((HOST, port), 1) as connection:
             connection.sendall(b"srvr")
@@ -195,7 +195,7 @@ def _zookeeper_serves(port: int) -> bool:
 
 
 def _answers(cluster: LocalCluster, name: str) -> bool:
-    """A broker listens well before it serves: by then all of it has started, the metrics too."""
+    """Does the broker serve? It listens earlier; by now all its parts have started, metrics included."""
     from kafkapy.clients.blocking_client import BlockingClient
     from kafkapy.clients.config import ClientConfig
     from kafkapy.protocol.errors import KafkaError
@@ -225,7 +225,7 @@ def stop(directory: Path, options: Options) -> int:
 
 
 def _stop(cluster: LocalCluster, names: list[str]) -> None:
-    """The brokers, then ZooKeeper; what does not go in time is killed."""
+    """Stop the brokers, then ZooKeeper; a process that does not end in time is killed."""
     for kind in (cluster.brokers, cluster.zookeepers):
         processes = {name: cluster.processes[name] for name in names if name in kind and name in cluster.processes}
         for process in processes.values():
@@ -238,7 +238,7 @@ def _stop(cluster: LocalCluster, names: list[str]) -> None:
 
 
 def status(directory: Path, options: Options) -> int:
-    """Exit status 0: everything runs."""
+    """Print the state; exit status 0 if all processes run."""
     cluster = load(directory)
     if cluster is None:
         raise ToolError(f"There is no local cluster in {directory}")
@@ -279,13 +279,13 @@ Stop:
 
 
 def _command(name: str) -> str:
-    """How a command is called: by its script in a clone, by its name where pip has installed it."""
+    """How a command is called: as a script in a clone, by its name after an installation by pip."""
     script = Path("bin", f"{name}.sh")
     return str(script) if (Path(__file__).resolve().parents[2] / script).is_file() else name
 
 
 def _metrics(cluster: LocalCluster, title: str) -> str:
-    """A line, or nothing for a cluster that was made without."""
+    """A line with the addresses of the metrics; empty for a cluster without metrics."""
     return f"{title}{' '.join(cluster.metrics_urls)}\n" if cluster.metrics_urls else ""
 
 
@@ -295,7 +295,7 @@ def _count(things: dict[str, int], name: str) -> str:
 
 @contextmanager
 def _locked(directory: Path) -> Iterator[None]:
-    """One command at a time."""
+    """Lock the directory, so that one command runs at a time."""
     import fcntl
 
     descriptor = os.open(directory, os.O_RDONLY)

@@ -22,29 +22,32 @@ from kafkapy.tools.servers.local_processes import ProcessIdentity
 HOST = "127.0.0.1"
 STATE_FILE = "cluster.json"
 USERS = ("alice", "bob")
-"""Of a cluster that is secured, beside its administrator."""
+"""The sample user of a secured cluster, beside its administrator."""
 
 _CLIENTS, _INTERNAL = "SASL_SSL", "INTERNAL"
-"""Listeners of a cluster that is secured."""
+"""The listeners of a secured cluster."""
 
 
 @dataclass
 class LocalCluster:
-    """Invariant: what `DIR/cluster.json` holds; ports never change once the cluster has been started."""
+    """The content of `DIR/cluster.json`.
+
+    Invariant: ports never change once the cluster has been started.
+    """
 
     directory: Path
     broker_ports: list[int]
     zookeeper_ports: list[int]
     quorum_ports: list[tuple[int, int]]
-    """For each ZooKeeper of an ensemble: followers connect here, and votes come in here. Empty for a single one."""
+    """For each ZooKeeper of an ensemble its ports for followers and for elections. Empty for a single ZooKeeper."""
     processes: dict[str, ProcessIdentity] = field(default_factory=dict)
-    """By the name of the process's directory, in the order of their start."""
+    """The processes by the names of their directories, in the order of their start."""
     metrics_ports: list[int] = field(default_factory=list)
-    """One for each broker."""
+    """The port of each broker."""
     is_apache: bool = False
-    """Whether its ZooKeepers are Apache's, as those of an ensemble always are."""
+    """Are the ZooKeepers Apache's? Those of an ensemble always are."""
     internal_ports: list[int] = field(default_factory=list)
-    """Of each broker, for the others, in a cluster that is secured; empty for one that is open."""
+    """The port of each broker for other brokers in a secured cluster; empty for an open one."""
 
     @property
     def bootstrap_servers(self) -> str:
@@ -56,12 +59,12 @@ class LocalCluster:
 
     @property
     def zookeepers(self) -> dict[str, int]:
-        """Name -> port for clients."""
+        """Name of the ZooKeeper -> port for clients."""
         return {f"zookeeper-{i}": port for i, port in enumerate(self.zookeeper_ports, 1)}
 
     @property
     def brokers(self) -> dict[str, int]:
-        """Name -> port."""
+        """Name of the broker -> port."""
         return {f"broker-{i}": port for i, port in enumerate(self.broker_ports)}
 
     @property
@@ -70,7 +73,7 @@ class LocalCluster:
 
     @property
     def security(self) -> ClusterSecurity:
-        """Its certificates and passwords, made if they are not there. Only for a cluster that is secured."""
+        """Certificates and passwords of a secured cluster; created if they do not exist."""
         return ClusterSecurity.load_or_make(self.directory / "security", len(self.broker_ports), [], USERS)
 
     @property
@@ -90,7 +93,7 @@ class LocalCluster:
 
 
 def load(directory: Path) -> LocalCluster | None:
-    """The cluster of this directory, None if there is none. `ToolError` if its state can't be understood."""
+    """The cluster of this directory, None if there is none. Raises ToolError if its state file is invalid."""
     file = directory / STATE_FILE
     if not file.exists():
         return None
@@ -120,7 +123,7 @@ def create(
     is_apache: bool = False,
     is_secured: bool = False,
 ) -> LocalCluster:
-    """A new cluster: its ports and config files. An ensemble is Apache's in any case."""
+    """Create a cluster: ports and config files. The ZooKeepers of an ensemble are always Apache's."""
     if directory.exists() and any(directory.iterdir()):
         raise ToolError(f"{directory} holds other things than a local cluster. Give another --dir.")
     quorum_ports = 2 * zookeepers if zookeepers > 1 else 0
@@ -194,7 +197,7 @@ def _write_broker(cluster: LocalCluster, name: str, metrics_port: int) -> None:
         "transaction.state.log.replication.factor": replicas,
         "transaction.state.log.min.isr": max(1, replicas - 1),
         "group.initial.rebalance.delay.ms": 0,
-        # all brokers may be stopped at once; none shall wait long for a controller then
+        # all brokers may stop at the same time; none should wait long for a controller then
         "controlled.shutdown.retry.backoff.ms": 200,
         "kafkapy.metrics.listener": f"{HOST}:{metrics_port}",
         **_listeners(cluster, name),
@@ -203,7 +206,7 @@ def _write_broker(cluster: LocalCluster, name: str, metrics_port: int) -> None:
 
 
 def _listeners(cluster: LocalCluster, name: str) -> dict[str, object]:
-    """Where the broker listens, and what it takes there."""
+    """The broker's listeners and their security protocols."""
     clients = f"{HOST}:{cluster.brokers[name]}"
     if not cluster.is_secured:
         return {"listeners": f"PLAINTEXT://{clients}"}

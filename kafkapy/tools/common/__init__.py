@@ -1,1 +1,1 @@
-"""What the tools share: command lines, clients from properties, progress."""
+"""Shared by the tools: command lines, clients from properties, progress."""

@@ -1,4 +1,4 @@
-"""What several tools share: the admin client from their options, topic filters, names of Java exceptions."""
+"""Shared by admin tools: the admin client of their options, topic filters, names of Java exceptions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def admin_client(options: Options, bootstrap_servers: str, client_id: str | None = None) -> AdminClient:
-    """The admin client for `--bootstrap-server` and the properties of `--command-config`."""
+    """The admin client of `--bootstrap-server` and the properties of `--command-config`."""
     from kafkapy.admin.client import AdminClient
 
     return AdminClient.from_properties(admin_properties(options.value("command-config"), bootstrap_servers, client_id))
@@ -38,7 +38,8 @@ def admin_properties(config_file: str | None, bootstrap_servers: str, client_id:
 
 
 class IncludeList:
-    """Topics by a regular expression of Java, in which a comma means "or" (Kafka's `TopicFilter.IncludeList`)."""
+    """Topics that match a regular expression of Java, in which a comma means "or" (Kafka's
+    `TopicFilter.IncludeList`)."""
 
     def __init__(self, pattern: str) -> None:
         self.regex = pattern.strip().replace(",", "|").replace(" ", "").strip("\"'")
@@ -52,18 +53,19 @@ class IncludeList:
 
 
 def exception_class(error: Errors) -> str:
-    """The Java class that stands for an error in the output of Kafka's tools."""
+    """The Java exception class that Kafka's tools print for an error."""
     return f"org.apache.kafka.common.errors.{error.exception}"
 
 
 def exception_text(error: KafkaError) -> str:
-    """As Java prints an exception: `org.apache.kafka.common.errors.GroupIdNotFoundException: The group id ...`."""
+    """An error as Java prints an exception: `org.apache.kafka.common.errors.GroupIdNotFoundException: The group id
+    ...`."""
     return f"{exception_class(error.error)}: {error.message}"
 
 
 @contextmanager
 def failure_is(sentence: str) -> Iterator[None]:
-    """What a broker refuses becomes `sentence` and the reason."""
+    """A broker's error becomes a ToolError: `sentence` and the reason."""
     try:
         yield
     except KafkaError as error:

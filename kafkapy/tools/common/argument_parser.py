@@ -1,4 +1,4 @@
-"""Command lines of those tools of Kafka that use argparse4j, which is Python's argparse in Java."""
+"""Command lines of those tools of Kafka that use argparse4j, a Java port of Python's argparse."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from kafkapy.tools.common.command_line import CommandLineError, guard
 
 
 class ArgumentParser(argparse.ArgumentParser):
-    """Wrong arguments raise `CommandLineError`, whose text says what is wrong and how the tool is used."""
+    """An argument parser that raises CommandLineError with the problem and the usage."""
 
     def __init__(self, prog: str, description: str = "", **options: Any) -> None:
-        """`options`: argparse's own, some of which it gives to the parsers of subcommands that it makes (`color`, since 3.14)."""
+        """`options`: argparse's own, some of which it passes to the parsers of subcommands (`color`, since 3.14)."""
         options.setdefault("formatter_class", argparse.ArgumentDefaultsHelpFormatter)
         super().__init__(prog, description=description, **options)
         version = "print the version and exit"
@@ -25,7 +25,7 @@ class ArgumentParser(argparse.ArgumentParser):
         raise CommandLineError(f"{self.prog}: error: {message} (see --help)")
 
     def add_servers(self) -> None:
-        """--bootstrap-server or --broker-list; the last one that is given wins."""
+        """Add --bootstrap-server and --broker-list; the last one given is used."""
         group = self.add_mutually_exclusive_group(required=True)
         metavar = "HOST1:PORT1[,HOST2:PORT2[...]]"
         group.add_argument("--bootstrap-server", dest="servers", metavar=metavar, help="the servers to connect to")
@@ -41,8 +41,8 @@ def run(
     *,
     needs_arguments: bool = False,
 ) -> int:
-    """Run one tool and return its exit status: without arguments, its help and 0, or 1 if it needs some; a failure is a sentence
-    and 1."""
+    """Run one tool and return its exit status. Without arguments the tool prints its help; the status is 0, or 1 if
+    it needs arguments. A failure is a sentence and status 1."""
     arguments = sys.argv[1:] if argv is None else argv
     if not arguments:
         print(parser.format_help(), end="", file=sys.stderr if needs_arguments else None)

@@ -1,4 +1,4 @@
-"""The Java producer's partitioners that are not its default."""
+"""Partitioners of the Java producer other than its default."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _KNOWN: dict[str, Callable[[], Partitioner]] = {
 
 
 def partitioner(class_name: str) -> Partitioner:
-    """By the name of the Java class, with or without its package. Raises `ToolError`."""
+    """The partitioner of a Java class name, with or without its package. Raises ToolError."""
     found = _KNOWN.get(class_name.removeprefix(f"{_PACKAGE}."))
     if found is None:
         known = ", ".join(f"{_PACKAGE}.{name}" for name in _KNOWN)

@@ -1,7 +1,7 @@
-"""The configs of Kafka's producer and consumer by their Java names, and what each is for a Python client.
+"""The configs of Kafka's producer and consumer by their Java names, with what each becomes for a Python client.
 
-`PRODUCER` and `CONSUMER` know every config of the Java clients of 3.9; what may become of one says
-`clients/java_properties.py`.
+`PRODUCER` and `CONSUMER` know every config of the Java clients of 3.9; `clients/java_properties.py` lists the ways in
+which a config is converted.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _acks(text: str) -> int | str:
 
 
 def _partitioner(name: str, value: Any) -> Arguments:
-    """`partitioner.class` or `partitioner.ignore.keys`."""
+    """The partitioner of `partitioner.class` or `partitioner.ignore.keys`."""
     from kafkapy.tools.common import client_partitioners
 
     if value in (None, False):
@@ -129,14 +129,14 @@ CONSUMER = COMMON | {
 def producer_arguments(properties: Mapping[str, str]) -> Arguments:
     """The arguments of a `KafkaProducer`. Warnings go to stderr. Raises `ToolError`."""
     arguments = _warned(arguments_of(PRODUCER, properties))
-    # A Java producer connects when it first sends, which may take max.block.ms.
+    # A Java producer connects when it first sends; that may take max.block.ms.
     return {**arguments, "bootstrap_timeout_ms": min(arguments.get("max_block_ms", MAX_INT), BOOTSTRAP_TIMEOUT_MS)}
 
 
 def consumer_arguments(properties: Mapping[str, str]) -> Arguments:
-    """The arguments of a `KafkaConsumer`; assignors are the Java client's. Warnings go to stderr. Raises `ToolError`.
+    """The arguments of a `KafkaConsumer`; assignors are the Java client's. Warnings go to stderr. Raises ToolError.
 
-    No tool waits longer than BOOTSTRAP_TIMEOUT_MS for a broker that is not there.
+    A tool waits at most BOOTSTRAP_TIMEOUT_MS for a broker that does not answer.
     """
     strategy = {"partition.assignment.strategy": ",".join(CONSUMER["partition.assignment.strategy"].default)}
     return {"bootstrap_timeout_ms": BOOTSTRAP_TIMEOUT_MS, **_warned(arguments_of(CONSUMER, {**strategy, **properties}))}
@@ -150,7 +150,7 @@ def _warned(result: tuple[Arguments, list[str]]) -> Arguments:
 
 
 def arguments_of(table: Mapping[str, Property], properties: Mapping[str, str]) -> tuple[Arguments, list[str]]:
-    """Arguments and warnings. Raises `ToolError` for a wrong value and for what cannot be done."""
+    """Arguments and warnings. Raises ToolError for an invalid value and for an unsupported config."""
     try:
         return java_properties.arguments_of(table, properties)
     except KafkaConfigurationError as error:
@@ -158,7 +158,7 @@ def arguments_of(table: Mapping[str, Property], properties: Mapping[str, str]) -
 
 
 def key_values(pairs: list[str]) -> dict[str, str]:
-    """`--property key=value` and the like; a value may be missing and may contain `=` (`parseKeyValueArgs`)."""
+    """Parse `--property key=value`; a value may be missing and may contain `=` (`parseKeyValueArgs`)."""
     return {key: value for key, _, value in (pair.partition("=") for pair in pairs)}
 
 
@@ -175,6 +175,7 @@ def property_file(path: str | None) -> dict[str, str]:
 
 
 def merge_option(properties: dict[str, str], name: str, value: Any, given: bool) -> None:
-    """An option beats a property if it was given, else only stands in where there is none (`maybeMergeOptions`)."""
+    """Set a property from an option: an option that was given replaces the property, a default only fills it in
+    (`maybeMergeOptions`)."""
     if given or name not in properties:
         properties[name] = to_text(value)

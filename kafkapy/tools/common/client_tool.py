@@ -1,4 +1,4 @@
-"""What the tools share that run a producer or a consumer: log lines, signals, a progress bar."""
+"""Shared by the tools that run a producer or a consumer: log lines, signals, a progress bar."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _PROGRESS_DELAY_SECONDS = 1
 
 
 def log_to_stderr() -> None:
-    """Warnings and errors, in the form of Apache's tools. Has no effect where logging is set up already."""
+    """Log warnings and errors in the format of Apache's tools. Has no effect where logging is set up already."""
     logging.addLevelName(logging.WARNING, "WARN")
     logging.basicConfig(level=logging.WARNING, format="[%(asctime)s] %(levelname)s %(message)s (%(name)s)")
 
 
 def java_exception(error: BaseException) -> str:
-    """The Java class that stands for what a client raised."""
+    """The Java exception class for a client's exception."""
     if isinstance(error, KafkaError):
         return exception_class(error.error)
     return "org.apache.kafka.common.KafkaException"
@@ -36,13 +36,13 @@ def java_message(error: BaseException) -> str:
 
 
 def java_error(error: BaseException) -> str:
-    """As Java prints an exception."""
+    """An exception as Java prints it."""
     message = java_message(error)
     return f"{java_exception(error)}: {message}" if message else java_exception(error)
 
 
 def check_host_port(servers: str) -> None:
-    """Every server must have a port (Kafka's `ToolsUtils.validatePortOrDie`). Raises `CommandLineError`."""
+    """Check that every server has a port (Kafka's `ToolsUtils.validatePortOrDie`). Raises CommandLineError."""
     for server in servers.split(","):
         host, colon, port = server.strip().rpartition(":")
         if not (colon and host and port.isascii() and port.isdigit()):
@@ -51,7 +51,7 @@ def check_host_port(servers: str) -> None:
 
 @contextmanager
 def wrong_values_told() -> Iterator[None]:
-    """What a client says of its arguments becomes a sentence for the user."""
+    """A client's complaint about its arguments becomes a ToolError."""
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -59,9 +59,11 @@ def wrong_values_told() -> Iterator[None]:
 
 
 class Interruption:
-    """`with Interruption() as interruption`: Ctrl-C and SIGTERM only set a flag, so that work in progress is finished.
+    """A context, `with Interruption() as interruption`: Ctrl-C and SIGTERM only set a flag, so that work in progress
+    is finished.
 
-    `interruption.status` is then what a JVM exits with; before it is 0. A second signal ends the process as usual.
+    `interruption.status` is then the exit status of a JVM; before that it is 0. A second signal ends the process as
+    usual.
     """
 
     _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -99,7 +101,7 @@ class Interruption:
 
 
 class Progress:
-    """A bar on stderr for work that takes longer than a moment, if stderr is a terminal; nothing in a pipe."""
+    """A progress bar on stderr, if stderr is a terminal and the work takes longer than a moment."""
 
     def __init__(self, total: int | None, unit: str) -> None:
         self._bar: Any = None
@@ -115,7 +117,7 @@ class Progress:
             self._bar.update(count)
 
     def print(self, line: str) -> None:
-        """A line on stdout that does not run into the bar."""
+        """Print a line on stdout that does not run into the bar."""
         if self._bar is None:
             print(line, flush=True)
         else:
@@ -132,9 +134,9 @@ class Progress:
 
 
 class ThroughputThrottler:
-    """Sleeps now and then so that about `throughput` things happen in a second (Kafka's class of this name).
+    """Limits work to about `throughput` per second by sleeping (Kafka's class of this name).
 
-    `throughput` < 0: never. `throughput` 0: the first sleep is for ever.
+    `throughput` < 0: unlimited. `throughput` 0: the first sleep never ends.
     """
 
     _MIN_SLEEP_SECONDS = 0.002
@@ -146,7 +148,7 @@ class ThroughputThrottler:
         self._deficit = 0.0
 
     def throttle(self, done: int, now: float, count: int = 1) -> None:
-        """`done` things happened by `now` (seconds), `count` of them since the last call."""
+        """Sleep if needed. `done`: work done by `now` (seconds), `count` of it since the last call."""
         elapsed = now - self._start
         if self._throughput < 0 or elapsed <= 0 or done / elapsed <= self._throughput:
             return
@@ -160,7 +162,7 @@ class ThroughputThrottler:
 
 
 def print_metrics(metrics: dict[str, dict[str, Any]] | None, client_id: str) -> None:
-    """Figures by group and name, as Kafka's `ToolsUtils.printMetrics` aligns them."""
+    """Print metrics by group and name, aligned as Kafka's `ToolsUtils.printMetrics`."""
     values = {
         f"{group}:{name}:{{client-id={client_id}}}": value
         for group, figures in (metrics or {}).items()

@@ -18,15 +18,15 @@ from kafkapy.clients.software import VERSION_LINE
 
 
 class CommandLineError(Exception):
-    """The options make no sense; the text is the sentence for the user."""
+    """Invalid options; the text is the message for the user."""
 
 
 class ToolError(Exception):
-    """The tool cannot do what it was asked for; the text is the sentence for the user."""
+    """The tool cannot do what was requested; the text is the message for the user."""
 
 
 class ToolOption(NamedTuple):
-    """One option. `argument`: what its value is called in the help, None if it takes none."""
+    """One option. `argument`: the name of its value in the help, None if it takes none."""
 
     name: str
     help: str
@@ -42,7 +42,7 @@ class ToolOption(NamedTuple):
 
 
 def integer(text: str) -> int:
-    """As Java's `Integer.parseInt`: no spaces, no underscores."""
+    """Parse a number as Java's `Integer.parseInt`: no spaces, no underscores."""
     digits = text.removeprefix("-") if text.startswith("-") else text.removeprefix("+")
     if not (digits.isascii() and digits.isdigit()):
         raise ValueError(text)
@@ -54,7 +54,7 @@ COMMAND_CONFIG = ToolOption("command-config", "A property file with configs for 
 
 
 class Options:
-    """What was given on the command line. Asking for an option that the tool does not define is a bug (`KeyError`)."""
+    """The parsed command line. Asking for an option that the tool does not define is a bug (KeyError)."""
 
     def __init__(self, defined: dict[str, ToolOption], given: list[tuple[str, str | None]]) -> None:
         self._defined = defined
@@ -91,7 +91,7 @@ class Options:
                 raise CommandLineError(f'Missing required argument "{self._defined[name]}"')
 
     def exclude(self, used: str, others: Iterable[str]) -> None:
-        """None of `others` may be given together with `used`."""
+        """Raise CommandLineError if one of `others` was given together with `used`."""
         if not self.has(used):
             return
         for name in others:
@@ -107,8 +107,8 @@ def _convert(option: ToolOption, text: str) -> Any:
 
 
 def _looks_like_an_option(option: ToolOption, word: str) -> bool:
-    """The word after an option that needs no value: one that begins with a dash is another option, unless it is the number that
-    the option takes."""
+    """Is the word after an option another option? A word with a dash is one, unless the option takes a number and the
+    word is one."""
     if not word.startswith("-"):
         return False
     if option.type is str:
@@ -121,7 +121,7 @@ def _looks_like_an_option(option: ToolOption, word: str) -> bool:
 
 
 class OptionParser:
-    """The options of one tool. `--help` and `--version` are there by themselves."""
+    """The options of one tool. `--help` and `--version` are added."""
 
     def __init__(self, description: str, *options: ToolOption) -> None:
         self.description = description
@@ -129,7 +129,7 @@ class OptionParser:
         self.options = {option.name: option for option in (*options, *standard)}
 
     def parse(self, arguments: Sequence[str]) -> Options:
-        """Raises `CommandLineError`. Words that belong to no option are left aside, as Kafka does."""
+        """Parse a command line. Words that belong to no option are ignored, as in Kafka. Raises CommandLineError."""
         given: list[tuple[str, str | None]] = []
         words = list(arguments)
         position = 0
@@ -173,7 +173,7 @@ class OptionParser:
                 )
 
     def usage(self, width: int | None = None) -> str:
-        """The help: the description, then each option with what it is for."""
+        """The help: the description, then each option with its description."""
         import textwrap
 
         width = width or min(shutil.get_terminal_size().columns, 120)
@@ -195,8 +195,8 @@ class OptionParser:
 def run(parser: OptionParser, execute: Callable[[Options], int | None], arguments: Sequence[str] | None) -> int:
     """Run one tool and return its exit status.
 
-    Without arguments it prints its usage. A failure is one sentence on stderr and status 1. The tool is quiet when the
-    reader of its output goes away (`| head`).
+    Without arguments it prints its usage. A failure is one sentence on stderr and status 1. The tool ends silently
+    when the reader of its output closes the pipe (`| head`).
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     if not arguments:
@@ -222,7 +222,8 @@ def has_informed(parser: OptionParser, options: Options) -> bool:
 def run_words(
     usage: str, help: Callable[[], str], execute: Callable[[list[str]], int | None], argv: Sequence[str] | None
 ) -> int:
-    """Run a tool that takes words and no options, but for --help and --version as the first; its exit status."""
+    """Run a tool that takes words and no options, except --help and --version as the first word; returns its exit
+    status."""
     words = list(sys.argv[1:] if argv is None else argv)
     if not words:
         print(usage, file=sys.stderr)
@@ -234,7 +235,7 @@ def run_words(
 
 
 def guard(body: Callable[[], int | None]) -> int:
-    """Run `body` and turn what goes wrong into a sentence on stderr and an exit status."""
+    """Run `body`; an exception becomes a sentence on stderr and an exit status."""
     from kafkapy.common.capabilities import UnsupportedSystem
     from kafkapy.protocol.errors import KafkaError
 
@@ -251,7 +252,7 @@ def guard(body: Callable[[], int | None]) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # Python flushes stdout at exit once more; there is nobody to read it.
+        # Python flushes stdout at exit once more, which would fail: the reader has closed the pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
@@ -259,7 +260,7 @@ def guard(body: Callable[[], int | None]) -> int:
 
 
 def fail(sentence: str) -> int:
-    """Say what went wrong; the exit status for it."""
+    """Print the error; returns the exit status for it."""
     sys.stdout.flush()
     print(" ".join(sentence.split()), file=sys.stderr)
     return 1

@@ -1,4 +1,4 @@
-"""Lines that tell how long a child process has been at work, so that minutes of it are not silent."""
+"""Prints how long a child process has been running, so that a build of minutes is not silent."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ INTERVAL_SECONDS = 10.0
 
 
 def wait_with_progress(process: subprocess.Popen[bytes], state: Callable[[], str]) -> int:
-    """The exit status of `process`. Every `INTERVAL_SECONDS` until then a line on stderr says what `state` says, and since when
-    the process has run."""
+    """Wait for `process` and return its exit status. Every `INTERVAL_SECONDS` a line on stderr has the text of
+    `state` and the time since the start."""
     began = time.monotonic()
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Tools with a word for what they do (`kafkapy-bus.sh plan …`): argparse, with this house's way of failing."""
+"""Tools with subcommands (`kafkapy-bus.sh plan …`): argparse, with the same error handling as the other tools."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Action = Callable[[argparse.Namespace], int | None]
 
 
 class Parser(argparse.ArgumentParser):
-    """Raises CommandLineError instead of ending the process."""
+    """An argument parser that raises CommandLineError instead of exiting."""
 
     def error(self, message: str) -> NoReturn:
         raise CommandLineError(f"{message}. {self.prog} --help says what there is")
 
 
 def run_subcommand(parser: Parser, actions: Mapping[str, Action], arguments: Sequence[str] | None) -> int:
-    """Exit status. The parsers of the words set `action`."""
+    """Run the tool and return its exit status. The parsers of the subcommands set `action`."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     parser.add_argument("--version", action="version", version=VERSION_LINE, help="print the version and exit")
     if not words:

@@ -1,4 +1,4 @@
-"""The half of kafka-configs that changes configs."""
+"""The part of kafka-configs that changes configs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def alter(admin: AdminClient, options: Options, types: Sequence[str], names: Seq
 
 
 def configs_to_add(options: Options) -> dict[str, str]:
-    """From --add-config-file and --add-config. Raises `ToolError`."""
+    """The configs of --add-config-file and --add-config. Raises ToolError."""
     configs: dict[str, str] = {}
     if options.has("add-config-file"):
         from kafkapy.common.properties import load_file
@@ -71,7 +71,8 @@ def configs_to_add(options: Options) -> dict[str, str]:
 
 
 def parse_configs(text: str) -> dict[str, str]:
-    """`k1=v1,k2=[v1,v2]` -> dict; commas and equals signs inside brackets belong to the value, the brackets do not."""
+    """`k1=v1,k2=[v1,v2]` -> dict. Commas and equals signs inside brackets belong to the value; the brackets are
+    removed."""
     configs = {}
     for pair in re.split("," + _OUTSIDE_BRACKETS, text.rstrip(",")):
         parts = re.split(r"\s*=\s*" + _OUTSIDE_BRACKETS, pair)
@@ -86,7 +87,7 @@ def parse_configs(text: str) -> dict[str, str]:
 def alter_resource(
     admin: AdminClient, type_: str, name: str, additions: Mapping[str, str], deletions: Sequence[str]
 ) -> None:
-    """Topics, loggers and client metrics know incremental changes."""
+    """Change configs of topics, loggers and client metrics, which support incremental changes."""
     known = {entry.name for entry in resource_configs(admin, type_, name)}
     if type_ == BROKER_LOGGERS:
         unknown = [logger for logger in (*deletions, *additions) if logger not in known]
@@ -101,7 +102,7 @@ def alter_resource(
 
 
 def alter_broker(admin: AdminClient, name: str, additions: Mapping[str, str], deletions: Sequence[str]) -> None:
-    """All dynamic configs of the broker are written anew, as Kafka's tool does."""
+    """Change a broker's configs by writing all dynamic ones anew, as Kafka's tool does."""
     configs = {entry.name: entry.value for entry in resource_configs(admin, BROKERS, name)}
     _refuse_missing(deletions, configs)
     configs.update(additions)
@@ -152,13 +153,13 @@ def alter_user_or_client(
 
 
 def parse_credential(user: str, mechanism: str, text: str) -> UserScramCredentialUpsertion:
-    """`iterations=8192,password=secret`; the iterations may be left out or -1 for the default."""
+    """Parse `iterations=8192,password=secret`; iterations may be omitted or -1 for the default."""
     iterations, password = credential_parts(mechanism, text)
     return UserScramCredentialUpsertion(user, SCRAM_MECHANISMS[mechanism], password, iterations)
 
 
 def credential_parts(mechanism: str, text: str) -> tuple[int, str]:
-    """Iterations and password of `iterations=8192,password=secret`. `ToolError` repeats neither."""
+    """Iterations and password of `iterations=8192,password=secret`. A ToolError contains neither."""
     match = _CREDENTIAL.fullmatch(text)
     if match is None:
         raise ToolError(f"Invalid credential property {mechanism}: iterations=NUMBER,password=TEXT is expected")

@@ -102,13 +102,13 @@ def execute(options: Options) -> None:
 
 
 def entity_types(options: Options) -> list[str]:
-    """The types that were asked for, those of --entity-type first."""
+    """The entity types of the options, --entity-type first."""
     flags = [type_ for flag, type_ in (NAME_FLAGS | DEFAULT_FLAGS).items() if options.has(flag)]
     return [*options.values("entity-type"), *flags]
 
 
 def entity_names(options: Options) -> list[str]:
-    """The names that go with the types, in the same order; "" for a default."""
+    """The entity names for the types, in the same order; "" for a default."""
     ordered = [value or "" for name, value in options.given if name in ("entity-name", "entity-default")]
     named = [options.value(flag) for flag in NAME_FLAGS if options.has(flag)]
     return [*ordered, *named, *("" for flag in DEFAULT_FLAGS if options.has(flag))]
@@ -136,7 +136,7 @@ def check_options(options: Options) -> None:
 
 
 def _check_connection(options: Options) -> None:
-    """Kafka's sentences, its slip of the pen included."""
+    """Check the options of the connection. The messages are those of Kafka's tool, its grammatical error included."""
     count = options.count(("bootstrap-server", "zookeeper"))
     if not count:
         raise CommandLineError(

@@ -1,4 +1,4 @@
-"""The half of kafka-configs that shows configs."""
+"""The part of kafka-configs that shows configs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def describe(admin: AdminClient, types: Sequence[str], names: Sequence[str], des
 
 
 def describe_resources(admin: AdminClient, type_: str, name: str | None, describe_all: bool) -> None:
-    """One resource, or all there are of the type."""
+    """Print the configs of the resource of that name, or of all resources of the type."""
     for entity in [name] if name is not None else _all_names(admin, type_):
         if entity:
             print(f"{'All' if describe_all else 'Dynamic'} configs for {type_[:-1]} {entity} are:")
@@ -55,7 +55,7 @@ def describe_resources(admin: AdminClient, type_: str, name: str | None, describ
 def resource_configs(
     admin: AdminClient, type_: str, name: str, include_synonyms: bool = False, describe_all: bool = False
 ) -> list[ConfigEntry]:
-    """The configs of one resource by name; only those set for it dynamically unless all are asked for."""
+    """The configs of one resource by name: those set dynamically, or all configs if requested."""
     resource = ConfigResource(RESOURCE_TYPES[type_], name)
     entries = value_of(admin.describe_configs([resource], include_synonyms)[resource])
     source = _dynamic_source(type_, name)

@@ -1,4 +1,4 @@
-"""What kafka-configs can configure, as its users name it."""
+"""The entity types of kafka-configs."""
 
 from __future__ import annotations
 

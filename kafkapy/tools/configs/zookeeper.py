@@ -1,4 +1,5 @@
-"""The half of kafka-configs that speaks to ZooKeeper, while no broker runs: users' SCRAM credentials, and configs of brokers."""
+"""The part of kafka-configs that uses ZooKeeper while no broker runs: users' SCRAM credentials, and configs of
+brokers."""
 
 from __future__ import annotations
 
@@ -140,7 +141,7 @@ def _describe(client: KafkaZkClient, type_: str, name: str | None) -> None:
 
 
 def _require_stopped(client: KafkaZkClient, name: str, refusal: str) -> None:
-    """The broker, or all of them for the defaults."""
+    """Refuse if the broker runs, or, for the defaults, any broker."""
     if name == DEFAULT_ENTITY:
         if count := len(client.get_sorted_broker_list()):
             raise ToolError(f"requirement failed: {refusal} - {count} brokers are running. {_BROKERS_RUN}")
@@ -156,7 +157,7 @@ def _require_stopped(client: KafkaZkClient, name: str, refusal: str) -> None:
 
 
 def _credential(mechanism: str, text: str) -> str:
-    """What lies in ZooKeeper for `iterations=8192,password=secret`."""
+    """The stored form of `iterations=8192,password=secret`."""
     iterations, password = credential_parts(mechanism, text)
     hash_name = "sha256" if mechanism == "SCRAM-SHA-256" else "sha512"
     salt = secrets.token_bytes(_SALT_BYTES)
@@ -164,7 +165,7 @@ def _credential(mechanism: str, text: str) -> str:
 
 
 def _stored_broker_configs(given: Mapping[str, str], per_broker: bool) -> dict[str, str]:
-    """What lies in ZooKeeper: without `password.encoder.*`, with passwords encoded by these."""
+    """The stored form of a broker's configs: without `password.encoder.*`, and with passwords encoded by these."""
     encoder_configs = {name: value for name, value in given.items() if name.startswith(_ENCODER)}
     configs = {name: value for name, value in given.items() if name not in encoder_configs}
     rules.validate_names_and_types(configs, per_broker)
@@ -177,7 +178,7 @@ def _stored_broker_configs(given: Mapping[str, str], per_broker: bool) -> dict[s
             "configs like cipher algorithm and iterations may also be specified to override the default encoding parameters. "
             "Password encoder configs will not be persisted in ZooKeeper."
         )
-    # As in Kafka's tool the key factory is always the default one.
+    # As in Kafka's tool, the key factory is always the default one.
     encoder = PasswordEncoder(
         Password(encoder_configs[_SECRET]),
         None,
@@ -197,7 +198,7 @@ def _number(configs: Mapping[str, str], name: str, default: int) -> int:
 
 
 def _shown(configs: Mapping[str, str]) -> str:
-    """As Java prints properties; values that are or may be secrets are hidden."""
+    """The configs as Java prints properties; values that are or may be secrets are hidden."""
     pairs = []
     for name, value in configs.items():
         key = rules.broker_config_key(name)

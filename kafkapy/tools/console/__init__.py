@@ -1,1 +1,1 @@
-"""kafka-console-producer and kafka-console-consumer, with what reads and prints messages."""
+"""kafka-console-producer and kafka-console-consumer, with readers and formatters of messages."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("kafkapy.tools.ConsoleConsumer")
 _POLL_MS = 100
-"""How long a signal may go unnoticed."""
+"""The longest delay until a signal is noticed."""
 _CHUNK = 500
 
 PARSER = OptionParser(
@@ -133,7 +133,7 @@ def check_options(options: Options) -> None:
 
 
 def consumer_properties(options: Options) -> dict[str, str]:
-    """Java configs, from the file, the command line and the options."""
+    """The Java configs from the file, the command line and the options."""
     file = property_file(options.value("consumer.config"))
     extra = key_values(options.values("consumer-property"))
     groups = {
@@ -154,7 +154,7 @@ def consumer_properties(options: Options) -> dict[str, str]:
     if groups:
         properties["group.id"] = groups.pop()
     else:
-        # A group that nobody will ask for again should leave no offsets behind.
+        # A generated group is used once, so it should leave no offsets behind.
         properties["group.id"] = f"console-consumer-{random.randrange(100_000)}"
         properties.setdefault("enable.auto.commit", "false")
     return properties
@@ -178,7 +178,7 @@ def formatter_properties(options: Options) -> dict[str, str]:
 
 
 def start_offset(options: Options) -> int | str:
-    """An offset, "earliest" or "latest"."""
+    """Parse an offset, "earliest" or "latest"."""
     text: str = options.value("offset")
     if not options.has("offset"):
         return "earliest" if options.has("from-beginning") else "latest"
@@ -196,7 +196,7 @@ def start_offset(options: Options) -> int | str:
 
 
 class ConsoleConsumer:
-    """One run. `count` records were taken so far; those behind them are given back before the consumer commits."""
+    """One run. `count`: records taken so far; those that were not shown are given back before the consumer commits."""
 
     def __init__(self, options: Options, format_record: Format) -> None:
         self._options = options
@@ -209,7 +209,7 @@ class ConsoleConsumer:
         self.count = 0
 
     def run(self, consumer: KafkaConsumer, interruption: Interruption) -> int:
-        """The exit status, but for that of a signal. Closes the consumer."""
+        """Run, close the consumer, and return the exit status, except that of a signal."""
         try:
             with wrong_values_told():
                 self._choose(consumer)
@@ -249,7 +249,7 @@ class ConsoleConsumer:
                 self._write(rest)
             except BrokenPipeError:
                 print("Unable to write to standard out, closing consumer.", file=sys.stderr)
-                # Python flushes stdout at exit once more; there is nobody to read it.
+                # Python flushes stdout at exit once more, which would fail: the reader has closed the pipe.
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 return 0
             except (SerializationError, ValueError) as error:
@@ -260,7 +260,7 @@ class ConsoleConsumer:
         return 0
 
     def _receive(self, consumer: KafkaConsumer, interruption: Interruption) -> list[ConsumerRecord]:
-        """Some records; none only when interrupted. Raises TimeoutError after --timeout-ms."""
+        """The next records; none only after a signal. Raises TimeoutError after --timeout-ms."""
         most = _CHUNK if self._max < 0 else min(_CHUNK, self._max - self.count)
         begin = time.monotonic()
         while not interruption:
@@ -272,7 +272,7 @@ class ConsoleConsumer:
         return []
 
     def _write(self, records: Iterator[ConsumerRecord]) -> None:
-        """What was formatted is written even if the next record cannot be."""
+        """Write formatted records, even if formatting the next record fails."""
         formatted = []
         try:
             for record in records:
@@ -289,7 +289,7 @@ class ConsoleConsumer:
 
 
 def _whole(pattern: str) -> TranslatedPattern:
-    """A Java pattern must match the whole topic."""
+    """The pattern for whole topic names, as Java matches."""
     try:
         return java_whole(pattern)
     except PatternError as error:
@@ -297,7 +297,7 @@ def _whole(pattern: str) -> TranslatedPattern:
 
 
 def _give_back(consumer: KafkaConsumer, unread: Iterator[ConsumerRecord]) -> None:
-    """Go back to the first record of each partition that was not shown, so that it is not committed."""
+    """Seek back to the first record of each partition that was not shown, so that it is not committed."""
     from kafkapy import TopicPartition
 
     first: dict[TopicPartition, int] = {}

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("kafkapy.tools.ConsoleProducer")
 _NULL = object()
-"""The value of a record without key and value: clients refuse one that has neither before its value is serialized."""
+"""The value of a record without key and value: clients refuse such a record before its value is serialized."""
 _LINE_READER = "kafka.tools.ConsoleProducer$LineMessageReader"
 
 PARSER = OptionParser(
@@ -126,7 +126,7 @@ _MERGED = {
     "metadata.max.age.ms": ("metadata-expiry-ms",),
     "max.block.ms": ("max-block-ms",),
 }
-"""Which options stand for a config; the later one wins."""
+"""Options that set a config; the later one takes precedence."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -152,7 +152,7 @@ def execute(options: Options) -> None:
 
 
 def producer_properties(options: Options) -> dict[str, str]:
-    """Java configs, from the file, the command line and the options' defaults, in Kafka's order of precedence."""
+    """The Java configs from the file, the command line and the options' defaults, in Kafka's order of precedence."""
     servers = options.value("bootstrap-server") or options.value("broker-list")
     check_host_port(servers)
     properties = property_file(options.value("producer.config")) | key_values(options.values("producer-property"))
@@ -176,7 +176,7 @@ def message_reader(options: Options) -> LineMessageReader:
 
 
 def send_all(producer: KafkaProducer, topic: str, reader: LineMessageReader, sync: bool) -> None:
-    """Raises `ToolError` for a line that cannot be read; with `sync` also what a send failed with."""
+    """Send each line. Raises ToolError for a line that cannot be parsed; with `sync` also the error of a send."""
     send = partial(_send_and_wait if sync else _send, producer, topic)
     if sys.stdin.isatty() and sys.stdout.isatty():
         for record in reader.records(_prompt()):
@@ -202,14 +202,14 @@ def _prompt() -> Iterator[str]:
 
 
 def _text(stream: TextIO) -> TextIO:
-    """As Java reads it: UTF-8 whatever the locale, lines end with LF, CR or both."""
+    """Lines of stdin as Java reads them: UTF-8 in any locale, lines end with LF, CR or both."""
     if hasattr(stream, "buffer"):
         return io.TextIOWrapper(stream.buffer, encoding="utf-8", errors="replace", newline=None)
     return stream
 
 
 def _size(stream: TextIO) -> int | None:
-    """The bytes of a regular file that are left."""
+    """The number of bytes left in a regular file."""
     try:
         status = os.fstat(stream.fileno())
     except (OSError, ValueError):
@@ -227,7 +227,7 @@ def _send_and_wait(producer: KafkaProducer, topic: str, record: LineRecord) -> N
 
 
 def _send(producer: KafkaProducer, topic: str, record: LineRecord) -> None:
-    """What fails is told, and the next record is sent (Kafka's `ErrorLoggingCallback`)."""
+    """Print the error of a send; the next record is sent (Kafka's `ErrorLoggingCallback`)."""
     report = partial(_report, topic, record)
     try:
         future = _publish(producer, topic, record)

@@ -1,4 +1,4 @@
-"""Kafka's deserializers by the names of their Java classes: bytes to the text that Java's `toString` gives."""
+"""Kafka's deserializers by the names of their Java classes: they convert bytes to the text of Java's `toString`."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from kafkapy.tools.common.command_line import ToolError
 _PACKAGE = "org.apache.kafka.common.serialization."
 
 Decode = Callable[[bytes], str | bytes]
-"""Raises `SerializationError`."""
+"""Convert bytes to text. Raises SerializationError."""
 
 
 class SerializationError(Exception):
-    """Bytes that are not what the deserializer reads; the text is Kafka's."""
+    """The bytes are invalid for the deserializer; the text is Kafka's."""
 
 
 def deserializer(class_name: str, configs: Mapping[str, str], is_key: bool) -> Decode:
-    """`configs`: what was given to it, without the prefix. Raises `ToolError` for a class that is not known here."""
+    """The deserializer of a Java class name. `configs`: its configs, without the prefix. Raises ToolError for an
+    unknown class."""
     simple = class_name.removeprefix(_PACKAGE)
     if simple == "StringDeserializer":
         return _string(configs, is_key)
@@ -56,7 +57,7 @@ def _number(name: str, format_: str, show: Callable[[float], str] = str) -> Deco
 
 
 def _java_float(value: float) -> str:
-    """`Float.toString`: the shortest digits that give the same float."""
+    """Java's `Float.toString`: the shortest digits that give the same float."""
     if value != value or value in (float("inf"), float("-inf")) or value == 0:
         return java_double(value)
     for digits in range(1, 10):
@@ -87,7 +88,7 @@ def _uuid(content: bytes) -> str:
 
 
 def _bytes(content: bytes) -> str:
-    """`Bytes.toString`."""
+    """Java's `Bytes.toString`."""
     return "".join(chr(b) if 32 <= b <= 126 and b != 92 else f"\\x{b:02X}" for b in content)
 
 
@@ -108,4 +109,4 @@ _DECODERS: dict[str, Decode] = {
     "UUIDDeserializer": _uuid,
     "VoidDeserializer": _void,
 }
-"""Java shows a byte array as its class and a number without meaning; here its bytes are shown."""
+"""The bytes themselves: Java shows a byte array as its class and a meaningless number."""

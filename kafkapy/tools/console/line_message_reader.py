@@ -1,4 +1,4 @@
-"""Lines as records (Kafka's `ConsoleProducer.LineMessageReader`): key, headers and value by their separators."""
+"""Parses lines as records (Kafka's `ConsoleProducer.LineMessageReader`): key, headers and value by their separators."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Header = tuple[str, bytes | None]
 
 
 class LineRecord(NamedTuple):
-    """What a line says; None is null."""
+    """A parsed line; None is null."""
 
     value: bytes | None
     key: bytes | None = None
@@ -20,9 +20,9 @@ class LineRecord(NamedTuple):
 
 
 class LineMessageReader:
-    """Reads lines `headers<delimiter>key<separator>value`, of which headers and key are there if they are asked for.
+    """Parses lines `headers<delimiter>key<separator>value`; headers and key exist if the properties request them.
 
-    Raises `ToolError` for properties that contradict each other, and for a line without a separator unless
+    Raises ToolError for properties that contradict each other, and for a line without a separator unless
     `ignore.error` is set.
     """
 
@@ -61,7 +61,7 @@ class LineMessageReader:
                 raise ToolError(f"null.marker and {name} may not be equal")
 
     def records(self, lines: Iterable[str]) -> Iterator[LineRecord]:
-        """One record for each line; lines may still have their ends."""
+        """A record for each line; lines may end with their line ends."""
         for line in lines:
             yield self.record(line.removesuffix("\n"))
 
@@ -77,7 +77,7 @@ class LineMessageReader:
         return LineRecord(self._bytes(line[start:]), None if key is None else self._bytes(key), split)
 
     def _field(self, wanted: bool, line: str, start: int, separator: str, name: str) -> tuple[str | None, int]:
-        """The field that begins at `start`, and where the next one begins."""
+        """The field that begins at `start`, and the start of the next one."""
         if not wanted:
             return None, start
         end = line.find(separator, start)
@@ -89,7 +89,7 @@ class LineMessageReader:
 
     def _split_headers(self, text: str) -> list[Header]:
         pairs = self._pattern.split(text)
-        if len(pairs) > 1:  # Java's split forgets empty pieces at the end
+        if len(pairs) > 1:  # Java's split drops empty strings at the end
             while pairs and not pairs[-1]:
                 pairs.pop()
         return [self._header(pair) for pair in pairs]

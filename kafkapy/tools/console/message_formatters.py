@@ -1,4 +1,4 @@
-"""How kafka-console-consumer shows records (Kafka's `MessageFormatter`s), by the names of their Java classes."""
+"""The formatters of kafka-console-consumer (Kafka's `MessageFormatter`s), by the names of their Java classes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kafkapy.consumer import ConsumerRecord
 
 Format = Callable[["ConsumerRecord"], bytes]
-"""What is written for a record. Raises `SerializationError`, ValueError."""
+"""The text for a record. Raises SerializationError, ValueError."""
 
 _log = logging.getLogger("kafkapy.tools.LoggingMessageFormatter")
 _PACKAGE = "org.apache.kafka.tools.consumer."
@@ -29,11 +29,11 @@ _RENAMED = {
     "kafka.coordinator.group.GroupMetadataManager$OffsetsMessageFormatter": "OffsetsMessageFormatter",
     "kafka.coordinator.group.GroupMetadataManager$GroupMetadataMessageFormatter": "GroupMetadataMessageFormatter",
 }
-"""Deprecated names; the last three stand for formatters with an output of their own."""
+"""Deprecated names; the last three are formatters with a format of their own."""
 
 
 def formatter(class_name: str, properties: Mapping[str, str]) -> Format:
-    """Raises `ToolError` for a formatter that is not known here."""
+    """The formatter of a Java class name. Raises ToolError if it is unknown."""
     if class_name in _RENAMED:
         print(
             f"WARNING: {class_name} is deprecated and will be removed in the next major release. "
@@ -65,7 +65,8 @@ def formatter(class_name: str, properties: Mapping[str, str]) -> Format:
 
 
 def default_formatter(properties: Mapping[str, str]) -> Format:
-    """Columns in Kafka's order: time, partition, offset, headers, key, value; each is shown if its property says so."""
+    """Prints columns in Kafka's order: time, partition, offset, headers, key, value; each is shown if its property is
+    set."""
     null = properties.get("null.literal", "null").encode()
     columns: dict[str, Format] = {
         "timestamp": _timestamp,
@@ -91,7 +92,7 @@ def default_formatter(properties: Mapping[str, str]) -> Format:
 
 
 def logging_formatter(properties: Mapping[str, str]) -> Format:
-    """The default one, and a line in the log."""
+    """The default formatter; each record is also logged."""
     default = default_formatter(properties)
 
     def format_and_log(record: ConsumerRecord) -> bytes:
@@ -112,7 +113,7 @@ def _timestamp(record: ConsumerRecord) -> bytes:
 
 
 def _field(properties: Mapping[str, str], name: str, null: bytes) -> Format:
-    """Key or value. The null literal goes through the deserializer, too, as with Kafka."""
+    """A key or value. The null literal is deserialized, too, as in Kafka."""
     decode = _deserializer(properties, f"{name}.deserializer")
     if name == "key":
         return lambda record: _text(null if record.key is None else record.key, decode)

@@ -1,4 +1,4 @@
-"""kafka-consumer-groups: groups and their offsets (after Kafka's `ConsumerGroupCommand`)."""
+"""kafka-consumer-groups: shows and changes groups and their offsets (after Kafka's `ConsumerGroupCommand`)."""
 
 from __future__ import annotations
 
@@ -171,12 +171,12 @@ def list_groups(admin: AdminClient, options: Options) -> int:
 
 
 def _known(text: str, names: Sequence[str]) -> str:
-    """The name as Kafka's tools write it: brokers say "classic", they say "Classic"."""
+    """A state in the spelling of Kafka's tools: brokers send "classic", tools print "Classic"."""
     return next((name for name in names if name.upper() == text.upper()), "Unknown")
 
 
 def parse_names(what: str, text: str | None, valid: Sequence[str]) -> list[str]:
-    """A comma separated list of names in any case -> the names as Kafka writes them."""
+    """A comma-separated list of names in any case -> the names in Kafka's spelling."""
     by_upper = {name.upper(): name for name in valid}
     names = [by_upper.get(word.strip().upper()) for word in text.split(",")] if text else []
     if None in names:

@@ -21,7 +21,7 @@ _REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Recon
 
 
 def describe_groups(admin: AdminClient, options: Options) -> int:
-    """Print what was asked for of each group; the exit status."""
+    """Print the requested description of each group; returns the exit status."""
     described = admin.describe_groups(chosen_groups(admin, options), options.value("timeout"))
     status = 0
     for group_id in sorted(described):
@@ -41,7 +41,7 @@ def describe_groups(admin: AdminClient, options: Options) -> int:
 
 
 def tell_state(group: GroupDescription) -> bool:
-    """Say on stderr what is unusual about the group; False if there is nothing to describe."""
+    """Print on stderr what is unusual about the group's state; False if there is nothing to describe."""
     sys.stdout.flush()
     if group.state == "Dead":
         print_error(f"Consumer group '{group.group_id}' does not exist.")
@@ -56,7 +56,8 @@ def tell_state(group: GroupDescription) -> bool:
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int], fixed: int = 0) -> None:
-    """Columns as wide as their longest value and at least `widths` (0: no padding); the first `fixed` just `widths`."""
+    """Print rows in columns as wide as their longest value and at least `widths` (0: no padding); the first `fixed`
+    columns have exactly `widths`."""
     lines = [header, *rows]
     wide = [
         width if index < fixed or width == 0 else max([width, *(len(line[index]) for line in rows)])
@@ -130,7 +131,7 @@ def print_members(group: GroupDescription, verbose: bool) -> None:
 
 
 def format_assignment(partitions: Sequence[TopicPartition]) -> str:
-    """`(0,1), (0)`: one bracket for each topic, without the topic's name, as Kafka's tool has it."""
+    """`(0,1), (0)`: one pair of brackets for each topic, without its name, as in Kafka's tool."""
     by_topic: dict[str, list[str]] = {}
     for topic, partition in partitions:
         by_topic.setdefault(topic, []).append(str(partition))

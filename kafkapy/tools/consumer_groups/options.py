@@ -1,4 +1,4 @@
-"""What the parts of kafka-consumer-groups share: which groups and partitions are meant, and how a failure is told."""
+"""Shared by the parts of kafka-consumer-groups: the selected groups and partitions, and how a failure is printed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FAILED = "Error: Executing consumer group command failed due to "
 
 
 def print_error(sentence: str) -> int:
-    """Tell of a failure of one group without giving up the others; the exit status for it."""
+    """Print a failure of one group and continue with the others; returns the exit status for it."""
     sys.stdout.flush()
     print(f"Error: {sentence}", file=sys.stderr)
     return 1

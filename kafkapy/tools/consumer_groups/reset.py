@@ -45,7 +45,7 @@ _DURATION = re.compile(
 
 
 def reset_offsets(admin: AdminClient, options: Options) -> int:
-    """Work out the new offsets of each inactive group, commit them with --execute, and show them."""
+    """Compute the new offsets of each inactive group, commit them with --execute, and print them."""
     status = 0
     plans: dict[str, Offsets] = {}
     resetter = OffsetsResetter(admin, options)
@@ -76,7 +76,7 @@ def print_plans(plans: Mapping[str, Offsets]) -> None:
 
 
 def format_csv(plans: Mapping[str, Offsets], with_group: bool) -> str:
-    """`topic,partition,offset` lines, with the group in front if there can be several."""
+    """`topic,partition,offset` lines, with the group as the first column if there can be several."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     for group_id, plan in plans.items():
@@ -87,7 +87,7 @@ def format_csv(plans: Mapping[str, Offsets], with_group: bool) -> str:
 
 
 def parse_csv(text: str, single_group: str | None) -> dict[str, Offsets]:
-    """What `format_csv` wrote, by group; lines without a group belong to `single_group`. Raises `ToolError`."""
+    """Parse the output of `format_csv`, by group; lines without a group belong to `single_group`. Raises ToolError."""
     plans: dict[str, Offsets] = {}
     for number, row in enumerate(csv.reader(text.splitlines()), 1):
         if not row:
@@ -103,7 +103,7 @@ def parse_csv(text: str, single_group: str | None) -> dict[str, Offsets]:
 
 
 class OffsetsResetter:
-    """Works out new offsets by the scenario of the options."""
+    """Computes new offsets for the scenario of the options."""
 
     def __init__(self, admin: AdminClient, options: Options) -> None:
         self._admin = admin
@@ -112,7 +112,7 @@ class OffsetsResetter:
         self._now_ms = time.time_ns() // 1_000_000
 
     def plan(self, group_id: str) -> Offsets:
-        """The new offset of each partition in scope. Raises `ToolError`, `KafkaError`."""
+        """The new offset of each partition in scope. Raises ToolError, KafkaError."""
         options = self._options
         if options.has("from-file"):
             return self._from_file(group_id)
@@ -159,7 +159,7 @@ class OffsetsResetter:
         return {partition: entry.offset for partition, entry in values_of(found).items()}
 
     def _within_log(self, wanted: Offsets) -> Offsets:
-        """Offsets outside of the log become its start or end."""
+        """Limit offsets to the log's start and end."""
         starts = self._log_offsets(wanted, EARLIEST_TIMESTAMP)
         ends = self._log_offsets(wanted, LATEST_TIMESTAMP)
         result = {}
@@ -201,7 +201,7 @@ class OffsetsResetter:
         return offsets | self._log_offsets(missing, LATEST_TIMESTAMP)
 
     def _current(self, group_id: str, partitions: Sequence[TopicPartition]) -> Offsets:
-        """What is committed; the log end where nothing is."""
+        """The committed offsets; the log end where there is none."""
         committed = self._committed(group_id)
         missing = [partition for partition in partitions if partition not in committed]
         ends = self._log_offsets(missing, LATEST_TIMESTAMP)

@@ -1,4 +1,4 @@
-"""How kafka-dump-log shows keys and values: as text, as numbers, as the records of the internal topics."""
+"""The decoders of kafka-dump-log for keys and values: text, numbers, records of the internal topics."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DEPRECATED_CLASSES = "kafka.serializer."
 
 
 def record_decoder(options: Options) -> RecordDecoder:
-    """The decoder that the options ask for. Raises `ToolError` for a class that is not known."""
+    """The decoder of the options. Raises ToolError for an unknown class."""
     if options.has("offsets-decoder"):
         return decode_offsets_record
     if options.has("transaction-log-decoder"):
@@ -63,7 +63,7 @@ def _number(content: bytes, size: int) -> str:
 
 
 def decode_offsets_record(record: DefaultRecord) -> tuple[str | None, str | None]:
-    """A record of __consumer_offsets as JSON; what cannot be read is told in place of the key."""
+    """A record of __consumer_offsets as JSON; if it cannot be decoded, the key's text says so."""
     if record.key is None:
         raise ToolError(
             f"Failed to decode message at offset {record.offset} using offset topic decoder (message had a missing key)"
@@ -111,7 +111,7 @@ def _decode_value(content: bytes | None, value_class: type[Message]) -> str:
 
 
 def _unfold(member: dict[str, Any], name: str, message_class: type[Message]) -> None:
-    """Replace a member's bytes by what they say; bytes that say nothing stay."""
+    """Replace a member's bytes by their decoded content; bytes that cannot be decoded stay."""
     content = base64.b64decode(member[name])
     try:
         version = version_of(content)
@@ -121,7 +121,7 @@ def _unfold(member: dict[str, Any], name: str, message_class: type[Message]) -> 
 
 
 def decode_transaction_record(record: DefaultRecord) -> tuple[str | None, str | None]:
-    """A record of __transaction_state in the form that Kafka's transaction log has for it."""
+    """A record of __transaction_state in the format of Kafka's transaction log."""
     from kafkapy.protocol.records.transaction_log import TransactionLogKey, TransactionLogValue
 
     if record.key is None:
@@ -147,7 +147,7 @@ def decode_transaction_record(record: DefaultRecord) -> tuple[str | None, str | 
 
 
 def to_json(struct: Struct, version: int) -> dict[str, Any]:
-    """The fields that the version has, under Kafka's names; bytes as base64, ids as Kafka writes them."""
+    """The fields of the version, under Kafka's names; bytes as base64, ids as Kafka writes them."""
     return {
         _camel(field.name): _value_to_json(getattr(struct, field.name), field.type, version)
         for field in type(struct).FIELDS
@@ -156,7 +156,7 @@ def to_json(struct: Struct, version: int) -> dict[str, Any]:
 
 
 def _left_out(field: Field, struct: Struct) -> bool:
-    """Tagged fields are only there if they differ from their default."""
+    """Is the field omitted? A tagged field is only present if it differs from its default."""
     return field.tag is not None and getattr(struct, field.name) in (field.default, None)
 
 
@@ -178,7 +178,7 @@ def _camel(name: str) -> str:
 
 
 def version_of(content: bytes) -> int:
-    """What a key or value begins with. Raises SchemaError."""
+    """The version at the start of a key or value. Raises SchemaError."""
     if len(content) < 2:
         raise SchemaError(f"{len(content)} bytes have no room for a version")
     return int.from_bytes(content[:2], "big", signed=True)

@@ -1,4 +1,4 @@
-"""kafka-dump-log: the contents of a log's files as text (after Kafka's `DumpLogSegments`)."""
+"""kafka-dump-log: prints the files of a log (after Kafka's `DumpLogSegments`)."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def execute(options: Options) -> int:
 
 
 def dump(path: str, options: Options) -> int:
-    """Print one file; 1 if something is wrong with it."""
+    """Print one file; 1 if the file is damaged."""
     suffix = os.path.splitext(path)[1]
     if suffix == ".log":
         from kafkapy.tools.dump_log.records import dump_log

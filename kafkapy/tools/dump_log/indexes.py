@@ -15,7 +15,7 @@ from kafkapy.tools.dump_log.text import base_offset
 
 
 class SegmentLog:
-    """The .log file that belongs to an index file, open for reading."""
+    """The .log file of an index file, open for reading."""
 
     def __init__(self, index_path: str) -> None:
         self.path = os.path.splitext(index_path)[0] + ".log"
@@ -29,12 +29,13 @@ class SegmentLog:
         os.close(self.fd)
 
     def batch_at(self, position: int, max_size: int) -> BatchHeader | None:
-        """The batch that begins there; None if there is none, or none of at most `max_size` bytes."""
+        """The batch at that position; None if there is none, or only one larger than `max_size` bytes."""
         return next(headers(self.fd, position, min(self.size, position + max_size)), None)
 
 
 def read_entries(path: str, entry: struct.Struct) -> list[tuple[int, int]]:
-    """The entries of an index up to the zeros of its preallocated end. Raises `ToolError` if the last one is torn."""
+    """The entries of an index up to the zeros of its preallocated end. Raises ToolError if the last entry is
+    incomplete."""
     with open(path, "rb") as file:
         content = file.read()
     if len(content) % entry.size:
@@ -107,14 +108,14 @@ def dump_time_index(path: str, options: Options) -> int:
 
 
 def check_ascending(path: str, values: Sequence[int], lowest: int) -> None:
-    """Raises `ToolError` unless the values ascend from `lowest` on."""
+    """Raise ToolError unless the values ascend from `lowest` on."""
     for before, after in zip([lowest, *values], values, strict=False):
         if after < before:
             raise ToolError(f"Corrupt index found, index file ({path}) has {after} where at least {before} is expected")
 
 
 def tell(title: str, findings: Sequence[str]) -> int:
-    """Print what is wrong on stderr; 1 if anything is."""
+    """Print the problems on stderr; 1 if there are any."""
     sys.stdout.flush()
     for line in [title, *findings] if findings else ():
         print(line, file=sys.stderr)

@@ -21,12 +21,12 @@ NO_LIMIT = 2**31 - 1
 
 
 class View(NamedTuple):
-    """What is to be printed of each batch."""
+    """Which parts of a batch are printed."""
 
     records: bool
     metadata: bool
     decoder: RecordDecoder | None
-    """Prints keys and values; None: do not."""
+    """The decoder of keys and values; None: they are not printed."""
 
 
 def view_of(options: Options) -> View:
@@ -37,7 +37,7 @@ def view_of(options: Options) -> View:
 
 
 def dump_log(path: str, options: Options) -> int:
-    """Print the batches of a .log file; 1 if records are missing between them or its end is damaged."""
+    """Print the batches of a .log file; 1 if records are missing between them or the end of the file is damaged."""
     view = view_of(options)
     print(f"Log starting offset: {base_offset(path)}")
     gaps: list[str] = []
@@ -83,7 +83,7 @@ def format_batch(batch: Batch, position: int) -> str:
 
 
 def _print_records(batch: Batch, view: View, last_offset: int, gaps: list[str]) -> int:
-    """Print each record; the last offset seen."""
+    """Print each record; returns the last offset."""
     lines: Iterable[tuple[DefaultRecord, str]]
     lines = _records(batch) if isinstance(batch, RecordBatch) else _legacy_records(batch)
     for record, metadata in lines:

@@ -1,4 +1,4 @@
-"""What the parts of kafka-dump-log share: what a file's name says, and numbers as Java prints them."""
+"""Shared by the parts of kafka-dump-log: offsets in file names, and numbers as Java prints them."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ def base_offset(path: str) -> int:
 
 
 def optional_long(value: int | None) -> str:
-    """As Java prints an OptionalLong; None and negative numbers stand for nothing."""
+    """A number as Java prints an OptionalLong; None and negative numbers are empty."""
     return "OptionalLong.empty" if value is None or value < 0 else f"OptionalLong[{value}]"

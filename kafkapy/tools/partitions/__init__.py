@@ -1,1 +1,1 @@
-"""Tools for partitions' offsets, leaders, replicas and directories."""
+"""Tools for offsets, leaders, replicas and log directories of partitions."""

@@ -56,7 +56,7 @@ def execute(options: Options) -> int:
 
 
 def parse_offsets(text: str | bytes) -> dict[TopicPartition, int]:
-    """The offsets of the JSON file. Raises `ToolError`."""
+    """Parse the offsets of the JSON file. Raises ToolError."""
     from kafkapy.common.topic_partition import TopicPartition
 
     try:

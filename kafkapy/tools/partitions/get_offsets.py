@@ -1,4 +1,4 @@
-"""kafka-get-offsets: offsets of partitions (after Kafka's `GetOffsetShell`)."""
+"""kafka-get-offsets: prints offsets of partitions (after Kafka's `GetOffsetShell`)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ PARSER = OptionParser(
 NAMED_TIMES = {"latest": -1, "earliest": -2, "max-timestamp": -3, "earliest-local": -4, "latest-tiered": -5}
 
 PartitionFilter = Callable[[str, int | None], bool]
-"""Is this partition of the topic wanted? With None: may any of its partitions be?"""
+"""Is this partition of the topic selected? With None: may any of its partitions be selected?"""
 
 _RULE = re.compile(r"([^:,]*)(?::(?:([0-9]*)|(?:([0-9]*)-([0-9]*))))?")
 
@@ -97,7 +97,7 @@ def print_offsets(options: Options, bootstrap_servers: str) -> None:
 
 
 def parse_time(text: str) -> int:
-    """A timestamp in ms or one of the negative constants."""
+    """Parse a timestamp in ms or one of the negative constants."""
     if text in NAMED_TIMES:
         return NAMED_TIMES[text]
     try:

@@ -1,4 +1,4 @@
-"""kafka-leader-election: have leaders elected anew (after Kafka's `LeaderElectionCommand`)."""
+"""kafka-leader-election: triggers leader elections (after Kafka's `LeaderElectionCommand`)."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def execute(options: Options) -> None:
 
 
 def check_options(options: Options) -> str:
-    """The type of election. Raises `CommandLineError`."""
+    """The type of election. Raises CommandLineError."""
     if missing := [name for name in ("bootstrap-server", "election-type") if not options.has(name)]:
         raise CommandLineError(f"Missing required option(s): {', '.join(missing)}")
     election_type: str = options.value("election-type").upper()
@@ -96,7 +96,7 @@ def check_options(options: Options) -> str:
 
 
 def report(results: Results[TopicPartition, None], election_type: str) -> None:
-    """Raises `ToolError` if one partition has no new leader that should."""
+    """Print the results. Raises ToolError if an election has failed."""
     from kafkapy.protocol.errors import Errors
     from kafkapy.tools.common.admin_access import exception_text
 

@@ -1,4 +1,4 @@
-"""kafka-log-dirs: what lies in the log directories of the brokers (after Kafka's `LogDirsCommand`)."""
+"""kafka-log-dirs: describes the log directories of brokers (after Kafka's `LogDirsCommand`)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def execute(options: Options) -> None:
 
 
 def format_as_json(described: dict[int, dict[str, LogDirDescription]], topics: Collection[str]) -> str:
-    """One line of JSON; only these topics, if any are named."""
+    """The description as one line of JSON; only these topics, if any are named."""
     brokers = [
         {"broker": broker, "logDirs": [_log_dir(path, entry, topics) for path, entry in log_dirs.items()]}
         for broker, log_dirs in described.items()

@@ -1,7 +1,9 @@
-"""kafka-replica-verification: whether all replicas hold the same batches (after Kafka's `ReplicaVerificationTool`).
+"""kafka-replica-verification: checks that all replicas hold the same batches (after Kafka's
+`ReplicaVerificationTool`).
 
-It reads every replica, as a debugging consumer that followers answer too, and compares batch by batch up to the high
-watermark. It goes on until it is interrupted; a broker that is down delays the verification of its partitions.
+The tool reads every replica, as a debugging consumer, to which followers answer too, and compares batch by batch up
+to the high watermark. It runs until it is interrupted; a broker that is down delays the verification of its
+partitions.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 
 DEBUGGING_CONSUMER_ID = -2
-"""A reader that is no follower, but is answered by followers too."""
+"""The replica id of a debugging consumer, to which followers answer too."""
 
 PARSER = OptionParser(
     "Validate that all replicas for a set of topics have the same data.",
@@ -37,14 +39,14 @@ PARSER = OptionParser(
 
 
 class FetchedReplica(NamedTuple):
-    """What one replica answered; nothing, with high watermark -1, if its broker could not be asked."""
+    """The answer of one replica; empty, with high watermark -1, if its broker did not answer."""
 
     records: bytes | memoryview = b""
     high_watermark: int = -1
 
 
 class Mismatch(Exception):
-    """Two replicas have different batches at the same place; the text is the line for the user."""
+    """Two replicas have different batches at the same position; the text is the line for the user."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -78,7 +80,7 @@ def execute(options: Options) -> None:
 
 
 def initial_offsets(admin: AdminClient, topics: Sequence[TopicMetadata], time: int) -> dict[TopicPartition, int]:
-    """Where to begin; at the end of a partition that has no record that young."""
+    """The first offsets to verify; the end of a partition that has no record as young as the given time."""
     from kafkapy.admin.partitions import UNKNOWN_OFFSET
     from kafkapy.admin.results import values_of
     from kafkapy.common.timestamps import LATEST_TIMESTAMP
@@ -93,7 +95,8 @@ def initial_offsets(admin: AdminClient, topics: Sequence[TopicMetadata], time: i
 
 
 def verify(reader: ReplicaReader, threads: Executor, offsets: dict[TopicPartition, int], report_interval: int) -> None:
-    """Round after round, for ever; `offsets` moves on with what all replicas have. `ToolError` if replicas diverge."""
+    """Verify round after round, without end; `offsets` advances to what all replicas have. Raises ToolError if
+    replicas diverge."""
     from kafkapy.common.time import SystemTime
 
     time = SystemTime()
@@ -115,9 +118,9 @@ def verify(reader: ReplicaReader, threads: Executor, offsets: dict[TopicPartitio
 def compare(
     partition: TopicPartition, replicas: Mapping[int, FetchedReplica], offsets: dict[TopicPartition, int]
 ) -> Iterator[str]:
-    """Compare what the replicas have from `offsets[partition]` on, which moves behind what all have.
+    """Compare the replicas from `offsets[partition]` on, which advances behind what all have.
 
-    Yields a line for each batch whose checksums differ; raises `Mismatch` where the batches' offsets do.
+    Yields a line for each batch whose checksums differ; raises `Mismatch` where the offsets of batches differ.
     """
     from kafkapy.record.batches import batches
 
@@ -127,7 +130,7 @@ def compare(
         for replica, walk in walks.items():
             batch = next(walk, None)
             if batch is None or batch.last_offset >= replicas[replica].high_watermark:
-                return  # what follows may still change
+                return  # records above it may still change
             row[replica] = batch
         if not row:
             return
@@ -149,7 +152,7 @@ def compare(
 def report(
     fetched: Mapping[TopicPartition, Mapping[int, FetchedReplica]], offsets: Mapping[TopicPartition, int]
 ) -> str:
-    """The partition in which the most is left to verify."""
+    """The line about the partition with the most records left to verify."""
     lags = {
         partition: max(replica.high_watermark for replica in replicas.values()) - offsets[partition]
         for partition, replicas in fetched.items()
@@ -189,7 +192,7 @@ class ReplicaReader:
     def fetch(
         self, threads: Executor, offsets: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, dict[int, FetchedReplica]]:
-        """One fetch from each broker, all at once."""
+        """Send one fetch to each broker, in parallel."""
         fetched: dict[TopicPartition, dict[int, FetchedReplica]] = {}
         brokers = list(self.partitions_of)
         for broker, answer in zip(brokers, threads.map(lambda b: self._fetch_from(b, offsets), brokers), strict=True):

@@ -1,4 +1,4 @@
-"""kafka-consumer-perf-test: how fast a consumer is (after Kafka's `ConsumerPerformance`)."""
+"""kafka-consumer-perf-test: measures the throughput of a consumer (after Kafka's `ConsumerPerformance`)."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def consumer_properties(options: Options) -> dict[str, str]:
 
 
 class JoinTimes:
-    """How long the consumer has waited for its group, in ms: in all and since the last report."""
+    """Time that the consumer has waited for its group, in ms: in total and since the last report."""
 
     def __init__(self, started_ms: int) -> None:
         self.total = 0
@@ -116,7 +116,7 @@ class JoinTimes:
 
 
 class ConsumerPerfTest:
-    """One run: records and bytes (of keys and values) read so far, and when it began and ended (ms)."""
+    """One run: records and bytes (of keys and values) read so far, and the times of start and end (ms)."""
 
     def __init__(self, options: Options, report: Report) -> None:
         self._topic = options.value("topic")
@@ -164,7 +164,7 @@ class ConsumerPerfTest:
 
 
 class Report:
-    """Kafka's lines: one at the end, or with --show-detailed-stats one for each interval."""
+    """Prints Kafka's lines: one at the end, or with --show-detailed-stats one for each interval."""
 
     def __init__(self, options: Options) -> None:
         self._detailed = options.has("show-detailed-stats")
@@ -222,7 +222,7 @@ def _listener(joins: JoinTimes) -> Any:
 
 
 def _per_second(amount: float, elapsed_ms: int) -> str:
-    """As Java writes a quotient of doubles."""
+    """A quotient as Java prints a double."""
     if elapsed_ms == 0:
         return "Infinity" if amount else "NaN"
     return f"{1000 * amount / elapsed_ms:.4f}"

@@ -1,4 +1,4 @@
-"""kafka-e2e-latency: how long a record takes from a producer to a consumer (after Kafka's `EndToEndLatency`)."""
+"""kafka-e2e-latency: measures the time of a record from a producer to a consumer (after Kafka's `EndToEndLatency`)."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _at_least(low: int, name: str, text: str) -> int:
 
 
 def create_topic(properties: dict[str, str], topic: str) -> None:
-    """One partition, one replica."""
+    """Create the topic with one partition and one replica."""
     from kafkapy.admin.client import AdminClient
     from kafkapy.admin.results import values_of
     from kafkapy.admin.topics import NewTopic
@@ -92,7 +92,7 @@ def create_topic(properties: dict[str, str], topic: str) -> None:
 
 
 def listen(consumer: KafkaConsumer, topic: str) -> None:
-    """To all partitions, from their ends on."""
+    """Assign all partitions, and seek to their ends."""
     from kafkapy import TopicPartition
 
     deadline = time.monotonic() + _POLL_TIMEOUT_MS / 1000
@@ -110,7 +110,7 @@ def listen(consumer: KafkaConsumer, topic: str) -> None:
 def measure(
     consumer: KafkaConsumer, producer: KafkaProducer, topic: str, count: int, length: int, progress: Progress
 ) -> list[int]:
-    """Latencies in ns: from before a record is sent until it has been received."""
+    """Latencies in ns, from before a record is sent until it has been received."""
     letters = random.Random(0)
     latencies = []
     for i in range(count):
@@ -138,7 +138,7 @@ def _check(sent: bytes, received: list[bytes]) -> None:
 
 
 def print_results(latencies: list[int]) -> None:
-    """Average, and percentiles in whole ms."""
+    """Print the average, and percentiles in whole ms."""
     print(f"Avg latency: {sum(latencies) / len(latencies) / 1e6:.4f} ms")
     in_ms = sorted(latency // 1_000_000 for latency in latencies)
     p50, p99, p999 = (in_ms[int(len(in_ms) * fraction)] for fraction in (0.5, 0.99, 0.999))

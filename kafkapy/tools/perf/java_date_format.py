@@ -1,4 +1,4 @@
-"""Times in the patterns of Java's `SimpleDateFormat`, in the local time zone and in English."""
+"""Formats times by patterns of Java's `SimpleDateFormat`, in the local time zone and in English."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Su
 _TOKEN = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']+")
 
 Field = Callable[[datetime, int], str]
-"""A field of a time, for a letter that is repeated so often."""
+"""The text of a field: a letter and how often it is repeated."""
 
 
 def _number(value: Callable[[datetime], int]) -> Field:
@@ -36,7 +36,7 @@ def _year(time: datetime, width: int) -> str:
 
 
 def _name(names: Sequence[str], value: Callable[[datetime], int], numbers_below: int) -> Field:
-    """A name from four letters on, else its first three letters; a number below `numbers_below`."""
+    """A name from four letters on, otherwise its first three letters; a number below `numbers_below` letters."""
 
     def show(time: datetime, width: int) -> str:
         index = value(time)
@@ -48,7 +48,7 @@ def _name(names: Sequence[str], value: Callable[[datetime], int], numbers_below:
 
 
 def _offset(time: datetime, width: int) -> str:
-    """RFC 822: +0100."""
+    """The zone of RFC 822: +0100."""
     return time.strftime("%z")[:5]
 
 
@@ -83,7 +83,7 @@ _FIELDS: dict[str, Field] = {
 
 
 def date_format(pattern: str) -> Callable[[float], str]:
-    """A function from ms since the epoch to text. Raises ValueError for a pattern that makes no sense."""
+    """A function from ms since the epoch to text. Raises ValueError for an invalid pattern."""
     parts: list[str | tuple[Field, int]] = []
     position = 0
     while position < len(pattern):

@@ -1,4 +1,4 @@
-"""What kafka-producer-perf-test counts and prints (Kafka's `ProducerPerformance.Stats`)."""
+"""The counters and output of kafka-producer-perf-test (Kafka's `ProducerPerformance.Stats`)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _MB = 1024.0 * 1024.0
 
 
 class Stats:
-    """Latencies in whole ms, of records that were acknowledged; every one counts, none is sampled.
+    """Latencies in whole ms of acknowledged records; all are counted, without sampling.
 
-    Used on one thread at a time: that on which acknowledgements arrive, and in the end the one that prints.
+    Used by one thread at a time: first the one on which acknowledgements arrive, at the end the one that prints.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class Stats:
         self._window_bytes = 0
 
     def record(self, latency_ms: int, count: int, size: int) -> None:
-        """`count` records with `size` bytes together were acknowledged after `latency_ms`."""
+        """Count an acknowledgement: `count` records of `size` bytes in total, after `latency_ms`."""
         self._latencies[latency_ms] += count
         self._window[latency_ms] += count
         self._bytes += size
@@ -63,7 +63,8 @@ class Stats:
 
 
 def percentiles(latencies: Counter[int], fractions: Sequence[float]) -> list[int]:
-    """The latency at rank `int(fraction * count)` of all in order, as Kafka counts ranks; 0 if there are none."""
+    """The latency at rank `int(fraction * count)` in ascending order, as Kafka computes percentiles; 0 without
+    records."""
     ranks = [int(fraction * latencies.total()) for fraction in fractions]
     found: list[int] = []
     seen = 0

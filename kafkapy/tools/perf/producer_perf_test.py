@@ -1,8 +1,8 @@
-"""kafka-producer-perf-test: how fast a producer is (after Kafka's `ProducerPerformance`).
+"""kafka-producer-perf-test: measures the throughput of a producer (after Kafka's `ProducerPerformance`).
 
-Records are handed over in runs of about a batch (`send_many`). A record's latency counts from before the run that it is
-in is handed over until that run is acknowledged: never less than what the record took, and more by at most the time to
-hand one run over.
+Records are passed to the producer in runs of about a batch (`send_many`). The latency of a record lasts from before
+its run is passed to the producer until the run is acknowledged: never less than the record's own, and more by at most
+the time of passing one run.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _DEFAULT_BATCH_SIZE = 16_384
 _RECORD_OVERHEAD = 12
 _MAX_RUN = 1_000
 _SPLIT_SECONDS = 600.0
-"""For splitting a whole file of payloads."""
+"""A delimiter that leaves a file of payloads in one piece."""
 _LETTERS = bytes(65 + i % 26 for i in range(256))
 
 Payloads = Callable[[int, int], list[bytes]]
@@ -116,13 +116,13 @@ def producer_properties(options: argparse.Namespace) -> dict[str, str]:
 
 
 def records_in_a_run(batch_size: int, record_size: int, throughput: float) -> int:
-    """As many as a batch holds; fewer if that is more than the throughput allows in a millisecond."""
+    """The size of a run: the records of a batch, or fewer if the throughput allows fewer per millisecond."""
     count = max(1, min(_MAX_RUN, batch_size // (record_size + _RECORD_OVERHEAD)))
     return count if throughput < 0 else max(1, min(count, int(throughput / 1000)))
 
 
 def _payloads(options: argparse.Namespace) -> tuple[Payloads, int]:
-    """The source of payloads, and about how large they are."""
+    """The source of payloads, and their approximate size."""
     if options.payload_file is not None:
         payloads = read_payloads(options.payload_file, options.payload_delimiter)
         choose = random.Random(0).choices
@@ -140,7 +140,7 @@ def _random_letters(source: random.Random, size: int, first: int, count: int) ->
 
 
 def read_payloads(file: str, delimiter: str) -> list[bytes]:
-    """Raises `ToolError` for a file that is not there or empty, and for a wrong delimiter."""
+    """The payloads of a file. Raises ToolError for a missing or empty file, and for an invalid delimiter."""
     from kafkapy.common.patterns import PatternError, java
 
     path = Path(file)
@@ -223,7 +223,7 @@ class ProducerPerfTest:
 
 
 def _runs(total: int, length: int) -> Iterator[tuple[int, int]]:
-    """Number of the first record, and how many."""
+    """Number of the first record, and how many follow."""
     for first in range(0, total, length):
         yield first, min(length, total - first)
 

@@ -115,7 +115,7 @@ def execute(options: Options) -> None:
 
 
 def check_options(options: Options) -> str:
-    """The action. Raises `CommandLineError`."""
+    """The action of the options. Raises CommandLineError."""
     actions = [action for action in REQUIRED if options.has(action)]
     if len(actions) != 1:
         names = ", ".join(f"--{name}" for name in REQUIRED)
@@ -131,7 +131,7 @@ def check_options(options: Options) -> str:
 
 
 def _check_number(options: Options, name: str) -> None:
-    """A wrong one is told before anything has begun."""
+    """Check a number before anything is changed. Raises CommandLineError."""
     try:
         options.value(name)
     except CommandLineError as error:
@@ -173,7 +173,7 @@ def _broker_list(text: str) -> list[int]:
 
 
 def _racks(admin: AdminClient, brokers: list[int], rack_aware: bool) -> dict[int, str | None]:
-    """The live brokers among these, with their racks if that matters."""
+    """The live brokers among these, with their racks if racks are used."""
     racks = {
         node.id: node.rack if rack_aware else None for node in admin.describe_cluster().nodes if node.id in brokers
     }
@@ -224,7 +224,8 @@ def execute_reassignment(admin: AdminClient, options: Options) -> None:
 def move_log_dirs(
     admin: AdminClient, targets: Mapping[TopicPartitionReplica, str], timeout_ms: int, time: Time | None = None
 ) -> None:
-    """Have each replica moved. One that its broker does not have yet is asked for again until the time is up."""
+    """Move replicas between directories. A move that the broker refuses because it does not have the replica yet is
+    repeated until the timeout."""
     from kafkapy.common.time import SystemTime
     from kafkapy.protocol.errors import Errors
     from kafkapy.tools.reassign_partitions.states import replica_name

@@ -1,4 +1,4 @@
-"""The JSON files of kafka-reassign-partitions and kafka-leader-election, read and written."""
+"""Reads and writes the JSON files of kafka-reassign-partitions and kafka-leader-election."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ H = TypeVar("H", bound=Hashable)
 
 
 class Reassignment(NamedTuple):
-    """What a file asks for: the replicas of partitions, in the file's order, and directories for some of them."""
+    """The content of a file: the replicas of partitions, in the file's order, and directories for some of them."""
 
     partitions: list[tuple[TopicPartition, list[int]]]
     log_dirs: dict[TopicPartitionReplica, str]
 
     def check(self) -> None:
-        """Whether it can be carried out as it is. Raises `ToolError`."""
+        """Check that the plan can be carried out. Raises ToolError."""
         if not self.partitions:
             raise ToolError("Error: Partition reassignment list cannot be empty")
         if not all(replicas for _, replicas in self.partitions):
@@ -41,7 +41,7 @@ class Reassignment(NamedTuple):
 
 
 def read_reassignment(path: str) -> Reassignment:
-    """The file of `--reassignment-json-file`. Raises `ToolError`."""
+    """Parse the file of `--reassignment-json-file`. Raises ToolError."""
     reassignment = Reassignment([], {})
     for entry in _list(_read(path), "partitions"):
         partition = TopicPartition(_field(entry, "topic", str), _field(entry, "partition", int))
@@ -60,7 +60,7 @@ def read_reassignment(path: str) -> Reassignment:
 
 
 def read_topics(path: str) -> list[str]:
-    """The file of `--topics-to-move-json-file`. Raises `ToolError`."""
+    """Parse the file of `--topics-to-move-json-file`. Raises ToolError."""
     topics = [_field(entry, "topic", str) for entry in _list(_read(path), "topics")]
     if twice := duplicates(topics):
         raise ToolError(f"Error: List of topics to reassign contains duplicate entries: {_java(twice)}")
@@ -68,7 +68,7 @@ def read_topics(path: str) -> list[str]:
 
 
 def read_election(path: str) -> list[TopicPartition]:
-    """The file of `--path-to-json-file`. Raises `ToolError`."""
+    """Parse the file of `--path-to-json-file`. Raises ToolError."""
     try:
         document = strict_json.loads(_content(path))
     except strict_json.JsonError as error:
@@ -98,7 +98,7 @@ def duplicates(things: Sequence[H]) -> list[H]:
 
 
 def _java(things: Iterable[object]) -> str:
-    """As Java prints a collection."""
+    """A collection as Java prints it."""
     return f"[{', '.join(map(str, things))}]"
 
 
@@ -128,7 +128,7 @@ def _object(value: Any) -> dict[str, Any]:
 
 
 def _list(document: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    """The objects of a list; no list, no objects."""
+    """The objects of a list; empty if the value is no list."""
     value = document.get(name, [])
     if not isinstance(value, list):
         raise ToolError(f"Error: Expected JSON array, received {_json(value)}")

@@ -1,4 +1,4 @@
-"""How far a reassignment is: what kafka-reassign-partitions `--verify` and `--list` tell."""
+"""The progress of a reassignment, for `--verify` and `--list` of kafka-reassign-partitions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 class MoveState(NamedTuple):
-    """The replicas a partition has (none: it does not exist) and shall have; `done`: nothing is under way."""
+    """The current replicas of a partition (none: it does not exist) and the target; `done`: no reassignment is under
+    way."""
 
     current: Sequence[int]
     target: Sequence[int]
@@ -30,7 +31,7 @@ def partition_states(
     targets: Iterable[tuple[TopicPartition, Sequence[int]]],
     reassignments: Mapping[TopicPartition, PartitionReassignment],
 ) -> dict[TopicPartition, MoveState]:
-    """`reassignments`: all that are under way."""
+    """The state of each partition. `reassignments`: all that are under way."""
     targets = list(targets)
     topics = admin.describe_topics(p.topic for p, _ in targets if p not in reassignments)
     states = {}
@@ -67,7 +68,8 @@ def format_partition_states(states: Mapping[TopicPartition, MoveState]) -> str:
 
 
 def moves_are_done(infos: Mapping[TopicPartitionReplica, ReplicaLogDirInfo]) -> bool:
-    """Nothing is being moved between directories any more; what is nowhere or elsewhere won't be moved either."""
+    """Is no replica being moved between directories? A replica that is in none, or in another one, will not be moved
+    either."""
     return all(info.future is None or info.current is None for info in infos.values())
 
 

@@ -1,7 +1,7 @@
-"""The throttles of a reassignment: which replicas and which brokers they are set for (KIP-73).
+"""The throttles of a reassignment: the replicas and brokers for which they are set (KIP-73).
 
-Throttled are the leaders' side of all replicas that a partition has and the followers' side of those it gets; rates are
-bytes a second, set at every broker that has or gets one.
+Throttled are the leaders' side of all current replicas of a partition and the followers' side of the new ones. Rates
+are bytes per second, set at every broker that has or gets a replica.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
 
 
 class PartitionMove(NamedTuple):
-    """The brokers that have a partition and those that get it."""
+    """The brokers that have a replica and those that get one."""
 
     sources: frozenset[int]
     destinations: frozenset[int]
@@ -41,7 +41,7 @@ def proposed_moves(
     proposed: Mapping[TopicPartition, Sequence[int]],
     current: Mapping[TopicPartition, Sequence[int]],
 ) -> Moves:
-    """All moves there will be: those under way, and the proposed ones in their place or in addition."""
+    """All moves: those under way, and the proposed ones in their place or in addition."""
     moves: Moves = {}
     for partition, reassignment in current_reassignments.items():
         adding = frozenset(reassignment.adding_replicas)
@@ -54,7 +54,7 @@ def proposed_moves(
 
 
 def throttled_replicas(moves: Moves) -> dict[str, tuple[str, str]]:
-    """Topic -> values of its two configs: `partition:broker,...` of the leaders' and of the followers' side."""
+    """Topic -> values of its two configs: `partition:broker,...` for the leaders' and for the followers' side."""
     sides: dict[str, tuple[set[str], set[str]]] = {}
     for (topic, partition), move in moves.items():
         leaders, followers = sides.setdefault(topic, (set(), set()))
@@ -66,7 +66,7 @@ def throttled_replicas(moves: Moves) -> dict[str, tuple[str, str]]:
 
 
 def throttle_moves(admin: AdminClient, moves: Moves, rate: int) -> None:
-    """First which replicas, then the rate."""
+    """Set the throttled replicas first, then the rate."""
     values_of(
         admin.incremental_alter_configs(
             {
@@ -89,7 +89,7 @@ def throttle_log_dirs(admin: AdminClient, brokers: Iterable[int], rate: int) -> 
 
 
 def clear_all_throttles(admin: AdminClient, partitions: Iterable[tuple[TopicPartition, Sequence[int]]]) -> None:
-    """At all brokers: nobody knows any more from which of them the replicas were fetched."""
+    """Remove the throttles at all brokers, since the sources of the moves are no longer known."""
     partitions = list(partitions)
     brokers = {node.id for node in admin.describe_cluster().nodes}
     brokers.update(broker for _, replicas in partitions for broker in replicas)

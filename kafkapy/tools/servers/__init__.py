@@ -1,1 +1,1 @@
-"""Starting, stopping and watching servers' processes."""
+"""Starting, stopping and watching the processes of servers."""

@@ -1,4 +1,4 @@
-"""schema-registry-stop and kafka-rest-stop: ask the servers of this user on this machine to stop."""
+"""schema-registry-stop and kafka-rest-stop: stop the servers of this user on this machine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _stop(name: str, argv: Sequence[str] | None) -> int:
 
 
 def arguments_of_server(name: str) -> Callable[[list[str]], list[str] | None]:
-    """Of a process's command line: what such a server was started with; None: it is none."""
+    """The server's arguments in a process's command line; None: the process is no such server."""
     module = ("-m", f"kafkapy.tools.{_MODULES[name]}")
 
     def arguments(words: list[str]) -> list[str] | None:

@@ -1,4 +1,4 @@
-"""kafka-server-start: run one broker until it is told to stop (Kafka's `kafka.Kafka`)."""
+"""kafka-server-start: runs one broker until a signal stops it (Kafka's `kafka.Kafka`)."""
 
 from __future__ import annotations
 
@@ -21,20 +21,22 @@ from kafkapy.tools.servers import thread_dump, watchdog
 from kafkapy.tools.servers.server_arguments import FOR_A_JVM, USAGE, ServerArguments, configs_of, log_levels
 
 SWITCH_SECONDS = 0.00005
-"""How long another thread (cleaner, controller, one that encodes an answer) may hold the interpreter while the reactor waits for
-it (Python: 5 ms). The reactor lets go of it for each read, write and wait, so a request may have to wait four times."""
+"""The interpreter's switch interval: how long another thread (cleaner, controller, encoder of a response) keeps the
+interpreter while the reactor waits for it (Python's default: 5 ms). The reactor releases it for each read, write and
+wait, so a request may have to wait four times."""
 
 TIMER_SLACK = Path("/proc/self/timerslack_ns")
-"""Of the calling thread, and of those that it starts."""
+"""Option of prctl: timer slack of the calling thread, and of threads that it starts."""
 
 DAEMON = "KAFKAPY_DAEMON"
-"""Set for a process whose output goes to a file that nobody renames: once it has started, it logs to its own files only."""
+"""Set for a process whose output goes to a file that is never rotated: after its start the broker logs to its own
+files only."""
 
 MACOS_OPEN_MAX = 10_240
-"""The most open files that macOS lets a process ask for."""
+"""The largest limit of open files that macOS accepts."""
 
 CONTROL = "KAFKAPY_CONTROL"
-"""Set by a test that has started the broker: `kafkapy.testing.control.wire`."""
+"""Set by a test that has started the broker: see `kafkapy.testing.control.wire`."""
 
 log = logging.getLogger("kafkapy.server.KafkaServer")
 
@@ -54,9 +56,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (capabilities.UnsupportedSystem, MissingExtra) as missing:
         print(missing, file=sys.stderr)
         return 1
-    garbage.pause()  # what is imported stays: until `settle` nothing is garbage
+    garbage.pause()  # imported modules are permanent: until `settle` there is no garbage to collect
     _share_the_interpreter()
-    postpone("pickle")  # of log handlers that no broker has
+    postpone("pickle")  # errors of log handlers that a broker does not have
     from kafkapy.common.config_def import ConfigException
     from kafkapy.common.logging_setup import default_log_dir, setup_logging
     from kafkapy.server.config.startup_warnings import log_config
@@ -84,15 +86,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         garbage.resume()
         print(f"{_sentence(error)}", file=sys.stderr)
         return 1
-    # It would outlive the embedded ZooKeeper, whose next start ends the session.
+    # The watchdog would outlive the embedded ZooKeeper, whose next start closes the session.
     is_embedded = EmbeddedConnect.parse(config.zookeeper_connect, config.log_dirs[0]) is not None
-    dog = _start_watchdog() if with_watchdog and not is_embedded else None
-    hear: list[Callable[[Any], None]] = [] if dog is None else [dog.tell]
-    return _run(config, _zookeeper(config, is_embedded, hear), hear, metrics, health, audit)
+    started = _start_watchdog() if with_watchdog and not is_embedded else None
+    session_listeners: list[Callable[[Any], None]] = [] if started is None else [started.tell]
+    return _run(config, _zookeeper(config, is_embedded, session_listeners), session_listeners, metrics, health, audit)
 
 
 def _broker_config(properties: Mapping[str, str]) -> Any:
-    """The `KafkaConfig`. `ConfigException` has names that may be misspelt in its advice."""
+    """The `KafkaConfig`. A `ConfigException` lists names that may be misspelt in its advice."""
     from kafkapy.common.config_def import ConfigException
     from kafkapy.server.config.kafka_config import KafkaConfig
     from kafkapy.server.config.startup_warnings import misspelt
@@ -110,7 +112,7 @@ def _broker_config(properties: Mapping[str, str]) -> Any:
 
 
 def _own_configs() -> tuple[str, ...]:
-    """kafkapy's own, which are taken out of the properties before these become Kafka's configs."""
+    """kafkapy's own configs, which are removed before the properties become Kafka's configs."""
     from kafkapy.server.metrics.config import HEALTH_LISTENER, LISTENER, MAX_SERIES
     from kafkapy.server.security.audit import audit_config
     from kafkapy.tools.servers import schema_gate
@@ -123,7 +125,10 @@ def _own_configs() -> tuple[str, ...]:
 
 
 def _share_the_interpreter() -> None:
-    """Who waits for it waits by a timer, which the kernel would let go off as late again to spare the processor a wake-up."""
+    """Set the interpreter's switch interval and the timer slack.
+
+    A thread that waits for the interpreter waits by a timer, which the kernel would delay by the default slack.
+    """
     sys.setswitchinterval(SWITCH_SECONDS)
     with suppress(OSError):
         TIMER_SLACK.write_text("1000")
@@ -150,7 +155,10 @@ def _sentence(error: BaseException) -> str:
 
 
 def _log_environment(environment: Mapping[str, str]) -> None:
-    """What came of it, by names: values may be secrets. Levels go over those of logging.properties."""
+    """Set the loggers' levels, which take precedence over logging.properties, and log the configs from the environment.
+
+    Only names are logged, since values may be secrets.
+    """
     for name, level in log_levels(environment).items():
         logger_levels.set_level(name, level)
     configs = ", ".join(f"{name} ({key})" for name, key in configs_of(environment).items())
@@ -160,7 +168,7 @@ def _log_environment(environment: Mapping[str, str]) -> None:
 
 
 def _watchdog_enabled(properties: dict[str, str]) -> bool:
-    """Takes the switch out of the properties: the broker's configs are Kafka's, and this is none of them."""
+    """Is the watchdog enabled? The config, which is none of Kafka's, is removed from the properties."""
     text = properties.pop(watchdog.ENABLE_CONFIG, "true").strip().lower()
     if text not in ("true", "false"):
         raise ValueError(
@@ -176,16 +184,16 @@ def _start_watchdog() -> watchdog.Watchdog | None:
         )
         return None
     try:
-        dog = watchdog.start()
+        started = watchdog.start()
     except OSError as error:
         log.warning("The watchdog is off, it can't be started: %s", error)
         return None
-    log.info("The watchdog is process %d", dog.pid)
-    return dog
+    log.info("The watchdog is process %d", started.pid)
+    return started
 
 
 def _start_daemon(arguments: list[str]) -> int:
-    """Start the broker in a session of its own, its output in the log directory (`kafkaServer.out`)."""
+    """Start the broker in a session of its own, with its output in the log directory (`kafkaServer.out`)."""
     from kafkapy.common.logging_setup import default_log_dir
 
     directory = default_log_dir()
@@ -200,20 +208,20 @@ def _start_daemon(arguments: list[str]) -> int:
 
 
 def _raise_open_files_limit() -> None:
-    """A broker holds a descriptor for each segment in use and each connection."""
+    """Raise the limit of open files: a broker has a descriptor for each segment in use and each connection."""
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     for limit in (hard, MACOS_OPEN_MAX):
         if soft in (resource.RLIM_INFINITY, limit):
             return
-        with suppress(OSError, ValueError):  # on macOS `hard` may be more than it takes
+        with suppress(OSError, ValueError):  # on macOS `hard` may exceed the largest accepted value
             resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
             return
 
 
 def _control(reactor: Any) -> Any:
-    """What a test that has started the broker orders it about by; else None, and none of it is imported."""
+    """The control connection of a test that has started the broker; otherwise None, and its modules are not imported."""
     if CONTROL not in os.environ:
         return None
     from kafkapy.testing.control.broker_control import BrokerControl
@@ -224,12 +232,15 @@ def _control(reactor: Any) -> Any:
     return BrokerControl(reactor, end)
 
 
-def _zookeeper(config: Any, is_embedded: bool, hear: Sequence[Callable[[Any], None]]) -> Any:
-    """The way to ZooKeeper; if that runs already, the first session is under way from here on. All in `hear` are told of each."""
+def _zookeeper(config: Any, is_embedded: bool, session_listeners: Sequence[Callable[[Any], None]]) -> Any:
+    """The connector to ZooKeeper, which calls each of `session_listeners` with every new session.
+
+    Unless ZooKeeper is embedded, the connector begins with the first session at once.
+    """
     from kafkapy.server.zookeeper_connector import ZooKeeperConnector
 
     def on_session(session: Any) -> None:
-        for each in hear:
+        for each in session_listeners:
             each(session)
 
     connector = ZooKeeperConnector(config, on_session)
@@ -239,7 +250,7 @@ def _zookeeper(config: Any, is_embedded: bool, hear: Sequence[Callable[[Any], No
 
 
 def _install_reactor() -> Any:
-    """Without Twisted's TLS and web clients: some 60 modules with 16 MB, which no broker uses."""
+    """Install the reactor, without Twisted's TLS and web clients: some 60 modules of 16 MB that no broker uses."""
     postpone("http.cookiejar")
     with without("OpenSSL"):
         from kafkapy.runtime.reactor import install_reactor
@@ -250,7 +261,9 @@ def _install_reactor() -> Any:
     return reactor
 
 
-def _run(config: Any, zookeeper: Any, hear: list[Callable[[Any], None]], metrics: Any, health: Any, audit: Any) -> int:
+def _run(
+    config: Any, zookeeper: Any, session_listeners: list[Callable[[Any], None]], metrics: Any, health: Any, audit: Any
+) -> int:
     reactor = _install_reactor()
     from twisted.internet.defer import Deferred
     from twisted.python.log import PythonLoggingObserver
@@ -263,7 +276,7 @@ def _run(config: Any, zookeeper: Any, hear: list[Callable[[Any], None]], metrics
     from kafkapy.tools.servers.stop_signals import StopSignals
 
     log.info("%s", capabilities.summary(reactor.poller_name))
-    faulthandler.enable()  # a crash in machine code leaves the stacks on stderr
+    faulthandler.enable()  # a crash in machine code prints the stacks on stderr
     _raise_open_files_limit()
     garbage.settle()
     logging.getLogger("kafkapy.twisted").setLevel(logging.WARNING)
@@ -271,7 +284,7 @@ def _run(config: Any, zookeeper: Any, hear: list[Callable[[Any], None]], metrics
     AcceptErrors().start()
     control = _control(reactor)
     if control is not None:
-        hear.append(control.zk_session)
+        session_listeners.append(control.zk_session)
     server = KafkaServer(config, reactor, zookeeper, metrics, health, control, audit)
     status = 0
 
@@ -296,7 +309,7 @@ def _run(config: Any, zookeeper: Any, hear: list[Callable[[Any], None]], metrics
     async def stop() -> None:
         await server.shutdown()
         if server.starting:
-            # Its threads may recover logs for minutes yet. To be cut off harms them no more than a crash.
+            # Threads may recover logs for minutes. Ending them now does no more harm than a crash.
             log.info("Halting Kafka, which was still starting up")
             logging.shutdown()
             os._exit(1)

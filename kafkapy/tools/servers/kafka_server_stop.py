@@ -1,4 +1,4 @@
-"""kafka-server-stop: ask brokers of this user on this machine to stop, as Kafka's script does (KIP-979)."""
+"""kafka-server-stop: stops brokers of this user on this machine, as Kafka's script does (KIP-979)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _chosen(given: argparse.Namespace) -> Iterable[RunningServer]:
 
 
 def brokers() -> Iterator[RunningServer]:
-    """The brokers that belong to the caller."""
+    """The running brokers of the user."""
     return find_servers(_arguments)
 
 
@@ -48,7 +48,7 @@ def _arguments(words: list[str]) -> list[str] | None:
 
 
 def _has_id(broker: RunningServer, id: int) -> bool:
-    """Is this its configured `broker.id` or the one that was generated for it?"""
+    """Is this its configured `broker.id`, or the one that was generated for it?"""
     try:
         properties = broker.properties()
         configured = int(properties.get("broker.id", properties.get("node.id", "-1")))

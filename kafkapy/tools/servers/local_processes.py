@@ -1,7 +1,7 @@
-"""Processes in the background that a later command finds again, and only those.
+"""Background processes that a later command finds again.
 
-A process is known by its id and the moment it was started (clock ticks since the machine's start; seconds of the clock where
-there is no /proc): ids come again, such pairs don't.
+A process is identified by its id and its start time (clock ticks since the machine's start; seconds of the clock
+where there is no /proc): ids are reused, such pairs are not.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ class ProcessIdentity(NamedTuple):
         return identify(self.pid) == self
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
-        """Send a signal; nothing happens if the process has ended."""
+        """Send a signal; no effect if the process has ended."""
         if self.is_running:
             try:
                 os.kill(self.pid, number)
             except ProcessLookupError:
-                pass  # just now
+                pass  # ended since the check
 
 
 def identify(pid: int) -> ProcessIdentity | None:
-    """The process that has this id now; None if there is none or it has ended (a zombie)."""
+    """The process that has this id now; None if there is none, or a zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return None if _has_proc() else _identify_by_ps(pid)
-    fields = stat.rpartition(")")[2].split()  # the name before may contain anything
+    fields = stat.rpartition(")")[2].split()  # the process name before it may contain any character
     state, started = fields[0], fields[19]
     return None if state in "ZX" else ProcessIdentity(pid, int(started))
 
@@ -83,7 +83,7 @@ def _identify_by_ps(pid: int) -> ProcessIdentity | None:
 
 
 def _processes_by_ps() -> Iterator[tuple[int, list[str]]]:
-    """Arguments with blanks in them come in pieces."""
+    """As `processes_of_user`, by ps; arguments with blanks are split."""
     for line in _ps("-U", str(os.getuid()), "-o", "pid=", "-o", "command="):
         pid, *words = line.split()
         if int(pid) != os.getpid():
@@ -91,7 +91,7 @@ def _processes_by_ps() -> Iterator[tuple[int, list[str]]]:
 
 
 def spawn(command: Sequence[str], output: Path, environment: Mapping[str, str]) -> ProcessIdentity:
-    """Start a process in a session of its own, with its output in a file; it outlives this one."""
+    """Start a process in a session of its own, with its output in a file; the process outlives this one."""
     with open(output, "ab") as out:
         process = subprocess.Popen(
             command,
@@ -103,12 +103,12 @@ def spawn(command: Sequence[str], output: Path, environment: Mapping[str, str]) 
             start_new_session=True,
         )
     identity = identify(process.pid) or ProcessIdentity(process.pid, 0)
-    process.returncode = 0  # nobody waits for it
+    process.returncode = 0  # not waited for
     return identity
 
 
 def wait_until_ended(processes: Sequence[ProcessIdentity], seconds: float) -> list[ProcessIdentity]:
-    """Those that are still running when the time is up."""
+    """Wait for processes to end; returns those that still run after the time limit."""
     deadline = time.monotonic() + seconds
     while True:
         running = [process for process in processes if process.is_running]

@@ -1,4 +1,4 @@
-"""Servers of this user on this machine, and how the stop scripts choose among them."""
+"""Servers of this user on this machine, and how the stop scripts select among them."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class RunningServer(NamedTuple):
 
     @property
     def directory(self) -> Path:
-        """Where it was started, which a relative path of its command line begins at."""
+        """Its working directory, in which a relative path of its command line is resolved."""
         return Path(f"/proc/{self.process.pid}/cwd")
 
     def properties(self) -> dict[str, str]:
-        """Its configs as its command line, its environment and its file say them now; `OSError` or `ValueError`."""
+        """Its configs, read again from its command line, environment and file. Raises OSError or ValueError."""
         variables = Path(f"/proc/{self.process.pid}/environ").read_bytes().decode(errors="replace").split("\0")
         environment = {name: value for name, _, value in (variable.partition("=") for variable in variables)}
         return self.arguments.properties(environment, self.directory)
 
     def is_named(self, word: str) -> bool:
-        """Is `word` its process id or its properties file?"""
+        """Does `word` equal its process id or its properties file?"""
         if word.isascii() and word.isdigit():
             return int(word) == self.process.pid
         try:
@@ -48,7 +48,7 @@ def find_servers(command: Callable[[list[str]], list[str] | None]) -> Iterator[R
     for pid, words in processes_of_user():
         arguments, process = command(words), identify(pid)
         if arguments is not None and process is not None:
-            with contextlib.suppress(ValueError):  # it is about to end with a sentence about them
+            with contextlib.suppress(ValueError):  # the server is about to exit because of its arguments
                 yield RunningServer(process, ServerArguments.parse([word for word in arguments if word]))
 
 
@@ -58,9 +58,9 @@ def run_stop(
     choose: Callable[[argparse.Namespace], Iterable[RunningServer]],
     argv: Sequence[str] | None,
 ) -> int:
-    """A stop script: of the servers that `choose` gives, signal those that the command line names, or all if it names none.
+    """A stop script: signal those servers of `choose` that the command line names, or all of them if it names none.
 
-    Nothing is signalled if one that is named is not there. SIGNAL in the environment names another signal than TERM, as for
+    If one of the named servers does not run, nothing is signalled. SIGNAL in the environment replaces TERM, as in
     Kafka's scripts. Returns the exit status.
     """
     named = "the properties file with which the server was started, or its process id; without any, all servers stop"

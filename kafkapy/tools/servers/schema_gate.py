@@ -1,4 +1,4 @@
-"""A broker's schema registry, from its properties: `kafkapy.schema.registry.url`, and what its client needs beside that."""
+"""A broker's schema registry, from its properties: `kafkapy.schema.registry.url`, and the configs of its client."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import MutableMapping
 from kafkapy.log import schema_configs
 
 TIMEOUT_MS = 2_000
-"""For each part of an answer; a record thread waits for it."""
+"""Time-out for each part of a response; a record thread waits for it."""
 _OPTIONS = {
     "kafkapy.schema.registry.basic.auth.user.info": "basic_auth_user_info",
     "kafkapy.schema.registry.ssl.ca.location": "ssl_cafile",
@@ -16,7 +16,7 @@ CONFIGS = (schema_configs.REGISTRY_URL, *_OPTIONS)
 
 
 def install_schema_gate(properties: MutableMapping[str, str]) -> None:
-    """Takes its configs out of the properties. Without a URL there is no gate. Raises ValueError, OSError."""
+    """Install the gate, and remove its configs from the properties. Without a URL there is none. Raises ValueError, OSError."""
     options = {name: properties.pop(config) for config, name in _OPTIONS.items() if config in properties}
     url = properties.pop(schema_configs.REGISTRY_URL, "").strip()
     if not url:

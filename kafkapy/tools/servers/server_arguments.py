@@ -1,4 +1,5 @@
-"""How a broker is told its configs: a properties file, variables of the environment (`--env`), `--override`s. The last holds."""
+"""The sources of a broker's configs: a properties file, environment variables (`--env`), `--override`s. The last
+takes precedence."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ _SEPARATORS: Final = {"_": ".", "__": "_", "___": "-"}
 
 
 class ServerArguments(NamedTuple):
-    """What a command line says. `file` is None with `--env` alone."""
+    """A parsed command line. `file` is None with `--env` alone."""
 
     file: str | None
     with_environment: bool
@@ -38,7 +39,7 @@ class ServerArguments(NamedTuple):
 
     @classmethod
     def parse(cls, arguments: Sequence[str]) -> ServerArguments:
-        """`ValueError` says what is wrong with them."""
+        """Parse the arguments. Raises ValueError with the problem."""
         file, with_environment = None, False
         overrides: dict[str, str] = {}
         words = list(arguments)
@@ -59,9 +60,9 @@ class ServerArguments(NamedTuple):
         return cls(file, with_environment, overrides)
 
     def properties(self, environment: Mapping[str, str], directory: Path = Path()) -> dict[str, str]:
-        """All configs as text; a relative path of the file begins in `directory`.
+        """All configs as text; a relative path of the file is resolved in `directory`.
 
-        `OSError` or `ValueError` if the file cannot be read.
+        Raises OSError or ValueError if the file cannot be read.
         """
         properties = {} if self.file is None else load_file(directory / self.file)
         if self.with_environment:
@@ -70,7 +71,8 @@ class ServerArguments(NamedTuple):
 
 
 def configs_of(environment: Mapping[str, str]) -> dict[str, str]:
-    """Config -> variable, as the images of Apache and Confluent have them: `_` is a dot, `__` is `_`, and `___` is `-`."""
+    """Config -> value, from environment variables named as in the images of Apache and Confluent: `_` is a dot, `__`
+    is `_`, and `___` is `-`."""
     return {
         re.sub("___|__|_", lambda match: _SEPARATORS[match[0]], key.removeprefix(PREFIX).lower()): key
         for key in sorted(environment)
@@ -79,9 +81,9 @@ def configs_of(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def log_levels(environment: Mapping[str, str]) -> dict[str, str]:
-    """Logger -> level, as `KAFKA_LOG4J_ROOT_LOGLEVEL=WARN` and `KAFKA_LOG4J_LOGGERS=kafka.controller=INFO,...` say.
+    """Logger -> level, from `KAFKA_LOG4J_ROOT_LOGLEVEL=WARN` and `KAFKA_LOG4J_LOGGERS=kafka.controller=INFO,...`.
 
-    `ValueError` names what is no level.
+    Raises ValueError for an invalid level.
     """
     levels = {}
     if environment.get(_ROOT_LEVEL):

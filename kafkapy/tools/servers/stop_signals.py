@@ -1,4 +1,4 @@
-"""Which signals end a server in good order (Kafka's `LoggingSignalHandler`, and a JVM's shutdown hooks)."""
+"""The signals that shut a server down in order (Kafka's `LoggingSignalHandler`, and a JVM's shutdown hooks)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ log = logging.getLogger("kafkapy.common.utils.LoggingSignalHandler")
 
 
 class StopSignals:
-    """The first of them stops the reactor; while it stops, more of them change nothing.
+    """The first signal stops the reactor; while it stops, further signals have no effect.
 
-    Twisted knows no SIGHUP, which comes when a terminal is closed: it would end the broker as `kill -9` does.
+    Twisted does not handle SIGHUP, which is sent when a terminal closes: without a handler it would end the broker
+    like `kill -9`.
     """
 
     def __init__(self, reactor: Any) -> None:
@@ -25,7 +26,8 @@ class StopSignals:
         self._stopping = False
 
     def install(self) -> None:
-        """To be called when the reactor runs, because it installs handlers of its own. `nohup` goes on to hold."""
+        """Install the handlers. Call it when the reactor runs, since the reactor installs its own. SIGHUP stays
+        ignored under `nohup`."""
         for number in STOP_SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, lambda number, _: self._reactor.callFromThread(self._stop, number))
@@ -34,5 +36,5 @@ class StopSignals:
         log.info("Terminating process due to signal %s", signal.Signals(number).name)
         if not self._stopping:
             self._stopping = True
-            with contextlib.suppress(ReactorNotRunning):  # it was about to stop anyhow
+            with contextlib.suppress(ReactorNotRunning):  # the reactor was stopping already
                 self._reactor.stop()

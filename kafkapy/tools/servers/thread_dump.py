@@ -1,9 +1,9 @@
-"""A thread dump on SIGQUIT, as a JVM prints it on its stdout: where each thread is, and the process goes on.
+"""A thread dump on SIGQUIT, as a JVM prints it on its stdout: the stack of each thread; the process continues.
 
-A thread of its own waits for the signal; in all others it is blocked. It reads the frames under the interpreter's lock, never
-while they run, and needs no help of a thread that is stuck: one that waits in C (for a disk, a lock) has let go of the
-interpreter. A thread that keeps it in machine code delays the dump until it lets go, and is shown at its last line of plain
-Python.
+A thread of its own waits for the signal; in all others the signal is blocked. It reads the frames under the
+interpreter's lock and needs no help of a blocked thread: a thread that waits in C (for a disk, a lock) has released
+the lock. A thread that keeps the lock in machine code delays the dump until it releases it, and is shown at its last
+line of plain Python.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from kafkapy.runtime import garbage
 
 
 def dump_on_sigquit() -> None:
-    """From now on. To be called before other threads are started, which inherit that the signal is blocked."""
+    """Enable thread dumps. Call it before other threads start, so that they inherit the blocked signal."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGQUIT})
     threading.Thread(target=_serve, name="Signal Dispatcher", daemon=True).start()
 
 
 def thread_dump() -> str:
-    """The threads by name, those of Python in the order of their start, the call that runs on top."""
+    """The threads by name, those of Python in the order of their start, with the innermost call first."""
     names = {thread.ident: thread for thread in threading.enumerate()}
     parts = [f"{time.strftime('%Y-%m-%d %H:%M:%S')}\nFull thread dump kafkapy (Python {sys.version.split()[0]}):"]
     if compiled.is_used():
@@ -40,7 +40,8 @@ def thread_dump() -> str:
 
 
 def _stacks() -> dict[int, list[str]]:
-    """The calls of each thread by its id. A garbage collection within `_current_frames` can stop older Pythons (gh-106883)."""
+    """The frames of each thread by its id. A garbage collection within `_current_frames` can block older Pythons
+    (gh-106883)."""
     with garbage.paused():
         frames = sys._current_frames()
     stacks: dict[int, list[str]] = {}
@@ -57,5 +58,5 @@ def _stacks() -> dict[int, list[str]]:
 def _serve() -> None:
     while True:
         signal.sigwait({signal.SIGQUIT})
-        with contextlib.suppress(OSError, ValueError):  # nobody reads stdout any more
+        with contextlib.suppress(OSError, ValueError):  # stdout is closed
             print(thread_dump(), end="", flush=True)

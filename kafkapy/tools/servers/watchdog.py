@@ -1,15 +1,17 @@
-"""The watchdog of a broker: when the broker's process has died, it closes the ZooKeeper session that was left behind.
+"""The watchdog of a broker: a process that closes the broker's ZooKeeper session when the broker's process has died.
 
-Without it the ephemeral nodes of a broker that was killed (`kill -9`, out of memory, a crash) stay until the session's
-time is up, many seconds during which nobody leads its partitions, and a restarted broker waits for the same.
+Without a watchdog the ephemeral nodes of a killed broker (`kill -9`, out of memory, a crash) stay until the session
+time-out: for many seconds its partitions have no leader, and a restarted broker waits as long.
 
-Two descriptors join the processes. The *pidfd* of the broker's process becomes readable when that process has ended,
-all its threads, and never before: not while it is stopped, not in a long pause, whatever clocks do; it can't mean
-another process with the same number. It alone says "dead". Through the *pipe* the broker tells each new session, and
-that it has closed its session: the last line holds. If the pipe's write end is closed, or held open by a child of
-the broker, nothing follows from it.
+Two descriptors connect the processes:
 
-This module is both ends: `start` for the broker, `main` for the process. The latter imports next to nothing.
+- The *pidfd* of the broker's process becomes readable when the process and all its threads have ended, and not earlier:
+  a stopped process, a long pause or a change of a clock have no effect, and a reused process id is not mistaken for it.
+  Only this descriptor says that the broker is dead.
+- Through the *pipe* the broker announces each new session, and that it has closed its session; the last line counts. A
+  closed pipe, or one that a child of the broker keeps open, has no meaning.
+
+The module has both sides: `start` for the broker, `main` for the watchdog's process, which imports very little.
 """
 
 from __future__ import annotations
@@ -26,27 +28,27 @@ ENABLE_CONFIG = "kafkapy.watchdog.enable"
 CLOSED = b"closed\n"
 
 CONNECT_SECONDS = 1.0
-"""How long to wait for one server; twice as long each time all servers were tried in vain."""
+"""Time limit for one server; doubled each time all servers were tried in vain."""
 
 MAX_CONNECT_SECONDS = 8.0
 PAUSE_SECONDS = 0.2
 GIVE_UP_TIMEOUTS = 10
-"""Without an answer of any server for so many session time-outs the watchdog ends. One would do while ZooKeeper works;
-one that comes back after an outage gives each session its full time anew."""
+"""The watchdog ends when no server has answered for this many session time-outs. One would suffice while ZooKeeper
+works; a ZooKeeper that restarts after an outage gives each session its whole time-out again."""
 
 
 class Watchdog:
-    """The broker's end. It never raises: a broker without its watchdog is as good as Apache's."""
+    """The broker's side. It never raises: the watchdog is an addition, without which the broker behaves as Apache's."""
 
     def __init__(self, pipe: int, pid: int) -> None:
         self.pipe = pipe
         self.pid = pid
 
     def tell(self, session: Session | None) -> None:
-        """The session that is to be closed when this process has died; None: closed, nothing is left to do."""
+        """Announce the session to close when this process has died; None: the session is closed."""
         line = CLOSED if session is None else session.to_line()
         try:
-            os.write(self.pipe, line)  # fewer than PIPE_BUF bytes: all or nothing
+            os.write(self.pipe, line)  # fewer than PIPE_BUF bytes are written atomically
         except OSError:
             import logging
 
@@ -57,10 +59,10 @@ class Watchdog:
 
 
 def start() -> Watchdog:
-    """Start the watchdog of this very process. Raises `OSError` if the system has no pidfd or can't start a process.
+    """Start the watchdog of this process. Raises OSError if the system has no pidfd or cannot start a process.
 
-    It is in a session of its own: neither Ctrl-C nor a signal to the broker's process group reaches it. No other
-    descriptor but stderr goes with it, and neither of these two goes into any other child.
+    The watchdog runs in a session of its own, so neither Ctrl-C nor a signal to the broker's process group reaches
+    it. It inherits stderr and the two descriptors only, and no other child inherits these two.
     """
     import subprocess
 
@@ -87,19 +89,21 @@ def start() -> Watchdog:
     finally:
         os.close(pidfd)
         os.close(pipe)
-    process.returncode = 0  # nobody waits for it: it outlives this process
+    process.returncode = 0  # not waited for: the watchdog outlives this process
     return Watchdog(our_end, process.pid)
 
 
 def _ignore_signals() -> None:
-    """From its first moment on, since it is inherited: a service manager that stops a service asks all its processes, and
-    this one is to end after the broker."""
+    """Ignore signals from the first moment on, since the disposition is inherited.
+
+    A service manager signals all processes of a service that it stops, and the watchdog must end after the broker.
+    """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
 
 
 def main(arguments: list[str]) -> int:
-    """The process: `watchdog.py PID PIDFD PIPE`."""
+    """The main function of the watchdog's process: `watchdog.py PID PIDFD PIPE`."""
     pid, pidfd, pipe = map(int, arguments)
     session = wait_for_death(pidfd, pipe)
     if session is not None:
@@ -108,20 +112,20 @@ def main(arguments: list[str]) -> int:
 
 
 def wait_for_death(pidfd: int, pipe: int) -> Session | None:
-    """Returns when the process has ended: the session it has left, None if it has closed it or never had one."""
+    """Wait for the end of the broker's process. Returns its open session; None if it has closed it or never had one."""
     os.set_blocking(pipe, False)
     poll = select.poll()
     poll.register(pidfd, select.POLLIN)
     poll.register(pipe, select.POLLIN)
-    news, dead = b"", False  # news: the last whole line and what has come of the next
+    news, dead = b"", False  # the last complete line, and the beginning of the next
     while not dead:
         ready = [descriptor for descriptor, _ in poll.poll()]
-        dead = pidfd in ready  # before the pipe is read: what the process has told is all there then
+        dead = pidfd in ready  # read before the pipe: when the process has ended, all that it wrote is in the pipe
         try:
             while piece := os.read(pipe, 65536):
                 news = b"\n".join((news + piece).split(b"\n")[-2:])
             if pipe in ready:
-                poll.unregister(pipe)  # closed for good: only the pidfd counts
+                poll.unregister(pipe)  # the pipe is closed: only the pidfd is watched from now on
         except BlockingIOError:
             pass
     line = news.partition(b"\n")[0] + b"\n"
@@ -129,7 +133,7 @@ def wait_for_death(pidfd: int, pipe: int) -> Session | None:
 
 
 def close(session: Session, pid: int) -> None:
-    """Ask one server after the other until one says that the session is closed or gone."""
+    """Ask one server after the other, until one confirms that the session is closed or expired."""
     died = time.monotonic()
     timeout, problem = CONNECT_SECONDS, ""
     name = f"ZooKeeper session 0x{session.session_id & 0xFFFFFFFFFFFFFFFF:x} of broker process {pid}"
@@ -149,7 +153,7 @@ def close(session: Session, pid: int) -> None:
 
 
 def _say(text: str) -> None:
-    """To the broker's stderr, if that is still there."""
+    """Write to the broker's stderr, if that is still open."""
     try:
         os.write(2, f"{time.strftime('[%Y-%m-%d %H:%M:%S]')} watchdog: {text}\n".encode())
     except OSError:

@@ -68,7 +68,7 @@ def _topics_to_describe(admin: AdminClient, options: Options) -> list[TopicMetad
 
 
 def _reassignments(admin: AdminClient, topics: Sequence[TopicMetadata]) -> dict[TopicPartition, PartitionReassignment]:
-    """What is being moved; nothing if the cluster does not know or does not let us ask."""
+    """The reassignments under way; empty if the cluster does not support or does not allow the request."""
     partitions = [TopicPartition(topic.name, p.partition) for topic in topics for p in topic.partitions]
     try:
         found: dict[TopicPartition, PartitionReassignment] = admin.list_partition_reassignments(partitions)
@@ -86,7 +86,7 @@ def _reassignment_of(
 
 
 def _replication_factor(partition: PartitionMetadata, reassignment: PartitionReassignment | None) -> int:
-    """While replicas are being added they do not count."""
+    """The number of replicas, without those being added."""
     if reassignment is not None:
         changing = {*reassignment.adding_replicas, *reassignment.removing_replicas}
         if changing & set(partition.replicas):

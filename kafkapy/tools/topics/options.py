@@ -1,4 +1,4 @@
-"""What the parts of kafka-topics share: the options that choose topics."""
+"""Shared by the parts of kafka-topics: the options that select topics."""
 
 from __future__ import annotations
 

@@ -200,7 +200,7 @@ def alter_topic(admin: AdminClient, options: Options) -> None:
 
 
 def _new_partitions(total: int, assignment: dict[int, list[int]], topic: TopicMetadata | None) -> NewPartitions:
-    """The assignment names all partitions; those that exist already are left out."""
+    """The new partitions. The option assigns all partitions, of which the existing ones are dropped."""
     from kafkapy.admin.topics import NewPartitions
 
     if topic is None:

@@ -1,4 +1,4 @@
-"""What kafka-transactions asks the brokers for, and how it prints it."""
+"""The requests and outputs of kafka-transactions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def now_ms() -> int:
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Each column as wide as its widest cell, and a tab behind each."""
+    """Print rows: each column as wide as its widest cell, followed by a tab."""
     lines = [header, *([str(cell) for cell in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
@@ -28,7 +28,7 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None
 
 
 def or_none(value: int) -> int | str:
-    """Of a number that is -1 where there is none."""
+    """Text of a number; `None` for -1."""
     return "None" if value < 0 else value
 
 
@@ -92,7 +92,8 @@ def describe_producers(admin: AdminClient, options: argparse.Namespace) -> None:
 def abort(admin: AdminClient, options: argparse.Namespace) -> None:
     partition = _partition(options)
     if options.start_offset is None:
-        # A transaction that hangs from its producer's first records on has no coordinator's epoch: 0 is below them all.
+        # A transaction that hangs from its producer's first records on has no coordinator epoch: 0 is below all
+        # epochs.
         spec = AbortTransactionSpec(
             partition, options.producer_id, options.producer_epoch, max(0, options.coordinator_epoch)
         )
@@ -103,7 +104,7 @@ def abort(admin: AdminClient, options: argparse.Namespace) -> None:
 
 
 def open_transaction(admin: AdminClient, partition: TopicPartition, start_offset: int) -> AbortTransactionSpec:
-    """The one that begins there. Raises `ToolError`."""
+    """The open transaction that begins at that offset. Raises ToolError."""
     with failure_is(f"Failed to validate producer state for partition {partition}"):
         state = value_of(admin.describe_producers([partition])[partition])
     for producer in state.active_producers:

@@ -1,4 +1,4 @@
-"""The search for transactions that hang: open in a partition, and none of their coordinator's."""
+"""Finds hanging transactions: open in a partition, but unknown to their coordinator."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HEADER = (
     "Duration(min)",
 )
 _BATCH = 500
-"""So many topics or partitions are asked for at once."""
+"""Topics or partitions per request."""
 
 T = TypeVar("T")
 
@@ -49,8 +49,8 @@ def find(
     partitions: Sequence[TopicPartition] | None,
     before_ms: int,
 ) -> list[OpenTransaction]:
-    """Those that have had no records since `before_ms`; of these partitions, else of the topic or of all topics, and of
-    those that have a replica on this broker, if one is given. Raises `ToolError`."""
+    """Open transactions without records since `before_ms`: of these partitions, or of the topic, or of all topics;
+    only partitions with a replica on the broker, if one is given. Raises ToolError."""
     if partitions is None:
         partitions = list(_partitions(admin, broker_id, topic))
     candidates = [
@@ -66,7 +66,7 @@ def find(
 
 
 def _is_known(transaction: OpenTransaction, description: TransactionDescription | None) -> bool:
-    """Will the coordinator write a marker to this partition? It tells of all partitions that are still without one."""
+    """Will the coordinator still write a marker to this partition? Its description lists all partitions without one."""
     return description is not None and transaction.partition in description.topic_partitions
 
 
@@ -96,7 +96,7 @@ def _open(admin: AdminClient, broker_id: int | None, partitions: Sequence[TopicP
 
 
 def _descriptions(admin: AdminClient, producer_ids: set[int]) -> dict[int, TransactionDescription]:
-    """By producer id: what coordinators know of it, if anything."""
+    """By producer id: the coordinators' descriptions, where there are any."""
     with failure_is(f"Failed to list transactions for {len(producer_ids)} producers"):
         listed = values_of(admin.list_transactions(producer_ids))
     ids = {found.producer_id: found.transactional_id for listings in listed.values() for found in listings}
@@ -106,7 +106,7 @@ def _descriptions(admin: AdminClient, producer_ids: set[int]) -> dict[int, Trans
         for producer_id, transactional_id in ids.items():
             found = described[transactional_id]
             if isinstance(found, KafkaError) and found.error is Errors.TRANSACTIONAL_ID_NOT_FOUND:
-                continue  # it has expired meanwhile
+                continue  # the transactional id has expired since
             known[producer_id] = value_of(found)
     return known
 

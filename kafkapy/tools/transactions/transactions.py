@@ -1,4 +1,4 @@
-"""kafka-transactions: which transactions there are, which hang, and an end to those (after Kafka's `TransactionsCommand`)."""
+"""kafka-transactions: lists transactions, finds hanging ones and aborts them (after Kafka's `TransactionsCommand`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafkapy.tools.common.argument_parser import ArgumentParser, run
 from kafkapy.tools.common.command_line import CommandLineError
 
 DEFAULT_MAX_TIMEOUT_MINUTES = 15
-"""transaction.max.timeout.ms where nobody has set it."""
+"""Kafka's default of transaction.max.timeout.ms."""
 
 
 def parser() -> ArgumentParser:
@@ -83,7 +83,7 @@ def execute(options: argparse.Namespace) -> None:
 
 
 def check_options(options: argparse.Namespace) -> None:
-    """What can be said without a broker. Raises `CommandLineError`."""
+    """Check the options without a broker. Raises CommandLineError."""
     if options.command == "abort" and options.start_offset is None:
         if options.producer_id is None:
             raise CommandLineError(

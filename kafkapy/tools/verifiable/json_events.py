@@ -12,7 +12,7 @@ _lock = Lock()
 
 
 def print_event(name: str, **fields: Any) -> None:
-    """One line on stdout, from any thread: time, name, then the fields in their order."""
+    """Print one line on stdout, from any thread: time, name, then the fields in their order."""
     event = {"timestamp": int(time.time() * 1000), "name": name, **fields}
     line = json.dumps(event, ensure_ascii=False, separators=(",", ":")) + "\n"
     with _lock:

@@ -1,5 +1,5 @@
-"""kafka-verifiable-consumer: reads a topic as a member of a group and tells of all that happens to it
-(after Kafka's `VerifiableConsumer`)."""
+"""kafka-verifiable-consumer: reads a topic as a member of a group and prints each of its events (after Kafka's
+`VerifiableConsumer`)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("kafkapy.tools.VerifiableConsumer")
 _POLL_MS = 100
-"""How long a signal may go unnoticed."""
+"""The longest delay until a signal is noticed."""
 
 
 def parser() -> ArgumentParser:
@@ -93,7 +93,7 @@ def consumer_properties(options: argparse.Namespace) -> dict[str, str]:
 
 
 class VerifiableConsumer:
-    """One run; `consumed` records were told of."""
+    """One run; `consumed`: records that were reported."""
 
     def __init__(self, options: argparse.Namespace, consumer: KafkaConsumer, interruption: Interruption) -> None:
         self._consumer = consumer
@@ -105,7 +105,7 @@ class VerifiableConsumer:
         self.consumed = 0
 
     def run(self) -> None:
-        """What goes wrong is logged and ends it, as in Kafka's tool."""
+        """Run until stopped. An error is logged and ends the run, as in Kafka's tool."""
         try:
             print_event("startup_complete")
             self._consumer.subscribe([self._topic], listener=_listener())

@@ -1,5 +1,5 @@
-"""kafka-verifiable-producer: writes the numbers from 0 on and tells of each whether it was acknowledged
-(after Kafka's `VerifiableProducer`)."""
+"""kafka-verifiable-producer: writes increasing numbers and prints for each whether it was acknowledged (after Kafka's
+`VerifiableProducer`)."""
 
 from __future__ import annotations
 
@@ -110,7 +110,8 @@ class VerifiableProducer:
             future.add_errback(partial(self._failed, key, value))
 
     def _next_time(self) -> int | None:
-        """None: now. Else it goes ahead by all the time since the start with each record, as in Kafka's tool."""
+        """The timestamp of a record; None: now. Otherwise each record adds the whole time since the start, as in
+        Kafka's tool."""
         now = self._create_time
         if now is not None:
             self._create_time = now + int(time.time() * 1000) - self._start_ms
@@ -138,7 +139,7 @@ class VerifiableProducer:
         )
 
     def close(self) -> None:
-        """Waits for what was sent, then sums up."""
+        """Wait for the deliveries, then print the totals."""
         self._producer.close()
         print_event("shutdown_complete")
         elapsed_ms = max(1, int(time.time() * 1000) - self._start_ms)

@@ -1,4 +1,4 @@
-"""The embedded ZooKeeper as a process of its own, for more than one broker: zookeeper-server-start."""
+"""The embedded ZooKeeper as a separate process, for more than one broker: zookeeper-server-start."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ log = logging.getLogger("kafkapy.zk.EmbeddedZooKeeper")
 
 
 def properties_of(file: str) -> ServerProperties:
-    """`ToolError` names what is wrong in the file."""
+    """The config of a file. Raises ToolError with the problem."""
     try:
         need_servers("The embedded ZooKeeper")
         need("broker", "twisted", by="The embedded ZooKeeper")
@@ -30,7 +30,7 @@ def properties_of(file: str) -> ServerProperties:
 
 
 def run(properties: ServerProperties) -> int:
-    """Until it is told to stop; returns the exit status."""
+    """Run until a signal stops it; returns the exit status."""
     try:
         setup_logging()
     except LoggingConfigError as error:
@@ -65,7 +65,7 @@ def run(properties: ServerProperties) -> int:
     if properties.without_effect:
         log.warning("Without effect in the embedded ZooKeeper: %s", ", ".join(properties.without_effect))
     log.warning("One node is for development and tests: production wants an ensemble (docs/embedded_zookeeper.md)")
-    # A node is a few containers that go by their reference counts: walks through all of them would find nothing.
+    # Nodes are freed by reference counting: walks of the garbage collector through all of them would find nothing.
     garbage.settle(middle_before_full=3_000)
     reactor.callWhenRunning(StopSignals(reactor).install)
     reactor.addSystemEventTrigger("before", "shutdown", zookeeper.stop)

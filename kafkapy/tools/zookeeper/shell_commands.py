@@ -1,4 +1,4 @@
-"""The commands of zookeeper-shell, with the options, outputs and errors of Apache ZooKeeper's own."""
+"""The commands of zookeeper-shell, with the options, outputs and errors of Apache ZooKeeper's shell."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ _PRINTABLE = frozenset((string.ascii_letters + string.digits + string.punctuatio
 
 
 class ShellError(Exception):
-    """A command has failed; the text says why."""
+    """A command has failed; the text is the message."""
 
 
 class UnknownCommandError(ShellError):
-    """There is no such command."""
+    """The command does not exist."""
 
 
 class Given(NamedTuple):
-    """What stands behind a command's name: `options` with their values (empty: it takes none), and the other words."""
+    """The words behind a command's name: `options` with their values (empty: it takes none), and the other words."""
 
     options: dict[str, str]
     words: list[str]
 
     def path(self) -> str:
-        """The first word. `ShellError` if it is no path."""
+        """The first word. Raises ShellError if it is no path."""
         if (problem := reason_invalid(self.words[0])) is not None:
             raise ShellError(problem)
         return self.words[0]
@@ -68,7 +68,8 @@ class Given(NamedTuple):
 
 
 class Command(NamedTuple):
-    """`flags`: its options that take no value, `valued`: those that do. `least`: of its other words, so many must be there."""
+    """Parse the words. `flags`: options without a value; `valued`: options with a value; `least`: the smallest number
+    of other words."""
 
     usage: str
     run: Callable[[PlainTree, Given], Iterator[str]]
@@ -78,7 +79,7 @@ class Command(NamedTuple):
 
 
 def execute(tree: PlainTree, name: str, words: Sequence[str]) -> None:
-    """Run one command and print what it says. `ShellError`; `OSError` if the server is no longer there."""
+    """Run one command and print its output. Raises ShellError, and OSError if the connection is lost."""
     command = COMMANDS.get(name)
     if command is None:
         raise UnknownCommandError(f"Command not found: Command not found {name}")
@@ -249,7 +250,7 @@ def _version(tree: PlainTree, given: Given) -> Iterator[str]:
 
 
 def _acls(text: str) -> Acls:
-    """`scheme:id:permissions`, several with commas in between; an id may have colons."""
+    """Parse `scheme:id:permissions`, separated by commas; an id may contain colons."""
     acls = []
     for each in text.split(","):
         scheme, _, rest = each.partition(":")
@@ -277,12 +278,12 @@ def _hex(number: int) -> str:
 
 
 def _date(time_ms: int) -> str:
-    """As Java's `Date` prints itself."""
+    """A time as Java's `Date` prints it."""
     return time.strftime("%a %b %d %H:%M:%S %Z %Y", time.localtime(time_ms / 1000))
 
 
 def _hex_text(data: bytes) -> str:
-    """As Netty's `prettyHexDump`."""
+    """Bytes as Netty's `prettyHexDump` prints them."""
     lines = [" " * 9 + "+" + "-" * 49 + "+", " " * 9 + "|" + "".join(f"{i:3x}" for i in range(16)) + " |", _HEX_RULE]
     for start in range(0, len(data), 16):
         row = data[start : start + 16]

@@ -1,4 +1,4 @@
-"""`--zk-tls-config-file`, which all tools that speak to ZooKeeper have."""
+"""The option `--zk-tls-config-file` of all tools that connect to ZooKeeper."""
 
 from __future__ import annotations
 

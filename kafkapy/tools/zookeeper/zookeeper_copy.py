@@ -1,4 +1,4 @@
-"""zookeeper-copy: carry a tree of ZooKeeper over to another one, as from the embedded ZooKeeper to an ensemble."""
+"""zookeeper-copy: copies a tree of one ZooKeeper to another, for example from the embedded ZooKeeper to an ensemble."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OWN = "/zookeeper"
 """ZooKeeper's own nodes: quotas and the ensemble's members."""
 
 COUNTERS = frozenset(("/brokers/seqid",))
-"""Nodes whose version is what counts: the next generated broker.id."""
+"""Nodes whose version is their content: the next generated broker.id."""
 
 
 _ADVICE: Final[dict[int, str]] = {
@@ -37,7 +37,7 @@ _ADVICE: Final[dict[int, str]] = {
 
 
 class CopiedNode(NamedTuple):
-    """`path` without the chroot. `owner`: the session that it goes with, or 0."""
+    """A node. `path`: without the chroot. `owner`: the session of an ephemeral node, or 0."""
 
     path: str
     data: bytes | None
@@ -50,7 +50,8 @@ class CopyPlace:
     """A ZooKeeper and a chroot in it."""
 
     def __init__(self, connect: str, auth: list[str], security: ZkClientSecurity = PLAINTEXT) -> None:
-        """`ToolError`: it cannot be reached, or refuses the user. `auth`: `user:password`s of the scheme digest."""
+        """Connect. Raises ToolError if the server does not answer or refuses the user. `auth`: `user:password`s of
+        the scheme digest."""
         self.connect = connect
         servers, slash, chroot = connect.partition("/")
         self.chroot = f"/{chroot.rstrip('/')}" if slash and chroot.strip("/") else ""
@@ -135,7 +136,7 @@ def copy(given: argparse.Namespace) -> None:
 
 
 def read_tree(place: CopyPlace) -> Iterator[CopiedNode]:
-    """Level by level, so parents come first. A node that goes meanwhile is left out."""
+    """The nodes level by level, so that parents come first. A node that is deleted meanwhile is omitted."""
     level = ["/"]
     while level:
         requests = []
@@ -161,7 +162,8 @@ def read_tree(place: CopyPlace) -> Iterator[CopiedNode]:
 
 
 def write_tree(place: CopyPlace, nodes: list[CopiedNode]) -> int:
-    """How many were made. One that is there must be the same, so that a copy that broke off can be finished."""
+    """Create the nodes; returns their number. A node that exists must be equal, so that an interrupted copy can be
+    completed."""
     _make_chroot(place, nodes[0])
     created = 0
     counters: list[tuple[CopiedNode, int]] = []
@@ -189,7 +191,7 @@ def write_tree(place: CopyPlace, nodes: list[CopiedNode]) -> int:
 
 
 def _make_chroot(place: CopyPlace, root: CopiedNode) -> None:
-    """The last name of it gets what the root of the other tree has."""
+    """Create the chroot. Its last node gets the content of the source's root."""
     names = place.chroot.split("/")[1:]
     for depth in range(1, len(names) + 1):
         data = root.data if depth == len(names) else None

@@ -1,4 +1,4 @@
-"""zookeeper-server-stop: ask ZooKeeper servers of this user on this machine to stop, as Kafka's script does."""
+"""zookeeper-server-stop: stops ZooKeeper servers of this user on this machine, as Kafka's script does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafkapy.tools.zookeeper.java import ZOOKEEPER_MAIN
 from kafkapy.tools.zookeeper.server_start import APACHE, EMBEDDED, MODULE
 
 EMBEDDED_SERVER = (MODULE, "zookeeper-server-start")
-"""How the word of a command line ends that starts an embedded ZooKeeper; it comes behind the interpreter and its `-m`."""
+"""End of the word in a command line that starts an embedded ZooKeeper; it follows the interpreter and its `-m`."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -21,7 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def zookeepers() -> Iterator[RunningServer]:
-    """The Java processes of this user whose main class is ZooKeeper's server, and the embedded ones of a process of their own."""
+    """The user's Java processes whose main class is ZooKeeper's server, and the processes of embedded ones."""
     return find_servers(_arguments)
 
 

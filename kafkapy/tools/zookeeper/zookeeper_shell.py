@@ -1,4 +1,5 @@
-"""zookeeper-shell: a command-line client of ZooKeeper, the embedded one and Apache's, with the commands of Apache's own."""
+"""zookeeper-shell: a command-line client for the embedded ZooKeeper and Apache's, with the commands of Apache's
+shell."""
 
 from __future__ import annotations
 
@@ -28,13 +29,13 @@ _OWN = """\
 \thistory
 \tquit
 \tredo cmdno"""
-"""Commands of the shell itself, which only a shell that waits for commands has."""
+"""Commands of the interactive shell only."""
 
 CONNECT_SECONDS, RETRY_SECONDS = 3.0, 0.1
-"""How long to try to connect, and with which pauses: a server that has just been started listens before it gives sessions."""
+"""Time limit and pauses of connecting: a server that has just been started listens before it accepts sessions."""
 
 _PING_SECONDS = 10
-"""A session lasts 30 s without."""
+"""A session expires after 30 s without a ping."""
 
 _WORD = re.compile(r'"[^"]*"|\'[^\']*\'|[^"\'\s]\S*')
 _CONNECTED = "\nWATCHER::\n\nWatchedEvent state:{state} type:None path:null zxid: -1"
@@ -46,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def run(arguments: list[str]) -> int:
-    """With a command behind the address run that one and end, else read commands from stdin. Returns the exit status."""
+    """Run the command behind the address, or read commands from stdin. Returns the exit status."""
     security = tool_security(_take_tls_file(arguments))
     if not arguments:
         raise ToolError(USAGE)
@@ -65,7 +66,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _take_tls_file(arguments: list[str]) -> str | None:
-    """The option may be anywhere, as in Apache's shell; it is taken out."""
+    """Remove the option from the words, at any position, as in Apache's shell."""
     if TLS_FILE not in arguments:
         return None
     at = arguments.index(TLS_FILE)
@@ -77,10 +78,10 @@ def _take_tls_file(arguments: list[str]) -> str | None:
 
 
 class Shell:
-    """A session with ZooKeeper, which is kept alive, and a new one after it was lost; what was typed so far."""
+    """A session with ZooKeeper, which is kept alive and replaced when it is lost, and the command history."""
 
     def __init__(self, address: str, security: ZkClientSecurity = PLAINTEXT) -> None:
-        """`ToolError` if no ZooKeeper can be reached there."""
+        """Connect. Raises ToolError if no ZooKeeper answers at the address."""
         self._security = security
         self._address = address
         self._history: list[str] = []
@@ -96,7 +97,7 @@ class Shell:
             self._disconnect()
 
     def serve(self) -> int:
-        """Run the lines of stdin until `quit` or its end. The status of the last one."""
+        """Run the lines of stdin until `quit` or the end. Returns the status of the last one."""
         print(f"Welcome to ZooKeeper!\n{_CONNECTED.format(state='SyncConnected')}", flush=True)
         status = 0
         for line in self._lines():
@@ -111,7 +112,7 @@ class Shell:
         return status
 
     def run(self, name: str, words: list[str]) -> int:
-        """One command; a failure is said on stderr. Its exit status."""
+        """Run one command; a failure is printed on stderr. Returns its exit status."""
         try:
             if name in ("help", "history", "redo", "connect", "close", "quit"):
                 return self._run_own(name, words)
@@ -151,7 +152,7 @@ class Shell:
 
     @contextmanager
     def _connected(self) -> Iterator[PlainTree]:
-        """Of one command. A session that is lost ends the command; the next one begins another."""
+        """Run one command. A lost session ends the command; the next command opens another session."""
         with self._lock:
             if self._client is None:
                 self._connect()
