@@ -38,6 +38,9 @@ MACOS_OPEN_MAX = 10_240
 CONTROL = "KAFKAPY_CONTROL"
 """Set by a test that has started the broker: see `kafkapy.testing.control.wire`."""
 
+SessionListeners = list[Callable[[Any], None]]
+"""Called with each new ZooKeeper session."""
+
 log = logging.getLogger("kafkapy.server.KafkaServer")
 
 
@@ -89,7 +92,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     # The watchdog would outlive the embedded ZooKeeper, whose next start closes the session.
     is_embedded = EmbeddedConnect.parse(config.zookeeper_connect, config.log_dirs[0]) is not None
     started = _start_watchdog() if with_watchdog and not is_embedded else None
-    session_listeners: list[Callable[[Any], None]] = [] if started is None else [started.tell]
+    session_listeners: SessionListeners = [] if started is None else [started.tell]
     return _run(config, _zookeeper(config, is_embedded, session_listeners), session_listeners, metrics, health, audit)
 
 
@@ -232,7 +235,7 @@ def _control(reactor: Any) -> Any:
     return BrokerControl(reactor, end)
 
 
-def _zookeeper(config: Any, is_embedded: bool, session_listeners: Sequence[Callable[[Any], None]]) -> Any:
+def _zookeeper(config: Any, is_embedded: bool, session_listeners: SessionListeners) -> Any:
     """The connector to ZooKeeper, which calls each of `session_listeners` with every new session.
 
     Unless ZooKeeper is embedded, the connector begins with the first session at once.
@@ -261,9 +264,7 @@ def _install_reactor() -> Any:
     return reactor
 
 
-def _run(
-    config: Any, zookeeper: Any, session_listeners: list[Callable[[Any], None]], metrics: Any, health: Any, audit: Any
-) -> int:
+def _run(config: Any, zookeeper: Any, listeners: SessionListeners, metrics: Any, health: Any, audit: Any) -> int:
     reactor = _install_reactor()
     from twisted.internet.defer import Deferred
     from twisted.python.log import PythonLoggingObserver
@@ -284,7 +285,7 @@ def _run(
     AcceptErrors().start()
     control = _control(reactor)
     if control is not None:
-        session_listeners.append(control.zk_session)
+        listeners.append(control.zk_session)
     server = KafkaServer(config, reactor, zookeeper, metrics, health, control, audit)
     status = 0
 
