@@ -5,10 +5,11 @@
 # A step that fails hides none of those after it: the last lines name all that failed, and the exit status is not 0.
 #   bin/run-tests.sh               everything
 #   bin/run-tests.sh --fast        the checks, and the tests that start no server: an answer in minutes
+#   bin/run-tests.sh --lint        only the checks: ruff, mypy, the layers of imports
 #   bin/run-tests.sh --coverage    only which lines of kafkapy the tests without a server reach
 #   bin/run-tests.sh ARGUMENT...   only pytest with these
 set -uo pipefail
-case "${1:-}" in -h|--help) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit;; esac
+case "${1:-}" in -h|--help) sed -n '2,10s/^# \{0,1\}//p' "$0"; exit;; esac
 cd "$(dirname "$(readlink -f "$0")")/.." || exit
 bin=.venv/bin
 failed=
@@ -37,14 +38,18 @@ if [ "${1:-}" = --coverage ]; then
     step "tests without a server" env KAFKAPY_COMPILED=0 "$bin/coverage" run -m pytest -n 2 -m "not integration"
     "$bin/coverage" combine --quiet && "$bin/coverage" report
     finish
-elif [ $# -gt 0 ] && [ "$1" != --fast ]; then
+elif [ $# -gt 0 ] && [ "$1" != --fast ] && [ "$1" != --lint ]; then
     bin/setup.sh compile zookeeper quickstart test >&2 || exit
     exec "$bin/python" -m pytest "$@"
 fi
 KAFKAPY_COMPILED=0 bin/setup.sh compile zookeeper quickstart test >&2 || exit
 step "ruff check" "$bin/ruff" check .
 step "ruff format" "$bin/ruff" format --check --quiet .
-if [ $# -gt 0 ]; then
+if [ "${1:-}" = --lint ]; then
+    step mypy "$bin/mypy"
+    step lint-imports "$bin/lint-imports"
+    finish
+elif [ $# -gt 0 ]; then
     "$bin/mypy" & types=$!
     step "tests without a server" env KAFKAPY_COMPILED=0 "$bin/python" -m pytest -n 2 -m "not integration"
     step mypy wait $types

@@ -54,7 +54,7 @@ class Reference(NamedTuple):
 def pages() -> list[Path]:
     """All pages for readers of the repository."""
     top = [path for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md") if (path := ROOT / name).exists()]
-    return [*top, *sorted((ROOT / "docs").rglob("*.md"))]
+    return [*top, *sorted((ROOT / ".github").rglob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 @cache
