@@ -70,7 +70,8 @@ asyncio.run(serve())
 """Requests to an application, as a server hands them over (ASGI)."""
 
 RUNS = {
-    "README.md: Python clients 1": Run(("0 0 b'user-1' b'hello'", " b'three'", "assigned")),
+    "README.md: kafkapy 1": Run(("0", "b'hello'")),
+    "README.md: Python clients 1": Run(("0 0 b'user-1' b'hello'", " b'three'", "assigned"), is_stopped=True),
     "clients.md: The Python clients 1": Run(("'events'",)),
     "clients.md: Producer 1": Run(("0", "0")),
     "clients.md: Producer 2": Run(("0 0 3",)),
