@@ -25,7 +25,7 @@ class AuthorizerOverTheWireTest extends AuthorizerTest {
 object AuthorizerOverTheWire {
   private val made = new AtomicInteger
   private val json = new ObjectMapper
-  private val client = HttpClient.newHttpClient
+  private val client = HttpClient.newBuilder.version(HttpClient.Version.HTTP_1_1).build
   private lazy val address: URI = {
     val home = System.getProperty("broker.home")
     val command = new ProcessBuilder(home + "/.venv/bin/python", "-m", "system_tests.apache_tests.authorizer_process")

@@ -49,9 +49,10 @@ class _Authorizers:
             self._all[number] = authorizer, zk_client
             return None
         if asked["do"] == "close":
-            authorizer, zk_client = self._all.pop(number)
-            authorizer.shutdown()
-            zk_client.close()
+            if number in self._all:
+                authorizer, zk_client = self._all.pop(number)
+                authorizer.shutdown()
+                zk_client.close()
             return None
         return getattr(self, asked["do"])(self._all[number][0], asked)
 
@@ -97,6 +98,7 @@ def _json(binding: AclBinding) -> Json:
 
 
 class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
     authorizers = _Authorizers()
 
     def do_POST(self) -> None:
@@ -111,7 +113,12 @@ class _Handler(BaseHTTPRequestHandler):
         """Requests are of no interest."""
 
 
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 200
+    daemon_threads = True
+
+
 if __name__ == "__main__":
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    server = _Server(("127.0.0.1", 0), _Handler)
     print(server.server_port, flush=True)
     server.serve_forever()

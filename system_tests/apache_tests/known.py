@@ -47,9 +47,11 @@ TEST_CLASSES: Final = (
     "kafka.integration.MinIsrConfigTest",
     "kafka.integration.UncleanLeaderElectionTest",
     "kafka.network.DynamicConnectionQuotaTest",
+    "kafka.security.authorizer.AuthorizerOverTheWireTest",
     "kafka.server.AddPartitionsToTxnRequestServerTest",
     "kafka.server.AdvertiseBrokerTest",
     "kafka.server.AlterReplicaLogDirsRequestTest",
+    "kafka.server.AlterUserScramCredentialsRequestTest",
     "kafka.server.ApiVersionsRequestTest",
     "kafka.server.ApiVersionsResponseIntegrationTest",
     "kafka.server.BrokerEpochIntegrationTest",
@@ -138,6 +140,7 @@ ORDER: Final = (
 EPOCH_FILE: Final = (
     "It may look for a new leader's epoch in the file, where kafkapy writes it with the first batch of it."
 )
+CAUSE: Final = "The wire has an error's code and message; an exception of the JVM has a cause, too."
 RACE: Final = "It changes a topic while it is deleted; kafkapy's deletion is mostly over by then."
 
 KNOWN_FAILURES: Final[dict[str, dict[str, str]]] = {
@@ -146,6 +149,13 @@ KNOWN_FAILURES: Final[dict[str, dict[str, str]]] = {
     },
     "AlterReplicaLogDirsRequestTest": {
         "testAlterReplicaLogDirsRequestErrorCode": INSIDE,
+    },
+    "AuthorizerOverTheWireTest": {
+        "testAuthorizeThrowsOnNonLiteralResource": INSIDE,
+        "testAuthorizerZkConfigFromKafkaConfig": INSIDE,
+        "testAuthorizerZkConfigFromKafkaConfigWithDefaults": INSIDE,
+        "testEmptyAclThrowsException": CAUSE,
+        "testThrowsOnAddPrefixedAclIfInterBrokerProtocolVersionTooLow": CAUSE,
     },
     "ClientQuotasRequestTest": {
         "testAlterIpQuotasRequest": INSIDE,
@@ -246,6 +256,9 @@ KNOWN_FAILURES: Final[dict[str, dict[str, str]]] = {
     "PlaintextAdminIntegrationTest": {
         "testDescribeConfigsForLog4jLogLevels": LOGGERS,
     },
+    "PlaintextEndToEndAuthorizationTest": {
+        "testListenerName": PLUGIN,
+    },
     "ProduceRequestTest": {
         "testCorruptLz4ProduceRequest": METRICS,
     },
@@ -264,6 +277,12 @@ KNOWN_FAILURES: Final[dict[str, dict[str, str]]] = {
         "testConflictBrokerStartupWithSamePort": EXCEPTION,
         "testDirectoryIdsCreatedOnlyForMigration": KRAFT,
         "testRemoteStorageEnabled": TIERED,
+    },
+    "SslAdminIntegrationTest": {
+        "testAclUpdatesUsingAsynchronousAuthorizer": PLUGIN,
+        "testAclUpdatesUsingSynchronousAuthorizer": PLUGIN,
+        "testAsynchronousAuthorizerAclUpdatesDontBlockRequestThreads": PLUGIN,
+        "testSynchronousAuthorizerAclUpdatesBlockRequestThreads": PLUGIN,
     },
     "StopReplicaRequestTest": {
         "testStopReplicaRequest": INSIDE,

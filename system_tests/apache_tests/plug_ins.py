@@ -161,4 +161,5 @@ class RefusesUnauthorizedScram(RefusesUnauthorized):
     def authorize(
         self, context: RequestContext, operation: str, resource_type: str, name: str, **options: bool | int
     ) -> bool:
-        return operation not in ("ALTER", "DESCRIBE") or super().authorize(context, operation, resource_type, name)
+        is_asked_for = resource_type == "CLUSTER" and operation in ("ALTER", "DESCRIBE")
+        return not is_asked_for or super().authorize(context, operation, resource_type, name)
