@@ -9,7 +9,7 @@ from kafkapy.security.authentication import AuthenticationOutcome
 from kafkapy.security.principal import ANONYMOUS
 
 AuthenticationListener = Callable[[RequestContext, AuthenticationOutcome], object]
-"""Is told how each authentication ended; the context has the principal, if it was completed."""
+"""Hears how each authentication ended; the context has the principal, if it was completed."""
 
 
 class AuthenticationCounts:
