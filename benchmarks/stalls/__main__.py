@@ -19,7 +19,7 @@ from pathlib import Path
 
 from benchmarks.brokers import ROOT, ApacheServer, KafkapyServer, Server
 from benchmarks.run import topic, wait_until_it_serves
-from benchmarks.stalls import crowds, fetch, floods, logs, partitions, produce, requests, restart, topics
+from benchmarks.stalls import crowds, fetch, floods, logs, partitions, produce, requests, restart, security, topics
 from benchmarks.stalls.client import FrameClient, batch, produce_request, values
 from benchmarks.stalls.measure import PROBE_TOPIC, Measured, Scenario, measure, start
 from benchmarks.stalls.report import line, table
@@ -40,6 +40,7 @@ def scenarios() -> list[Scenario]:
         *topics.scenarios(),
         *partitions.scenarios(),
         *requests.scenarios(),
+        *security.scenarios(),
         *floods.scenarios(),
         *restart.scenarios(),
     ]

@@ -113,7 +113,7 @@ COMMON = {
     "sasl.kerberos.ticket.renew.jitter": no_effect(DOUBLE, 0.05, _REFRESH),
     "sasl.kerberos.ticket.renew.window.factor": no_effect(DOUBLE, 0.8, _REFRESH),
     "sasl.login.connect.timeout.ms": security(INT, None),
-    "sasl.login.read.timeout.ms": no_effect(INT, None, "sasl.login.connect.timeout.ms holds for answers, too"),
+    "sasl.login.read.timeout.ms": security(INT, None),
     "sasl.login.refresh.buffer.seconds": security(SHORT, 300),
     "sasl.login.refresh.min.period.seconds": security(SHORT, 60),
     "sasl.login.refresh.window.factor": security(DOUBLE, 0.8),

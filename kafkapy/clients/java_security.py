@@ -177,6 +177,7 @@ def _endpoint(url: str, configs: Mapping[str, Any], options: Mapping[str, str]) 
         options.get("scope", ""),
         url_encodes_header=bool(configs.get("sasl.oauthbearer.header.urlencode")),
         connect_timeout=(configs.get("sasl.login.connect.timeout.ms") or 10_000) / 1000,
+        read_timeout=(configs.get("sasl.login.read.timeout.ms") or 10_000) / 1000,
         retry_backoff=configs.get("sasl.login.retry.backoff.ms", 100) / 1000,
         retry_backoff_max=configs.get("sasl.login.retry.backoff.max.ms", 10_000) / 1000,
         context=_context(ssl_options) if ssl_options else None,

@@ -12,11 +12,13 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
+from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote_plus, unquote, urlencode, urlsplit
-from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
+from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
 from kafkapy.errors import KafkaConfigurationError, SaslAuthenticationFailedError
 
@@ -120,6 +122,7 @@ class TokenEndpoint:
         *,
         url_encodes_header: bool = False,
         connect_timeout: float = 10.0,
+        read_timeout: float = 10.0,
         retry_backoff: float = 0.1,
         retry_backoff_max: float = 10.0,
         context: ssl.SSLContext | None = None,
@@ -131,7 +134,8 @@ class TokenEndpoint:
             client_secret: See above.
             scope: See above.
             url_encodes_header: `sasl.oauthbearer.header.urlencode`.
-            connect_timeout: Seconds for each part of an answer.
+            connect_timeout: Seconds until there is a connection; the handshake of TLS has as long.
+            read_timeout: Seconds for each part of an answer.
             retry_backoff: Seconds before the second try; doubled each time.
             retry_backoff_max: Seconds after which it gives up.
             context: TLS; None: the system's certificates.
@@ -145,7 +149,7 @@ class TokenEndpoint:
         self._timeout = connect_timeout
         self._backoff, self._backoff_max = retry_backoff, retry_backoff_max
         # The secret goes to the address that is configured and to no other.
-        self._opener = build_opener(_NoRedirects(), HTTPSHandler(context=context))
+        self._opener = build_opener(_NoRedirects(), _Http(read_timeout), _Https(read_timeout, context))
 
     def __repr__(self) -> str:
         return f"TokenEndpoint({self._url})"
@@ -192,6 +196,40 @@ class TokenEndpoint:
 class _NoRedirects(HTTPRedirectHandler):
     def redirect_request(self, *args: Any, **kwargs: Any) -> None:
         return None
+
+
+class _ProviderConnection(HTTPConnection):
+    """Has another timeout once it is connected."""
+
+    def __init__(self, read_timeout: float, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._read_timeout = read_timeout
+
+    def connect(self) -> None:
+        super().connect()
+        self.sock.settimeout(self._read_timeout)
+
+
+class _TlsProviderConnection(_ProviderConnection, HTTPSConnection):
+    """The same over TLS."""
+
+
+class _Http(HTTPHandler):
+    def __init__(self, read_timeout: float) -> None:
+        super().__init__()
+        self._made = partial(_ProviderConnection, read_timeout)
+
+    def http_open(self, req: Request) -> HTTPResponse:
+        return self.do_open(self._made, req)
+
+
+class _Https(HTTPSHandler):
+    def __init__(self, read_timeout: float, context: ssl.SSLContext | None) -> None:
+        super().__init__()
+        self._made = partial(_TlsProviderConnection, read_timeout, context=context)
+
+    def https_open(self, req: Request) -> HTTPResponse:
+        return self.do_open(self._made, req)
 
 
 def token_file(url: str) -> Callable[[], tuple[str, float | None]]:

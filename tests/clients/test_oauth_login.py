@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -118,6 +119,20 @@ def test_a_provider_that_is_away_is_asked_for_a_while() -> None:
     endpoint = TokenEndpoint("http://127.0.0.1:9/", "id", "secret", retry_backoff=0.001, retry_backoff_max=0.01)
     with pytest.raises(SaslAuthenticationFailedError, match=r"No token from http://127\.0\.0\.1:9/: .*refused"):
         endpoint.fetch()
+
+
+def test_a_provider_that_takes_the_question_and_says_nothing_is_waited_for_so_long() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        tokens = of_properties(
+            'clientId="id" clientSecret="secret"',
+            sasl_login_callback_handler_class=HANDLER,
+            sasl_oauthbearer_token_endpoint_url=f"http://127.0.0.1:{silent.getsockname()[1]}/",
+            sasl_login_read_timeout_ms="20",
+            sasl_login_connect_timeout_ms="600000",
+            sasl_login_retry_backoff_max_ms="1",
+        )
+        with pytest.raises(SaslAuthenticationFailedError, match="timed out"):
+            tokens.token()
 
 
 class Fetches:

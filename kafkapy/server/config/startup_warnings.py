@@ -46,7 +46,12 @@ NOT_ACTED_ON: Final = (
     *(name for name in KafkaConfig.definition if name.startswith("delegation.token.")),
     # of brokers as clients of each other
     *("sasl.kerberos.service.name", "sasl.client.callback.handler.class", "sasl.login.callback.handler.class"),
-    *("sasl.login.class", "sasl.oauthbearer.token.endpoint.url", "sasl.login.connect.timeout.ms"),
+    *(
+        "sasl.login.class",
+        "sasl.oauthbearer.token.endpoint.url",
+        "sasl.login.connect.timeout.ms",
+        "sasl.login.read.timeout.ms",
+    ),
     *(name for name in KafkaConfig.definition if name.startswith(("sasl.login.refresh.", "sasl.login.retry."))),
     *(name for name in KafkaConfig.definition if name.startswith("sasl.oauthbearer.") and ".token." not in name),
     # of the way to ZooKeeper, and of passwords in it

@@ -50,8 +50,10 @@ _IP_RATE: Final = "connection_creation_rate"
 
 
 def _first_address(host: str) -> str:
-    """Of an entity below /config/ips that is a name. Asks the name server, so it blocks; an address it leaves as it is."""
-    return str(socket.getaddrinfo(host, None)[0][4][0])
+    """Of an entity below /config/ips that is a name: of IPv4 if there is one, as in Java. Asks the name server, so it blocks; an
+    address it leaves as it is."""
+    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return str(min(found, key=lambda each: each[0] != socket.AF_INET)[4][0])
 
 
 class QuotaManagers:
@@ -87,8 +89,10 @@ class QuotaManagers:
         self.ips = IpConnectionRates(time, num_samples, window_seconds)
         self._time = time
         self._resolve = resolve
-        self._resolved: dict[str, str] = {}
-        """Addresses of hosts below /config/ips that were looked up and not applied yet."""
+        self._resolved: dict[str, str | None] = {}
+        """Addresses of hosts below /config/ips that were looked up and not applied yet; None: the name is not known."""
+        self._limited: dict[str, str] = {}
+        """Entities below /config/ips that have a quota, and the address that it holds for: a name may mean another one later."""
         self._all: tuple[ClientQuotaManager, ...] = (self.produce, self.fetch, self.requests, self.mutations)
         self._quotas_changed()
 
@@ -229,6 +233,7 @@ class QuotaManagers:
     def look_up(self, entity_type: str, entity: str) -> None:
         """Before `apply`, in a thread that may block: the address of a host below /config/ips. An unknown one shows there."""
         if entity_type == IPS and entity != DEFAULT_ENTITY:
+            self._resolved[entity] = None
             with contextlib.suppress(OSError):
                 self._resolved[entity] = self._resolve(desanitize(entity))
 
@@ -238,13 +243,23 @@ class QuotaManagers:
         if entity == DEFAULT_ENTITY:
             self.ips.update_quota(None, connections)
             return
-        address = self._resolved.pop(entity, None)
+        address = None if connections is None else self._address_of(entity)
+        self._resolved.pop(entity, None)
+        if (former := self._limited.pop(entity, None)) is not None:
+            self.ips.update_quota(former, None)
+        if address is not None:
+            self.ips.update_quota(address, connections)
+            self._limited[entity] = address
+
+    def _address_of(self, entity: str) -> str:
+        """Raises ValueError: the name is not known."""
+        try:
+            address = self._resolved[entity] if entity in self._resolved else self._resolve(desanitize(entity))
+        except OSError:
+            address = None
         if address is None:
-            try:
-                address = self._resolve(desanitize(entity))
-            except OSError as error:
-                raise ValueError(f"Unable to resolve address {entity}") from error
-        self.ips.update_quota(address, connections)
+            raise ValueError(f"Unable to resolve address {entity}")
+        return address
 
     def handlers(self) -> dict[str, Callable[[str, dict[str, str]], object]]:
         """For `ZkConfigChangeListener`: `apply`, by type of entity."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +19,7 @@ from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.quotas.client_quota_callback import ClientQuotaCallback
 from kafkapy.server.quotas.client_quota_manager import ClientQuotaManager
 from kafkapy.server.quotas.controller_mutation_quota_manager import UNBOUNDED
+from kafkapy.server.quotas.ip_connection_rates import UNLIMITED_RATE
 from kafkapy.server.quotas.quota_entity import QuotaType
 from kafkapy.server.quotas.quota_managers import QuotaManagers
 from tests.server.quotas.requests import request_of
@@ -394,3 +396,27 @@ def test_hosts_are_looked_up_before_they_are_applied() -> None:
     assert asked == ["a.host", "unknown"], "not again, on the reactor thread"
     with pytest.raises(ValueError, match="Unable to resolve address unknown"):
         quotas.apply("ips", "unknown", {"connection_creation_rate": "5"})
+    assert asked == ["a.host", "unknown"]
+
+
+def test_a_host_that_has_moved_takes_its_quota_along() -> None:
+    addresses = {"a.host": "10.0.0.1"}
+    quotas = QuotaManagers(MockTime(), resolve=addresses.__getitem__)
+    quotas.apply("ips", "a.host", {"connection_creation_rate": "5"})
+    addresses["a.host"] = "10.0.0.2"
+    quotas.apply("ips", "a.host", {"connection_creation_rate": "6"})
+    assert [quotas.ips.quota(ip) for ip in ("10.0.0.1", "10.0.0.2")] == [UNLIMITED_RATE, 6]
+    addresses.clear()
+    quotas.apply("ips", "a.host", {})
+    assert not quotas.ips.enabled, "the name need not be known any more"
+
+
+def test_a_name_of_both_families_stands_for_its_address_of_ipv4(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = [
+        (socket.AF_INET6, socket.SOCK_STREAM, 6, "", ("2001:db8::1", 0, 0, 0)),
+        (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("10.0.0.1", 0)),
+    ]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: both)
+    quotas = QuotaManagers(MockTime())
+    quotas.apply("ips", "a.host", {"connection_creation_rate": "5"})
+    assert (quotas.ips.quota("10.0.0.1"), quotas.ips.quota("2001:db8::1")) == (5, UNLIMITED_RATE)
