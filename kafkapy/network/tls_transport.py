@@ -138,6 +138,7 @@ class TlsTransport(PlaintextTransport):
             return main.CONNECTION_LOST
         if not count:
             self.session.eof_received()
+            self._say_close()
             return main.CONNECTION_DONE
         self.session.received(_received[:count])
         return self._progress()
@@ -161,7 +162,10 @@ class TlsTransport(PlaintextTransport):
             if not self._is_established:
                 self._on_authentication(self.protocol.context, AuthenticationOutcome(session.failure.sentence))
             return main.CONNECTION_LOST
-        return main.CONNECTION_DONE if session.peer_closed else None
+        if not session.peer_closed:
+            return None
+        self._say_close()
+        return main.CONNECTION_DONE
 
     def _establish(self) -> None:
         self._is_established = True

@@ -260,6 +260,19 @@ def test_garbage_ends_the_connection(loop: Loopback, garbage: bytes) -> None:
     with socket.create_connection(("127.0.0.1", port)) as bad:
         bad.sendall(garbage)
         loop.until(lambda: loop.server.accepted == 1 and loop.server.connection_count == 0)
+        assert bad.recv(100) == bytes.fromhex("15030300020250")  # as Java's: the alert internal_error
+
+
+@pytest.mark.parametrize("says_so", [True, False])
+def test_the_broker_answers_a_client_that_ends(loop: Loopback, says_so: bool) -> None:
+    client = connect(loop)
+    if says_so:
+        client.session.close()
+    client.plain.sendall(client.session.take_outgoing())
+    client.plain.shutdown(socket.SHUT_WR)
+    loop.until(lambda: client.pump() or client.eof)
+    client.session.read_into(bytearray(10))
+    assert client.session.peer_closed and client.session.failure is None
 
 
 def test_the_broker_says_close_notify(loop: Loopback) -> None:

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafkapy.security.tls.config_values import TlsConfigs
+from kafkapy.security.tls.dh_parameters import use_dh_parameters
 from kafkapy.security.tls.key_store import KeyEntry, KeyStore, StoreError
 from kafkapy.security.tls.pem import to_pem
 from kafkapy.security.tls.secret_file import secret_file
 from kafkapy.security.tls.stores import load_key_store, load_trust_store
+from kafkapy.security.tls.tls_1_3_choice import choose_suites
 from kafkapy.security.tls.tls_settings import TlsSettings
 
 
@@ -59,6 +61,8 @@ def make_server_context(configs: TlsConfigs, keys: KeyStore | None, trusted: Key
     context.num_tickets = 1  # two are the default; clients of Kafka resume one session
     context.verify_mode = settings.verify_clients
     _set_up(context, settings, keys)
+    if any(name.startswith("DHE-") for name in (settings.cipher_string or "").split(":")):
+        use_dh_parameters(context)
     if settings.verify_clients != ssl.CERT_NONE:
         _trust(context, trusted, ssl.Purpose.CLIENT_AUTH)
     return context
@@ -82,8 +86,7 @@ def _set_up(context: ssl.SSLContext, settings: TlsSettings, keys: KeyStore | Non
     if settings.cipher_string is not None:
         context.set_ciphers(settings.cipher_string)
     if settings.tls_1_3_suites:
-        choose: Any = context
-        choose.set_ciphersuites(":".join(settings.tls_1_3_suites))
+        choose_suites(context, settings.tls_1_3_suites)
     if keys is not None:
         for entry in keys.chosen_keys():
             _load_key(context, entry, keys.origin)

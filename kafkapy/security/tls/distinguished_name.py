@@ -30,17 +30,6 @@ _OTHER_KEYWORDS = {
     "1.2.840.113549.1.9.1": "EMAILADDRESS",
 }
 _SPECIAL = re.compile(r'^[ \n]|[ \n]$|[ \n]{2}|[,+=\n<>#;\\"]')
-_OTHER_KEYWORDS = {
-    "2.5.4.12": "T",
-    "2.5.4.46": "DNQ",
-    "2.5.4.4": "SURNAME",
-    "2.5.4.42": "GIVENNAME",
-    "2.5.4.43": "INITIALS",
-    "2.5.4.44": "GENERATION",
-    "2.5.4.5": "SERIALNUMBER",
-    "1.2.840.113549.1.9.1": "EMAILADDRESS",
-}
-_SPECIAL = re.compile(r'^[ \n]|[ \n]$|[ \n]{2}|[,+=\n<>#;\\"]')
 _PRINTABLE, _T61, _IA5, _GENERAL, _BMP, _UTF8 = 0x13, 0x14, 0x16, 0x1B, 0x1E, 0x0C
 _ENCODINGS = {
     _UTF8: "utf-8",

@@ -21,6 +21,8 @@ MAX_BUFFERED_BYTES: Final = 4 * 1024 * 1024
 """Ciphertext that is kept when plaintext is not read. A channel stops reading from its socket long before: see `wants_input`."""
 _PAUSE_BYTES = 256 * 1024
 _FIRST_BYTES = 8
+_INTERNAL_ERROR = b"\x15\x03\x03\x00\x02\x02\x50"
+"""A fatal alert in the clear."""
 
 
 class TlsSession:
@@ -42,6 +44,7 @@ class TlsSession:
     __slots__ = (
         "_first_bytes",
         "_handshake_bytes",
+        "_has_spoken",
         "_incoming",
         "_outgoing",
         "_server_side",
@@ -73,6 +76,7 @@ class TlsSession:
         self._outgoing = ssl.MemoryBIO()
         self._first_bytes = b""
         self._handshake_bytes = 0
+        self._has_spoken = False
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side, server_hostname or None)
 
     # --- from the network
@@ -174,7 +178,10 @@ class TlsSession:
 
     def take_outgoing(self) -> bytes:
         """All ciphertext that is to be sent, alerts after a failure included."""
-        return self._outgoing.read() if self._outgoing.pending else b""
+        if not self._outgoing.pending:
+            return b""
+        self._has_spoken = True
+        return self._outgoing.read()
 
     def close(self) -> None:
         """Say close_notify, if the session is open; `take_outgoing` gives it."""
@@ -247,6 +254,9 @@ class TlsSession:
         self.failure = failure
         if self._incoming.pending:
             self._incoming.read()
+        if self._server_side and not (failure.received or self._has_spoken or self._outgoing.pending):
+            # OpenSSL says nothing to what is no TLS; Java's server does, by which clients know what is there.
+            self._outgoing.write(_INTERNAL_ERROR)
 
 
 def _in_chunks(pieces: Sequence[Buffer]) -> Iterator[Buffer]:

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from kafkapy.common.config_def import ConfigException
 from kafkapy.security.tls.cipher_suites import TLS_1_3_SUITES, CipherSuites
 from kafkapy.security.tls.config_values import TlsConfigs, list_of, secret_of, text_of
+from kafkapy.security.tls.tls_1_3_choice import can_choose_suites, choose_suites
 
 PROTOCOLS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 DEFAULT_PROTOCOLS: Final = "TLSv1.2,TLSv1.3"
@@ -129,17 +130,21 @@ def _cipher_string(names: list[str]) -> str:
 def _choice_of_tls_1_3(suites: list[str], protocols: list[ssl.TLSVersion], notes: list[str]) -> list[str]:
     if not suites or ssl.TLSVersion.TLSv1_3 not in protocols:
         return []
-    if hasattr(ssl.SSLContext, "set_ciphersuites"):  # Python 3.15
+    if can_choose_suites():
+        try:
+            choose_suites(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), suites)
+        except ssl.SSLError as error:
+            raise ConfigException.invalid("ssl.cipher.suites", suites, f"{error}; leave it out") from None
         return suites
     on_by_default = TLS_1_3_SUITES[:3]
     missing = [each for each in suites if each not in on_by_default]
     if set(suites) <= set(missing):
         raise ConfigException.invalid(
-            "ssl.cipher.suites", missing, f"Python before 3.15 has only {', '.join(on_by_default)} of TLS 1.3"
+            "ssl.cipher.suites", missing, f"this Python has only {', '.join(on_by_default)} of TLS 1.3"
         )
     if set(suites) != set(on_by_default):
         notes.append(
-            f"ssl.cipher.suites: Python before 3.15 cannot choose among the suites of TLS 1.3, so {', '.join(on_by_default)} "
+            f"ssl.cipher.suites: this Python cannot choose among the suites of TLS 1.3, so {', '.join(on_by_default)} "
             "are all on; ssl.enabled.protocols=TLSv1.2 makes the choice count"
         )
     return []

@@ -7,18 +7,22 @@ import pickle
 import ssl
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from kafkapy.common.config_def import ConfigException
+from kafkapy.security.tls import contexts, tls_settings
 from kafkapy.security.tls import secret_file as secret_file_module
 from kafkapy.security.tls.cipher_suites import TLS_1_3_SUITES, CipherSuites, openssl_name
 from kafkapy.security.tls.contexts import client_context, server_context
+from kafkapy.security.tls.dh_parameters import use_dh_parameters
 from kafkapy.security.tls.key_store import StoreError
 from kafkapy.security.tls.pem import pem_trust_store
 from kafkapy.security.tls.principal_mapper import SslPrincipalMapper
 from kafkapy.security.tls.secret_file import secret_file
 from kafkapy.security.tls.session import TlsSession
+from kafkapy.security.tls.tls_1_3_choice import can_choose_suites
 from kafkapy.security.tls.tls_settings import TlsSettings
 from tests.security.tls.jks_writer import jks
 from tests.security.tls.pki import authority, connected, credential, exchange, keys, read_all, sessions, trust
@@ -133,14 +137,33 @@ def test_cipher_suites_of_tls_1_2_in_the_servers_order(suites: str, cipher: str)
     assert server.version == "TLSv1.2"
 
 
-def test_only_suites_of_tls_1_3() -> None:
+@pytest.mark.parametrize("suite", ["TLS_AES_128_GCM_SHA256", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_CCM_SHA256"])
+def test_one_suite_of_tls_1_3(suite: str) -> None:
+    if not can_choose_suites():
+        pytest.skip("this Python cannot choose among the suites of TLS 1.3")
+    settings = TlsSettings.of({"ssl.cipher.suites": suite})
+    assert (settings.minimum, settings.notes) == (ssl.TLSVersion.TLSv1_3, [])
+    server, client = connected({"ssl.cipher.suites": suite}, {"ssl.cipher.suites": ",".join(TLS_1_3_SUITES[:4])})
+    assert (server.version, server.cipher, client.cipher) == ("TLSv1.3", suite, suite)
+
+
+def test_where_python_cannot_choose_among_the_suites_of_tls_1_3(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tls_settings, "can_choose_suites", lambda: False)
     assert TlsSettings.of({"ssl.cipher.suites": ",".join(TLS_1_3_SUITES[:3])}).notes == []
     settings = TlsSettings.of({"ssl.cipher.suites": "TLS_AES_256_GCM_SHA384"})
     assert settings.minimum == ssl.TLSVersion.TLSv1_3
-    if not hasattr(ssl.SSLContext, "set_ciphersuites"):
-        assert "Python before 3.15 cannot choose among the suites of TLS 1.3" in settings.notes[0]
-        with pytest.raises(ConfigException, match="has only"):
-            TlsSettings.of({"ssl.cipher.suites": "TLS_AES_128_CCM_SHA256"})
+    assert "this Python cannot choose among the suites of TLS 1.3" in settings.notes[0]
+    with pytest.raises(ConfigException, match="has only"):
+        TlsSettings.of({"ssl.cipher.suites": "TLS_AES_128_CCM_SHA256"})
+
+
+@pytest.mark.parametrize(
+    ("suite", "uses"), [("TLS_DHE_RSA_WITH_AES_128_GCM_SHA256", 1), ("TLS_RSA_WITH_AES_128_GCM_SHA256", 0)]
+)
+def test_diffie_hellman_suites_have_a_group(suite: str, uses: int) -> None:
+    with patch.object(contexts, "use_dh_parameters", wraps=use_dh_parameters) as use:
+        server_context({**keys(credential()), "ssl.cipher.suites": suite})
+    assert use.call_count == uses
 
 
 @pytest.mark.parametrize(
