@@ -122,7 +122,7 @@ def _load_key(context: ssl.SSLContext, entry: KeyEntry, origin: str) -> None:
 def _key_failure(error: ssl.SSLError, entry: KeyEntry, origin: str) -> str:
     reason = error.reason or "it cannot be read"
     what = f"{origin}: the key {entry.alias}"
-    if "MISMATCH" in reason:
+    if "MISMATCH" in reason or reason == "NO_CERTIFICATE_ASSIGNED":  # the latter: a key of another kind
         return f"{what} does not belong to the first certificate; put the key's own certificate first"
     if "TOO_SMALL" in reason or "TOO_WEAK" in reason:
         return (
