@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -55,6 +56,38 @@ def long_description() -> str:
     return PREFACE + re.sub(r"\[([^\]]+)\]\((?!https?:|#)([^)]+)\)", name, readme)
 
 
+def project_urls() -> dict[str, str]:
+    """Of Kafka's documentation, which describes names, defaults and behaviour; and of the repository that the clone came from."""
+    urls = {
+        "Documentation of Kafka 3.9": "https://kafka.apache.org/39/documentation.html",
+        "Protocol": "https://kafka.apache.org/protocol.html",
+    }
+    repository = repository_url()
+    if repository:
+        urls["Source"] = repository
+        urls["Issues"] = f"{repository}/issues"
+        for name, path in {
+            "Documentation": "docs/index.md",
+            "Changelog": "CHANGELOG.md",
+            "Security": "SECURITY.md",
+        }.items():
+            urls[name] = f"{repository}/blob/main/{path}"
+    return urls
+
+
+def repository_url() -> str:
+    """The web address of git's `origin`; "" without one, or if it is no address of a host."""
+    if not (ROOT / ".git").exists():
+        return ""
+    try:
+        command = ["git", "config", "--get", "remote.origin.url"]
+        origin = subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout.strip()
+    except OSError:
+        return ""
+    found = re.fullmatch(r"(?:https://|git@|ssh://git@)([\w.-]+\.[a-z]+)[:/]([\w./-]+?)(?:\.git)?/?", origin)
+    return f"https://{found[1]}/{found[2]}" if found else ""
+
+
 COMPILED = compiles()
 
 
@@ -82,4 +115,5 @@ setup(
     cmdclass={"build_py": BuildModules},
     long_description=long_description(),
     long_description_content_type="text/markdown",
+    project_urls=project_urls(),
 )
