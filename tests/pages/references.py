@@ -36,6 +36,12 @@ NOT_HERE = {
     "kafkapy-spark-decisions",  # a topic
     "kafka-streams-application-reset",  # a tool of Apache's that is said to be missing
     "kafkapy/protocol/messages/frob_topics.py",  # the example of a new API
+    # the examples of a new tool, codec and connector
+    "kafkapy-count-records",
+    "count_records.py",
+    "bzip2_stream.py",
+    "kafkapy/sqlite/",
+    "tests/sqlite/",
 }
 """Names that look like paths or commands of this repository."""
 
