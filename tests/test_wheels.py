@@ -109,8 +109,12 @@ def test_samples_and_documents_come_with_it(pure: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "kafkapy.tools.files", str(tmp_path / "mine")]
     subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path / "installed")}, check=True)
     for folder in FILES:
-        written = {path.name: path.read_bytes() for path in (tmp_path / "mine" / folder).iterdir()}
-        assert written == {path.name: path.read_bytes() for path in (ROOT / folder).iterdir()}
+        assert contents(tmp_path / "mine" / folder) == contents(ROOT / folder)
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    """The files below a folder."""
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_what_an_index_shows_of_it(pure: Path) -> None:
