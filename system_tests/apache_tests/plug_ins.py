@@ -10,6 +10,7 @@ import re
 from typing import Final
 from urllib.request import urlopen
 
+from kafkapy.common.acl_types import ACLOperation, ResourceType
 from kafkapy.network.request import RequestContext
 from kafkapy.security.principal import ANONYMOUS, KafkaPrincipal
 from kafkapy.security.principal_builder import AuthenticationContext, PrincipalBuilder
@@ -144,8 +145,8 @@ class RefusesUnauthorized(Authorizer):
     def authorize(
         self,
         context: RequestContext,
-        operation: str,
-        resource_type: str,
+        operation: ACLOperation,
+        resource_type: ResourceType,
         name: str,
         *,
         log_if_allowed: bool = True,
@@ -159,7 +160,13 @@ class RefusesUnauthorizedScram(RefusesUnauthorized):
     """Of the tests of SCRAM credentials: this principal may do all that a broker asks for, and not what needs these rights."""
 
     def authorize(
-        self, context: RequestContext, operation: str, resource_type: str, name: str, **options: bool | int
+        self,
+        context: RequestContext,
+        operation: ACLOperation,
+        resource_type: ResourceType,
+        name: str,
+        **options: bool | int,
     ) -> bool:
-        is_asked_for = resource_type == "CLUSTER" and operation in ("ALTER", "DESCRIBE")
+        cluster_operations = (ACLOperation.ALTER, ACLOperation.DESCRIBE)
+        is_asked_for = resource_type is ResourceType.CLUSTER and operation in cluster_operations
         return not is_asked_for or super().authorize(context, operation, resource_type, name)
