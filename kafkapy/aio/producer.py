@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, overload
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
 from kafkapy.aio.base import AsyncClient, ask, forgotten, from_awaitable, happened, starting, until
 from kafkapy.aio.batch_builder import BatchBuilder
@@ -15,12 +15,12 @@ from kafkapy.aio.options import AIO_PRODUCER_DEFAULTS, AioProducerSettings, prod
 from kafkapy.clients.facade import shows_options
 from kafkapy.errors import BrokerResponseError, IllegalArgumentError, KafkaTimeoutError, ProducerClosed
 from kafkapy.producer.arrow_send import sends_of_arrow
-from kafkapy.producer.batch import RECORD_OVERHEAD, ProducerBatch
+from kafkapy.producer.async_producer import AsyncProducer
+from kafkapy.producer.batch import RECORD_OVERHEAD
 from kafkapy.producer.bulk import BulkAppend, BulkSend
 from kafkapy.producer.config import ProducerConfig
-from kafkapy.producer.core import ProducerCore, TopicView
+from kafkapy.producer.core import TopicView
 from kafkapy.producer.future import FutureRecordMetadata, RecordMetadata
-from kafkapy.producer.intake import Intake
 from kafkapy.producer.transaction_context import TransactionContext
 from kafkapy.producer.transactions import Transactions
 from kafkapy.runtime.completion import Completion, spawn
@@ -38,7 +38,7 @@ _LAST_WORDS_MS = 1_000
 
 
 @shows_options(AIO_PRODUCER_DEFAULTS)
-class KafkaProducer(AsyncClient, Generic[K_contra, V_contra]):
+class KafkaProducer(AsyncProducer[K_contra, V_contra], AsyncClient):
     """Publishes records: `async with KafkaProducer(bootstrap_servers=...) as producer: await producer.send(...)`.
 
     Options are those of `kafkapy.KafkaProducer` and of aiokafka. Use it in the loop in which it was made. Cancelling
@@ -74,13 +74,9 @@ class KafkaProducer(AsyncClient, Generic[K_contra, V_contra]):
     def __init__(self: KafkaProducer[Bytes, Bytes], **configs: Unpack[AioProducerSettings]) -> None: ...
 
     def __init__(self, **configs: Any) -> None:
-        self.config = ProducerConfig.from_options(producer_options(configs))
-        super().__init__()
-        self._core = ProducerCore(self._driver, self.config)
-        self._intake = Intake(self._core, waits=False)
-        self._short_path: Mapping[str, ProducerBatch] = {}
-        self._clock = self._core.accumulator.clock
-        self._closed = True
+        config = ProducerConfig.from_options(producer_options(configs))
+        AsyncClient.__init__(self)
+        AsyncProducer.__init__(self, self._driver, config)
         self._stopping: Completion[None] | None = None
         self._began_batch = False
 
@@ -303,23 +299,9 @@ class KafkaProducer(AsyncClient, Generic[K_contra, V_contra]):
             await happened(ending.add_callback)
         transactions.end_seen(ending)
 
-    def transaction(self) -> TransactionContext[Self]:
-        """A context: `async with producer.transaction():` commits at its end, aborts after an exception."""
-        return TransactionContext(self)
-
     def _transactions(self, verb: str) -> Transactions:
         self._check_open()
         return self._core.transactions_for(verb)
-
-    # --- the rest
-
-    def bootstrap_connected(self) -> bool:
-        """Is the producer connected to any broker?"""
-        return self._core.network.bootstrap_connected()
-
-    def metrics(self, raw: bool = False) -> dict[str, Any]:
-        """As in `kafkapy.KafkaProducer`."""
-        return self._core.figures(raw)
 
     def _check_open(self) -> None:
         if self._closed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Generic, Self, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from twisted.internet.defer import Deferred, fail, maybeDeferred, succeed
 from twisted.python.failure import Failure
@@ -16,10 +16,11 @@ from kafkapy.clients.twisted_driver import TwistedDriver
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import IllegalStateError, KafkaTimeoutError
 from kafkapy.producer.arrow_send import sends_of_arrow
-from kafkapy.producer.batch import RECORD_OVERHEAD, ProducerBatch
+from kafkapy.producer.async_producer import AsyncProducer
+from kafkapy.producer.batch import RECORD_OVERHEAD
 from kafkapy.producer.bulk import BulkAppend, BulkSend
 from kafkapy.producer.config import DEFAULT_OPTIONS, ProducerConfig, ProducerSettings
-from kafkapy.producer.core import ProducerCore, TopicView
+from kafkapy.producer.core import TopicView
 from kafkapy.producer.future import (
     BatchMetadata,
     DeliveryFuture,
@@ -27,8 +28,7 @@ from kafkapy.producer.future import (
     FutureRecordMetadata,
     RecordMetadata,
 )
-from kafkapy.producer.intake import Intake, Serialized
-from kafkapy.producer.transaction_context import TransactionContext
+from kafkapy.producer.intake import Serialized
 from kafkapy.runtime.completion import Completion, spawn
 from kafkapy.serializer import Bytes, GivenSerializer, Headers, K_contra, LookUpFirst, V_contra
 from kafkapy.structs import ConsumerGroupMetadata, OffsetAndMetadata
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 @shows_options(DEFAULT_OPTIONS)
-class KafkaProducer(Generic[K_contra, V_contra]):
+class KafkaProducer(AsyncProducer[K_contra, V_contra]):
     """Publishes records; `reactor` None: the global one.
 
     Options are those of `kafkapy.KafkaProducer`; the methods return Deferreds.
@@ -84,15 +84,10 @@ class KafkaProducer(Generic[K_contra, V_contra]):
     ) -> None: ...
 
     def __init__(self, reactor: Any = None, **configs: Any) -> None:
-        self.config = ProducerConfig.from_options(configs)
-        self._driver = TwistedDriver(reactor)
-        self._core = ProducerCore(self._driver, self.config)
-        self._intake = Intake(self._core, waits=False)
-        self._short_path: Mapping[str, ProducerBatch] = self._intake.short_path
-        self._clock = self._core.accumulator.clock
+        super().__init__(TwistedDriver(reactor), ProducerConfig.from_options(configs))
+        self._short_path = self._intake.short_path
         self._waiting: deque[tuple[Callable[[], Coroutine[Any, Any, Any]], Deferred[Any]]] = deque()
         self._pumping = False
-        self._closed = True
 
     def start(self) -> Deferred[KafkaProducer]:
         """Connect; fires with this producer. Fails with KafkaTimeoutError after `bootstrap_timeout_ms`."""
@@ -264,21 +259,6 @@ class KafkaProducer(Generic[K_contra, V_contra]):
     def abort_transaction(self) -> Deferred[None]:
         """Abort the transaction; records that are not sent yet fail with TransactionAbortedError."""
         return maybeDeferred(lambda: run(self._core.transactions_for("abort_transaction").abort()))
-
-    def transaction(self) -> TransactionContext[Self]:
-        """A context for coroutines: `async with producer.transaction():` commits at its end, aborts after an
-        exception."""
-        return TransactionContext(self)
-
-    # --- the rest
-
-    def bootstrap_connected(self) -> bool:
-        """Is the producer connected to any broker?"""
-        return self._core.network.bootstrap_connected()
-
-    def metrics(self, raw: bool = False) -> dict[str, Any]:
-        """As in `kafkapy.KafkaProducer`."""
-        return self._core.figures(raw)
 
     def stop(self, timeout: float | None = None) -> Deferred[None]:
         """Wait for deliveries, at most `timeout` seconds, and disconnect; records that are not sent by then fail."""
