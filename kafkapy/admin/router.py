@@ -167,11 +167,12 @@ class Router:
         if self.client.metadata.version:
             return await self.client.least_loaded_node()
         config, time = self.client.config, self.client.driver.time
-        if self._give_up_ms is None:
-            self._give_up_ms = time.monotonic_ms() + config.bootstrap_timeout_ms
+        give_up_ms = self._give_up_ms
+        if give_up_ms is None:
+            give_up_ms = self._give_up_ms = time.monotonic_ms() + config.bootstrap_timeout_ms
         for node_id in [-1 - index for index in range(len(config.bootstrap))]:
             try:
-                left = max(0.0, self._give_up_ms - time.monotonic_ms())
+                left = max(0.0, give_up_ms - time.monotonic_ms())
                 await within(self.client.driver, partial(self.client.connect, node_id), left)
                 self._give_up_ms = None
                 return node_id
@@ -185,7 +186,7 @@ class Router:
         hopeless = self.client.why_hopeless()
         if hopeless:
             raise BootstrapError(f"{sentence}: {hopeless}")
-        if time.monotonic_ms() >= self._give_up_ms:
+        if time.monotonic_ms() >= give_up_ms:
             self._give_up_ms = None
             raise BootstrapError(f"{sentence}. Gave up after {config.bootstrap_timeout_ms:g} ms")
         raise KafkaConnectionError(sentence)
