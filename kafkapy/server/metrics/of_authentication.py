@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from kafkapy.network.authentication_counts import AuthenticationCounts
-from kafkapy.server.metrics.metric import Metric, Sample, counter
+from kafkapy.server.metrics.metric import BrokerMetric, Sample, counter
 from kafkapy.server.metrics.sources import Sources
 
 
-def _of(metric: str, doc: str, value: Callable[[AuthenticationCounts], int], also: str = "") -> Metric:
+def _of(metric: str, doc: str, value: Callable[[AuthenticationCounts], int], also: str = "") -> BrokerMetric:
     def samples(sources: Sources) -> Sequence[Sample]:
         counts = sources.sockets.authentications.by_listener
         return [((listener,), value(of_listener)) for listener, of_listener in counts.items()]
@@ -19,7 +19,7 @@ def _of(metric: str, doc: str, value: Callable[[AuthenticationCounts], int], als
     return counter(name, kafka, doc, samples, "listener")
 
 
-AUTHENTICATION_METRICS: tuple[Metric, ...] = (
+AUTHENTICATION_METRICS: tuple[BrokerMetric, ...] = (
     _of("successful-authentication-total",
         "Connections whose client was authenticated: by SASL, or, where there is none, by a TLS handshake.",
         lambda counts: counts.successful),
