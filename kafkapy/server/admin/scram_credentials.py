@@ -124,6 +124,9 @@ def _malformed(upsertions: Iterable[Upsertion], deletions: Iterable[Deletion]) -
             errors[change.name] = ApiError(Errors.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
         elif isinstance(change, Upsertion) and change.iterations < scram.MIN_ITERATIONS:
             errors[change.name] = ApiError(Errors.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
+        elif isinstance(change, Upsertion) and not change.salted_password:
+            # Apache's error too: Java has no HMAC with an empty key. Everyone would know such a user's proof.
+            errors[change.name] = ApiError(Errors.UNKNOWN_SERVER_ERROR, Errors.UNKNOWN_SERVER_ERROR.message)
     return errors
 
 

@@ -19,8 +19,8 @@ def zookeeper() -> Any:
     return ConfigZooKeeper()
 
 
-def put(user: str, mechanism: int = 1, iterations: int = 4096) -> Upsertion:
-    return Upsertion(name=user, mechanism=mechanism, iterations=iterations, salt=b"s" * 20, salted_password=b"p" * 32)
+def put(user: str, mechanism: int = 1, iterations: int = 4096, salted: bytes = b"p" * 32) -> Upsertion:
+    return Upsertion(name=user, mechanism=mechanism, iterations=iterations, salt=b"s" * 20, salted_password=salted)
 
 
 def delete(user: str, mechanism: int = 1) -> Deletion:
@@ -83,6 +83,7 @@ def test_the_last_credential_takes_the_node_along(zookeeper: Any) -> None:
     [
         (put("u", iterations=4095), Errors.UNACCEPTABLE_CREDENTIAL, "Too few iterations"),
         (put("u", iterations=16385), Errors.UNACCEPTABLE_CREDENTIAL, "Too many iterations"),
+        (put("u", salted=b""), Errors.UNKNOWN_SERVER_ERROR, Errors.UNKNOWN_SERVER_ERROR.message),
         (put("u", mechanism=9), Errors.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism"),
         (delete("u", mechanism=9), Errors.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism"),
         (delete("u"), Errors.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist"),
