@@ -140,7 +140,7 @@ class ClientFirstMessage(NamedTuple):
 
     gs2_header: str
     authorization_id: str
-    """Unescaped; empty: none was asked for."""
+    """As it was sent: Kafka does not unescape it. Empty: none was asked for."""
     user: str
     """Unescaped."""
     nonce: str
@@ -181,7 +181,7 @@ def parse_client_first(message: bytes) -> ClientFirstMessage:
     pairs = (pair.split("=", 1) for pair in match["extensions"].split(",")[1:])
     return ClientFirstMessage(
         gs2_header=match["header"],
-        authorization_id=user_name(match["authzid"] or ""),
+        authorization_id=match["authzid"] or "",
         user=user_name(match["name"]),
         nonce=match["nonce"],
         extensions=dict(pairs),

