@@ -11,7 +11,7 @@ import kafka.cluster.{EndPoint, Partition}
 import kafka.controller.{ControllerContext, KafkaController}
 import kafka.log.{LogManager, UnifiedLog}
 import kafka.log.remote.RemoteLogManager
-import kafka.network.SocketServer
+import kafka.network.{ConnectionQuotas, SocketServer}
 import kafka.server.metadata.ZkMetadataCache
 import kafka.zk.{AdminZkClient, DelegationTokensZNode, KafkaZkClient}
 import org.apache.kafka.common.{KafkaException, TopicPartition}
@@ -373,6 +373,9 @@ class KafkaServer(
     case ("connectionCount", _) => // of all clients: in these tests all are local
       val own = ports("0A").toSet
       ports("01").count(own)
+    case ("connectionQuotas", _) => standIn(classOf[ConnectionQuotas]) {
+      case ("connectionRateForIp", call) => sharedQuotas.connectionRate(call.getArgument(0))
+    }
     case ("config", _) => config
     case ("metrics", _) => metrics
   }

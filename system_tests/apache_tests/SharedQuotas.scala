@@ -1,5 +1,6 @@
 package kafka.server
 
+import java.net.InetAddress
 import java.util.Properties
 
 import kafka.zk.{AdminZkClient, KafkaZkClient}
@@ -7,6 +8,7 @@ import org.apache.kafka.common.metrics.Metrics
 import org.apache.kafka.common.security.scram.internals.ScramMechanism
 import org.apache.kafka.common.utils.Time
 import org.apache.kafka.security.CredentialProvider
+import org.apache.kafka.server.config.QuotaConfigs
 
 import scala.collection.Map
 
@@ -32,11 +34,21 @@ class SharedQuotas(kafkaConfig: KafkaConfig, zk: () => KafkaZkClient) {
     scram
   }
 
+  /** New connections a second. */
+  def connectionRate(ip: InetAddress): Int = {
+    refresh()
+    val rates = seen("ips").flatMap { case (name, configs) =>
+      Option(configs.getProperty(QuotaConfigs.IP_CONNECTION_RATE_OVERRIDE_CONFIG)).map(rate => name -> rate.toInt)
+    }
+    rates.getOrElse(ip.getHostAddress, rates.getOrElse("<default>", QuotaConfigs.IP_CONNECTION_RATE_DEFAULT.toInt))
+  }
+
   private def refresh(): Unit = synchronized {
     if (zk() != null && System.currentTimeMillis - looked >= FreshMs) {
       val admin = new AdminZkClient(zk())
       val now = Map(
         "clients" -> admin.fetchAllEntityConfigs("clients"),
+        "ips" -> admin.fetchAllEntityConfigs("ips"),
         "users" -> (admin.fetchAllEntityConfigs("users") ++ admin.fetchAllChildEntityConfigs("users", "clients")))
       if (now != seen) {
         Thread.sleep(NotificationMs)

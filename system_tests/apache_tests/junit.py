@@ -45,6 +45,7 @@ def run(test_class: str, directory: Path, apache: bool = False, timeout: float =
     tests = jars(HERE / "pom.xml")
     command = [java(), "-Xmx1200m", "-XX:+UseSerialGC", f"-Dlog4j.configuration=file:{HERE}/log4j.properties"]
     command += [f"-Dbroker.home={HOME}", f"-Dbroker.logs={brokers}", f"-Djava.io.tmpdir={directory}"]
+    command += ["--add-opens", "java.security.jgss/sun.security.krb5=ALL-UNNAMED"]  # for the KDC of Apache's tests
     command += ["-cp", f"{_compiled(tests, apache)}:{tests}", "org.junit.platform.console.ConsoleLauncher", "execute"]
     command += ["-c", test_class, "--disable-banner", "--disable-ansi-colors", "--reports-dir", str(directory)]
     command += ["--config", "junit.jupiter.extensions.autodetection.enabled=true"]

@@ -17,6 +17,7 @@ TEST_CLASSES: Final = (
     "kafka.api.ConsumerRebootstrapTest",
     "kafka.api.ConsumerTopicCreationTest",
     "kafka.api.ConsumerWithLegacyMessageFormatIntegrationTest",
+    "kafka.api.CustomQuotaCallbackTest",
     "kafka.api.EndToEndClusterIdTest",
     "kafka.api.GroupAuthorizerIntegrationTest",
     "kafka.api.GroupCoordinatorIntegrationTest",
@@ -36,7 +37,9 @@ TEST_CLASSES: Final = (
     "kafka.api.ProducerRebootstrapTest",
     "kafka.api.ProducerSendWhileDeletionTest",
     "kafka.api.RackAwareAutoTopicCreationTest",
+    "kafka.api.SaslClientsWithInvalidCredentialsTest",
     "kafka.api.SaslPlainPlaintextConsumerTest",
+    "kafka.api.SslConsumerTest",
     "kafka.api.TransactionsBounceTest",
     "kafka.api.TransactionsExpirationTest",
     "kafka.api.TransactionsTest",
@@ -64,6 +67,7 @@ TEST_CLASSES: Final = (
     "kafka.server.DescribeClusterRequestTest",
     "kafka.server.DescribeGroupsRequestTest",
     "kafka.server.DescribeLogDirsRequestTest",
+    "kafka.server.DynamicBrokerReconfigurationTest",
     "kafka.server.DynamicConfigChangeTest",
     "kafka.server.DynamicConfigTest",
     "kafka.server.EdgeCaseRequestTest",
@@ -133,6 +137,8 @@ KRAFT: Final = "It needs the migration to KRaft, or looks inside."
 PLUGIN: Final = "A plug-in of the broker is a Java class."
 ADVERTISED: Final = "The broker advertises addresses where this class can't reach it."
 EXCEPTION: Final = "The broker ends with an error, as it should; the JVM's exception can't be had."
+THREADS: Final = "It counts the threads of the JVM."
+SESSION: Final = "It ends the broker's session of ZooKeeper, which it takes from inside of the JVM."
 LOGGERS: Final = "kafkapy's loggers have other names."
 ORDER: Final = (
     "It counts the epochs of one election. kafkapy elects leaders before it takes lost replicas out of the ISR."
@@ -187,6 +193,9 @@ KNOWN_FAILURES: Final[dict[str, dict[str, str]]] = {
         "testShutdownBrokerNotAddedToIsr": INSIDE,
         "testTopicIdUpgradeAfterReassigningPartitions": INSIDE,
     },
+    "CustomQuotaCallbackTest": {
+        "testCustomQuotaCallback": PLUGIN,
+    },
     "DeleteTopicTest": {
         "testAddPartitionDuringDeleteTopic": RACE,
         "testDeleteTopicWithCleaner": INSIDE,
@@ -194,6 +203,15 @@ KNOWN_FAILURES: Final[dict[str, dict[str, str]]] = {
     },
     "DescribeLogDirsRequestTest": {
         "testDescribeLogDirsRequest": INSIDE,
+    },
+    "DynamicBrokerReconfigurationTest": {
+        "testAdvertisedListenerUpdate": SESSION,
+        "testLogCleanerConfig": THREADS,
+        "testMetricsReporterUpdate": PLUGIN,
+        "testReconfigureRemovedListener": INSIDE,
+        "testThreadPoolResize": THREADS,
+        "testTransactionVerificationEnable": THREADS,
+        "testUpdatesUsingConfigProvider": PLUGIN,
     },
     "DynamicConfigChangeTest": {
         "testBrokerIdConfigChangeAndDelete": INSIDE,
