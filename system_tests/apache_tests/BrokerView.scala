@@ -39,10 +39,16 @@ class BrokerView(kafkaConfig: KafkaConfig, zk: KafkaZkClient, listeners: Map[Str
   private def sendTo[T <: AbstractResponse](address: (String, Int), request: AbstractRequest): T =
     if (kafkaConfig.interBrokerSecurityProtocol == SecurityProtocol.PLAINTEXT) sendInPlaintext(address, request) else sendAsBroker(address, request)
 
+  private lazy val patient: KafkaConfig = {
+    val configs = new util.HashMap[String, Object](kafkaConfig.originals)
+    configs.put("replica.socket.timeout.ms", "15000")
+    new KafkaConfig(configs, false)
+  }
+
   /** As another broker of the cluster would ask: by TLS or SASL. */
   private def sendAsBroker[T <: AbstractResponse](address: (String, Int), request: AbstractRequest): T = {
     val (host, port) = address
-    val sender = new BrokerBlockingSender(new kafka.cluster.BrokerEndPoint(kafkaConfig.brokerId, host, port), kafkaConfig, new Metrics(),
+    val sender = new BrokerBlockingSender(new kafka.cluster.BrokerEndPoint(kafkaConfig.brokerId, host, port), patient, new Metrics(),
       Time.SYSTEM, 0, "view", new LogContext("[view] "))
     val builder = new AbstractRequest.Builder[AbstractRequest](request.apiKey, request.version, request.version) {
       override def build(version: Short): AbstractRequest = request
