@@ -274,6 +274,7 @@ class BrokerCore:
         self.handlers.metadata.create_topics = self._create_topics
         self.by_api = self.handlers.by_api()
         self.sockets = build_sockets(self.config, outside, guards, ConnectionLimits())
+        self.quotas = guards.quotas
         self._apis = KafkaApis(self.by_api, outside.clock, LargeRequests(outside.records), guards.quotas)
         self.controller = self.connect("controller")
         self.brokers = [BROKER_ID, *others]

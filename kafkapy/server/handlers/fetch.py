@@ -158,7 +158,7 @@ class FetchHandler:
     ) -> int:
         """For how long a consumer has to wait for what was found; 0: it may have it."""
         if is_follower:
-            self._quotas.exempt(request.thread_ns())
+            self.record_exempt(request)
             return 0
         found = zip(context.fetches, results, strict=True)
         size = fetch_response_size(
@@ -172,6 +172,9 @@ class FetchHandler:
             return FetchResponse(throttle_time_ms=throttle_ms, session_id=context.session_id)
         self._fetch_sessions.drop(context.session_id)
         return FetchResponse(throttle_time_ms=throttle_ms, session_id=0)
+
+    def record_exempt(self, request: Request) -> None:
+        self._quotas.exempt(request.thread_ns())
 
     def record_throttled(self, fetches: list[FetchPartition], results: list[FetchResult]) -> None:
         quota = self._replica_manager.leader_quota
@@ -343,6 +346,7 @@ class _FollowerFetch:
             self._look_again()
             results, progressed = self._read(), []
         self._handler.record_throttled(self._context.fetches, results)
+        self._handler.record_exempt(self._request)
         # Nothing may happen between these: what is told is what the follower knows when its partitions become quiet.
         told = self._context.select(results)
         self._session.settle(self._context.fetches, results)

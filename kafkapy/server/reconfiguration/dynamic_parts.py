@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import socket
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from twisted.internet.defer import Deferred
@@ -146,13 +146,7 @@ class DynamicListeners:
     _closed: Callable[[str], object] = lambda listener: None
 
     def validate_reconfiguration(self, new_config: KafkaConfig) -> None:
-        """What is advertised now has to stay until something else is advertised; the rest `dynamic_config_rules` has."""
-        advertised = sorted({e.listener_name for e in self._config.advertised_listeners})
-        listeners = sorted({e.listener_name for e in new_config.listeners})
-        if not set(advertised) <= set(listeners):
-            raise ConfigException(
-                f"Advertised listeners '{_set_of(advertised)}' must be a subset of listeners '{_set_of(listeners)}'"
-            )
+        """A new listener must be one that can be opened; the rest `KafkaConfig` and `dynamic_config_rules` have."""
         for end_point in sorted(set(new_config.listeners) - set(self._config.listeners)):
             self._check(new_config, end_point)
 
@@ -186,10 +180,6 @@ class DynamicTls:
 
     def reconfigure(self, old_config: KafkaConfig, new_config: KafkaConfig) -> None:
         self._listeners.reconfigure(new_config)
-
-
-def _set_of(listeners: Iterable[str]) -> str:
-    return f"Set({', '.join(f'ListenerName({name})' for name in listeners)})"
 
 
 class DynamicThreadPools:

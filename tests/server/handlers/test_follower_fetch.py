@@ -288,3 +288,16 @@ def test_a_client_that_says_it_is_a_broker_learns_nothing(core: BrokerCore, topi
     client.send(FetchRequest(topics=topics), 17)
     expected = Errors.NONE if topic_id == topic_id_of(TOPIC) else Errors.UNKNOWN_TOPIC_ID
     assert Errors.for_code(answer(client).error_code) is expected
+
+
+def test_what_fetches_of_followers_take_is_exempt_from_request_quotas(core: BrokerCore) -> None:
+    core.quotas.apply("clients", "app", {"request_percentage": "1"})
+    follower = core.connect("1")
+    counted, session_id = [], 0
+    for epoch in range(3):  # the first begins a session, the others go on with it
+        follow(follower, 1, 0, session_id=session_id, session_epoch=epoch)
+        response = follower.response()
+        assert response is not None
+        session_id = response.session_id
+        counted.append(core.quotas.requests.exempt.per_second(0))
+    assert 0 < counted[0] < counted[1] < counted[2]
