@@ -10,7 +10,7 @@ import org.apache.kafka.common.utils.Time
 import org.apache.kafka.security.CredentialProvider
 import org.apache.kafka.server.config.QuotaConfigs
 
-import scala.collection.Map
+import scala.collection.{Map, Seq}
 
 /**
  * The quotas and SCRAM credentials that tests look for in a broker: what Apache's own managers make of the same ZooKeeper, from which
@@ -18,10 +18,11 @@ import scala.collection.Map
  */
 class SharedQuotas(kafkaConfig: KafkaConfig, zk: () => KafkaZkClient) {
   private val NotificationMs = 300
-  private val FreshMs = 100
   private val quotas = QuotaFactory.instantiate(kafkaConfig, new Metrics, Time.SYSTEM, "")
   private val scram = new CredentialProvider(ScramMechanism.mechanismNames, null)
+  private val FreshMs = 20
   private var looked = 0L
+  private var notifications: Option[Seq[String]] = None
   private var seen: Map[String, Map[String, Properties]] = Map.empty
 
   def managers: QuotaFactory.QuotaManagers = {
@@ -43,8 +44,17 @@ class SharedQuotas(kafkaConfig: KafkaConfig, zk: () => KafkaZkClient) {
     rates.getOrElse(ip.getHostAddress, rates.getOrElse("<default>", QuotaConfigs.IP_CONNECTION_RATE_DEFAULT.toInt))
   }
 
+  /** Each change has its notification; the first look is for those that have none any more. */
   private def refresh(): Unit = synchronized {
-    if (zk() != null && System.currentTimeMillis - looked >= FreshMs) {
+    if (System.currentTimeMillis - looked >= FreshMs) {
+      look()
+      looked = System.currentTimeMillis
+    }
+  }
+
+  private def look(): Unit = {
+    val found = Option(zk()).map(_.getChildren("/config/changes"))
+    if (found.isDefined && found != notifications) {
       val admin = new AdminZkClient(zk())
       val now = Map(
         "clients" -> admin.fetchAllEntityConfigs("clients"),
@@ -58,7 +68,7 @@ class SharedQuotas(kafkaConfig: KafkaConfig, zk: () => KafkaZkClient) {
         now("users").foreach { case (name, configs) => ofUsers.processConfigChanges(name, configs) }
         seen = now
       }
-      looked = System.currentTimeMillis
+      notifications = found
     }
   }
 
