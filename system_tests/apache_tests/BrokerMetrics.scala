@@ -116,9 +116,10 @@ class BrokerMetrics(kafkaConfig: KafkaConfig, val port: Int, quotas: () => Quota
         if (!found.containsKey(throttle)) add("throttle-time", group, tags, Double.NaN) // of a client that was not throttled
       }
     }
-    for (s <- samples; if s.name.startsWith(Sockets) && s.labels.contains("listener"))
+    val open = listeners().toSet
+    for (s <- samples; if s.name.startsWith(Sockets) && s.labels.get("listener").exists(open))
       add(s.name.stripPrefix(Sockets).replace('_', '-').replace("-count-total", "-count"), "socket-server-metrics", s.labels, s.value)
-    listeners().foreach(name => add("connection-count", "socket-server-metrics", Map("listener" -> name), 0))
+    open.foreach(name => add("connection-count", "socket-server-metrics", Map("listener" -> name), 0))
     found
   }
 
