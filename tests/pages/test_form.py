@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.pages.references import ROOT, pages
+from tests.pages.wrap import wrapped
 from tests.words import LONGEST_LINE
 
 DECISIONS = sorted(path for path in (ROOT / "docs" / "decisions").glob("*.md") if path.stem != "index")
@@ -29,6 +30,7 @@ def long_lines(text: str) -> list[int]:
 
 
 def test_lines_of_prose_fit_a_screen() -> None:
+    """If not: `python -m tests.pages.wrap PAGE`."""
     found = {path.name: lines for path in pages() if (lines := long_lines(path.read_text()))}
     assert found.keys() <= WRITTEN_ANEW, found
 
@@ -36,6 +38,16 @@ def test_lines_of_prose_fit_a_screen() -> None:
 def test_what_a_long_line_is() -> None:
     long = "word " * 30
     assert long_lines(f"{long}\n| {long} |\n```\n{long}\n```\n- {long}\n") == [1, 6]
+
+
+def test_pages_are_wrapped() -> None:
+    long, program = "word " * 30, f"```sh\n{'x ' * 80}\n\n```\n"
+    page = f"# {long}\n\n{long}\nend\n\n1. {long}\n{program}2. short\n- {long}\n\n| {long} |\n"
+    new = wrapped(page)
+    assert long_lines(new) == [1]
+    assert new.split() == page.split()
+    assert program in new and "\n   word" in new and "\n  word" in new
+    assert wrapped(new) == new
 
 
 def test_the_readme_is_short() -> None:
