@@ -69,7 +69,9 @@ def main() -> None:
     start = time.perf_counter()
     for number in range(200):
         pattern = AclPattern(ResourceType.TOPIC, f"new-{number}")
-        index = index.changed(pattern, [AccessControlEntry("User:u1", "*", ACLOperation.READ, ACLPermissionType.ALLOW)])
+        index = index.changed(
+            {pattern: [AccessControlEntry("User:u1", "*", ACLOperation.READ, ACLPermissionType.ALLOW)]}
+        )
     print(f"a change: {(time.perf_counter() - start) / 200 * 1e6:.0f} us")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from kafkapy.zk.errors import ZooKeeperError
 from kafkapy.zk.handlers import StateChangeHandler, ZNodeChildChangeHandler
@@ -82,6 +82,9 @@ class ConfigZooKeeper:
 
     def get_data_and_ctime(self, path: str) -> tuple[bytes | None, int] | None:
         return (self.nodes[path], self.ctimes.get(path, 0)) if path in self.nodes else None
+
+    def get_many(self, paths: Sequence[str]) -> list[tuple[bytes | None, int] | None]:
+        return [(self.nodes[path], 0) if path in self.nodes else None for path in paths]
 
     def path_exists(self, path: str) -> bool:
         return path in self.nodes

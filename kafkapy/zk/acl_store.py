@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final, NamedTuple
 
@@ -33,6 +33,7 @@ from kafkapy.zk import paths
 from kafkapy.zk.change_notifications import ZkNodeChangeNotificationListener
 from kafkapy.zk.errors import NodeExistsError
 from kafkapy.zk.kafka_zk_client import UNKNOWN_VERSION, KafkaZkClient
+from kafkapy.zk.requests import Create, Delete, SetData
 from kafkapy.zk.zk_data import decode_json, encode_json
 
 log = logging.getLogger("kafkapy.security.authorizer.AclAuthorizer")
@@ -217,8 +218,15 @@ class ZkAclStore:
         Raises:
             ValueError: The pattern's name can be none of a node, or the node has what are no ACLs.
         """
-        node = self._zk_client.get_many([ResourceZNode.path(pattern)])[0]
-        return NO_ACLS if node is None else _versioned(pattern, *node)
+        return self.get_many([pattern])[0]
+
+    def get_many(self, patterns: Sequence[AclPattern]) -> list[VersionedAcls]:
+        """The same of each, in few requests. Raises ValueError as `get`."""
+        nodes = self._zk_client.get_many([ResourceZNode.path(pattern) for pattern in patterns])
+        return [
+            NO_ACLS if node is None else _versioned(pattern, *node)
+            for pattern, node in zip(patterns, nodes, strict=True)
+        ]
 
     def update(self, pattern: AclPattern, entries: Collection[AccessControlEntry], zk_version: int) -> int | None:
         """Write the entries if the node is at that version; without entries, delete it.
@@ -235,26 +243,57 @@ class ZkAclStore:
         updated, new_version = self._zk_client.conditional_update_path(path, data, zk_version)
         return new_version if updated else None
 
+    def update_many(
+        self, updates: Iterable[tuple[AclPattern, Collection[AccessControlEntry], int]]
+    ) -> list[int | None]:
+        """The same of each (pattern, entries, version), all on the way together. None, too, for what `update` may yet achieve."""
+        writes: list[Create | SetData | Delete] = []
+        for pattern, entries, zk_version in updates:
+            path = ResourceZNode.path(pattern)
+            if not entries:
+                writes.append(Delete(path, zk_version))
+            elif zk_version == UNKNOWN_VERSION:
+                writes.append(Create(path, ResourceZNode.encode(entries)))
+            else:
+                writes.append(SetData(path, ResourceZNode.encode(entries), zk_version))
+        return self._zk_client.conditional_writes(writes)
+
     def notify(self, pattern: AclPattern) -> None:
         """Tell every broker that the pattern's entries have changed."""
-        self._zk_client.create_sequential(AclChangeZNode.create_path(pattern), AclChangeZNode.encode(pattern))
+        self.notify_many([pattern])
+
+    def notify_many(self, patterns: Iterable[AclPattern]) -> None:
+        """The same of each, all on the way together."""
+        self._zk_client.create_all_sequential(
+            [(AclChangeZNode.create_path(pattern), AclChangeZNode.encode(pattern)) for pattern in patterns]
+        )
 
     def listeners(
-        self, changed: Callable[[AclPattern], object], reload: Callable[[], object]
+        self, changed: Callable[[Sequence[AclPattern]], object], reload: Callable[[], object]
     ) -> list[ZkNodeChangeNotificationListener]:
-        """What calls `changed` for every notification, and `reload` for a new session, each on its own thread; not started."""
-
-        def literal(data: bytes) -> None:
-            changed(AclChangeZNode.decode_literal(data))
-
-        def extended(data: bytes) -> None:
-            changed(AclChangeZNode.decode_extended(data))
-
-        client, time = self._zk_client, self._time
+        """What calls `changed` with the patterns of notifications, and `reload` for a new session, each on its own thread; not
+        started."""
         return [
-            ZkNodeChangeNotificationListener(client, CHANGE_PATHS[_LITERAL], SEQUENCE_PREFIX, literal, time, reload),
-            ZkNodeChangeNotificationListener(client, CHANGE_PATHS[_PREFIXED], SEQUENCE_PREFIX, extended, time),
+            self._listener(CHANGE_PATHS[_LITERAL], AclChangeZNode.decode_literal, changed, reload),
+            self._listener(CHANGE_PATHS[_PREFIXED], AclChangeZNode.decode_extended, changed, lambda: None),
         ]
+
+    def _listener(
+        self,
+        path: str,
+        decode: Callable[[bytes], AclPattern],
+        changed: Callable[[Sequence[AclPattern]], object],
+        reload: Callable[[], object],
+    ) -> ZkNodeChangeNotificationListener:
+        def one(data: bytes) -> None:
+            changed([decode(data)])
+
+        def several(of_each: Sequence[bytes]) -> None:
+            changed(list(dict.fromkeys(map(decode, of_each))))
+
+        return ZkNodeChangeNotificationListener(
+            self._zk_client, path, SEQUENCE_PREFIX, one, self._time, reload, process_several=several
+        )
 
     def _create_if_missing(self, path: str, data: bytes | None) -> bool:
         try:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from typing import Final
 
 from kafkapy.common.time import Time
+from kafkapy.runtime.chunks import chunks
 from kafkapy.zk.handlers import StateChangeHandler, ZNodeChildChangeHandler
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 
@@ -40,6 +41,7 @@ class ZkNodeChangeNotificationListener:
         time: Time,
         reload: Callable[[], object] = lambda: None,
         change_expiration_ms: int = CHANGE_EXPIRATION_MS,
+        process_several: Callable[[Sequence[bytes]], object] | None = None,
     ) -> None:
         """Does nothing before `startup`.
 
@@ -51,6 +53,8 @@ class ZkNodeChangeNotificationListener:
             time: Tells the age of notifications.
             reload: Called for a new session, as notifications that came and expired in between are lost; may block.
             change_expiration_ms: Older ones are deleted.
+            process_several: Called, if it is there, with the data of those that have come together, in place of `process` with
+                each; may block. Where it raises, `process` is called with each.
         """
         self._zk_client = zk_client
         self._path = path
@@ -58,6 +62,7 @@ class ZkNodeChangeNotificationListener:
         self._process = process
         self._time = time
         self._reload = reload
+        self._process_several = process_several
         self._change_expiration_ms = change_expiration_ms
         self._last_executed_change = -1
         self._events: SimpleQueue[int] = SimpleQueue()
@@ -97,10 +102,12 @@ class ZkNodeChangeNotificationListener:
         try:
             notifications = self._notifications()
             now = self._time.milliseconds()
-            for number in sorted(notifications):
-                if number > self._last_executed_change:
-                    self._handle(notifications[number])
-                    self._last_executed_change = number
+            for some in chunks([number for number in sorted(notifications) if number > self._last_executed_change]):
+                nodes = self._zk_client.get_many([notifications[number] for number in some])
+                if not self._handle_together([node[0] for node in nodes if node is not None and node[0] is not None]):
+                    for number, node in zip(some, nodes, strict=True):
+                        self._handle(notifications[number], None if node is None else node[0])
+                self._last_executed_change = some[-1]
             self._purge(now, [notifications[number] for number in sorted(notifications)])
         except Exception as error:
             log.error("Error while processing notification change for path = %s", self._path, exc_info=error)
@@ -132,15 +139,25 @@ class ZkNodeChangeNotificationListener:
                 except Exception as error:
                     log.error("Error while reading again what %s is about", self._path, exc_info=error)
 
-    def _handle(self, path: str) -> None:
-        found = self._zk_client.get_data_and_ctime(path)
-        if found is None or found[0] is None:
+    def _handle_together(self, several: Sequence[bytes]) -> bool:
+        """False: they are to be handled one by one."""
+        if self._process_several is None or len(several) < 2:
+            return False
+        try:
+            self._process_several(several)
+        except Exception as error:
+            log.warning("%d changes below %s are processed one by one: %s", len(several), self._path, error)
+            return False
+        return True
+
+    def _handle(self, path: str, data: bytes | None) -> None:
+        if data is None:
             log.warning("read null data from %s", path)
             return
         try:
-            self._process(found[0])
+            self._process(data)
         except Exception as error:
-            log.error("error processing change notification %r from %s", found[0], path, exc_info=error)
+            log.error("error processing change notification %r from %s", data, path, exc_info=error)
 
     def _purge(self, now: int, paths: list[str]) -> None:
         for path in paths:

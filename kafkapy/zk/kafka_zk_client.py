@@ -667,6 +667,28 @@ class KafkaZkClient:
         """Create a persistent node whose name ends with ZooKeeper's next number."""
         self._notify(path_prefix, data)
 
+    def create_all_sequential(self, prefixes_and_data: Iterable[tuple[str, bytes]]) -> None:
+        """The same for each, in order, all on the way together."""
+        for response in self._pipeline.answers_to([Create(p, data, sequential=True) for p, data in prefixes_and_data]):
+            response.raise_for_error()
+
+    def conditional_writes(self, writes: Sequence[Create | SetData | Delete]) -> list[int | None]:
+        """All on the way together; of each the node's new version, UNKNOWN_VERSION for one that is gone, or None: it failed."""
+        versions: list[int | None] = []
+        for write, response in zip(writes, self._pipeline.answers_to(writes), strict=True):
+            if isinstance(write, SetData) and isinstance(response.error, BadVersionError):
+                updated, version = self.conditional_update_path(*write)
+                versions.append(version if updated else None)
+            elif isinstance(write, Delete) and isinstance(response.error, NoNodeError):
+                versions.append(UNKNOWN_VERSION)
+            elif response.error is not None:
+                versions.append(None)
+            elif isinstance(write, Delete):
+                versions.append(UNKNOWN_VERSION)
+            else:
+                versions.append(response.version if isinstance(write, SetData) else 0)
+        return versions
+
     def conditional_update_path(self, path: str, data: bytes, expected_version: int) -> tuple[bool, int]:
         """Compare-and-set: (True, new version), or (False, UNKNOWN_VERSION) if the node has moved on or is gone.
 

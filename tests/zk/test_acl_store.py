@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -176,6 +176,28 @@ def test_entries_change_by_compare_and_set(store: ZkAclStore, zk: KafkaZkClient)
 
 
 @pytest.mark.integration
+def test_many_change_by_compare_and_set(store: ZkAclStore, zk: KafkaZkClient) -> None:
+    new, there, moved, gone = (AclPattern(ResourceType.TOPIC, name) for name in ("new", "there", "moved", "gone"))
+    for pattern in (there, moved):
+        store.update(pattern, [READ], UNKNOWN_VERSION)
+    store.update(moved, [READ, WRITE], 0)
+    updates = [(new, [READ], UNKNOWN_VERSION), (there, [WRITE], 0), (moved, [READ], 0), (gone, [], 0)]
+    assert store.update_many(updates) == [0, 1, None, UNKNOWN_VERSION]
+    assert store.update_many([(there, [WRITE], 0), (new, [WRITE], UNKNOWN_VERSION), (moved, [], 0), (new, [], 0)]) == [
+        1,  # an answer that was lost, and then asked for again, looks like this
+        None,
+        None,
+        UNKNOWN_VERSION,
+    ]
+    assert [acls.zk_version for acls in store.get_many([new, there, moved, gone])] == [
+        UNKNOWN_VERSION,
+        1,
+        1,
+        UNKNOWN_VERSION,
+    ]
+
+
+@pytest.mark.integration
 def test_loading_skips_types_of_later_releases_and_names_what_is_broken(store: ZkAclStore, zk: KafkaZkClient) -> None:
     zk.create_recursive("/kafka-acl/Fleet/f", ResourceZNode.encode([READ]))
     zk.create_recursive("/kafka-acl/Topic/empty", None)
@@ -190,9 +212,9 @@ def test_changes_are_told_to_other_brokers(store: ZkAclStore, zk_connect: str) -
     heard: list[AclPattern] = []
     again = threading.Semaphore(0)
 
-    def changed(pattern: AclPattern) -> None:
-        heard.append(pattern)
-        again.release()
+    def changed(patterns: Sequence[AclPattern]) -> None:
+        heard.extend(patterns)
+        again.release(len(patterns))
 
     store.notify(AclPattern(ResourceType.TOPIC, "before"))
     other = KafkaZkClient.connect(zk_connect, 6000)
@@ -202,7 +224,11 @@ def test_changes_are_told_to_other_brokers(store: ZkAclStore, zk_connect: str) -
     for pattern in (T1, PRE, T1):
         store.notify(pattern)
         assert again.acquire(timeout=HANG_SECONDS)
-    assert heard == [T1, PRE, T1]
+    many = [AclPattern(ResourceType.TOPIC, f"t-{n}") for n in range(60)]
+    store.notify_many(many)
+    for _ in many:
+        assert again.acquire(timeout=HANG_SECONDS)
+    assert heard == [T1, PRE, T1, *many]
     for listener in listeners:
         listener.shutdown()
     other.close()

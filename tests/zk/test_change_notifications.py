@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -44,6 +45,9 @@ class FakeZooKeeper:
     def get_data_and_ctime(self, path: str) -> tuple[bytes | None, int] | None:
         return self.nodes.get(path)
 
+    def get_many(self, paths: Sequence[str]) -> list[tuple[bytes | None, int] | None]:
+        return [self.nodes.get(path) for path in paths]
+
     def delete_path(self, path: str) -> bool:
         return self.nodes.pop(path, None) is not None
 
@@ -53,7 +57,7 @@ class FakeZooKeeper:
 
 
 class Heard:
-    def __init__(self) -> None:
+    def __init__(self, process_several: Callable[[Sequence[bytes]], object] | None = None) -> None:
         self.time = MockTime(0)
         self.zookeeper = FakeZooKeeper(self.time)
         self.changes: list[bytes] = []
@@ -61,7 +65,7 @@ class Heard:
         self.happened = threading.Semaphore(0)
         client: Any = self.zookeeper
         self.listener = ZkNodeChangeNotificationListener(
-            client, PATH, PREFIX, self.process, self.time, reload=self.reload
+            client, PATH, PREFIX, self.process, self.time, reload=self.reload, process_several=process_several
         )
 
     def process(self, data: bytes) -> None:
@@ -86,6 +90,30 @@ def test_each_notification_is_handled_once_and_in_order() -> None:
     heard.zookeeper.add(b"a")
     heard.listener.process_notifications()
     assert heard.changes == [b"a", b"b", b"a"]
+
+
+def test_several_are_handled_together() -> None:
+    together: list[Sequence[bytes]] = []
+    heard = Heard(together.append)
+    for number in range(60):
+        heard.zookeeper.add(b"%d" % number)
+    heard.zookeeper.add(None)
+    heard.listener.process_notifications()
+    heard.zookeeper.add(b"alone")
+    heard.listener.process_notifications()
+    assert [len(several) for several in together] == [50, 10]
+    assert heard.changes == [b"alone"]
+
+
+def test_where_several_fail_each_is_handled_by_itself() -> None:
+    def fail(several: Sequence[bytes]) -> None:
+        raise ValueError("bad")
+
+    heard = Heard(fail)
+    for data in (b"a", b"bad", b"b"):
+        heard.zookeeper.add(data)
+    heard.listener.process_notifications()
+    assert heard.changes == [b"a", b"b"]
 
 
 def test_one_that_fails_does_not_hold_up_the_next(caplog: pytest.LogCaptureFixture) -> None:

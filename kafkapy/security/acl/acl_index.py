@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from kafkapy.common.acl_types import (
     WILDCARD_PRINCIPAL,
@@ -41,6 +41,8 @@ _ALLOW_BITS: Final = {
     for operation in ACLOperation
     if operation > ACLOperation.ANY
 }
+
+K = TypeVar("K")
 
 _Key = tuple[str, ResourceType]
 """A principal, as text, and a type of resource."""
@@ -117,34 +119,35 @@ class AclIndex:
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
-    def changed(self, pattern: AclPattern, entries: Collection[AccessControlEntry]) -> AclIndex:
-        """Another index, in which the pattern has these entries instead of those it had; none of them: it is gone."""
-        new, old = frozenset(entries), self._acls.get(pattern, frozenset())
-        if new == old:
+    def changed(self, changes: Mapping[AclPattern, Collection[AccessControlEntry]]) -> AclIndex:
+        """Another index, in which these patterns have these entries instead of those they had; without any, it is gone."""
+        differing = {
+            pattern: (self._acls.get(pattern, frozenset()), new)
+            for pattern, new in ((pattern, frozenset(entries)) for pattern, entries in changes.items())
+            if new != self._acls.get(pattern, frozenset())
+        }
+        if not differing:
             return self
         index = AclIndex.__new__(AclIndex)
         index._super_users, index._allow_everyone = self._super_users, self._allow_everyone
         index._forget_decisions()
         index._acls = self._acls.copy()
-        index._by_principal, index._by_type = self._by_principal.copy(), self._by_type.copy()
-        if new:
-            index._acls[pattern] = new
-        else:
-            del index._acls[pattern]
-        resource_type = pattern.resource_type
-        if not (new and old):
-            _replace_pattern(index._by_type, pattern, bool(new))
-        before, after = _by_principal(pattern, old), _by_principal(pattern, new)
-        for principal in before.keys() | after.keys():
-            rules = after.get(principal, ())
-            if rules != before.get(principal, ()):
-                key = principal, resource_type
-                found = index._by_principal.get(key) or PrincipalAcls({}, {})
-                replaced = found.replaced(pattern.pattern_type, pattern.name, rules)
-                if replaced.is_empty:
-                    index._by_principal.pop(key, None)
-                else:
-                    index._by_principal[key] = replaced
+        principals: _Drafts[_Key] = _Drafts(self._by_principal)
+        types: _Drafts[ResourceType] = _Drafts(self._by_type)
+        for pattern, (old, new) in differing.items():
+            if new:
+                index._acls[pattern] = new
+            else:
+                del index._acls[pattern]
+            resource_type = pattern.resource_type
+            if not (new and old):
+                types.put(resource_type, pattern, () if new else None)
+            before, after = _by_principal(pattern, old), _by_principal(pattern, new)
+            for principal in before.keys() | after.keys():
+                rules = after.get(principal, ())
+                if rules != before.get(principal, ()):
+                    principals.put((principal, resource_type), pattern, rules or None)
+        index._by_principal, index._by_type = principals.finished(), types.finished()
         return index
 
     # --- what there is ------------------------------------------------------------------------------------------------
@@ -310,13 +313,31 @@ def _by_principal(pattern: AclPattern, entries: Iterable[AccessControlEntry]) ->
     return {principal: rules for principal, bindings in owned.items() if (rules := rules_of(bindings))}
 
 
-def _replace_pattern(by_type: dict[ResourceType, PrincipalAcls], pattern: AclPattern, is_there: bool) -> None:
-    """Add the pattern to those that have entries, or take it away."""
-    found = by_type.get(pattern.resource_type) or PrincipalAcls({}, {})
-    literals, prefixes = found.literals.copy(), found.prefixes.copy()
-    names = literals if pattern.pattern_type is ACLResourcePatternType.LITERAL else prefixes
-    if is_there:
-        names[pattern.name] = ()
-    else:
-        names.pop(pattern.name, None)
-    by_type[pattern.resource_type] = PrincipalAcls(literals, prefixes)
+class _Drafts(Generic[K]):
+    """Copies of what changes of a dict of `PrincipalAcls`, each made once."""
+
+    def __init__(self, before: dict[K, PrincipalAcls]) -> None:
+        self._before = before
+        self._drafts: dict[K, tuple[dict[str, Rules], dict[str, Rules]]] = {}
+
+    def put(self, key: K, pattern: AclPattern, rules: Rules | None) -> None:
+        """None: the pattern goes."""
+        draft = self._drafts.get(key)
+        if draft is None:
+            found = self._before.get(key)
+            draft = ({}, {}) if found is None else (found.literals.copy(), found.prefixes.copy())
+            self._drafts[key] = draft
+        names = draft[0 if pattern.pattern_type is ACLResourcePatternType.LITERAL else 1]
+        if rules is None:
+            names.pop(pattern.name, None)
+        else:
+            names[pattern.name] = rules
+
+    def finished(self) -> dict[K, PrincipalAcls]:
+        made = self._before.copy()
+        for key, (literals, prefixes) in self._drafts.items():
+            if literals or prefixes:
+                made[key] = PrincipalAcls(literals, prefixes)
+            else:
+                made.pop(key, None)
+        return made

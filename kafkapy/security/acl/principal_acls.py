@@ -11,7 +11,6 @@ from kafkapy.common.acl_types import (
     AclBinding,
     ACLOperation,
     ACLPermissionType,
-    ACLResourcePatternType,
 )
 from kafkapy.security.acl.decision import MATCHING_ACL, AclDecision
 
@@ -73,19 +72,6 @@ class PrincipalAcls:
         self.prefixes = prefixes
         self.lengths = tuple(sorted({len(prefix) for prefix in prefixes}, reverse=True))
         self._names: dict[tuple[bool, int, str], tuple[dict[str, Rule], dict[str, Rule]]] | None = None
-
-    def replaced(self, pattern_type: ACLResourcePatternType, name: str, rules: Rules) -> PrincipalAcls:
-        """A copy in which the pattern has these rules."""
-        literals, prefixes = self.literals, self.prefixes
-        if pattern_type is ACLResourcePatternType.LITERAL:
-            literals = _with(literals, name, rules)
-        else:
-            prefixes = _with(prefixes, name, rules)
-        return PrincipalAcls(literals, prefixes)
-
-    @property
-    def is_empty(self) -> bool:
-        return not self.literals and not self.prefixes
 
     def has_rules_for(self, name: str) -> bool:
         """Does any pattern match the name?"""
@@ -157,15 +143,6 @@ class PrincipalAcls:
                 for rule in rules:
                     groups.setdefault((rule.denies, rule.operation_bit, rule.host), ({}, {}))[index][name] = rule
         return groups
-
-
-def _with(patterns: dict[str, Rules], name: str, rules: Rules) -> dict[str, Rules]:
-    patterns = patterns.copy()
-    if rules:
-        patterns[name] = rules
-    else:
-        patterns.pop(name, None)
-    return patterns
 
 
 def rules_of(bindings: Iterable[AclBinding]) -> Rules:

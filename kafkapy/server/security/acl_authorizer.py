@@ -22,6 +22,7 @@ from kafkapy.common.acl_types import (
 from kafkapy.common.time import SystemTime, Time
 from kafkapy.network.request import RequestContext
 from kafkapy.protocol.errors import Errors, KafkaError
+from kafkapy.runtime.chunks import chunks
 from kafkapy.security.acl.acl_index import AclIndex
 from kafkapy.security.acl.decision import AclDecision
 from kafkapy.security.principal import KafkaPrincipal
@@ -41,6 +42,11 @@ _RETRY_BACKOFF_MS: Final = 100
 _RETRY_BACKOFF_JITTER_MS: Final = 50
 
 Entries = frozenset[AccessControlEntry]
+Change = Callable[[Entries], Entries]
+"""May be called several times, the last time with what the pattern had when it was changed."""
+
+FEWEST_TOGETHER: Final = 4
+"""Changes of fewer patterns are made one by one."""
 
 
 class AclAuthorizer(Authorizer):
@@ -90,7 +96,7 @@ class AclAuthorizer(Authorizer):
             ValueError: A node has what are no ACLs; the text names it.
         """
         self._store.create_acl_paths()
-        self._listeners = self._store.listeners(self._reload_pattern, self._load)
+        self._listeners = self._store.listeners(self._reload_patterns, self._load)
         for listener in self._listeners:
             listener.startup()
         self._load()
@@ -157,24 +163,27 @@ class AclAuthorizer(Authorizer):
         for index, binding in enumerate(bindings):
             if results[index] is NO_ERROR:
                 by_pattern.setdefault(binding.pattern, []).append(index)
-        with self._store.patience(UPDATE_TIMEOUT_MS):
-            for pattern, indexes in by_pattern.items():
-                new = frozenset(bindings[index].entry for index in indexes)
-                error = self._try_update(pattern, new.__or__)
-                for index in indexes:
-                    results[index] = error
+        changes: dict[AclPattern, Change] = {
+            pattern: frozenset(bindings[index].entry for index in indexes).__or__
+            for pattern, indexes in by_pattern.items()
+        }
+        for pattern, error in self._update_all(changes).items():
+            for index in by_pattern[pattern]:
+                results[index] = error
         return results
 
     def delete_acls(self, context: RequestContext, filters: Sequence[AclBindingFilter]) -> list[list[AclDeletion]]:
         """Delete what matches from ZooKeeper; for each filter the ACLs that it was the first to match."""
         results: list[list[AclDeletion]] = [[] for _ in filters]
-        with self._store.patience(UPDATE_TIMEOUT_MS):
-            for pattern, indexes in self._patterns_of(filters).items():
-                matched: dict[AccessControlEntry, int] = {}
-                entry_filters = {index: filters[index].entry_filter for index in indexes}
-                error = self._try_update(pattern, partial(_without_matching, entry_filters, matched))
-                for entry, index in matched.items():
-                    results[index].append(AclDeletion(AclBinding(pattern, entry), error))
+        matched: dict[AclPattern, dict[AccessControlEntry, int]] = {}
+        changes: dict[AclPattern, Change] = {}
+        for pattern, indexes in self._patterns_of(filters).items():
+            matched[pattern] = {}
+            entry_filters = {index: filters[index].entry_filter for index in indexes}
+            changes[pattern] = partial(_without_matching, entry_filters, matched[pattern])
+        for pattern, error in self._update_all(changes).items():
+            for entry, index in matched[pattern].items():
+                results[index].append(AclDeletion(AclBinding(pattern, entry), error))
         return results
 
     def _why_invalid(self, binding: AclBinding) -> ApiError:
@@ -200,7 +209,59 @@ class AclAuthorizer(Authorizer):
 
     # --- updates ------------------------------------------------------------------------------------------------------
 
-    def _try_update(self, pattern: AclPattern, change: Callable[[Entries], Entries]) -> ApiError:
+    def _update_all(self, changes: Mapping[AclPattern, Change]) -> dict[AclPattern, ApiError]:
+        """Some at a time, which share the way to ZooKeeper and a copy of the index; what became of each."""
+        results: dict[AclPattern, ApiError] = {}
+        with self._store.patience(UPDATE_TIMEOUT_MS):
+            for some in chunks(changes):
+                if len(some) >= FEWEST_TOGETHER and self._lock.acquire(timeout=UPDATE_TIMEOUT_MS / 1000):
+                    try:
+                        results |= self._update_together({pattern: changes[pattern] for pattern in some})
+                    finally:
+                        self._lock.release()
+                for pattern in some:
+                    if pattern not in results:
+                        results[pattern] = self._try_update(pattern, changes[pattern])
+        return results
+
+    def _update_together(self, changes: Mapping[AclPattern, Change]) -> dict[AclPattern, ApiError]:
+        """Those that nothing comes in between of; the others are left to `_update`, which knows what to do, or what is wrong."""
+        try:
+            writes = self._writes_of(changes)
+            versions = self._store.update_many([(p, new, current.zk_version) for p, (current, new) in writes.items()])
+            made = {
+                pattern: VersionedAcls(new, zk_version)
+                for (pattern, (_, new)), zk_version in zip(writes.items(), versions, strict=True)
+                if zk_version is not None
+            }
+        except Exception as error:
+            log.warning("ACLs of %d patterns are updated one by one: %s", len(changes), error)
+            return {}
+        self._keep(made)
+        for pattern, acls in made.items():
+            log.info("Updated ACLs for %s with new version %d", pattern, acls.zk_version)
+        try:
+            self._store.notify_many(list(made))
+        except Exception as error:
+            log.error("No broker could be told of the ACLs of %d patterns", len(made), exc_info=error)
+            return dict.fromkeys(made, ApiError.from_exception(error))
+        return dict.fromkeys(made, NO_ERROR)
+
+    def _writes_of(self, changes: Mapping[AclPattern, Change]) -> dict[AclPattern, tuple[VersionedAcls, Entries]]:
+        """What is there and what is to be there, of those patterns that really change."""
+        found = {pattern: self._kept(pattern) for pattern in changes}
+        unknown = [pattern for pattern, acls in found.items() if acls is None]
+        found.update(zip(unknown, self._store.get_many(unknown), strict=True))
+        writes: dict[AclPattern, tuple[VersionedAcls, Entries]] = {}
+        for pattern, current in found.items():
+            assert current is not None
+            new = changes[pattern](current.entries)
+            _require_principals(new - current.entries)
+            if new != current.entries:
+                writes[pattern] = current, new
+        return writes
+
+    def _try_update(self, pattern: AclPattern, change: Change) -> ApiError:
         # The reading of a change holds the lock for as long as ZooKeeper is away.
         if not self._lock.acquire(timeout=UPDATE_TIMEOUT_MS / 1000):
             return ApiError(Errors.REQUEST_TIMED_OUT)
@@ -215,7 +276,7 @@ class AclAuthorizer(Authorizer):
             self._lock.release()
         return NO_ERROR
 
-    def _update(self, pattern: AclPattern, change: Callable[[Entries], Entries]) -> None:
+    def _update(self, pattern: AclPattern, change: Change) -> None:
         """Compare-and-set, until nothing comes in between.
 
         Raises:
@@ -235,7 +296,7 @@ class AclAuthorizer(Authorizer):
         else:
             text = f"Failed to update ACLs for {pattern} after trying a maximum of {MAX_UPDATE_RETRIES} times"
             raise KafkaError(Errors.UNKNOWN_SERVER_ERROR, text)
-        self._keep(pattern, VersionedAcls(new, zk_version))
+        self._keep({pattern: VersionedAcls(new, zk_version)})
         if new != current.entries:
             log.info("Updated ACLs for %s with new version %d", pattern, zk_version)
             self._store.notify(pattern)
@@ -244,25 +305,27 @@ class AclAuthorizer(Authorizer):
         zk_version = self._zk_versions.get(pattern)
         return None if zk_version is None else VersionedAcls(self._index.entries(pattern), zk_version)
 
-    def _keep(self, pattern: AclPattern, acls: VersionedAcls) -> None:
+    def _keep(self, found: Mapping[AclPattern, VersionedAcls]) -> None:
         """Holds `_lock`."""
-        self._index = self._index.changed(pattern, acls.entries)
-        if acls.entries:
-            self._zk_versions[pattern] = acls.zk_version
-        else:
-            self._zk_versions.pop(pattern, None)
+        self._index = self._index.changed({pattern: acls.entries for pattern, acls in found.items()})
+        for pattern, acls in found.items():
+            if acls.entries:
+                self._zk_versions[pattern] = acls.zk_version
+            else:
+                self._zk_versions.pop(pattern, None)
 
-    def _reload_pattern(self, pattern: AclPattern) -> None:
-        """A broker, perhaps this one, has changed the pattern's entries."""
+    def _reload_patterns(self, patterns: Sequence[AclPattern]) -> None:
+        """A broker, perhaps this one, has changed their entries."""
         with self._lock:
-            acls = self._store.get(pattern)
-            log.info(
-                "Processing Acl change notification for %s, versionedAcls : %s, zkVersion : %d",
-                pattern,
-                sorted(map(str, acls.entries)),
-                acls.zk_version,
-            )
-            self._keep(pattern, acls)
+            found = dict(zip(patterns, self._store.get_many(patterns), strict=True))
+            for pattern, acls in found.items():
+                log.info(
+                    "Processing Acl change notification for %s, versionedAcls : %s, zkVersion : %d",
+                    pattern,
+                    sorted(map(str, acls.entries)),
+                    acls.zk_version,
+                )
+            self._keep(found)
 
     def _load(self) -> None:
         with self._lock:

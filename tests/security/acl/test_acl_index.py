@@ -36,7 +36,7 @@ def acl(text: str) -> AclBinding:
 def index_of(*texts: str, **options: object) -> AclIndex:
     index = AclIndex(**options)  # type: ignore[arg-type]
     for binding in map(acl, texts):
-        index = index.changed(binding.pattern, index.entries(binding.pattern) | {binding.entry})
+        index = index.changed({binding.pattern: index.entries(binding.pattern) | {binding.entry}})
     return index
 
 
@@ -122,7 +122,7 @@ def test_several_rules_of_one_resource_survive_the_removal_of_one() -> None:
     """CVE-2024-27309."""
     index = index_of("deny User:alice READ t from *", "allow User:* READ t from *", "allow User:* WRITE t from *")
     pattern = AclPattern(TOPIC, "t")
-    index = index.changed(pattern, index.entries(pattern) - {acl("allow User:* WRITE t from *").entry})
+    index = index.changed({pattern: index.entries(pattern) - {acl("allow User:* WRITE t from *").entry}})
     assert not may(index, "READ", "t")
     assert may(index, "READ", "t", KafkaPrincipal("User", "bob"))
     assert not may(index, "WRITE", "t")

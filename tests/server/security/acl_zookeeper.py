@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -17,10 +17,11 @@ class FakeAclStore:
     def __init__(self) -> None:
         self.nodes: dict[AclPattern, VersionedAcls] = {}
         self.notifications: list[AclPattern] = []
-        self.subscribers: list[Callable[[AclPattern], object]] = []
+        self.subscribers: list[Callable[[Sequence[AclPattern]], object]] = []
         self.reloads: list[Callable[[], object]] = []
         self.before_update: Callable[[AclPattern], object] = lambda pattern: None
         self.updates = 0
+        self.requests_of_many = 0
 
     def patience(self, timeout_ms: int) -> AbstractContextManager[None]:
         return nullcontext()
@@ -31,7 +32,7 @@ class FakeAclStore:
     def create_acl_paths(self) -> None:
         """Nothing to create."""
 
-    def listeners(self, changed: Callable[[AclPattern], object], reload: Callable[[], object]) -> list[Any]:
+    def listeners(self, changed: Callable[[Sequence[AclPattern]], object], reload: Callable[[], object]) -> list[Any]:
         self.subscribers.append(changed)
         self.reloads.append(reload)
         return []
@@ -57,12 +58,25 @@ class FakeAclStore:
         self.nodes[pattern] = VersionedAcls(frozenset(entries), new_version)
         return new_version
 
+    def get_many(self, patterns: Sequence[AclPattern]) -> list[VersionedAcls]:
+        return [self.get(pattern) for pattern in patterns]
+
+    def update_many(
+        self, updates: Iterable[tuple[AclPattern, Collection[AccessControlEntry], int]]
+    ) -> list[int | None]:
+        self.requests_of_many += 1
+        return [self.update(*update) for update in updates]
+
     def notify(self, pattern: AclPattern) -> None:
         self.notifications.append(pattern)
+
+    def notify_many(self, patterns: Iterable[AclPattern]) -> None:
+        for pattern in patterns:
+            self.notify(pattern)
 
     def deliver(self) -> None:
         """Every broker hears of every change."""
         told, self.notifications = self.notifications, []
         for pattern in told:
             for subscriber in self.subscribers:
-                subscriber(pattern)
+                subscriber([pattern])

@@ -134,6 +134,54 @@ def test_an_update_that_never_comes_first_fails(store: FakeAclStore) -> None:
     create(authorizer, acl("t"))
 
 
+def test_many_are_written_together(store: FakeAclStore) -> None:
+    one, two = broker(store), broker(store)
+    bindings = [acl(f"t-{n}", principal=f"User:u-{n}") for n in range(120)]
+    create(one, *bindings)
+    assert store.requests_of_many == 3
+    assert store.notifications == [binding.pattern for binding in bindings]
+    store.deliver()
+    for authorizer in (one, two):
+        assert set(authorizer.acls(AclBindingFilter())) == set(bindings)
+    assert two.delete_acls(context(), [AclBindingFilter()])[0] == [AclDeletion(binding) for binding in bindings]
+    assert store.nodes == {} and len(store.notifications) == 120 and store.requests_of_many == 6
+
+
+def test_of_many_those_that_another_broker_changes_meanwhile_lose_nothing(store: FakeAclStore) -> None:
+    one, two = broker(store), broker(store)
+    create(two, *(acl(f"t-{n}", WRITE) for n in range(3)))
+    create(one, *(acl(f"t-{n}") for n in range(10)))
+    store.deliver()
+    create(two, acl("t-0", DESCRIBE))
+    result = one.delete_acls(
+        context(), [AclBindingFilter(), AclBindingFilter(AclPatternFilter(TOPIC, "none", LITERAL))]
+    )
+    assert len(result[0]) == 14 and result[1] == []
+    assert store.nodes == {}
+    assert len(one.acls(AclBindingFilter())) == 0
+
+
+def test_of_many_each_has_its_own_error(store: FakeAclStore, caplog: pytest.LogCaptureFixture) -> None:
+    authorizer = broker(store)
+    bindings = [acl(f"t-{n}") for n in range(10)]
+    bindings[3] = acl("t-3", principal="nobody")
+    results = authorizer.create_acls(context(), bindings)
+    assert [index for index, result in enumerate(results) if result != OK] == [3]
+    assert "expected a string in format principalType" in (results[3].message or "")
+    assert len(store.nodes) == len(store.notifications) == 9
+
+
+def test_of_many_that_no_broker_can_be_told_of_each_is_answered(store: FakeAclStore) -> None:
+    authorizer = broker(store)
+
+    def fail(patterns: Any) -> None:
+        raise ZooKeeperClientTimeoutError("away")
+
+    store.notify_many = fail  # type: ignore[method-assign]
+    results = authorizer.create_acls(context(), [acl(f"t-{n}") for n in range(10)])
+    assert {result.error for result in results} == {Errors.REQUEST_TIMED_OUT}
+
+
 def test_what_has_not_changed_is_not_told(store: FakeAclStore) -> None:
     authorizer = broker(store)
     create(authorizer, acl("t"))
