@@ -63,7 +63,7 @@ def _mallinfo2() -> Callable[[], Any] | None:
     except (OSError, AttributeError, TypeError):
         return None
     found.restype = _Mallinfo2
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _malloc_bytes() -> int:
