@@ -66,7 +66,8 @@ class StreamsClients:
 
     def admin(self, client_id: str) -> AdminClient:
         """The admin client of an instance."""
-        return AdminClient(self._config.bootstrap_servers, client_id=f"{client_id}-admin")
+        security = security_options(self._properties({}, "admin."))
+        return AdminClient(self._config.bootstrap_servers, client_id=f"{client_id}-admin", **security)
 
     def _isolated(self, options: dict[str, Any]) -> dict[str, Any]:
         if self._config.exactly_once:
@@ -74,18 +75,49 @@ class StreamsClients:
         return options
 
     def _options(self, known: Mapping[str, Any], defaults: Mapping[str, Any], *prefixes: str) -> dict[str, Any]:
-        properties: dict[str, Any] = dict(defaults)
-        originals = self._config.originals
-        properties |= originals
-        for prefix in prefixes:
-            properties |= {name[len(prefix) :]: value for name, value in originals.items() if name.startswith(prefix)}
+        properties = self._properties(defaults, *prefixes)
         options = {}
         for name, value in properties.items():
             option = name.replace(".", "_")
             if option in known:
                 options[option] = _typed(value, known[option])
+        options |= security_options(properties)
         options["bootstrap_servers"] = self._config.bootstrap_servers
         return options
+
+    def _properties(self, defaults: Mapping[str, Any], *prefixes: str) -> dict[str, Any]:
+        originals = self._config.originals
+        properties: dict[str, Any] = {**defaults, **originals}
+        for prefix in prefixes:
+            properties |= {name[len(prefix) :]: value for name, value in originals.items() if name.startswith(prefix)}
+        return properties
+
+
+def security_options(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """TLS and SASL of clients, by kafka-python's names: from configs by Kafka's names, or from those options themselves.
+
+    Example:
+        >>> security_options({"security.protocol": "SSL", "ssl.truststore.type": "PEM", "ssl.truststore.location": "ca.pem"})
+        {'security_protocol': 'SSL', 'ssl_cafile': 'ca.pem'}
+
+    Raises:
+        KafkaConfigurationError: A value is wrong or cannot be used.
+    """
+    from kafkapy.clients.java_properties import COMMON, arguments_of
+
+    own = {name: value for name, value in properties.items() if name.startswith(("ssl_", "sasl_", "security_"))}
+    if own:
+        java = {
+            "security_protocol": properties.get("security.protocol"),
+            "sasl_mechanism": properties.get("sasl.mechanism"),
+        }
+        return {**{name: value for name, value in java.items() if value is not None}, **own}
+    java = {
+        name: properties[name]
+        for name in COMMON
+        if name in properties and name.startswith(("ssl.", "sasl.", "security."))
+    }
+    return arguments_of(COMMON, java)[0] if java else {}
 
 
 def _typed(value: Any, default: Any) -> Any:
