@@ -6,6 +6,10 @@ IllegalStateException RuntimeError, UnsupportedOperationException NotImplemented
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from kafkapy.common.topic_partition import TopicPartition
+
 
 class StreamsException(Exception):
     """The application cannot go on; the cause is chained."""
@@ -27,7 +31,16 @@ class InvalidStateStoreException(StreamsException):
 
 
 class TaskCorruptedException(StreamsException):
-    """The state of a task is not what its changelogs say; it is wiped and restored."""
+    """The state of a task is not what its changelogs say; it is wiped and restored.
+
+    Args:
+        message: What is wrong.
+        partitions: Of the changelogs.
+    """
+
+    def __init__(self, message: str = "", partitions: Collection[TopicPartition] = ()) -> None:
+        super().__init__(message)
+        self.partitions = list(partitions)
 
 
 class TaskMigratedException(StreamsException):

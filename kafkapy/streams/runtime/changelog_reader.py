@@ -3,13 +3,39 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from typing import Any
+import time
+from collections.abc import Callable, Collection
+from typing import Any, Protocol
 
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.errors import OffsetOutOfRangeError
+from kafkapy.streams.errors import StreamsException, TaskCorruptedException
 from kafkapy.streams.task.state_manager import StateManager
 
 log = logging.getLogger("kafkapy.streams")
+
+
+class StateRestoreListener(Protocol):
+    """Told how stores are restored (Kafka's `StateRestoreListener`). It is called on the thread that restores.
+
+    Args:
+        partition: Of the changelog.
+        store: The name of the store.
+    """
+
+    def on_restore_start(self, partition: TopicPartition, store: str, starting_offset: int, ending_offset: int) -> None:
+        """A store is to be read from `starting_offset` to before `ending_offset`."""
+
+    def on_batch_restored(
+        self, partition: TopicPartition, store: str, batch_end_offset: int, num_restored: int
+    ) -> None:
+        """`num_restored` records were read; `batch_end_offset` is that of the last one."""
+
+    def on_restore_end(self, partition: TopicPartition, store: str, total_restored: int) -> None:
+        """The store is complete."""
+
+    def on_restore_suspended(self, partition: TopicPartition, store: str, total_restored: int) -> None:
+        """The task has gone to another instance before its store was complete."""
 
 
 class _Changelog:
@@ -18,51 +44,94 @@ class _Changelog:
     Attributes:
         state: The stores of its task.
         store: The name of its store.
-        position: The offset of the next record.
-        end: Where reading ends; None: it goes on, for a copy.
+        position: The offset of the next record; None: from the beginning, which is not known yet.
+        end: The offset before which reading ends; None: it goes on.
+        is_copy: Whether the task is a standby replica.
+        is_source: Whether the changelog is a topic that the task reads: records are in it that no task has processed yet, so
+            reading ends at the offset that the group has committed.
+        is_started: Whether its beginning and end were looked up.
+        restored: The number of records.
     """
 
-    def __init__(self, state: StateManager, store: str, position: int | None, end: int | None) -> None:
+    def __init__(self, state: StateManager, store: str, position: int | None, is_copy: bool, is_source: bool) -> None:
         self.state = state
         self.store = store
         self.position = position
-        self.end = end
+        self.end: int | None = None
+        self.is_copy = is_copy
+        self.is_source = is_source
+        self.is_started = False
         self.restored = 0
 
     @property
-    def is_complete(self) -> bool:
+    def is_read_to_end(self) -> bool:
         return self.end is not None and self.position is not None and self.position >= self.end
+
+    @property
+    def is_complete(self) -> bool:
+        return self.is_started and not self.is_copy and self.is_read_to_end
 
 
 class ChangelogReader:
     """The changelogs that a thread reads, with one consumer.
 
-    Invariant: the consumer is assigned to exactly the partitions of `_changelogs` that are not complete.
+    Invariant: the consumer is assigned to exactly the partitions of `_changelogs` that were started and are not read to their
+    end; those of standby replicas only while no other task is restored.
 
     Args:
         consumer: Without a group.
+        committed: The offset that the group has committed for a partition; None if it has none.
+        limit_interval_ms: How often the committed offsets are looked up that standby replicas of source topics may be read to.
+        listener: Told how stores are restored.
+        now: The time in s.
     """
 
-    def __init__(self, consumer: Any) -> None:
+    def __init__(
+        self,
+        consumer: Any,
+        committed: Callable[[TopicPartition], int | None],
+        limit_interval_ms: int,
+        listener: StateRestoreListener | None = None,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._consumer = consumer
+        self._committed = committed
+        self._limit_interval = limit_interval_ms / 1000
+        self._listener = listener
+        self._now = now
         self._changelogs: dict[TopicPartition, _Changelog] = {}
         self._assigned: set[TopicPartition] = set()
+        self._limits_at = now()
 
-    def register(self, partition: TopicPartition, state: StateManager, store: str, offset: int | None) -> None:
-        """Restore a store.
+    def register(
+        self,
+        partition: TopicPartition,
+        state: StateManager,
+        store: str,
+        offset: int | None,
+        *,
+        is_copy: bool,
+        is_source: bool,
+    ) -> None:
+        """Restore a store, or keep a copy of it.
 
         Args:
             partition: Of its changelog.
             state: The stores of its task.
             store: Its name.
             offset: Of the last record that it has; None: it has none.
+            is_copy: Whether the task is a standby replica: reading goes on until `unregister`.
+            is_source: Whether the task reads this topic, too.
         """
-        self._changelogs[partition] = _Changelog(state, store, None if offset is None else offset + 1, None)
+        position = None if offset is None else offset + 1
+        self._changelogs[partition] = _Changelog(state, store, position, is_copy, is_source)
 
-    def unregister(self, partitions: Mapping[TopicPartition, object] | list[TopicPartition]) -> None:
+    def unregister(self, partitions: Collection[TopicPartition]) -> None:
         """Tasks are closed."""
         for partition in partitions:
-            self._changelogs.pop(partition, None)
+            changelog = self._changelogs.pop(partition, None)
+            if changelog is not None and changelog.is_started and not changelog.is_copy and not changelog.is_complete:
+                self._tell("on_restore_suspended", partition, changelog.store, changelog.restored)
         self._assign()
 
     def position(self, partition: TopicPartition) -> int | None:
@@ -70,54 +139,118 @@ class ChangelogReader:
         changelog = self._changelogs.get(partition)
         return None if changelog is None or not changelog.position else changelog.position - 1
 
-    def is_complete(self, partitions: list[TopicPartition]) -> bool:
+    def is_complete(self, partitions: Collection[TopicPartition]) -> bool:
         return all(one not in self._changelogs or self._changelogs[one].is_complete for one in partitions)
 
     @property
     def is_restoring(self) -> bool:
-        return any(not one.is_complete for one in self._changelogs.values())
-
-    def start(self) -> None:
-        """Look up where new changelogs begin and end, and read them from there."""
-        new = [partition for partition, one in self._changelogs.items() if one.end is None]
-        if not new:
-            return
-        ends = self._consumer.end_offsets(new)
-        beginnings = self._consumer.beginning_offsets(new)
-        for partition in new:
-            changelog = self._changelogs[partition]
-            changelog.end = ends[partition]
-            if changelog.position is None or changelog.position < beginnings[partition]:
-                changelog.position = beginnings[partition]
-        self._assign()
+        return any(not one.is_copy and not one.is_complete for one in self._changelogs.values())
 
     def restore(self, timeout_ms: float) -> None:
-        """Read some."""
-        self.start()
+        """Read some records.
+
+        Raises:
+            TaskCorruptedException: A changelog has lost records that a store lacks; its `partitions` say which.
+            StreamsException: A changelog is read by two tasks.
+        """
+        self._start_new()
+        self._raise_limits()
+        self._assign()
         if not self._assigned:
             return
-        for partition, records in self._consumer.poll(timeout_ms).items():
-            changelog = self._changelogs.get(partition)
-            if changelog is None or changelog.is_complete:
-                continue
-            assert changelog.end is not None
-            records = [record for record in records if record.offset < changelog.end]
-            if records:
-                changelog.state.restores[changelog.store](records)
-                changelog.restored += len(records)
+        try:
+            found = self._consumer.poll(timeout_ms)
+        except OffsetOutOfRangeError as error:
+            raise TaskCorruptedException(f"Changelogs have lost records: {error}", self._lost()) from error
+        for partition, records in found.items():
+            self._restore(partition, records)
         for partition in list(self._assigned):
             changelog = self._changelogs[partition]
-            changelog.position = max(changelog.position or 0, self._consumer.position(partition) or 0)
+            reached = self._consumer.position(partition) or 0
+            if changelog.end is not None:
+                reached = min(reached, max(changelog.end, changelog.position or 0))
+            changelog.position = max(changelog.position or 0, reached)
             if changelog.is_complete:
-                log.info("Restored %s from %s: %d records", changelog.store, partition, changelog.restored)
+                self._completed(partition, changelog)
         self._assign()
 
     def close(self) -> None:
         self._consumer.close()
 
+    # --- within -----------------------------------------------------------------------------------------------------------
+
+    def _start_new(self) -> None:
+        """Look up where new changelogs begin and end."""
+        new = [partition for partition, one in self._changelogs.items() if not one.is_started]
+        if not new:
+            return
+        ends = self._consumer.end_offsets(new)
+        beginnings = self._consumer.beginning_offsets(new)
+        lost = [one for one in new if _lacks(self._changelogs[one].position, beginnings[one])]
+        if lost:
+            names = ", ".join(f"{one.topic}-{one.partition}" for one in lost)
+            raise TaskCorruptedException(f"Changelogs have lost records that stores lack: {names}", lost)
+        for partition in new:
+            changelog = self._changelogs[partition]
+            if changelog.position is None:
+                changelog.position = beginnings[partition]
+            if changelog.is_source:
+                changelog.end = self._limit(partition, ends[partition])
+            elif not changelog.is_copy:
+                changelog.end = ends[partition]
+            changelog.is_started = True
+            if not changelog.is_copy:
+                self._tell("on_restore_start", partition, changelog.store, changelog.position, changelog.end)
+                if changelog.is_complete:
+                    self._completed(partition, changelog)
+
+    def _limit(self, partition: TopicPartition, end: int) -> int:
+        return min(end, self._committed(partition) or 0)
+
+    def _raise_limits(self) -> None:
+        """Let copies of source topics be read as far as the group has committed by now."""
+        if self._now() - self._limits_at < self._limit_interval:
+            return
+        self._limits_at = self._now()
+        for partition, changelog in self._changelogs.items():
+            if changelog.is_started and changelog.is_copy and changelog.is_source:
+                changelog.end = max(changelog.end or 0, self._committed(partition) or 0)
+
+    def _restore(self, partition: TopicPartition, records: list[Any]) -> None:
+        changelog = self._changelogs.get(partition)
+        if changelog is None:
+            return
+        if changelog.end is not None:
+            records = [record for record in records if record.offset < changelog.end]
+        if not records:
+            return
+        changelog.state.restores[changelog.store](records)
+        changelog.restored += len(records)
+        if not changelog.is_copy:
+            self._tell("on_batch_restored", partition, changelog.store, records[-1].offset, len(records))
+
+    def _completed(self, partition: TopicPartition, changelog: _Changelog) -> None:
+        log.info("Restored %s from %s: %d records", changelog.store, partition, changelog.restored)
+        self._tell("on_restore_end", partition, changelog.store, changelog.restored)
+
+    def _tell(self, event: str, *args: Any) -> None:
+        if self._listener is not None:
+            try:
+                getattr(self._listener, event)(*args)
+            except Exception as error:
+                raise StreamsException(f"Fatal user code error in store restore listener: {event}") from error
+
+    def _lost(self) -> list[TopicPartition]:
+        """The partitions whose next record is not there any more."""
+        beginnings = self._consumer.beginning_offsets(list(self._assigned))
+        return [one for one in self._assigned if _lacks(self._changelogs[one].position, beginnings[one])]
+
     def _assign(self) -> None:
+        restoring = self.is_restoring
         wanted = {
-            partition for partition, one in self._changelogs.items() if one.end is not None and not one.is_complete
+            partition
+            for partition, one in self._changelogs.items()
+            if one.is_started and not one.is_read_to_end and not (one.is_copy and restoring)
         }
         if wanted == self._assigned:
             return
@@ -125,3 +258,7 @@ class ChangelogReader:
         self._assigned = wanted
         for partition in wanted:
             self._consumer.seek(partition, self._changelogs[partition].position)
+
+
+def _lacks(position: int | None, beginning: int) -> bool:
+    return position is not None and position < beginning

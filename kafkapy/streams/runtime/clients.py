@@ -112,12 +112,12 @@ def security_options(properties: Mapping[str, Any]) -> dict[str, Any]:
             "sasl_mechanism": properties.get("sasl.mechanism"),
         }
         return {**{name: value for name, value in java.items() if value is not None}, **own}
-    java = {
-        name: properties[name]
+    configs = {
+        name: str(properties[name])
         for name in COMMON
         if name in properties and name.startswith(("ssl.", "sasl.", "security."))
     }
-    return arguments_of(COMMON, java)[0] if java else {}
+    return arguments_of(COMMON, configs)[0] if configs else {}
 
 
 def _typed(value: Any, default: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -25,8 +26,10 @@ _TRY_AGAIN: Final = (Errors.UNKNOWN_TOPIC_OR_PARTITION, Errors.LEADER_NOT_AVAILA
 class InternalTopicManager:
     """Makes topics that are missing, and checks those that are there.
 
+    Invariant: one thread at a time uses the admin client, and holds `_lock` while it does.
+
     Args:
-        admin: The admin client.
+        admin: The admin client; `close` closes it.
         replication_factor: `replication.factor`.
         timeout_ms: How long is tried.
         sleep: Of the thread.
@@ -43,6 +46,7 @@ class InternalTopicManager:
         self._replication_factor = replication_factor
         self._timeout_ms = timeout_ms
         self._sleep = sleep
+        self._lock = threading.Lock()
 
     def make_ready(self, topics: Mapping[str, tuple[InternalTopic, int]]) -> set[str]:
         """Make topics that do not exist.
@@ -56,8 +60,15 @@ class InternalTopicManager:
         Raises:
             StreamsException: One exists with another number of partitions, or could not be made in time.
         """
+        with self._lock:
+            return self._make_ready(dict(topics))
+
+    def close(self) -> None:
+        """Close the admin client."""
+        self._admin.close()
+
+    def _make_ready(self, left: dict[str, tuple[InternalTopic, int]]) -> set[str]:
         created: set[str] = set()
-        left = dict(topics)
         deadline = time.monotonic() + self._timeout_ms / 1000
         while left:
             for name in self._existing(left):
@@ -78,7 +89,8 @@ class InternalTopicManager:
         if not partitions:
             return {}
         try:
-            found = self._admin.list_offsets(dict.fromkeys(partitions, OffsetSpec.LATEST))
+            with self._lock:
+                found = self._admin.list_offsets(dict.fromkeys(partitions, OffsetSpec.LATEST))
         except KafkaError as error:
             log.info("The ends of changelogs are not known: %s", error)
             return None

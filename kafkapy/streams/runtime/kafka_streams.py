@@ -7,14 +7,14 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.streams.assignment.task_id import ProcessId, TaskId
 from kafkapy.streams.config import StreamsConfig
 from kafkapy.streams.errors import StreamsException, TopologyException
 from kafkapy.streams.processor import Duration, milliseconds
-from kafkapy.streams.runtime.changelog_reader import ChangelogReader
+from kafkapy.streams.runtime.changelog_reader import ChangelogReader, StateRestoreListener
 from kafkapy.streams.runtime.clients import StreamsClients
 from kafkapy.streams.runtime.global_thread import GlobalStreamThread
 from kafkapy.streams.runtime.internal_topic_manager import InternalTopicManager
@@ -31,6 +31,20 @@ from kafkapy.streams.topology.processor_topology import make_global_topology, ma
 from kafkapy.streams.topology.topology import Topology
 
 log = logging.getLogger("kafkapy.streams")
+
+
+class LagInfo(NamedTuple):
+    """How far a store is behind its changelog (Kafka's `LagInfo`).
+
+    Attributes:
+        current_offset_position: The offset of the next record that it reads.
+        end_offset_position: The end of the changelog.
+        offset_lag: The difference.
+    """
+
+    current_offset_position: int
+    end_offset_position: int
+    offset_lag: int
 
 
 class KafkaStreams:
@@ -65,9 +79,11 @@ class KafkaStreams:
         self._thread_states: dict[StreamThread, str] = {}
         self._handler: Callable[[BaseException], Any] | None = None
         self._listener: Callable[[str, str], Any] | None = None
+        self._restore_listener: StateRestoreListener | None = None
         self._directory = StateDirectory(self._config.state_dir, self._config.application_id)
         self._process_id: ProcessId | None = None
         self._global: GlobalStreamThread | None = None
+        self._topics: InternalTopicManager | None = None
 
     # --- face -------------------------------------------------------------------------------------------------------------
 
@@ -86,6 +102,8 @@ class KafkaStreams:
             self._set_state("REBALANCING")
         self._process_id = self._directory.process_id()
         client_id = self._config.client_id or f"{self._config.application_id}-{uuid.uuid4()}"
+        admin = StreamsClients(self._config).admin(client_id)
+        self._topics = InternalTopicManager(admin, self._config.replication_factor, self._config.task_timeout_ms)
         self._global = self._make_global_thread(f"{client_id}-GlobalStreamThread")
         if self._global is not None:
             self._global.start()
@@ -120,6 +138,8 @@ class KafkaStreams:
             self._global.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
             ended = not self._global.is_alive()
         if ended:
+            if self._topics is not None:
+                self._topics.close()
             self._directory.close()
             self._set_state("NOT_RUNNING" if self._state != "PENDING_ERROR" else "ERROR")
         return ended
@@ -131,6 +151,60 @@ class KafkaStreams:
     def set_state_listener(self, listener: Callable[[str, str], Any]) -> None:
         """Call a function with the new and the old state, at each change."""
         self._listener = listener
+
+    def all_local_store_partition_lags(self) -> dict[str, dict[int, LagInfo]]:
+        """How far the stores of this instance are behind their changelogs: those of its tasks, of tasks that are restored, and of
+        standby replicas.
+
+        Returns:
+            By the name of the store and the number of the partition.
+
+        Raises:
+            StreamsException: The ends of the changelogs cannot be had now.
+
+        Example:
+            >>> streams.all_local_store_partition_lags()  # doctest: +SKIP
+            {'counts': {0: LagInfo(current_offset_position=42, end_offset_position=42, offset_lag=0)}}
+        """
+        positions: dict[tuple[str, TopicPartition], int | None] = {}
+        for thread in self._threads:
+            positions |= thread.tasks.store_positions()
+        if not positions or self._topics is None:
+            return {}
+        ends = self._topics.end_offsets(sorted({partition for _, partition in positions}))
+        if ends is None:
+            raise StreamsException("The ends of the changelogs cannot be had now")
+        lags: dict[str, dict[int, LagInfo]] = {}
+        for (store, partition), position in positions.items():
+            end = ends[partition]
+            at = end if position is None else min(position, end)
+            lags.setdefault(store, {})[partition.partition] = LagInfo(at, end, end - at)
+        return lags
+
+    def set_global_state_restore_listener(self, listener: StateRestoreListener) -> None:
+        """Have an object told how stores are restored.
+
+        Args:
+            listener: Its methods are called on the threads that restore.
+
+        Raises:
+            RuntimeError: The instance was started before.
+        """
+        if self._state != "CREATED":
+            raise RuntimeError(
+                f"Can only set the GlobalStateRestoreListener before calling start(). Current state is: {self._state}"
+            )
+        self._restore_listener = listener
+
+    def clean_up(self) -> None:
+        """Remove the local state of the application: it is restored from its changelogs.
+
+        Raises:
+            RuntimeError: The instance runs.
+        """
+        if self._state not in ("CREATED", "NOT_RUNNING", "ERROR"):
+            raise RuntimeError("Cannot clean up while running.")
+        self._directory.clean(0, time.time())
 
     def set_uncaught_exception_handler(self, handler: Callable[[BaseException], Any]) -> None:
         """Call a function with what has ended a thread; the instance stops with it."""
@@ -147,7 +221,6 @@ class KafkaStreams:
 
     def _make_thread(self, name: str, number: int) -> StreamThread:
         config, options = self._config, StreamsClients(self._config)
-        admin = options.admin(name)
         assert self._process_id is not None
         transactional_id = f"{config.application_id}-{self._process_id}-{number}" if config.exactly_once else None
         producer = StreamsProducer(lambda: options.producer(name, transactional_id), config.exactly_once)
@@ -157,8 +230,14 @@ class KafkaStreams:
         def make_task(id: TaskId, partitions: Collection[TopicPartition]) -> StreamTask:
             return self._make_task(id, partitions, producer, cache)
 
-        tasks = TaskManager(config, self._directory, make_task, ChangelogReader(restore), producer)
-        topics = InternalTopicManager(admin, config.replication_factor, config.task_timeout_ms)
+        def committed(partition: TopicPartition) -> int | None:
+            found = consumer.committed(partition)
+            return None if found is None else int(found)
+
+        reader = ChangelogReader(restore, committed, config.commit_interval_ms, self._restore_listener)
+        tasks = TaskManager(config, self._directory, make_task, reader, producer)
+        assert self._topics is not None
+        topics = self._topics
 
         def assigned(assignment: Assignment) -> None:
             if assignor.rejoin_now:
@@ -176,7 +255,6 @@ class KafkaStreams:
             consumer.close()
             restore.close()
             producer.close()
-            admin.close()
 
         sources, pattern = self._subscription()
         thread = StreamThread(

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import shutil
+import threading
 import uuid
 from pathlib import Path
 from typing import IO, Final
@@ -23,7 +24,8 @@ _CHECKPOINT_VERSION: Final = 0
 class StateDirectory:
     """`state.dir`/`application.id`.
 
-    Invariant: `_locks` has the locks of this process's tasks; while a task is locked, no other process opens its stores.
+    Invariant: `_locks` has the locks of this process's tasks, with the thread that has each; while a task is locked, no other
+    thread or process opens its stores.
 
     Args:
         root: `state.dir`.
@@ -32,7 +34,8 @@ class StateDirectory:
 
     def __init__(self, root: str, application_id: str) -> None:
         self.path = Path(root, application_id)
-        self._locks: dict[TaskId, IO[str]] = {}
+        self._locks: dict[TaskId, tuple[IO[str], int]] = {}
+        self._clean_at: float | None = None
 
     def process_id(self) -> ProcessId:
         """Of the instance: the one that it had before, if its directory is still there and no other process uses it."""
@@ -60,9 +63,10 @@ class StateDirectory:
         return self.path / str(task)
 
     def lock(self, task: TaskId) -> bool:
-        """Take a task's directory; False if another process (or thread) has it."""
-        if task in self._locks:
-            return True
+        """Take a task's directory for the calling thread; False if another thread or process has it."""
+        held = self._locks.get(task)
+        if held is not None:
+            return held[1] == threading.get_ident()
         directory = self.task_path(task)
         directory.mkdir(parents=True, exist_ok=True)
         file = open(directory / _LOCK, "a", encoding="utf-8")  # noqa: SIM115  # until `unlock`
@@ -71,13 +75,18 @@ class StateDirectory:
         except OSError:
             file.close()
             return False
-        self._locks[task] = file
+        self._locks[task] = file, threading.get_ident()
         return True
 
     def unlock(self, task: TaskId) -> None:
-        file = self._locks.pop(task, None)
-        if file is not None:
-            file.close()
+        """Give a task's directory back."""
+        held = self._locks.pop(task, None)
+        if held is not None:
+            held[0].close()
+
+    def is_locked(self, task: TaskId) -> bool:
+        """Whether a thread of this process has a task's directory."""
+        return task in self._locks
 
     def stored_tasks(self) -> list[TaskId]:
         """Tasks with a directory."""
@@ -97,6 +106,36 @@ class StateDirectory:
                 shutil.rmtree(entry)
             elif entry.name != _LOCK:
                 entry.unlink()
+
+    def clean_if_due(self, delay_ms: float, now: float) -> list[TaskId]:
+        """`clean`, once in `delay_ms`; the first time that long after the first call."""
+        if self._clean_at is None or now >= self._clean_at:
+            is_first, self._clean_at = self._clean_at is None, now + delay_ms / 1000
+            if not is_first:
+                return self.clean(delay_ms, now)
+        return []
+
+    def clean(self, older_than_ms: float, now: float) -> list[TaskId]:
+        """Remove the directories of tasks that run elsewhere.
+
+        Args:
+            older_than_ms: How long a directory was not written to, at least.
+            now: The time in s since 1970.
+
+        Returns:
+            The tasks.
+        """
+        removed = []
+        for task in self.stored_tasks():
+            path = self.task_path(task)
+            if self.is_locked(task) or now - _last_modified(path) < older_than_ms / 1000 or not self.lock(task):
+                continue
+            try:
+                shutil.rmtree(path)
+                removed.append(task)
+            finally:
+                self.unlock(task)
+        return removed
 
     # --- checkpoints ------------------------------------------------------------------------------------------------------
 
@@ -145,3 +184,9 @@ class StateDirectory:
         file = getattr(self, "_process_file", None)
         if file is not None:
             file.close()
+
+
+def _last_modified(directory: Path) -> float:
+    times = [directory.stat().st_mtime]
+    times += [entry.stat().st_mtime for entry in directory.iterdir() if entry.name != _LOCK]
+    return max(times)

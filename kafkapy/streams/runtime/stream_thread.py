@@ -117,6 +117,8 @@ class StreamThread(threading.Thread):
             self.tasks.restore(self._config.poll_ms if not busy else 0)
             if not self.tasks.is_restoring:
                 self._on_state(self, "RUNNING")
+        elif self.tasks.has_copies:
+            self.tasks.restore(0)
         now_ms = int(time.time() * 1000)
         self.tasks.process(now_ms, _RECORDS_AT_A_TIME)
         self.tasks.punctuate(now_ms)
@@ -128,6 +130,7 @@ class StreamThread(threading.Thread):
         if self.tasks.commit_requested or now - self._last_commit >= self._config.commit_interval_ms / 1000:
             self.tasks.commit()
             self._last_commit = time.monotonic()
+            self.tasks.clean_directory(time.time())
 
     def _join_again_if_due(self) -> None:
         if self._rejoin_at_ms is not None and time.time() * 1000 >= self._rejoin_at_ms:
@@ -153,7 +156,7 @@ class StreamThread(threading.Thread):
             raise StreamsException("Hit an unexpected exception during task assignment phase of rebalance")
         next_ms = assignment.info.next_rebalance_ms
         self._rejoin_at_ms = None if next_ms == NO_REBALANCE else next_ms
-        self.tasks.handle_assignment(assignment.active)
+        self.tasks.handle_assignment(assignment.active, assignment.standby)
 
     def _close(self, clean: bool) -> None:
         try:

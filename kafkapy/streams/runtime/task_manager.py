@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.streams.assignment.subscription_info import LATEST_OFFSET
 from kafkapy.streams.assignment.task_id import TaskId
 from kafkapy.streams.config import StreamsConfig
-from kafkapy.streams.errors import ProcessorStateException
+from kafkapy.streams.errors import ProcessorStateException, TaskCorruptedException
 from kafkapy.streams.runtime.changelog_reader import ChangelogReader
 from kafkapy.streams.runtime.commit_metadata import CommitMetadata, decode_commit_metadata
 from kafkapy.streams.runtime.state_directory import StateDirectory
@@ -19,6 +19,10 @@ from kafkapy.streams.task.stream_task import StreamTask
 from kafkapy.structs import OffsetAndMetadata
 
 log = logging.getLogger("kafkapy.streams")
+
+_CHECKPOINT_AFTER_RECORDS: Final = 10_000
+"""How many records of changelogs lie between two checkpoints of a task, at least (Kafka's
+`OFFSET_DELTA_THRESHOLD_FOR_CHECKPOINT`)."""
 
 MakeTask = Callable[[TaskId, Collection[TopicPartition]], StreamTask]
 
@@ -40,9 +44,10 @@ class MainConsumer(Protocol):
 class TaskManager:
     """A thread's tasks.
 
-    Invariants: a task in `tasks` has its directory locked and its stores open; those in `_restoring` are there, too, and process
-    nothing until their stores are complete, their partitions being paused; `_wanted` are tasks whose directory another thread
-    or process still has.
+    Invariants: a task in `tasks` or `copies` has its directory locked and its stores open, and its changelogs are registered with
+    the reader. Tasks in `_restoring` and `_suspended` are in `tasks`, too, and process nothing: the former until their stores are
+    complete, their partitions being paused; the latter, whose partitions were revoked, until the next assignment says what
+    becomes of them. `_wanted` and `_wanted_copies` are tasks whose directory another thread or process still has.
 
     Args:
         config: The application's.
@@ -62,6 +67,8 @@ class TaskManager:
         producer: StreamsProducer,
     ) -> None:
         self.tasks: dict[TaskId, StreamTask] = {}
+        self.copies: dict[TaskId, StreamTask] = {}
+        """Standby replicas: their stores follow the changelogs, their processors are not used."""
         self.consumer: MainConsumer
         self._config = config
         self._directory = directory
@@ -69,7 +76,11 @@ class TaskManager:
         self._reader = reader
         self._producer = producer
         self._restoring: set[TaskId] = set()
+        self._suspended: set[TaskId] = set()
         self._wanted: dict[TaskId, list[TopicPartition]] = {}
+        self._wanted_copies: dict[TaskId, list[TopicPartition]] = {}
+        self._checkpointed: dict[TaskId, int] = {}
+        """The sum of the offsets of each task's last checkpoint."""
         self._partitions: dict[TaskId, list[TopicPartition]] = {}
         self._task_of: dict[TopicPartition, StreamTask] = {}
         self._paused: set[TopicPartition] = set()
@@ -77,40 +88,71 @@ class TaskManager:
     # --- assignment -------------------------------------------------------------------------------------------------------
 
     def offset_sums(self) -> dict[TaskId, int]:
-        """How far stores are: of tasks that run, of those that are restored, and of those on disk. Any thread may ask."""
+        """How far stores are: of tasks that run, of those that are restored or copied, and of those on disk that no thread of
+        this process has. Any thread may ask."""
         sums: dict[TaskId, int] = {}
         for id in self._directory.stored_tasks():
-            if id not in self.tasks:
+            if not self._directory.is_locked(id):
                 try:
                     offsets = self._directory.read_checkpoint(id)
                 except ProcessorStateException:
                     continue  # malformed: the task would be restored from the start
                 if offsets:
                     sums[id] = sum(offset + 1 for offset in offsets.values() if offset >= 0)
-        for id, task in list(self.tasks.items()):
+        for id, task in [*self.copies.items(), *self.tasks.items()]:
             if not task.topology.changelogs:
                 continue
-            if id in self._restoring:
+            if id in self._restoring or id in self.copies:
                 positions = [self._reader.position(one) for one in self._changelog_partitions(id, task)]
                 sums[id] = sum(position + 1 for position in positions if position is not None)
             else:
                 sums[id] = LATEST_OFFSET
         return sums
 
-    def handle_assignment(self, active: Mapping[TaskId, list[TopicPartition]]) -> None:
-        """Close tasks that are gone, make those that are new."""
+    def store_positions(self) -> dict[tuple[str, TopicPartition], int | None]:
+        """The offset of the next record that each store reads of its changelog; None: it has all, its task runs. Any thread may
+        ask."""
+        positions: dict[tuple[str, TopicPartition], int | None] = {}
+        for id, task in [*self.copies.items(), *self.tasks.items()]:
+            behind = id in self._restoring or id in self.copies
+            for store, topic in task.topology.changelogs.items():
+                partition = TopicPartition(topic, id.partition)
+                position = self._reader.position(partition)
+                positions[store, partition] = None if not behind else 0 if position is None else position + 1
+        return positions
+
+    def handle_assignment(
+        self, active: Mapping[TaskId, list[TopicPartition]], standby: Mapping[TaskId, Collection[TopicPartition]]
+    ) -> None:
+        """Close tasks that are gone, make those that are new; a copy whose task comes here becomes the task, and a task that goes
+        may stay as a copy: both keep their stores."""
         for id in [id for id in self.tasks if id not in active]:
-            self._close(id, clean=True)
+            if id in standby and id not in self._restoring:
+                self._demote(id)
+            else:
+                self._close(id, clean=True)
+        for id in [id for id in self.copies if id not in standby]:
+            if id in active:
+                self._promote(id, active[id])
+            else:
+                self._close_copy(id)
+        for id in self._suspended & active.keys():
+            self._restoring.add(id)
+            self.consumer.pause(*self._partitions[id])
+        self._suspended.clear()
         self._wanted = {id: partitions for id, partitions in active.items() if id not in self.tasks}
+        self._wanted_copies = {id: sorted(partitions) for id, partitions in standby.items() if id not in self.copies}
         self.make_wanted()
 
     def handle_revocation(self, revoked: Collection[TopicPartition]) -> None:
-        """Commit and close the tasks of partitions that another member gets."""
+        """Commit and suspend the tasks of partitions that another member gets."""
         gone = [id for id, partitions in self._partitions.items() if not set(partitions).isdisjoint(revoked)]
         if gone:
             self.commit()
         for id in gone:
-            self._close(id, clean=True)
+            if id not in self._restoring and id not in self._suspended:
+                self.tasks[id].suspend()
+                self._suspended.add(id)
 
     def handle_lost(self, lost: Collection[TopicPartition]) -> None:
         """The member is out of the group: its tasks are another's, and nothing of theirs may be committed."""
@@ -119,7 +161,7 @@ class TaskManager:
             self._close(id, clean=False)
 
     def make_wanted(self) -> None:
-        """Make the tasks whose directory has become free."""
+        """Make the tasks and copies whose directory has become free."""
         for id, partitions in list(self._wanted.items()):
             if not self._directory.lock(id):
                 log.info("The directory of task %s is still in use", id)
@@ -127,6 +169,10 @@ class TaskManager:
                 continue
             del self._wanted[id]
             self._create(id, partitions)
+        for id, partitions in list(self._wanted_copies.items()):
+            if self._directory.lock(id):
+                del self._wanted_copies[id]
+                self._create_copy(id, partitions)
 
     def _create(self, id: TaskId, partitions: list[TopicPartition]) -> None:
         offsets = self._directory.read_checkpoint(id)
@@ -135,33 +181,107 @@ class TaskManager:
             if not offsets:
                 self._directory.wipe(id)  # without a checkpoint nothing is known of what the stores hold
             self._directory.delete_checkpoint(id)
+        task.initialize_stores()
+        self._activate(id, task, partitions, offsets)
+        log.info("Task %s is made, with %s", id, ", ".join(map(str, partitions)))
+
+    def _create_copy(self, id: TaskId, partitions: list[TopicPartition]) -> None:
+        task = self._make_task(id, partitions)
+        if not task.topology.changelogs:
+            self._directory.unlock(id)  # without state there is nothing to copy
+            return
+        offsets = self._directory.read_checkpoint(id)
+        if self._config.exactly_once and not offsets:
+            self._directory.wipe(id)
+        task.initialize_stores()
+        self.copies[id] = task
+        self._register(id, task, offsets, is_copy=True)
+        log.info("Standby task %s is made", id)
+
+    def _activate(
+        self, id: TaskId, task: StreamTask, partitions: list[TopicPartition], offsets: Mapping[TopicPartition, int]
+    ) -> None:
         self.tasks[id] = task
         self._partitions[id] = partitions
         self._task_of.update(dict.fromkeys(partitions, task))
-        task.initialize_stores()
-        for store, topic in task.topology.changelogs.items():
-            partition = TopicPartition(topic, id.partition)
-            self._reader.register(partition, task.state, store, offsets.get(partition))
+        self._register(id, task, offsets, is_copy=False)
         self._restoring.add(id)
         self.consumer.pause(*partitions)
-        log.info("Task %s is made, with %s", id, ", ".join(map(str, partitions)))
+
+    def _register(self, id: TaskId, task: StreamTask, offsets: Mapping[TopicPartition, int], *, is_copy: bool) -> None:
+        sources = set(task.topology.source_topics)
+        for store, topic in task.topology.changelogs.items():
+            partition = TopicPartition(topic, id.partition)
+            self._reader.register(
+                partition, task.state, store, offsets.get(partition), is_copy=is_copy, is_source=topic in sources
+            )
+
+    def _promote(self, id: TaskId, partitions: list[TopicPartition]) -> None:
+        """A copy becomes the task: its stores are read to the end of their changelogs."""
+        task = self.copies.pop(id)
+        offsets = self._offsets(id, task)
+        self._reader.unregister(self._changelog_partitions(id, task))
+        if self._config.exactly_once:
+            self._directory.delete_checkpoint(id)
+        self._activate(id, task, partitions, offsets)
+        log.info("Standby task %s becomes active", id)
+
+    def _demote(self, id: TaskId) -> None:
+        """A task becomes a copy: what it has processed is committed."""
+        if id not in self._suspended:
+            self.commit()
+            self.tasks[id].suspend()
+        task = self._forget(id)
+        for store in task.topology.stores.values():
+            store.clear_cache()  # what it holds is written, and the stores below will change
+        self._checkpoint(id, task)
+        offsets = self._offsets(id, task)
+        self._reader.unregister(self._changelog_partitions(id, task))
+        self.copies[id] = task
+        self._register(id, task, offsets, is_copy=True)
+        log.info("Task %s becomes a standby task", id)
 
     # --- restoring --------------------------------------------------------------------------------------------------------
 
     @property
     def is_restoring(self) -> bool:
+        """Whether a task cannot run yet."""
         return bool(self._restoring or self._wanted)
+
+    @property
+    def has_copies(self) -> bool:
+        """Whether there are standby replicas."""
+        return bool(self.copies or self._wanted_copies)
 
     def restore(self, timeout_ms: float) -> None:
         """Read changelogs; tasks whose stores are complete begin to run."""
         self.make_wanted()
-        if self._reader.is_restoring:
+        try:
             self._reader.restore(timeout_ms)
+        except TaskCorruptedException as error:
+            self._make_anew(error)
         for id in list(self._restoring):
             task = self.tasks[id]
             if self._reader.is_complete(self._changelog_partitions(id, task)):
                 self._restoring.remove(id)
                 self._begin(id, task)
+
+    def _make_anew(self, corrupted: TaskCorruptedException) -> None:
+        """Restore tasks from the start whose stores lack what their changelogs do not have any more."""
+        for tasks, wanted in ((self.tasks, self._wanted), (self.copies, self._wanted_copies)):
+            for id, task in list(tasks.items()):
+                if set(self._changelog_partitions(id, task)).isdisjoint(corrupted.partitions):
+                    continue
+                log.warning("The stores of task %s are restored from the start: %s", id, corrupted)
+                wanted[id] = [TopicPartition(*partition) for partition in task.group.queues]
+                if tasks is self.tasks:
+                    self._forget(id)
+                else:
+                    del tasks[id]
+                self._reader.unregister(self._changelog_partitions(id, task))
+                task.close()
+                self._directory.wipe(id)
+                self._directory.unlock(id)
 
     def _begin(self, id: TaskId, task: StreamTask) -> None:
         partitions = self._partitions[id]
@@ -181,7 +301,8 @@ class TaskManager:
     # --- work -------------------------------------------------------------------------------------------------------------
 
     def running(self) -> list[StreamTask]:
-        return [task for id, task in self.tasks.items() if id not in self._restoring]
+        """Tasks that process."""
+        return [task for id, task in self.tasks.items() if id not in self._restoring and id not in self._suspended]
 
     def add_records(self, records: Mapping[TopicPartition, Iterable[Any]]) -> None:
         """Records that the consumer has read; a partition with many that wait is paused."""
@@ -228,12 +349,18 @@ class TaskManager:
     def commit(self) -> None:
         """Commit all that was processed."""
         offsets: dict[TopicPartition, OffsetAndMetadata] = {}
-        needed = [(id, task) for id, task in self.tasks.items() if task.commit_needed and id not in self._restoring]
+        needed = [
+            (id, task)
+            for id, task in self.tasks.items()
+            if task.commit_needed and id not in self._restoring and id not in self._suspended
+        ]
         for _, task in needed:
             metadata = task.context.processor_metadata
             for (topic, number), offset in task.prepare_commit().items():
                 text = CommitMetadata(task.group.queues[topic, number].partition_time, metadata).encode()
                 offsets[TopicPartition(topic, number)] = OffsetAndMetadata(offset, text)
+        for id, task in self.copies.items():
+            self._checkpoint_if_due(id, task)
         if not needed:
             return
         if self._config.exactly_once:
@@ -245,7 +372,12 @@ class TaskManager:
         for id, task in needed:
             task.post_commit()
             if not self._config.exactly_once:
-                self._checkpoint(id, task)
+                self._checkpoint_if_due(id, task)
+
+    def clean_directory(self, now: float) -> None:
+        """Remove what is left of tasks that run elsewhere for long (`state.cleanup.delay.ms`)."""
+        for id in self._directory.clean_if_due(self._config.state_cleanup_delay_ms, now):
+            log.info("Deleted obsolete state directory of task %s", id)
 
     def close(self, clean: bool) -> None:
         """Close all tasks; with `clean` what was processed is committed first."""
@@ -255,20 +387,18 @@ class TaskManager:
             self._producer.abort()
         for id in list(self.tasks):
             self._close(id, clean)
+        for id in list(self.copies):
+            self._close_copy(id)
         self._wanted.clear()
+        self._wanted_copies.clear()
 
     # --- within -----------------------------------------------------------------------------------------------------------
 
     def _close(self, id: TaskId, clean: bool) -> None:
-        task = self.tasks.pop(id)
-        partitions = self._partitions.pop(id)
-        was_restoring = id in self._restoring
-        self._restoring.discard(id)
-        for partition in partitions:
-            self._task_of.pop(partition, None)
-            self._paused.discard(partition)
+        runs = id not in self._restoring and id not in self._suspended
+        task = self._forget(id)
         try:
-            if not was_restoring:
+            if runs:
                 task.suspend()
             if clean:
                 self._checkpoint(id, task)
@@ -284,19 +414,53 @@ class TaskManager:
             self._directory.unlock(id)
         log.info("Task %s is closed %s", id, "clean" if clean else "dirty")
 
+    def _close_copy(self, id: TaskId) -> None:
+        task = self.copies.pop(id)
+        try:
+            self._checkpoint(id, task)
+        finally:
+            self._checkpointed.pop(id, None)
+            self._reader.unregister(self._changelog_partitions(id, task))
+            task.close()
+            self._directory.unlock(id)
+        log.info("Standby task %s is closed", id)
+
+    def _forget(self, id: TaskId) -> StreamTask:
+        """Take a task out of all that is kept of tasks; its stores stay open and its directory locked."""
+        task = self.tasks.pop(id)
+        for partition in self._partitions.pop(id):
+            self._task_of.pop(partition, None)
+            self._paused.discard(partition)
+        self._restoring.discard(id)
+        self._suspended.discard(id)
+        self._checkpointed.pop(id, None)
+        return task
+
+    def _checkpoint_if_due(self, id: TaskId, task: StreamTask) -> None:
+        """A checkpoint writes stores to disk, so it is not made for a few records."""
+        total = sum(self._offsets(id, task).values())
+        if total - self._checkpointed.get(id, 0) > _CHECKPOINT_AFTER_RECORDS:
+            self._checkpoint(id, task)
+
     def _checkpoint(self, id: TaskId, task: StreamTask) -> None:
-        partitions = self._changelog_partitions(id, task)
-        if not partitions:
+        if not task.topology.changelogs:
             return
+        offsets = self._offsets(id, task)
         task.state.flush()
+        self._directory.write_checkpoint(id, offsets)
+        self._checkpointed[id] = sum(offsets.values())
+
+    def _offsets(self, id: TaskId, task: StreamTask) -> dict[TopicPartition, int]:
+        """The offset of the last record that each store has of its changelog."""
         offsets: dict[TopicPartition, int] = {}
-        for partition in partitions:
+        for partition in self._changelog_partitions(id, task):
             written = self._producer.offsets.get(partition)
             restored = self._reader.position(partition)
-            known = [offset for offset in (written, restored) if offset is not None]
+            consumed = task.consumed.get(partition)  # a store whose changelog is the topic that it is read from
+            known = [offset for offset in (written, restored, consumed) if offset is not None]
             if known:
                 offsets[partition] = max(known)
-        self._directory.write_checkpoint(id, offsets)
+        return offsets
 
     def _changelog_partitions(self, id: TaskId, task: StreamTask) -> list[TopicPartition]:
         return [TopicPartition(topic, id.partition) for topic in task.topology.changelogs.values()]

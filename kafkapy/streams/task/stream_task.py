@@ -85,7 +85,8 @@ class StreamTask:
             store.init(self.context, store)
 
     def initialize_topology(self) -> None:
-        """Initialize the processors: stores are restored."""
+        """Initialize the processors: stores are restored. A task that was suspended begins anew."""
+        self.consumed.clear()
         for node in self.topology.nodes:
             self.context.set_current_node(node)
             try:

@@ -60,6 +60,7 @@ FAMILIES = {
         ("kafka-configs", "Describes and alters configs of topics, brokers, users, clients and IP addresses."),
         ("kafka-acls", "Lists, adds and removes access rights."),
         ("kafka-delegation-tokens", "Makes, renews, expires and describes delegation tokens."),
+        ("kafka-streams-application-reset", "Lets an application of Kafka Streams process its input anew."),
         ("kafka-reassign-partitions", "Moves partitions between brokers and log directories."),
         ("kafka-leader-election", "Elects leaders: the preferred one, or any replica."),
         ("kafka-replica-verification", "Compares the records of replicas."),

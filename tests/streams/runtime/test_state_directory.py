@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -64,4 +66,38 @@ def test_a_wiped_task_keeps_its_lock_alone(tmp_path: Path) -> None:
     directory.wipe(TASK)
     assert [entry.name for entry in directory.task_path(TASK).iterdir()] == [".lock"]
     assert directory.stored_tasks() == [TASK]
+    directory.close()
+
+
+def test_a_task_is_locked_by_one_thread(tmp_path: Path) -> None:
+    directory = StateDirectory(str(tmp_path), "app")
+    assert directory.lock(TASK)
+    assert directory.lock(TASK)
+    taken: list[bool] = []
+    thread = Thread(target=lambda: taken.append(directory.lock(TASK)))
+    thread.start()
+    thread.join()
+    assert taken == [False]
+    assert directory.is_locked(TASK)
+    directory.close()
+    assert not directory.is_locked(TASK)
+
+
+def test_what_is_left_of_tasks_that_run_elsewhere_is_removed(tmp_path: Path) -> None:
+    directory = StateDirectory(str(tmp_path), "app")
+    old, young, locked = TaskId(0, 1), TaskId(0, 2), TaskId(0, 3)
+    for task in (old, young, locked):
+        (directory.task_path(task) / "rocksdb").mkdir(parents=True)
+        directory.write_checkpoint(task, {})
+    for path in directory.task_path(old), *directory.task_path(old).iterdir():
+        os.utime(path, (1000, 1000))
+    for path in directory.task_path(young), *directory.task_path(young).iterdir():
+        os.utime(path, (1300, 1300))
+    assert directory.lock(locked)
+    assert directory.clean_if_due(600_000, 1000) == []
+    assert directory.clean_if_due(600_000, 1599) == []
+    assert directory.clean_if_due(600_000, 1601) == [old]
+    assert directory.stored_tasks() == [young, locked]
+    assert directory.clean_if_due(600_000, 2100) == []
+    assert directory.clean_if_due(600_000, 2300) == [young]
     directory.close()

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer import KafkaConsumer
 from kafkapy.producer import KafkaProducer
 from kafkapy.streams import Consumed, Grouped, KafkaStreams, Materialized, Produced, Serdes, StreamsBuilder, Topology
 from kafkapy.testing import KafkaCluster
-from tests.waiting import HANG_SECONDS
+from kafkapy.tools import streams_application_reset
+from tests.waiting import HANG_SECONDS, wait_until
 
 pytestmark = pytest.mark.integration
 
@@ -57,10 +59,11 @@ class Application:
         self.truth: dict[str, int] = {}
         self.counts: dict[str, list[int]] = {}
 
-    def instance(self, state: Path) -> KafkaStreams:
+    def instance(self, state: Path, **more: object) -> KafkaStreams:
         streams = KafkaStreams(
             word_count(self.prefix),
             {
+                **more,
                 "application.id": self.prefix,
                 "bootstrap.servers": self.bootstrap,
                 "state.dir": str(state),
@@ -127,6 +130,94 @@ def test_a_second_instance_takes_tasks_over(cluster: KafkaCluster, tmp_path: Pat
     application.feed(30)
     application.check()
     assert second.state() == "RUNNING"
+    assert second.close(HANG_SECONDS * 1000)
+    application.close()
+
+
+def test_an_application_that_was_reset_counts_again(
+    cluster: KafkaCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    application = Application(cluster, "reset", "at_least_once")
+    with application.instance(tmp_path) as streams:
+        application.feed(30)
+        application.check()
+    reset = [
+        "--bootstrap-server",
+        cluster.bootstrap_servers,
+        "--application-id",
+        "reset",
+        "--input-topics",
+        "reset-lines",
+    ]
+    internal = "[reset-counts-changelog, reset-counts-repartition]"
+    assert streams_application_reset.main([*reset, "--dry-run"]) == 0
+    assert f"Deleting inferred internal topics {internal}" in capsys.readouterr().out
+    assert "reset-counts-changelog" in cluster.admin.list_topics()
+    assert streams_application_reset.main(reset) == 0
+    wait_until(lambda: "reset-counts-changelog" not in cluster.admin.list_topics())
+    streams.clean_up()
+    assert not list((tmp_path / "reset").glob("[0-9]*"))
+    application.counts.clear()
+    with application.instance(tmp_path):
+        application.check()
+    application.close()
+
+
+def test_a_running_application_is_not_reset(
+    cluster: KafkaCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    application = Application(cluster, "running", "at_least_once")
+    with application.instance(tmp_path) as streams:
+        wait_until(lambda: streams.state() == "RUNNING")
+        arguments = ["--bootstrap-server", cluster.bootstrap_servers, "--application-id", "running"]
+        assert streams_application_reset.main(arguments) == 1
+    assert "Consumer group 'running' is still active" in capsys.readouterr().err
+    application.close()
+
+
+def _lags(streams: KafkaStreams) -> list[int]:
+    return [lag.offset_lag for lag in streams.all_local_store_partition_lags().get("counts", {}).values()]
+
+
+class Restores:
+    """How many records were restored, by changelog partition."""
+
+    def __init__(self) -> None:
+        self.totals: dict[TopicPartition, int] = {}
+
+    def on_restore_start(self, partition: TopicPartition, store: str, starting_offset: int, ending_offset: int) -> None:
+        self.totals[partition] = ending_offset - starting_offset
+
+    def on_batch_restored(
+        self, partition: TopicPartition, store: str, batch_end_offset: int, num_restored: int
+    ) -> None:
+        pass
+
+    def on_restore_end(self, partition: TopicPartition, store: str, total_restored: int) -> None:
+        pass
+
+    def on_restore_suspended(self, partition: TopicPartition, store: str, total_restored: int) -> None:
+        pass
+
+
+def test_a_standby_replica_takes_over_with_its_stores(cluster: KafkaCluster, tmp_path: Path) -> None:
+    application = Application(cluster, "standby", "exactly_once_v2")
+    first, second = (application.instance(tmp_path / name, **{"num.standby.replicas": 1}) for name in "ab")
+    restores = Restores()
+    second.set_global_state_restore_listener(restores)
+    first.start()
+    second.start()
+    application.feed(60)
+    application.check()
+    wait_until(lambda: {first.state(), second.state()} == {"RUNNING"})
+    wait_until(lambda: _lags(first) == _lags(second) == [0, 0, 0], lambda: (_lags(first), _lags(second)))
+    had = set(restores.totals)
+    assert first.close(HANG_SECONDS * 1000)
+    application.feed(30)
+    application.check()
+    taken = {one: total for one, total in restores.totals.items() if one not in had}
+    assert taken
+    assert sum(taken.values()) == 0, taken  # the copies had all
     assert second.close(HANG_SECONDS * 1000)
     application.close()
 

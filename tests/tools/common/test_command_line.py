@@ -29,6 +29,7 @@ TOOLS = {
     "reassign_partitions": "kafka-reassign-partitions.sh",
     "leader_election": "kafka-leader-election.sh",
     "replica_verification": "kafka-replica-verification.sh",
+    "streams_application_reset": "kafka-streams-application-reset.sh",
     "transactions": "kafka-transactions.sh",
     "cluster_local": "kafka-cluster-local.sh",
 }
