@@ -140,10 +140,10 @@ class BusyClock(SystemTime):
         self.later = lambda delay_ms, function: never
         self.schedule_once, self.schedule = unmoved.schedule_once, unmoved.schedule
         self.schedule_in_thread, self.in_thread = unmoved.schedule_in_thread, unmoved.in_thread
-        self.from_thread, self.turn = unmoved.from_thread, unmoved.turn
+        self.from_thread, self.yield_now = unmoved.from_thread, unmoved.yield_now
         endless = TimeSlice()
-        self.turn_is_over, self.slice_begins = endless.is_over, endless.request_begins
-        self.checkpoint = Checkpoints(endless, self.turn).checkpoint
+        self.should_yield, self.begin_request = endless.is_over, endless.begin_request
+        self.checkpoint = Checkpoints(endless, self.yield_now).checkpoint
 
 
 async def _no_ids() -> tuple[int, int]:

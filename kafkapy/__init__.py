@@ -1,8 +1,8 @@
 """A Kafka broker in Python, and clients with kafka-python's names: `from kafkapy import KafkaProducer`.
 
-The names below are imported when they are first asked for, so that the broker and the tools don't pay for the clients. Neither
-this package nor any in it imports modules of its own while it is itself imported: a thread that imports such a module holds
-that module's lock and waits for its package, so two threads would wait for each other.
+The names below are imported on first access, so that the broker and the tools don't load the clients. While this
+package or one of its subpackages is being imported, it imports none of its own modules: a thread that imports such a
+module holds that module's lock and waits for its package, so two threads would deadlock.
 """
 
 from __future__ import annotations
@@ -50,19 +50,19 @@ _NAMES = {
     "structs": "ConsumerGroupMetadata IsolationLevel OffsetAndMetadata OffsetSpec TopicPartition TopicPartitionReplica",
     "version": "__version__",
 }
-"""By their module, with blanks between."""
+"""By module, separated by blanks."""
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 _MODULES = (
     *("admin", "aio", "consumer", "errors", "helpers", "partitioner"),
     *("producer", "schemas", "serializer", "structs", "version"),
 )
-"""Those that every install can import: `kafkapy.tx` needs Twisted."""
+"""The modules that every install can import: `kafkapy.tx` needs Twisted."""
 
 
 def _load_compiled() -> ModuleType:
-    """`kafkapy.compiled`, which needs nothing of this package, without the lock that an import takes.
+    """Load `kafkapy.compiled`, which needs nothing of this package, without the import lock.
 
-    Another thread may be importing it, too: then there are two of them for a moment, which do no harm.
+    Another thread may be importing it, too: then there are temporarily two of them, which is harmless.
     """
     spec = find_spec("kafkapy.compiled")
     assert spec is not None and spec.loader is not None
@@ -77,7 +77,7 @@ compiled.install()
 
 
 def __dir__() -> list[str]:
-    """What users may want, and no helpers of this file."""
+    """Return the public names, without helpers of this file."""
     return sorted({*(name for name in globals() if name.startswith("__")), *_HOMES, *_MODULES})
 
 
@@ -85,7 +85,7 @@ if not TYPE_CHECKING:
     __all__ = sorted(_HOMES)
 
     def __getattr__(name: str) -> Any:
-        """As `kafkapy.common.lazy_names` has it, which cannot be imported from here."""
+        """As in `kafkapy.common.lazy_names`, which cannot be imported from here."""
         if name not in _HOMES and name not in _MODULES:
             raise AttributeError(f"module 'kafkapy' has no attribute {name!r}")
         module = import_module(f"kafkapy.{_HOMES.get(name, name)}")

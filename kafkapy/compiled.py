@@ -1,10 +1,10 @@
 """Hot paths as machine code: the modules below, compiled by mypyc, are imported in place of their Python sources.
 
-The sources serve both ways, and tests run them both ways. A wheel for a platform has the compiled modules beside the sources,
-where Python finds them first, without a hook. In a checkout they would hide the edits of a source, so there `kafkapy-compile`
-(bin/setup.sh calls it) makes a build in the environment, and a hook finds it. Such a build belongs to the very bytes it was made
-of: once a source changes it is passed over. Without machine code, or with `KAFKAPY_COMPILED=0`, the same code runs as plain
-Python, only slower.
+The sources work in both ways, and tests run both. A wheel for a platform has the compiled modules beside the sources,
+where Python finds them first, without a hook. In a checkout they would hide edits of a source, so there
+`kafkapy-compile` (called by bin/setup.sh) creates a build in the environment, and a hook finds it. A build is tied to
+the exact content of its sources: once a source changes the build is ignored. Without machine code, or with
+`KAFKAPY_COMPILED=0`, the same code runs as plain Python, only slower.
 """
 
 from __future__ import annotations
@@ -89,27 +89,28 @@ HOT_MODULES = (
     "kafkapy.server.handlers.metadata",
     "kafkapy.server.handlers.produce",
 )
-"""What turns of the event loop, produce, fetch, Metadata and ListOffsets run through, from the handlers down. What is
-derived from one of their classes stands here, too, and so do the bases of those with `__slots__`."""
+"""The modules used by the event loop, produce, fetch, Metadata and ListOffsets, from the handlers down. Modules with
+subclasses of their classes are included, and so are the base classes of those with `__slots__`.
+"""
 
 CODECS = {
     f"kafkapy.protocol.messages.{api}": f"kafkapy.protocol.messages.{api}_codecs"
     for api in ("fetch", "list_offsets", "metadata", "produce")
 }
-"""Modules of messages with hot versions, and those of their codecs, which are written when a build is made."""
+"""Modules of messages with hot versions, and the modules of their codecs, which a build generates."""
 
 PACKAGE = Path(__file__).parent
 BUILDS = Path(sys.prefix) / "lib" / "kafkapy-compiled"
-"""A directory of extension modules for each build; its name is what the build was made of."""
+"""A directory of extension modules for each build, named by a hash of its sources."""
 
 _WRITERS = tuple(
     f"kafkapy.protocol.{name}" for name in ("api_keys", "codec_modules", "decoder", "encoder", "schema", "source")
 )
 MADE_OF = ("kafkapy.tools.compile", *_WRITERS, *CODECS, *HOT_MODULES)
-"""The modules whose sources decide what a build is: the hot ones, and what their codecs are written by and of."""
+"""The modules whose sources identify a build: the hot ones, and the generator and sources of their codecs."""
 
 _COMMON_PART = "__mypyc"
-"""Ends the name of the one extension module that has the code of all others."""
+"""The end of the name of the extension module that contains the code of all others."""
 
 
 def source(module: str) -> Path:
@@ -117,7 +118,7 @@ def source(module: str) -> Path:
 
 
 def build_directory() -> Path:
-    """Where the build of these sources for this Python lies, if there is one."""
+    """Return the directory of the build of these sources for this Python, if there is one."""
     made_of = sha256(EXTENSION_SUFFIXES[0].encode())
     for module in MADE_OF:
         made_of.update(b"\0%s\0" % module.encode())
@@ -126,12 +127,12 @@ def build_directory() -> Path:
 
 
 def lies_beside() -> bool:
-    """Does machine code lie beside the sources, as a wheel brings it?"""
+    """Return whether there is machine code beside the sources, as in a wheel."""
     return source(HOT_MODULES[0]).with_suffix(EXTENSION_SUFFIXES[0]).exists()
 
 
 def is_used() -> bool:
-    """Are the hot modules of this process machine code, or would they be?"""
+    """Return whether the hot modules of this process are, or would be, machine code."""
     if lies_beside():
         return not any(isinstance(finder, SourceFinder) for finder in sys.meta_path)
     return any(isinstance(finder, CompiledFinder) and finder.extensions for finder in sys.meta_path)
@@ -140,7 +141,8 @@ def is_used() -> bool:
 class CompiledFinder:
     """Finds the hot modules in the build.
 
-    Invariant: all of them come from one build, or none does. The build is looked for when the first of them is imported.
+    Invariant: either all of them come from one build, or none does. The build is searched when the first of them is
+    imported.
     """
 
     def __init__(self) -> None:
@@ -148,7 +150,7 @@ class CompiledFinder:
 
     @property
     def extensions(self) -> dict[str, Path]:
-        """By module; empty if there is no build."""
+        """Return the extension modules by module name; empty if there is no build."""
         if self._extensions is None:
             try:
                 files = list(build_directory().iterdir())
@@ -165,7 +167,7 @@ class CompiledFinder:
 
 
 class SourceFinder:
-    """Finds the sources of the hot modules, though machine code lies beside them."""
+    """Finds the sources of the hot modules, even if there is machine code beside them."""
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
         return spec_from_file_location(fullname, source(fullname)) if fullname in HOT_MODULES else None
@@ -175,7 +177,7 @@ _HOT = frozenset((*HOT_MODULES, *CODECS.values()))
 
 
 def install() -> None:
-    """Let imports find a checkout's build, and if the environment says so, sources instead of any machine code."""
+    """Make imports find a checkout's build or, if the environment says so, sources instead of any machine code."""
     refused = os.environ.get("KAFKAPY_COMPILED") == "0"
     if lies_beside():
         if refused:

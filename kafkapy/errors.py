@@ -1,8 +1,8 @@
 """The exceptions of the clients: kafka-python's names and hierarchy over Kafka's error codes.
 
-`KafkaError` is the base of all, the one that `protocol/` and the broker raise too. What a broker answers is a
-`BrokerResponseError`, one subclass for each code; `for_code` and `error_for` find it. `as_client_error` turns a plain
-`KafkaError(Errors.X)` from a lower layer into its subclass: the clients do that at their edge, once.
+`KafkaError` is the base class of all; `protocol/` and the broker raise it, too. An error in a broker's response is a
+`BrokerResponseError`, with one subclass for each code; `for_code` and `error_for` find it. `as_client_error` converts a
+plain `KafkaError(Errors.X)` of a lower layer to its subclass: the clients do that once, in their public methods.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _BY_CODE: dict[int, type[BrokerResponseError]] = {}
 
 
 class ClientError(KafkaError):
-    """An error with kafka-python's manners: any arguments, `retriable` and `invalid_metadata` on the class.
+    """An error with kafka-python's interface: any arguments, `retriable` and `invalid_metadata` on the class.
 
-    `error` is the code that the error has on the wire, or that stands for it in the layers below; `message` says what
-    went wrong, without the name of the class.
+    `error` is the error's code on the wire, or the equivalent one in the layers below; `message` says what went wrong,
+    without the name of the class.
     """
 
     retriable: ClassVar[bool] = False
@@ -32,7 +32,7 @@ class ClientError(KafkaError):
         self.message = Exception.__str__(self) if args else self.error.message
 
     def __str__(self) -> str:
-        """Without the class's name, which tracebacks put before it; alone if nothing else was said."""
+        """Return the message without the class's name, which tracebacks add; without a message, the name."""
         return Exception.__str__(self) if self.args else type(self).__name__
 
     def __eq__(self, other: object) -> bool:
@@ -46,12 +46,12 @@ class RetriableError(ClientError):
 
 
 class InvalidMetadataError(RetriableError):
-    """Retriable, once the metadata is fresh."""
+    """Retriable after a metadata refresh."""
 
     invalid_metadata = True
 
 
-# --- what a client finds out by itself
+# --- errors detected by clients
 
 
 class WakeupException(ClientError):  # Java's name
@@ -84,7 +84,7 @@ class ProducerClosed(IllegalStateError):
     pass
 
 
-class KafkaConfigurationError(ClientError, ValueError):  # a ValueError is what aiokafka raises
+class KafkaConfigurationError(ClientError, ValueError):  # aiokafka raises a ValueError
     error = Errors.INVALID_CONFIG
 
 
@@ -93,11 +93,11 @@ class KafkaConnectionError(InvalidMetadataError):
 
 
 class DisconnectError(KafkaConnectionError):
-    """The connection ended before the response came: whether the broker did the work is not known."""
+    """The connection ended before the response came: the request may or may not have been executed."""
 
 
 class BootstrapError(KafkaConnectionError):
-    """No bootstrap server could be reached for as long as it was tried."""
+    """No bootstrap server could be reached within the time limit."""
 
     retriable = False
 
@@ -107,7 +107,7 @@ class KafkaProtocolError(ClientError):
 
 
 class WrongProtocolError(KafkaProtocolError):
-    """What listens there speaks HTTP or the like, or TLS where plaintext is meant, or plaintext where TLS is."""
+    """The server uses HTTP or the like, or TLS instead of plaintext, or plaintext instead of TLS."""
 
 
 class CorrelationIdError(RetriableError, KafkaProtocolError):
@@ -123,20 +123,22 @@ class KafkaTimeoutError(RetriableError):
 
 
 class NoBrokersAvailable(KafkaConnectionError, KafkaTimeoutError):
-    """No bootstrap server answered in time: kafka-python 2's name, aiokafka's KafkaConnectionError, and a KafkaTimeoutError."""
+    """No bootstrap server answered in time: kafka-python 2's name, aiokafka's KafkaConnectionError, and a
+    KafkaTimeoutError.
+    """
 
     error = Errors.REQUEST_TIMED_OUT
 
 
 class LookUpFailedError(RetriableError):
-    """A deserializer could not find out what it needs for the next record, such as a schema; the record comes again."""
+    """A deserializer could not look up data for the next record, such as a schema; the record is returned again."""
 
 
 class RecordDeserializationError(ClientError):
     """A deserializer raised `__cause__` for the next record's key or value (`origin`); names are Java's (KIP-1036).
 
-    `key_buffer`, `value_buffer` and `headers` are the record as it was written. The position stays at the record: whoever
-    seeks to `offset + 1` goes on behind it.
+    `key_buffer`, `value_buffer` and `headers` are the raw record. The position stays at the record; seek to `offset +
+    1` to skip it.
     """
 
     def __init__(
@@ -181,9 +183,9 @@ class NoOffsetForPartitionError(ClientError):
 
 
 class LogTruncationError(ClientError):
-    """The log ends below the consumer's position: a leader with fewer records took over (KIP-320).
+    """The log ends below the consumer's position, because a leader with fewer records has taken over (KIP-320).
 
-    `divergent_offsets`: partition -> `OffsetAndMetadata` to seek back to, or None where the broker knows none.
+    `divergent_offsets`: partition -> `OffsetAndMetadata` to seek back to, or None if the broker does not know it.
     """
 
     def __init__(self, divergent_offsets: dict[Any, Any], *args: Any) -> None:
@@ -220,14 +222,14 @@ class UnsupportedCodecError(ClientError):
 
 
 class TransactionAbortedError(ClientError):
-    """What a batch ends with when its transaction is aborted without a cause (KIP-654)."""
+    """The result of a batch whose transaction is aborted without a cause (KIP-654)."""
 
 
-# --- what brokers answer
+# --- errors in brokers' responses
 
 
 class BrokerResponseError(ClientError):
-    """`errno`: the code. `description`: Kafka's sentence. On the class, `message` is kafka-python's name of the code."""
+    """`errno`: the code. `description`: Kafka's message. On the class, `message` is kafka-python's name of the code."""
 
     errno: ClassVar[int | None] = None
     message: str
@@ -244,12 +246,12 @@ class BrokerResponseError(ClientError):
             _BY_CODE.setdefault(error.code, cls)
 
     def __str__(self) -> str:
-        """As kafka-python writes it."""
+        """Format as kafka-python does."""
         name = type(self).__name__
         return f"[Error {self.errno}] {name}: {super().__str__()}" if self.args else f"[Error {self.errno}] {name}"
 
 
-# A table, one class a line.
+# A table, one class per line.
 # fmt: off
 class AuthorizationError(BrokerResponseError): ...
 class UnknownError(BrokerResponseError, error=Errors.UNKNOWN_SERVER_ERROR, name="UNKNOWN"): ...
@@ -391,16 +393,18 @@ class VoterNotFoundError(BrokerResponseError, error=Errors.VOTER_NOT_FOUND): ...
 
 class TopicNotFoundInTimeError(KafkaTimeoutError, UnknownTopicOrPartitionError):
     """A record's topic did not exist for as long as a producer waits: kafka-python's KafkaTimeoutError, and the
-    UnknownTopicOrPartitionError that aiokafka raises there."""
+    UnknownTopicOrPartitionError that aiokafka raises in this case.
+    """
 
     __str__ = ClientError.__str__
 
 
 class NoResponseError(RequestTimedOutError):
-    """A request was not answered in time, or an operation did not come off with all its retries: whether a broker did the work
-    is not known."""
+    """A request was not answered in time, or an operation failed despite all retries: it may or may not have been
+    executed.
+    """
 
-    __str__ = ClientError.__str__  # no broker said so
+    __str__ = ClientError.__str__  # not an error of a broker
 
 
 class SaslConnectionError(SaslAuthenticationFailedError, KafkaConnectionError):
@@ -415,7 +419,7 @@ InvalidMessageError = CorruptRecordError
 AuthenticationFailedError = SaslAuthenticationFailedError
 ProtocolError = KafkaProtocolError
 KafkaUnavailableError = NoBrokersAvailable
-"""Names that kafka-python 2 had for them."""
+"""Names of these errors in kafka-python 2."""
 
 kafka_errors: dict[int, type[BrokerResponseError]] = _BY_CODE
 """Error code -> exception class."""
@@ -423,7 +427,7 @@ kafka_errors: dict[int, type[BrokerResponseError]] = _BY_CODE
 
 
 def for_code(error_code: int) -> type[BrokerResponseError]:
-    """The exception class of an error code. A code that this version does not know gets a class with that `errno`."""
+    """Return the exception class of an error code. An unknown code gets a class with that `errno`."""
     found = _BY_CODE.get(error_code)
     if found is not None:
         return found
@@ -431,13 +435,13 @@ def for_code(error_code: int) -> type[BrokerResponseError]:
 
 
 def error_for(error: int | Errors, message: str | None = None) -> BrokerResponseError:
-    """An exception for a code, with the broker's message or else Kafka's own sentence."""
+    """Return an exception for a code, with the broker's message or else Kafka's own."""
     found = for_code(error if isinstance(error, int) else error.code)
     return found(message or found.description)
 
 
 def as_client_error(error: KafkaError) -> KafkaError:
-    """The exception that users catch for one that a lower layer raised."""
+    """Return the public exception for one that a lower layer raised."""
     if isinstance(error, ClientError):
         return error
     if error.error is Errors.UNSUPPORTED_VERSION:

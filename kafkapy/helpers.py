@@ -1,4 +1,6 @@
-"""What programs need often, over the blocking clients. `options` are those of the clients: `bootstrap_servers`, TLS, SASL."""
+"""Frequently needed functions over the blocking clients. `options` are those of the clients: `bootstrap_servers`, TLS,
+SASL.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +28,11 @@ if TYPE_CHECKING:
 
 _POLL_MS = 500
 _DECISIVE_CONFIGS = ("cleanup.policy", "max.message.bytes", "message.timestamp.type", "retention.bytes", "retention.ms")
-"""They decide which records a topic keeps, and with which timestamps."""
+"""The configs that determine which records a topic keeps, and their timestamps."""
 
 
 def wait_for_broker(timeout_ms: int = 30_000, **options: Unpack[ClientOptions]) -> None:
-    """Until a broker answers. Raises NoBrokersAvailable (a KafkaTimeoutError)."""
+    """Wait until a broker answers. Raises NoBrokersAvailable (a KafkaTimeoutError)."""
     options["bootstrap_timeout_ms"] = timeout_ms
     KafkaAdminClient(**options).close()
 
@@ -38,7 +40,9 @@ def wait_for_broker(timeout_ms: int = 30_000, **options: Unpack[ClientOptions]) 
 def tail(
     topic: str, count: int = 10, *, follow: bool = True, **options: Unpack[ConsumerOptions[K_co, V_co]]
 ) -> Iterator[ConsumerRecord[K_co, V_co]]:
-    """The last `count` offsets of each partition, then what comes (`follow`). Needs no group, and commits nothing."""
+    """Yield the last `count` offsets of each partition, then new records (`follow`). Needs no group, and commits
+    nothing.
+    """
     with _reader(options) as consumer:
         partitions = _partitions(consumer, topic)
         starts, ends = consumer.beginning_offsets(partitions), consumer.end_offsets(partitions)
@@ -57,7 +61,7 @@ def read_in_parallel(
     partitions: Sequence[int] | None = None,
     **options: Unpack[ConsumerOptions],
 ) -> pa.Table:
-    """A range of offsets of every partition (see `KafkaConsumer.to_arrow`), several partitions at a time."""
+    """Read a range of offsets of every partition (see `KafkaConsumer.to_arrow`), several partitions in parallel."""
     import pyarrow as pa
 
     from kafkapy.consumer.to_arrow import to_arrow
@@ -125,11 +129,12 @@ def copy_topic(
 
 
 class DeadLetterTopic:
-    """A `deserialization_policy`, of consumers on all faces: records that cannot be read go to a topic as they were written.
+    """A `deserialization_policy` of all consumers: records that cannot be deserialized are sent to a topic, unchanged.
 
-    Headers are added: `__dlq.topic`, `__dlq.partition`, `__dlq.offset`, `__dlq.timestamp`, `__dlq.origin` (key, value) and
-    `__dlq.error`, all of them text. The consumer goes on when the record is delivered; if that fails, it stays at the
-    record, and `poll` raises why. A record whose key and value are null gets an empty value. Close it after the consumer.
+    Headers are added: `__dlq.topic`, `__dlq.partition`, `__dlq.offset`, `__dlq.timestamp`, `__dlq.origin` (key, value)
+    and `__dlq.error`, all of them text. The consumer continues when the record is delivered; if that fails, it stays at
+    the record, and `poll` raises the error. A record whose key and value are null gets an empty value. Close the object
+    after the consumer.
     """
 
     def __init__(self, topic: str, **options: Unpack[ProducerOptions]) -> None:
@@ -160,13 +165,13 @@ class DeadLetterTopic:
 
 
 def _reader(options: Mapping[str, Any]) -> KafkaConsumer[Any, Any]:
-    """A consumer without a group, which commits nothing."""
+    """Return a consumer without a group, which commits nothing."""
     given: dict[str, Any] = {"enable_auto_commit": False, **options, "group_id": None}
     return KafkaConsumer(**given)
 
 
 def _of(face: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of another client as far as this kind has them, too."""
+    """Return those options of another client that this kind has, too."""
     return {name: value for name, value in options.items() if name in face.DEFAULT_CONFIG}
 
 
@@ -202,7 +207,7 @@ def _make_or_check(
 
 
 def _partition_count(admin: KafkaAdminClient, topic: str) -> int:
-    """0 if there is no such topic."""
+    """Return 0 if there is no such topic."""
     (described,) = admin.describe_topics([topic])
     code = described["error_code"]
     if code and code != UnknownTopicOrPartitionError.errno:
@@ -231,7 +236,7 @@ def _partitions(consumer: KafkaConsumer, topic: str) -> list[TopicPartition]:
 
 
 def _up_to(consumer: KafkaConsumer, ends: Mapping[TopicPartition, int]) -> Iterator[ConsumerRecord]:
-    """The records before these offsets. Positions tell when all were read: some offsets have no record."""
+    """Yield the records before these offsets. Progress is checked by positions, because some offsets have no record."""
     left = set(ends)
     while left:
         left -= {p for p in left if (consumer.position(p) or 0) >= ends[p]}

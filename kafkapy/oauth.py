@@ -1,4 +1,6 @@
-"""Where kafka-python 2 has the base of what gives tokens for OAUTHBEARER. Here any object with a method `token()` does."""
+"""The base class of token providers for OAUTHBEARER, at kafka-python 2's path. Any other object with a method `token()`
+works, too.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,8 @@ from abc import ABC, abstractmethod
 class AbstractTokenProvider(ABC):
     @abstractmethod
     def token(self) -> str:
-        """The token, for one connection."""
+        """Return the token for one connection."""
 
     def extensions(self) -> dict[str, str]:
-        """What else is sent with it."""
+        """Return additional values to send with it."""
         return {}

@@ -1,4 +1,4 @@
-"""Values to bytes and back, on the way into a producer and out of a consumer (kafka-python's `serializer`)."""
+"""Serializers and deserializers of keys and values, for producers and consumers (kafka-python's `serializer`)."""
 
 from __future__ import annotations
 
@@ -16,54 +16,54 @@ if TYPE_CHECKING:
     V_co = TypeVar("V_co", covariant=True, default=Any)
     K_contra = TypeVar("K_contra", contravariant=True, default=Any)
     V_contra = TypeVar("V_contra", contravariant=True, default=Any)
-else:  # typing has defaults from Python 3.13 on only, and only type checkers need them (PEP 696)
+else:  # typing supports defaults only from Python 3.13 on, and only type checkers need them (PEP 696)
     from typing import TypeVar
 
     T_co, K_co, V_co = (TypeVar(name, covariant=True) for name in ("T_co", "K_co", "V_co"))
     T_contra, K_contra, V_contra = (TypeVar(name, contravariant=True) for name in ("T_contra", "K_contra", "V_contra"))
 
 Headers = Sequence[tuple[str, bytes | None]]
-"""Of a record: what `send` takes and a `ConsumerRecord` has."""
+"""A record's headers: an argument of `send`, and an attribute of `ConsumerRecord`."""
 Bytes = bytes | bytearray | memoryview
-"""What a producer without serializers takes."""
+"""Keys and values of a producer without serializers."""
 BytesOrNone = bytes | None
-"""What records have for a consumer without deserializers: a key or value may be missing."""
+"""Keys and values of a consumer without deserializers: either may be missing."""
 
 
 class Serializer(ABC, Generic[T_contra]):
-    """Keys or values to bytes. `close` is called when the producer is closed."""
+    """Converts keys or values to bytes. `close` is called when the producer is closed."""
 
     @abstractmethod
     def serialize(self, topic: str, headers: Headers, data: T_contra) -> Bytes | None: ...
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing: there are no resources."""
         return
 
 
 class Deserializer(ABC, Generic[T_co]):
-    """Bytes to keys or values. `close` is called when the consumer is closed."""
+    """Converts bytes to keys or values. `close` is called when the consumer is closed."""
 
     @abstractmethod
     def deserialize(self, topic: str, headers: Headers, data: bytes) -> T_co: ...
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing: there are no resources."""
         return
 
 
 GivenSerializer = Serializer[T_contra] | Callable[[T_contra], bytes | None] | None
-"""As an option: an object, a function of the key or value, or none."""
+"""The option's type: an object, a function of the key or value, or None."""
 GivenDeserializer = Deserializer[T_co] | Callable[[bytes], T_co] | None
-"""Likewise, of the bytes."""
+"""The same for deserializers."""
 
 
 class LookUpFirst(Exception):
-    """Raised by a serializer or deserializer that has to ask somebody before it can do its work and must not wait.
+    """Raised by a serializer or deserializer that needs a look-up first and must not block.
 
-    `look_up` asks, and may block: the client runs it in a thread, and then calls again with the same arguments. What it
-    raises goes to the user. Only an object with a method `for_client(*, is_key, waits)` may raise this: a client calls that
-    once, works with what it gives, and says by `waits` whether it may block instead.
+    `look_up` does it, and may block: the client runs it in a thread, and then calls again with the same arguments. Its
+    exceptions are raised to the user. Only an object with a method `for_client(*, is_key, waits)` may raise this: a
+    client calls that once, uses the result, and sets `waits` if it may block instead.
     """
 
     def __init__(self, look_up: Callable[[], object]) -> None:
@@ -72,13 +72,13 @@ class LookUpFirst(Exception):
 
 
 def for_client(given: Any, *, is_key: bool, waits: bool) -> Any:
-    """A serializer or deserializer as a client works with it; most stay what they are."""
+    """Return a serializer or deserializer in the form that a client uses; most are unchanged."""
     make = getattr(given, "for_client", None)
     return given if make is None else make(is_key=is_key, waits=waits)
 
 
 class DefaultSerializer(Serializer, Deserializer):
-    """Text in an encoding; bytes stay as they are."""
+    """Converts text in an encoding; bytes are not changed."""
 
     def __init__(self, encoding: str = "utf-8") -> None:
         self.encoding = encoding
@@ -94,7 +94,7 @@ class DefaultSerializer(Serializer, Deserializer):
 
 
 class JsonSerializer(DefaultSerializer):
-    """JSON in an encoding; None stays None."""
+    """Converts JSON in an encoding; None is not changed."""
 
     def serialize(self, topic: str, headers: Headers, data: Any) -> Bytes | None:
         return None if data is None else super().serialize(topic, headers, json.dumps(data))
@@ -104,7 +104,7 @@ class JsonSerializer(DefaultSerializer):
 
 
 class SerializeWrapper(Serializer):
-    """A function of one argument as a serializer; None: as it is."""
+    """Wraps a function of one argument as a serializer; None: no conversion."""
 
     def __init__(self, fn: Callable[[Any], Any] | None) -> None:
         self.fn = fn
@@ -114,7 +114,7 @@ class SerializeWrapper(Serializer):
 
 
 class DeserializeWrapper(Deserializer):
-    """A function of one argument as a deserializer; None: as it is."""
+    """Wraps a function of one argument as a deserializer; None: no conversion."""
 
     def __init__(self, fn: Callable[[bytes], Any] | None) -> None:
         self.fn = fn

@@ -1,4 +1,4 @@
-"""The small values that programs hand to the clients and get from them (kafka-python's `structs`)."""
+"""Parameter and result types of the clients (kafka-python's `structs`)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class MemberInformation(NamedTuple):
 
 
 class GroupInformation(NamedTuple):
-    """What `describe_consumer_groups` says of a group, as kafka-python 2's does."""
+    """The description of a group by `describe_consumer_groups`, as in kafka-python 2."""
 
     error_code: int
     group: str
@@ -62,7 +62,7 @@ class TopicPartitionReplica(NamedTuple):
 
 
 class OffsetAndMetadata(NamedTuple):
-    """What a group commits for a partition. `leader_epoch` -1: not known."""
+    """A group's committed offset of a partition. `leader_epoch` -1: unknown."""
 
     offset: int
     metadata: str | None = ""
@@ -70,7 +70,7 @@ class OffsetAndMetadata(NamedTuple):
 
 
 class OffsetAndTimestamp(NamedTuple):
-    """A record found by its time; ms since the epoch. `leader_epoch` None or -1: not known."""
+    """A record found by timestamp; ms since the epoch. `leader_epoch` None or -1: unknown."""
 
     offset: int
     timestamp: int
@@ -78,7 +78,7 @@ class OffsetAndTimestamp(NamedTuple):
 
 
 class MemberState:
-    """Where a consumer stands in its group."""
+    """The state of a consumer in its group."""
 
     UNJOINED = "<unjoined>"
     REBALANCING = "<rebalancing>"
@@ -86,7 +86,7 @@ class MemberState:
 
 
 class ConsumerGroupMetadata(NamedTuple):
-    """A consumer's membership at one moment: what a transactional producer needs to fence others (KIP-447)."""
+    """A consumer's membership at one moment, with which a transactional producer fences others (KIP-447)."""
 
     group_id: str | None = None
     generation_id: int = -1
@@ -96,14 +96,14 @@ class ConsumerGroupMetadata(NamedTuple):
 
 
 class IsolationLevel(IntEnum):
-    """What a reader is shown of transactions that are not committed."""
+    """Whether a reader sees records of uncommitted transactions."""
 
     READ_UNCOMMITTED = 0
     READ_COMMITTED = 1
 
 
 class OffsetSpec(IntEnum):
-    """Which offset is looked up; a number from 0 on is a timestamp (see `OffsetTimestamp`)."""
+    """The kind of an offset look-up; a number from 0 on is a timestamp (see `OffsetTimestamp`)."""
 
     LATEST = LATEST_TIMESTAMP
     EARLIEST = EARLIEST_TIMESTAMP
@@ -113,7 +113,7 @@ class OffsetSpec(IntEnum):
 
 
 class OffsetTimestamp(int):
-    """ms since the epoch, where a plain number would be taken for an offset: the first record from then on."""
+    """ms since the epoch, where a plain number would mean an offset: the first record from then on."""
 
     __slots__ = ()
 
@@ -122,7 +122,9 @@ class OffsetTimestamp(int):
 
 
 class OffsetResetStrategy(IntEnum):
-    """Where a consumer begins without a valid offset; the values are ListOffsets' timestamps (`NONE`: it fails instead)."""
+    """Where a consumer starts without a valid offset; the values are ListOffsets' timestamps (`NONE`: it fails
+    instead).
+    """
 
     LATEST = LATEST_TIMESTAMP
     EARLIEST = EARLIEST_TIMESTAMP
@@ -130,5 +132,5 @@ class OffsetResetStrategy(IntEnum):
 
     @classmethod
     def of(cls, name: str) -> OffsetResetStrategy:
-        """`auto_offset_reset` -> strategy; an unknown word means `NONE`, as kafka-python has it."""
+        """Return the strategy of `auto_offset_reset`; an unknown word means `NONE`, as in kafka-python."""
         return cls.__members__.get(name.upper(), cls.NONE)

@@ -206,7 +206,7 @@ class Router:
         if any(self.client.metadata.node(node_id) is None for node_id in node_ids):
             await self.refresh(())
 
-    # --- where to, with patience
+    # --- destinations, with retries
 
     async def on_any(self, call: Call, request: Any, **versions: int) -> Answer[Any]:
         async def attempt() -> Answer[Any]:
@@ -218,7 +218,7 @@ class Router:
         return value_of((await self.on_nodes(call, {node_id: request}, **versions))[node_id])
 
     async def on_nodes(self, call: Call, requests: Mapping[int, Any], **versions: int) -> Results[int, Answer[Any]]:
-        """Each broker's answer to its request. One that does not answer in time keeps nobody from asking the others."""
+        """Return each broker's response to its request. One that does not answer in time does not delay the others."""
 
         async def ask(node_id: int) -> Answer[Any] | KafkaError:
             try:

@@ -1,4 +1,4 @@
-"""A driver for a caller who turns the loop himself: below everything that asks and waits on one thread."""
+"""A driver that runs the loop in the caller's thread, for single-threaded requests."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class CallerDriver(SelectorLoop, Loop):
         return waited.result()
 
     def act(self, f: Callable[[], object]) -> None:
-        """Run this now, as the client's, from any thread: between the callbacks of whoever is in `run`."""
+        """Run this now, from any thread, between callbacks of the thread in `run`."""
         if self.baton.holder == threading.get_ident():
             f()
             return
@@ -72,7 +72,7 @@ class CallerDriver(SelectorLoop, Loop):
         self.call_soon_threadsafe(f)
 
     def close(self) -> None:
-        """Close what is open, from any thread; who is in `run` is sent out of it. Harmless if it was closed."""
+        """Close everything, from any thread; a thread in `run` returns. Harmless if it was closed."""
         self.act(self._halt)
 
     def _halt(self) -> None:

@@ -1,4 +1,4 @@
-"""The metadata a client keeps: which topics it wants to know about, and what it was told last (Kafka's `Metadata`)."""
+"""The metadata of a client: the needed topics, and the last response (Kafka's `Metadata`)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ClientMetadata:
         """Topics of interest."""
         self.all_topics = False
         self.is_idle: Callable[[str], bool] = lambda topic: False
-        """Does nobody need this topic any more?"""
+        """Return whether this topic is no longer needed."""
         self.allow_auto_topic_creation = allow_auto_topic_creation
         self.listeners: list[Listener] = []
         """Called with the cluster after each update."""
@@ -86,7 +86,7 @@ class ClientMetadata:
         return self._want(True)
 
     def forget_idle_topics(self) -> None:
-        """Before metadata is asked for: what nobody needs is not asked for, and with the answer it is not known any more."""
+        """Drop unneeded topics before a request: they are not requested, and with the response no longer known."""
         self.topics = {topic for topic in self.topics if not self.is_idle(topic)}
 
     def _want(self, at_once: bool) -> Completion[ClusterMetadata]:
@@ -105,7 +105,7 @@ class ClientMetadata:
         return wanted
 
     def give_back(self, wanted: Completion[ClusterMetadata]) -> None:
-        """It could not be had: whoever waits goes on waiting for the next attempt."""
+        """Process a failure: callers keep waiting for the next attempt."""
         newer, self._wanted = self._wanted, wanted
         if newer is not None:
             wanted.add_callback(lambda done: _pass_on(done, newer))

@@ -3,7 +3,7 @@
     send(message)   ->  `out`  ~~ transport ~~>  broker
     receive(count)  <~~ transport ~~  broker   ->  completions
 
-It owns no socket, timer or thread. Whoever drives it (`NodeConnection`) writes `out`, calls `check` when `deadline_ms` has
+It owns no socket, timer or thread. Its driver (`NodeConnection`) writes `out`, calls `check` when `deadline_ms` has
 come, does `work` somewhere where it may block, and ends the connection when there is a `failure`.
 """
 
@@ -39,7 +39,7 @@ ANY_VERSION = 32767
 NO_DEADLINE = float("inf")
 
 _FIRST_CORRELATION_ID = int.from_bytes(b"\r\n\r\n", "big")
-"""To an HTTP server these end a request: it says at once that it has not understood, and the client knows whom it talks to."""
+"""For an HTTP server these end a request: it answers with an error immediately, which identifies it."""
 
 _THROTTLING_PRODUCE_VERSION = 6
 """Brokers that know it answer a throttled client at once and expect it to wait (KIP-219); older ones wait themselves."""

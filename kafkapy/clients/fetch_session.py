@@ -1,6 +1,6 @@
 """The asking half of fetch sessions (KIP-227; Kafka's `FetchSessionHandler`), of consumers and followers, without I/O.
 
-A session lives between one who fetches and one broker. The broker numbers it, both count its epochs; a request names only
+A session connects a fetching client and one broker. The broker numbers it, both count its epochs; a request names only
 what is new, what changed, and what is forgotten.
 """
 
@@ -43,7 +43,7 @@ class FetchSessionHandler:
     """
 
     def __init__(self, incremental: bool = True, log: logging.Logger | None = None) -> None:
-        """`incremental` False: requests that want no session. `log`: is told of answers that are of no use."""
+        """`incremental` False: requests without a session. `log`: called with unusable responses."""
         self.session_id = NO_SESSION_ID
         self.epoch = FULL_EPOCH if incremental else CLOSING_EPOCH
         self.partitions: dict[TopicPartition, PartitionWish] = {}

@@ -125,7 +125,7 @@ def _client_hello() -> bytes:
 
 
 def _plain_question() -> bytes:
-    """ApiVersions 0, which each broker answers before it knows who asks."""
+    """ApiVersions 0, which each broker answers before authentication."""
     header = RequestHeader(ApiKey.API_VERSIONS, 0, _CORRELATION_ID, "kafkapy-probe").encode()
     body = bytes(header) + bytes(ApiVersionsRequest().encode(0))
     return struct.pack(">i", len(body)) + body

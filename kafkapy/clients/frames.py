@@ -131,7 +131,7 @@ class ReceiveBuffer:
             if len(spares[index]) >= size and sys.getrefcount(spares[index]) == 2:
                 return spares[index]
         if not spares:
-            bytes(_KEPT_BY_MALLOC)  # zeroed by the kernel, so nobody touches it
+            bytes(_KEPT_BY_MALLOC)  # zeroed by the kernel, so it is not touched
         memory = bytearray(size)
         spares.append(memory)
         del spares[:-_SPARES]

@@ -29,7 +29,7 @@ class Ask(NamedTuple):
 
 
 class Blocking(NamedTuple):
-    """Something that may block: a token provider asks somebody. Its result is sent back, or its error thrown in."""
+    """A call that may block, such as a token provider's. Its result is sent back, or its error thrown in."""
 
     work: Callable[[], bytes]
 

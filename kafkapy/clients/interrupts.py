@@ -27,7 +27,7 @@ class Shield:
     """Between `raised` and `lowered`, Ctrl-C waits until the thread is out of the client's code.
 
     Invariant: while `held`, an interrupt is noted in `caught` and not raised; a second one is raised nevertheless, for
-    somebody's callback may hang. Only the main thread needs that; the shield of others is made of air.
+    a callback may hang. Only the main thread needs that; the shield of others is made of air.
     """
 
     __slots__ = ("_installed", "caught", "held")

@@ -1,4 +1,4 @@
-"""What a client knows of a cluster: where it starts, its brokers, who leads what (Kafka's `Metadata`, `Cluster`)."""
+"""A client's view of a cluster: bootstrap servers, brokers, leaders (Kafka's `Metadata`, `Cluster`)."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class TopicMetadata(NamedTuple):
 
 
 class ClusterMetadata(NamedTuple):
-    """One Metadata response, indexed. It never changes; who wants news asks the cluster again."""
+    """One Metadata response, indexed. Immutable; a new request gets news."""
 
     cluster_id: str | None = None
     controller_id: int = NO_NODE_ID

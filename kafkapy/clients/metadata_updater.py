@@ -1,4 +1,4 @@
-"""When a client asks for metadata, and whom (after Kafka's `DefaultMetadataUpdater`)."""
+"""Times and destinations of a client's metadata requests (Kafka's `DefaultMetadataUpdater`)."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class MetadataUpdater:
         return trouble
 
     def close(self) -> None:
-        """End a pause; whoever waits for news is failed by the client."""
+        """End a pause; the client fails callers that wait for news."""
         if self._pause is not None:
             self._pause.set_result(None)
 

@@ -318,7 +318,7 @@ class NetworkClient:
                 self.disconnect(node_id)
         self._check_idle_later()
 
-    # --- with patience
+    # --- with retries
 
     async def start(self, timeout_ms: float | None = None) -> None:
         """`bootstrap`; if that fails, or is cancelled, nothing is left running, and `start` may be called again."""

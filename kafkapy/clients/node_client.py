@@ -30,7 +30,7 @@ class NodeClient:
         address: Callable[[], Address | None],
         new_receiver: Callable[[], Receiver] | None = None,
     ) -> None:
-        """`address()` tells where the broker listens now; None if nobody knows. `new_receiver`: see `NodeConnection`."""
+        """`address()` returns the broker's current address; None if it is unknown. `new_receiver`: see `NodeConnection`."""
         self.driver = driver
         self.config = config
         self.last_loss: tuple[NodeConnection, str, bool] | None = None

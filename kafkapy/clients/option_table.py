@@ -1,4 +1,4 @@
-"""What the options of the clients mean: docs/client_options.md is made of it, and what is out of range is told by it."""
+"""The options of the clients: the source of docs/client_options.md and of range checks."""
 
 from __future__ import annotations
 

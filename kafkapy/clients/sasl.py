@@ -31,7 +31,7 @@ class Mechanism(Protocol):
     """One authentication. Both methods raise SaslAuthenticationFailedError."""
 
     def first(self) -> bytes:
-        """What the client says first. May block (a token provider asks somebody)."""
+        """Return the client's first message. May block (a token provider sends a request)."""
         ...
 
     def next(self, challenge: bytes) -> bytes | None:

@@ -54,7 +54,7 @@ class SocketWatch:
 
 
 class Baton:
-    """Whoever holds it runs the client: its state is the holder's, and nobody else's."""
+    """The holding thread runs the client, and only it may access the client's state."""
 
     __slots__ = ("_lock", "holder")
 
@@ -78,7 +78,7 @@ class Baton:
         return True
 
     def try_take(self) -> bool:
-        """Take it, to `give_back`, if nobody has it."""
+        """Take it, to `give_back`, if it is free."""
         if not self._lock.acquire(blocking=False):
             return False
         self.holder = threading.get_ident()
@@ -150,7 +150,7 @@ class SelectorLoop:
     ) -> None:
         """The second half. What `select` saw may be out of date by now: watches know.
 
-        `enough`: is asked whether the rest, which is in no hurry, may be left to the next who turns the loop.
+        `enough`: returns whether the remaining non-urgent work may be left to the next thread that runs the loop.
         """
         with self.baton:
             self.work_off(events, enough)
@@ -158,7 +158,7 @@ class SelectorLoop:
     def work_off(
         self, events: list[tuple[selectors.SelectorKey, int]], enough: Callable[[], bool] | None = None
     ) -> None:
-        """The same for a caller who has the baton."""
+        """The same for a caller that holds the baton."""
         self._serve(events)
         if enough is None or not enough():
             self._run_ready()
@@ -177,7 +177,7 @@ class SelectorLoop:
 
     def glance(self) -> None:
         """Do what has come up, without sleep; the caller has the baton. Else a thread that calls and calls, and never
-        waits, would keep whoever is in `turn` from it."""
+        waits, would keep the thread in `turn` from it."""
         if self.watches_any:  # Windows' select refuses to look at nothing
             self._serve(self._glances.select(0))
         self._run_ready()

@@ -84,7 +84,7 @@ class ThreadDriver(SelectorLoop, Loop):
                         self.turn(ready=self._has_guest)
                 else:
                     self._resting = True
-                    if self._guest is not None:  # else it left before it could know that somebody rests
+                    if self._guest is not None:  # else it left before it could know of a waiting thread
                         self._rest.get()
                     self._resting = False
         finally:
@@ -135,7 +135,7 @@ class ThreadDriver(SelectorLoop, Loop):
         return waiter.result()
 
     def call_now_or_soon(self, f: Callable[[], object]) -> None:
-        """Run this now, on this thread, if nobody runs the client at present; else it is for whoever does."""
+        """Run this now, on this thread, if no thread runs the client at present; else the running thread does it."""
         if self._guest is None and not self._ready and self._running:
             cover = shield()
             if cover is not None:
@@ -241,7 +241,7 @@ class _Waiter:
         self._error: BaseException | None = None
         self.finished = False
         self.given_up = False
-        """Nobody waits any more: what has not begun does not begin."""
+        """The caller no longer waits: don't start what has not started."""
         self._lock = threading.Lock()
         self._lock.acquire()
 

@@ -18,8 +18,8 @@ from kafkapy.log.log_types import (
     AppendOrigin,
     LogAppendInfo,
     LogOffsetMetadata,
-    TakesLong,
     UnexpectedAppendOffsetError,
+    WouldBlock,
 )
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest
@@ -176,14 +176,14 @@ class Partition(IsrKeeper):
     ) -> LogAppendInfo:
         """Append what a client or coordinator sent.
 
-        `TakesLong`: what a client sent is for another thread, with nothing done yet. `KafkaError`: NOT_LEADER_OR_FOLLOWER,
+        `WouldBlock`: what a client sent is for another thread, with nothing done yet. `KafkaError`: NOT_LEADER_OR_FOLLOWER,
         NOT_ENOUGH_REPLICAS (acks=all and too few in sync), and whatever `Log` finds wrong.
         """
         partition_log = self.log_for_append(required_acks)
-        at_once = origin is AppendOrigin.CLIENT
-        if self.thread_appends and at_once:
-            raise TakesLong
-        info = partition_log.append_as_leader(records, self.leader_epoch, origin, api_version, at_once)
+        non_blocking = origin is AppendOrigin.CLIENT
+        if self.thread_appends and non_blocking:
+            raise WouldBlock
+        info = partition_log.append_as_leader(records, self.leader_epoch, origin, api_version, non_blocking)
         if info.flush_due:
             self._start_sync(partition_log)
         self.maybe_increment_high_watermark()

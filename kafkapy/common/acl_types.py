@@ -1,4 +1,4 @@
-"""What access control lists are made of: Kafka's codes and names (`org.apache.kafka.common.acl`, `...common.resource`)."""
+"""Types of access control lists, with Kafka's codes and names (`org.apache.kafka.common.acl`, `...common.resource`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, TypeVar
 
 
 class ResourceType(IntEnum):
-    """What an ACL is about. ANY is for filters only."""
+    """The type of resource that an ACL applies to. ANY is for filters only."""
 
     UNKNOWN = 0
     ANY = 1
@@ -20,7 +20,7 @@ class ResourceType(IntEnum):
 
 
 class ACLOperation(IntEnum):
-    """What may be done. ANY is for filters only."""
+    """The operation that an ACL allows or denies. ANY is for filters only."""
 
     UNKNOWN = 0
     ANY = 1
@@ -40,7 +40,7 @@ class ACLOperation(IntEnum):
 
 
 class ACLPermissionType(IntEnum):
-    """ANY is for filters only."""
+    """Whether an ACL allows or denies. ANY is for filters only."""
 
     UNKNOWN = 0
     ANY = 1
@@ -49,7 +49,7 @@ class ACLPermissionType(IntEnum):
 
 
 class ACLResourcePatternType(IntEnum):
-    """How a resource's name is compared (KIP-290). ANY and MATCH are for filters only."""
+    """How an ACL compares a resource's name (KIP-290). ANY and MATCH are for filters only."""
 
     UNKNOWN = 0
     ANY = 1
@@ -59,19 +59,19 @@ class ACLResourcePatternType(IntEnum):
 
 
 CLUSTER_NAME: Final = "kafka-cluster"
-"""The one name of the resource type CLUSTER."""
+"""The only name of a resource of the type CLUSTER."""
 
 WILDCARD_RESOURCE: Final = "*"
-"""Literal name of the pattern that every resource of the type matches."""
+"""The name of a literal pattern that matches every resource of its type."""
 
 WILDCARD_HOST: Final = "*"
 WILDCARD_PRINCIPAL: Final = "User:*"
 
 RESOURCE_TYPES: Final = tuple(t for t in ResourceType if t > ResourceType.ANY)
-"""Those that a resource has."""
+"""The types that a resource can have."""
 
 CONCRETE_PATTERN_TYPES: Final = (ACLResourcePatternType.LITERAL, ACLResourcePatternType.PREFIXED)
-"""Those that an ACL has."""
+"""The pattern types that an ACL can have."""
 
 _O = ACLOperation
 SUPPORTED_OPERATIONS: Final[dict[ResourceType, tuple[ACLOperation, ...]]] = {
@@ -88,13 +88,13 @@ SUPPORTED_OPERATIONS: Final[dict[ResourceType, tuple[ACLOperation, ...]]] = {
     ResourceType.DELEGATION_TOKEN: (_O.DESCRIBE,),
     ResourceType.USER: (_O.CREATE_TOKENS, _O.DESCRIBE_TOKENS),
 }
-"""What may be done to a resource of the type (`AclEntry.supportedOperations`)."""
+"""The operations on a resource of each type (`AclEntry.supportedOperations`)."""
 
 _E = TypeVar("_E", bound=IntEnum)
 
 
 def from_code(kind: type[_E], code: int) -> _E:
-    """The member of that code; UNKNOWN, which has 0, for a code that this release does not know.
+    """Return the member with this code, or UNKNOWN, which is 0, for a code that this release does not know.
 
     Example:
         >>> from_code(ACLOperation, 99).name
@@ -107,7 +107,7 @@ def from_code(kind: type[_E], code: int) -> _E:
 
 
 def pascal_case(member: IntEnum) -> str:
-    """The name as znodes and logs have it (`SecurityUtils.operationName`).
+    """Return the name as znodes and logs have it (`SecurityUtils.operationName`).
 
     Example:
         >>> pascal_case(ResourceType.TRANSACTIONAL_ID)
@@ -117,7 +117,7 @@ def pascal_case(member: IntEnum) -> str:
 
 
 def from_pascal_case(kind: type[_E], name: str) -> _E:
-    """The inverse of `pascal_case`, in upper or lower case, too; UNKNOWN for any other name.
+    """Return the member with this name of `pascal_case`, ignoring case; UNKNOWN for any other name.
 
     Example:
         >>> from_pascal_case(ACLOperation, "DescribeConfigs").name
@@ -128,7 +128,7 @@ def from_pascal_case(kind: type[_E], name: str) -> _E:
 
 
 class AclPattern(NamedTuple):
-    """The resources that an ACL is about (Kafka's `ResourcePattern`)."""
+    """The resources that an ACL applies to (Kafka's `ResourcePattern`)."""
 
     resource_type: ResourceType
     name: str
@@ -141,14 +141,14 @@ class AclPattern(NamedTuple):
         )
 
     def matches(self, name: str) -> bool:
-        """Is a resource of that name, and of this type, one of them?"""
+        """Return whether a resource of this type with this name matches the pattern."""
         if self.pattern_type is ACLResourcePatternType.PREFIXED:
             return name.startswith(self.name)
         return self.name in (name, WILDCARD_RESOURCE)
 
 
 class AccessControlEntry(NamedTuple):
-    """Who may, or may not, do what, and from where."""
+    """Whether a principal may do an operation from a host."""
 
     principal: str
     host: str
@@ -163,30 +163,32 @@ class AccessControlEntry(NamedTuple):
 
 
 class AclBinding(NamedTuple):
-    """An ACL: a pattern of resources and an entry for them."""
+    """An ACL: a pattern of resources, and an entry that applies to them."""
 
     pattern: AclPattern
     entry: AccessControlEntry
 
     @property
     def is_unknown(self) -> bool:
-        """Has it an element that this release does not know?"""
+        """Whether it has an element that this release does not know."""
         (resource_type, _, pattern_type), (_, _, operation, permission_type) = self
         return not (resource_type and pattern_type and operation and permission_type)
 
 
 class AclPatternFilter(NamedTuple):
-    """Which patterns are looked for (Kafka's `ResourcePatternFilter`)."""
+    """A filter of patterns (Kafka's `ResourcePatternFilter`)."""
 
     resource_type: ResourceType = ResourceType.ANY
     name: str | None = None
     pattern_type: ACLResourcePatternType = ACLResourcePatternType.ANY
 
     def matches(self, pattern: AclPattern) -> bool:
-        """Example:
-        >>> found = AclPatternFilter(ResourceType.TOPIC, "orders-eu", ACLResourcePatternType.MATCH)
-        >>> found.matches(AclPattern(ResourceType.TOPIC, "orders", ACLResourcePatternType.PREFIXED))
-        True
+        """Return whether the pattern passes the filter.
+
+        Example:
+            >>> found = AclPatternFilter(ResourceType.TOPIC, "orders-eu", ACLResourcePatternType.MATCH)
+            >>> found.matches(AclPattern(ResourceType.TOPIC, "orders", ACLResourcePatternType.PREFIXED))
+            True
         """
         resource_type, name, pattern_type = self
         if resource_type is not ResourceType.ANY and resource_type is not pattern.resource_type:
@@ -198,7 +200,8 @@ class AclPatternFilter(NamedTuple):
         return name is None or name == pattern.name
 
     def patterns(self) -> tuple[AclPattern, ...]:
-        """All that could match, if the filter says them all: it has a type and a name, and is not a MATCH."""
+        """Return all patterns that can match, if they can be listed: the filter has a type and a name, and is not a
+        MATCH."""
         resource_type, name, pattern_type = self
         if resource_type <= ResourceType.ANY or name is None:
             return ()
@@ -208,7 +211,7 @@ class AclPatternFilter(NamedTuple):
 
 
 class AccessControlEntryFilter(NamedTuple):
-    """Which entries are looked for; None stands for any."""
+    """A filter of entries; None stands for any value."""
 
     principal: str | None = None
     host: str | None = None
@@ -225,7 +228,7 @@ class AccessControlEntryFilter(NamedTuple):
 
 
 class AclBindingFilter(NamedTuple):
-    """Which ACLs are looked for; without arguments all of them."""
+    """A filter of ACLs; without arguments it matches all of them."""
 
     pattern_filter: AclPatternFilter = AclPatternFilter()
     entry_filter: AccessControlEntryFilter = AccessControlEntryFilter()

@@ -1,4 +1,4 @@
-"""Why a server cannot have an address, and what to do about it."""
+"""Explains why a server cannot bind an address, and how to fix it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _UNKNOWN_HOST = "This machine knows no host of that name: choose another host or
 
 
 def cause_and_remedy(problem: object, setting: str) -> str:
-    """The cause, and if one is known the remedy, without a full stop at the end.
+    """Return the cause, and the remedy if one is known, without a full stop at the end.
 
-    `problem`: the `OSError` of the bind, or of the look-up of the host. `setting`: where the address comes from, e.g.
+    `problem`: the `OSError` of the bind or of the host look-up. `setting`: the config that has the address, e.g.
     `'listeners'`.
     """
     if isinstance(problem, socket.gaierror):
@@ -34,5 +34,5 @@ def cause_and_remedy(problem: object, setting: str) -> str:
 
 
 def is_taken(problem: object) -> bool:
-    """Is it another process that has the address, and may let go of it?"""
+    """Return whether another process uses the address."""
     return isinstance(problem, OSError) and problem.errno == errno.EADDRINUSE

@@ -1,4 +1,4 @@
-"""A broker as the others see it: its id, where it listens, its rack."""
+"""A broker's registration: its id, listeners and rack."""
 
 from __future__ import annotations
 
@@ -31,5 +31,5 @@ class Broker:
     features: dict[str, tuple[int, int]] = field(default_factory=dict, hash=False)
 
     def end_point(self, listener_name: str) -> EndPoint | None:
-        """The end point of that listener, or None if the broker has none."""
+        """Return the end point of that listener, or None if the broker has none."""
         return next((e for e in self.end_points if e.listener_name == listener_name), None)

@@ -1,5 +1,4 @@
-"""What this operating system offers beside what every one has: looked for once, at import. Each has something plainer in its
-place (docs/platforms.md)."""
+"""Optional features of the operating system, detected at import. Each has a portable fallback (docs/platforms.md)."""
 
 from __future__ import annotations
 
@@ -16,35 +15,35 @@ except ImportError:  # Windows
     fcntl = None
 
 RUN_QUEUE_FILE: Final = "/proc/thread-self/schedstat"
-"""Of the thread that opens it: nanoseconds on a core, nanoseconds in the run queue, and how often it got a core."""
+"""For the thread that opens it: nanoseconds on a core, nanoseconds in the run queue, number of time slices."""
 
 EPOLL: Final = hasattr(select, "epoll")
 NOWAIT: Final[int] = getattr(os, "RWF_NOWAIT", 0)
-"""The flag of `preadv` for reads that never wait for a disk; 0: there are no such reads."""
+"""The flag of `preadv` for reads that never wait for a disk; 0 if there is none."""
 SENDFILE: Final = hasattr(os, "sendfile")
 FADVISE: Final = hasattr(os, "posix_fadvise")
 FALLOCATE: Final = hasattr(os, "posix_fallocate")
 FDATASYNC: Final = hasattr(os, "fdatasync")
 FULL_SYNC: Final[int] = getattr(fcntl, "F_FULLFSYNC", 0)
-"""macOS's call of `fcntl` for what `fsync` does elsewhere: there `fsync` leaves data in the drive's cache."""
+"""macOS's `fcntl` command for what `fsync` does elsewhere: its `fsync` leaves data in the drive's cache."""
 SYNCFS: Final = sys.platform == "linux"
-"""Can all files of a file system be made durable in one call?"""
+"""Whether all files of a file system can be synced by one call."""
 PIDFD: Final = hasattr(os, "pidfd_open")
 RUN_QUEUE_TIMES: Final = os.path.exists(RUN_QUEUE_FILE)
 
 STOP_SIGNALS: Final = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGHUP") if hasattr(signal, name))
-"""What ends a server in good order. Windows has no SIGHUP."""
+"""Signals that stop a server gracefully. Windows has no SIGHUP."""
 
 SERVERS: Final = fcntl is not None and hasattr(os, "pread")
-"""Can a broker run here?"""
+"""Whether a broker can run on this system."""
 
 
 class UnsupportedSystem(Exception):
-    """Something can't run on this operating system; the sentence says what serves instead."""
+    """A program cannot run on this operating system; the message names the alternative."""
 
 
-def need_servers(what: str) -> None:
-    """Raises `UnsupportedSystem` where no broker can run. `what` begins the sentence."""
+def require_server_support(what: str) -> None:
+    """Raise `UnsupportedSystem` if no broker can run here. `what`: the program's name, for the message."""
     if not SERVERS:
         raise UnsupportedSystem(
             f"{what} does not run on Windows. Run it in WSL (Windows Subsystem for Linux) or in a container; "
@@ -53,7 +52,7 @@ def need_servers(what: str) -> None:
 
 
 def summary(poller: str) -> str:
-    """For the log. `poller`: what the reactor waits for events with."""
+    """Describe the system for the log. `poller`: how the reactor waits for events."""
     offered = {
         "reads from memory only (RWF_NOWAIT)": NOWAIT,
         "sendfile": SENDFILE,
@@ -71,18 +70,18 @@ def summary(poller: str) -> str:
 
 
 def sync(fd: int) -> None:
-    """Make the bytes of a file, or the names in a directory, durable. Raises `OSError`."""
+    """Make a file's bytes, or a directory's names, durable. Raises `OSError`."""
     if FULL_SYNC:
         try:
             fcntl.fcntl(fd, FULL_SYNC)
             return
         except OSError:
-            pass  # not every file system has it
+            pass  # not every file system supports it
     os.fsync(fd)
 
 
 def sync_data(fd: int) -> None:
-    """The same without what is not needed to read the bytes, such as the file's times."""
+    """Make a file's bytes durable, without metadata that reading does not need, such as its times. Raises `OSError`."""
     if FDATASYNC:
         os.fdatasync(fd)
     else:
@@ -90,7 +89,7 @@ def sync_data(fd: int) -> None:
 
 
 def reserve(fd: int, size: int) -> None:
-    """Make a new file so large; where the system can, its blocks are reserved on the disk. Raises `OSError`."""
+    """Give a new file this size, with its disk blocks reserved where the system can. Raises `OSError`."""
     if FALLOCATE:
         os.posix_fallocate(fd, 0, size)
     else:

@@ -1,4 +1,4 @@
-"""Definitions of configs: name, type, default, what is allowed (Kafka's `ConfigDef`)."""
+"""Definitions of configs: name, type, default, validator (Kafka's `ConfigDef`)."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from kafkapy.common.java_text import java_double, java_trim
 from kafkapy.common.wire_enums import ConfigType
 
 Validator = Callable[[str, Any], None]
-"""Called with name and parsed value; raises `ConfigException`. Its `str` says what is allowed."""
+"""Called with name and parsed value; raises `ConfigException`. Its `str` describes the allowed values."""
 
 
 class ConfigException(ValueError):
-    """A config that cannot be accepted; the text names the key, the value and what is allowed.
+    """An invalid config; the message names the key, the value and what is allowed.
 
-    The text may go to a client, so it is Kafka's where Kafka has one. `advice` says what to do, to the reader of a start-up
-    error: see `with_advice`.
+    The message may be sent to a client, so it is Kafka's where Kafka has one. `advice` is shown in errors at start-up
+    only (see `with_advice`).
     """
 
     def __init__(self, text: str, advice: str = "") -> None:
@@ -31,7 +31,7 @@ class ConfigException(ValueError):
 
     @classmethod
     def invalid(cls, name: str, value: object, reason: str = "") -> ConfigException:
-        """The sentence every refusal of a single value has."""
+        """Make the exception for an invalid value."""
         shown = f"[{', '.join(value)}]" if isinstance(value, list) else to_text(value)
         return cls(f"Invalid value {shown} for configuration {name}" + (f": {reason}" if reason else ""))
 
@@ -43,7 +43,10 @@ class Importance(Enum):
 
 
 class UpdateMode(Enum):
-    """How a broker config may change while the broker runs (KIP-226); the value is the word of Kafka's reference."""
+    """Whether a broker config can be changed while the broker runs (KIP-226).
+
+    The values are those of Kafka's reference.
+    """
 
     READ_ONLY = "read-only"
     PER_BROKER = "per-broker"
@@ -51,7 +54,7 @@ class UpdateMode(Enum):
 
 
 class Password:
-    """A secret that does not show itself in logs and messages; `value` is the text."""
+    """A secret that logs and messages show as `[hidden]`; `value` is the text."""
 
     HIDDEN: Final = "[hidden]"
     __slots__ = ("value",)
@@ -70,9 +73,9 @@ class Password:
 
 
 class ConfigKey:
-    """One config. `default` is a typed value.
+    """The definition of a config. `default` is a typed value.
 
-    `synonyms` are the broker configs that a topic config inherits; the first one that is set wins.
+    `synonyms` are the broker configs that a topic config inherits from; the first one that is set wins.
     """
 
     __slots__ = ("default", "doc", "importance", "internal", "mode", "name", "synonyms", "type", "validator")
@@ -100,9 +103,12 @@ class ConfigKey:
         self.synonyms = synonyms
 
     def parse(self, value: object, name: str | None = None) -> Any:
-        """`value` (text or typed) as a value of this key's type; `ConfigException` if it is not allowed.
+        """Return `value` (text or typed) as a value of this key's type.
 
-        `name`: what it is called there, where that is not the key's own name.
+        `name`: the name in error messages, if it differs from the key's.
+
+        Raises:
+            ConfigException: the value is not allowed.
         """
         name = name or self.name
         parsed = parse_type(name, value, self.type)
@@ -115,7 +121,7 @@ class ConfigKey:
 
 
 class ConfigDef(Mapping[str, ConfigKey]):
-    """A set of configs by name, in the order of their definition."""
+    """Definitions of configs by name, in the order of definition."""
 
     def __init__(self, keys: Mapping[str, ConfigKey]) -> None:
         self._keys = dict(keys)
@@ -130,7 +136,7 @@ class ConfigDef(Mapping[str, ConfigKey]):
         return len(self._keys)
 
     def parse(self, properties: Mapping[str, object]) -> dict[str, Any]:
-        """The typed value of every key: from `properties` where set, else its default. Unknown names are ignored."""
+        """Return the typed value of every key, from `properties` or its default. Unknown names are ignored."""
         return {
             name: key.parse(properties[name]) if name in properties else key.default for name, key in self._keys.items()
         }
@@ -147,7 +153,7 @@ _COMMA = re.compile(r"[ \t\n\x0b\f\r]*,[ \t\n\x0b\f\r]*")
 
 
 def parse_type(name: str, value: object, type: ConfigType) -> Any:
-    """`value` as `type`; text is trimmed first, None and values that have the type already stay as they are."""
+    """Return `value` as a value of `type`. Text is trimmed first; None and typed values are returned as they are."""
     if not isinstance(value, str):
         return value
     text = java_trim(value)
@@ -175,7 +181,7 @@ def parse_type(name: str, value: object, type: ConfigType) -> Any:
 
 
 def to_text(value: object) -> str:
-    """A typed value as Kafka prints it: `true`, `0.5`, `1.7976931348623157E308`, `a,b`, `null`; secrets are hidden."""
+    """Format a typed value as Kafka does: `true`, `0.5`, `1.7976931348623157E308`, `a,b`, `null`; secrets are hidden."""
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -16,7 +16,7 @@ from kafkapy.common.wire_enums import ConfigType
 
 
 class _Definition:
-    """What `config` leaves in a class body until the class is made and the name is known."""
+    """The arguments of `config`, stored in the class body until the class is created and the name is known."""
 
     __slots__ = ("arguments", "name")
 
@@ -37,7 +37,7 @@ def config(
     internal: bool = False,
     synonyms: tuple[str, ...] = (),
 ) -> Any:
-    """Defines a config in the body of a `ConfigTable`; `name` where the attribute cannot spell it."""
+    """Define a config in the body of a `ConfigTable`. `name`: needed only if the attribute cannot spell it."""
     return _Definition(
         name,
         {
@@ -54,7 +54,7 @@ def config(
 
 
 class _ConfigTableType(type):
-    """Collects the definitions of a class body (and of its bases) into `definition` and `attributes`."""
+    """Collects the definitions of a class body and its bases into `definition` and `attributes`."""
 
     def __new__(
         mcs, class_name: str, bases: tuple[type, ...], body: dict[str, Any], *, slots: bool = False
@@ -84,12 +84,16 @@ class ConfigTable(metaclass=_ConfigTableType):
     definition: ClassVar[ConfigDef]
     """Every config of the table by name."""
     attributes: ClassVar[dict[str, str]]
-    """Name of a config -> name of its attribute."""
+    """Config name -> attribute name."""
 
     def get(self, name: str) -> Any:
-        """The typed value of the config called `name`; `KeyError` if there is none."""
+        """Return the typed value of the config called `name`.
+
+        Raises:
+            KeyError: there is none.
+        """
         return getattr(self, self.attributes[name])
 
     def values(self) -> dict[str, Any]:
-        """The typed values of all configs by name."""
+        """Return the typed values of all configs by name."""
         return {name: getattr(self, attribute) for name, attribute in self.attributes.items()}

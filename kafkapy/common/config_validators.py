@@ -1,4 +1,4 @@
-"""What a config's value may be. Each validator's `str` is its column in the config reference, as in Kafka."""
+"""Validators of configs. Each validator's `str` is shown in the config reference, as in Kafka."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Number = int | float
 
 
 class Range:
-    """`low` <= value <= `high`; a missing value is refused."""
+    """Accepts `low` <= value <= `high`; refuses a missing value."""
 
     def __init__(self, low: Number, high: Number | None) -> None:
         self.low = low
@@ -39,7 +39,7 @@ def between(low: Number, high: Number) -> Range:
 
 
 class RangeOr:
-    """A range, or one value outside it that has a meaning of its own."""
+    """Accepts a range, and one special value outside of it."""
 
     def __init__(self, low: int, high: int, other: int) -> None:
         self.low, self.high, self.other = low, high, other
@@ -55,7 +55,7 @@ class RangeOr:
 
 
 class OneOf:
-    """One of some words; with `case_insensitive` in any case."""
+    """Accepts one of some words; with `case_insensitive` in any case."""
 
     def __init__(self, *words: str, case_insensitive: bool = False) -> None:
         self.words = words
@@ -75,7 +75,7 @@ class OneOf:
 
 
 class EachOneOf(OneOf):
-    """A list whose items are some of these words."""
+    """Accepts a list whose items are among these words."""
 
     def __call__(self, name: str, value: Sequence[str] | None) -> None:
         for item in value or ():
@@ -101,7 +101,7 @@ class NonNull:
 
 
 class ThrottledReplicas:
-    """`*`, or a list of `partition:broker` (KIP-73)."""
+    """Accepts `*`, or a list of `partition:broker` (KIP-73)."""
 
     _REPLICA = re.compile(r"(?:[0-9]+:[0-9]+)?")
 
@@ -117,7 +117,7 @@ class ThrottledReplicas:
 
 
 class KnownVersion:
-    """A version of Kafka whose protocol or message format can be asked for (`inter.broker.protocol.version`)."""
+    """Accepts versions of Kafka whose protocol or message format can be selected (`inter.broker.protocol.version`)."""
 
     def __call__(self, name: str, value: str) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Room for recursion: what is nested deeper than Python's recursion limit allows is done on a thread with a large stack."""
+"""Runs deeply recursive functions on a thread with a large stack."""
 
 from __future__ import annotations
 
@@ -10,21 +10,24 @@ from typing import TypeVar
 T = TypeVar("T")
 
 _STACK_BYTES = 256 << 20
-"""5 KB for each call that the limit below allows. Only what is used takes memory."""
+"""5 KB for each call that the limit below allows. Only used pages take memory."""
 _RECURSION_LIMIT = 50_000
-"""The limit is the whole process's, and other threads have stacks of 8 MB: on those Python's JSON scanner, which uses the
-stack fastest, crashes at 80,000 levels."""
+"""Python's recursion limit meanwhile. It applies to the whole process.
+
+Other threads have stacks of 8 MB, on which Python's JSON scanner, the function with the largest frames, crashes at
+80,000 levels.
+"""
 _one_at_a_time = threading.Lock()
 
 
 def run_deep(function: Callable[[], T]) -> T:
-    """Call a function, and once more with room for 50,000 nested calls if it ends with a RecursionError.
+    """Call a function, and again on a thread with room for 50,000 nested calls if it raises a RecursionError.
 
-    The function is called again from its beginning, so it must not change anything before it fails. How deep its input may be
-    nested is for the function to bound: the stack has room for some thousand levels of any parser here.
+    The second call starts from the beginning, so the function must not change anything before it fails. The function
+    itself must limit the nesting of its input: the stack has room for some thousand levels of any parser here.
 
     Raises:
-        RecursionError: The room was not enough.
+        RecursionError: The large stack was too small, too.
 
     Example:
         >>> def depth(levels: int) -> int:
@@ -36,7 +39,7 @@ def run_deep(function: Callable[[], T]) -> T:
         return function()
     except RecursionError:
         pass
-    with _one_at_a_time:  # the limit and the size of stacks are the whole process's
+    with _one_at_a_time:  # the limit and the stack size apply to the whole process
         return _on_large_stack(function)
 
 

@@ -1,4 +1,4 @@
-"""JSON whose numbers keep their value and their spelling: schemas are read and written again without passing through a float."""
+"""JSON whose numbers keep their exact value and spelling: schemas are read and written without conversion to float."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafkapy.common import strict_json
 from kafkapy.common.strict_json import JsonDepthError, JsonError
 
 MAX_DEPTH = 1_000
-"""Levels of objects and lists in a text, as many as Jackson (Avro's and Confluent's reader of JSON) takes."""
+"""Levels of nested objects and arrays that are accepted, as in Jackson (the JSON parser of Avro and Confluent)."""
 
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
@@ -20,12 +20,7 @@ _BRACKET = re.compile(r"[\[\]{}]")
 
 
 class ExactNumber(Decimal):
-    """A number with a fraction or an exponent: its exact value, and `text` as it was written.
-
-    Example:
-        >>> ExactNumber("1e400") > 10**399, ExactNumber("0.10") == ExactNumber("0.1"), str(ExactNumber("0.10"))
-        (True, True, '0.10')
-    """
+    """A number with a fraction or an exponent: its exact value, and `text` as it was written."""
 
     __slots__ = ("text",)
     text: str
@@ -46,7 +41,8 @@ class ExactNumber(Decimal):
 
     @property
     def canonical_text(self) -> str:
-        """Equal for equal numbers, and for no whole number that was written without fraction and exponent."""
+        """A text that is equal for equal numbers, and differs from the text of any integer without fraction and
+        exponent."""
         if not self:
             return "0E0"
         sign, digits, exponent = self.as_tuple()
@@ -56,7 +52,7 @@ class ExactNumber(Decimal):
 
 
 def loads(text: str, *, comments: bool = False) -> Any:
-    """Read one JSON value; numbers with a fraction or an exponent become `ExactNumber`.
+    """Parse one JSON value; numbers with a fraction or an exponent become `ExactNumber`.
 
     Args:
         text: The document.
@@ -64,7 +60,8 @@ def loads(text: str, *, comments: bool = False) -> Any:
 
     Raises:
         JsonError: As `strict_json.loads`.
-        RecursionError: The values are nested deeper than the caller's stack has room for, but not deeper than `MAX_DEPTH`.
+        RecursionError: The values are nested deeper than the caller's stack has room for, but not deeper than
+            `MAX_DEPTH`.
     """
     _check_depth(text)
     try:
@@ -74,10 +71,10 @@ def loads(text: str, *, comments: bool = False) -> Any:
 
 
 def loads_leniently(text: str, *, comments: bool = False) -> Any:
-    """`loads` for a text that has been stored already: NaN and the infinities become their names, half surrogates stay.
+    """Parse text that has been stored already: NaN and infinities become their names, lone surrogates stay.
 
     Raises:
-        ValueError: The text is no JSON in any sense.
+        ValueError: The text is not JSON in any sense.
         RecursionError: As `loads`.
     """
     _check_depth(text)
@@ -86,7 +83,7 @@ def loads_leniently(text: str, *, comments: bool = False) -> Any:
 
 
 def dumps(value: Any, *, sort_keys: bool = False, number: Callable[[ExactNumber], str] = str) -> str:
-    """Write one JSON value without white space.
+    """Serialize a value as JSON without white space.
 
     Args:
         value: What `loads` gives.
@@ -109,7 +106,7 @@ def dumps(value: Any, *, sort_keys: bool = False, number: Callable[[ExactNumber]
 
 
 def identity_of(value: Any) -> str:
-    """A text that is equal for equal JSON: members in any order, 0.1 or 0.10, but 1, 1.0 and true differ."""
+    """Return a text that is equal for equal JSON: members in any order, 0.1 or 0.10; but 1, 1.0 and true differ."""
     return dumps(value, sort_keys=True, number=lambda found: found.canonical_text)
 
 
@@ -118,7 +115,7 @@ def _scalar(value: Any) -> str:
 
 
 def _check_depth(text: str) -> None:
-    """Raise JsonError if objects and lists are nested too deeply. From Python 3.12 on the reader of JSON has room for more."""
+    """Raise JsonError if objects and arrays are nested too deeply, because Python's parser accepts more from 3.12 on."""
     if text.count("{") + text.count("[") <= MAX_DEPTH:
         return
     depth = 0
@@ -129,7 +126,7 @@ def _check_depth(text: str) -> None:
 
 
 def is_multiple(number: Decimal | int, of: Decimal | int) -> bool:
-    """Is a finite number a whole multiple of another, that is not 0? Exactly, and quickly for exponents of any size.
+    """Return whether a finite number is a whole multiple of another, non-zero one. Exact, and fast for any exponent.
 
     Example:
         >>> is_multiple(ExactNumber("0.3"), ExactNumber("0.1")), is_multiple(ExactNumber("1e400"), 3)
@@ -146,7 +143,7 @@ def is_multiple(number: Decimal | int, of: Decimal | int) -> bool:
 
 
 def _whole(number: Decimal | int) -> tuple[int, int]:
-    """Digits without zeros at the end, and an exponent of ten."""
+    """Return the digits without trailing zeros, and the exponent of ten."""
     _, digits, exponent = Decimal(number).as_tuple()
     assert isinstance(exponent, int)
     text = "".join(map(str, digits)).rstrip("0")

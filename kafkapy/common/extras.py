@@ -1,4 +1,4 @@
-"""What `pip install kafkapy` leaves out: it is named when it is first needed."""
+"""Optional dependencies, which are checked when they are first needed."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from importlib.util import find_spec
 
 
 class MissingExtra(ModuleNotFoundError):
-    """An optional part of kafkapy needs a package that is not installed; the sentence says how it is."""
+    """An optional part of kafkapy needs a package that is not installed; the message says how to install it."""
 
 
 @cache
 def need(extra: str, *packages: str, by: str) -> None:
-    """Raises MissingExtra unless these are installed. `by`: who needs them, for the sentence."""
+    """Raise MissingExtra unless these packages are installed. `by`: what needs them, for the message."""
     for package in packages:
         try:
             found = find_spec(package) is not None
-        except ValueError:  # in sys.modules without a spec: somebody put it there
+        except ValueError:  # in sys.modules without a spec: another module put it there
             found = True
         except ModuleNotFoundError:
             found = False

@@ -1,4 +1,4 @@
-"""Ports for servers that are about to start."""
+"""Finds free ports for servers that are about to start."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _FIRST_EPHEMERAL = 32_768
 
 
 def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
-    """`count` ports that nobody listens on.
+    """Return `count` ports on which no process listens.
 
-    They lie below those that the system gives to outgoing connections, if it leaves any there: a port that is free now would
-    else be taken by any client of any program until the server binds it, or while the server is restarted.
+    They are below the ephemeral ports, if there are enough: otherwise any outgoing connection could take a port before
+    the server binds it, or while the server restarts.
     """
     ports: list[int] = []
     tries = 8 * count + 64

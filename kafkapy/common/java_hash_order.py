@@ -1,7 +1,8 @@
-"""The order in which Java's hash tables go through strings.
+"""The iteration order of strings in Java's hash tables.
 
-It decides which entry of a store a Java broker presents (`SunX509KeyManagerImpl` keeps a `HashMap` of aliases), in which order
-`KeyStore.aliases` has them (a `Hashtable` in JKS, a `HashSet` in PKCS12), and in which order Streams flushes the stores of nodes.
+It decides which entry of a key store a Java broker presents (`SunX509KeyManagerImpl` has a `HashMap` of aliases), the
+order of `KeyStore.aliases` (a `Hashtable` for JKS, a `HashSet` for PKCS12), and the order in which Streams flushes the
+stores of nodes.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Iterable
 
 
 def java_string_hash(text: str) -> int:
-    """`String.hashCode`, as an unsigned number of 32 bits.
+    """Return `String.hashCode`, as an unsigned 32-bit number.
 
     Example:
         >>> java_string_hash("kafka")
@@ -24,7 +25,7 @@ def java_string_hash(text: str) -> int:
 
 
 def hash_map_order(keys: Iterable[str]) -> list[str]:
-    """The keys of a `HashMap` or `HashSet` they were put into in this order, as it enumerates them."""
+    """Return the keys in the iteration order of a `HashMap` or `HashSet` into which they are inserted in this order."""
     found = list(dict.fromkeys(keys))
     capacity = 16
     while len(found) > capacity * 3 // 4:
@@ -34,11 +35,11 @@ def hash_map_order(keys: Iterable[str]) -> list[str]:
         value = java_string_hash(key)
         return (value ^ value >> 16) & (capacity - 1)
 
-    return sorted(found, key=bucket)  # sorted() keeps the order within a bucket, as a table that grows does
+    return sorted(found, key=bucket)  # sorted() is stable: it keeps the order within a bucket, as a growing table does
 
 
 def hashtable_order(keys: Iterable[str]) -> list[str]:
-    """The keys of a `Hashtable` they were put into in this order, as it enumerates them."""
+    """Return the keys in the iteration order of a `Hashtable` into which they are inserted in this order."""
     buckets: list[list[str]] = [[] for _ in range(11)]
     for count, key in enumerate(dict.fromkeys(keys)):
         if count >= len(buckets) * 3 // 4:

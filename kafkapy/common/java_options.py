@@ -1,4 +1,4 @@
-"""Java's system properties as a JVM would get them: `-Dname=value` in `KAFKA_OPTS`. Brokers and tools read some of them."""
+"""Java's system properties (`-Dname=value` in `KAFKA_OPTS`), some of which brokers and tools read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ VARIABLE: Final = "KAFKA_OPTS"
 
 
 def system_properties(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The properties that `KAFKA_OPTS` sets; the last of a name counts, and `-Dname` alone sets it to an empty text.
+    """Return the properties that `KAFKA_OPTS` sets. The last one of a name counts; `-Dname` alone sets an empty text.
 
     Parameters:
         environment: Where the variable is looked up.

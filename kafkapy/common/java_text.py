@@ -1,4 +1,4 @@
-"""Text as Java writes and trims it, where it can be seen from outside."""
+"""Formats and trims text as Java does."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 def java_trim(text: str) -> str:
-    """`String.trim`: everything up to and including the space goes, at both ends."""
+    """Strip everything up to and including the space character at both ends, as `String.trim` does."""
     return text.strip(_TRIMMED)
 
 
 def from_java_chars(text: str) -> str:
-    """Text of Java's characters, which are UTF-16: surrogate pairs become one character, and half a pair a `?`, as it does where
-    Java encodes it."""
+    """Convert Java's UTF-16 text: surrogate pairs become one character, a lone surrogate becomes `?`, as when Java
+    encodes it."""
     if _SURROGATE.search(text) is None:
         return text
     whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
@@ -24,7 +24,7 @@ def from_java_chars(text: str) -> str:
 
 
 def java_double(value: float) -> str:
-    """`Double.toString`: 0.5, 50.0, 1.0E10, 1.7976931348623157E308."""
+    """Format as `Double.toString`: 0.5, 50.0, 1.0E10, 1.7976931348623157E308."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):

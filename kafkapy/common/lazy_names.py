@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first asked for, so that a program pays for none that it does not use."""
+"""Lazy imports of a package's names, so that programs import only what they use."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 
 
 def lazy_names(package: str, names: Mapping[str, str], modules: str = "") -> tuple[list[str], Callable[[str], Any]]:
-    """The package's `__all__` and its `__getattr__`.
+    """Return the package's `__all__` and its `__getattr__`.
 
     Args:
         package: Its name.
-        names: Module of the package -> the names it has, with blanks between; a name that is the module's own means the module.
-            With a dot before it a module stands beside the package.
-        modules: Modules of the package, with blanks between, that can be asked for and are not in `__all__`.
+        names: Module of the package -> its names, separated by blanks. A name equal to the module's stands for the
+            module. A leading dot refers to a module beside the package.
+        modules: More modules of the package, separated by blanks, that can be accessed but are not in `__all__`.
 
-    Where types are checked there must be no `__getattr__`: then names that are not there are errors. There the package imports
-    each name under itself (`from … import Name as Name`), which hands it on.
+    For type checkers there must be no `__getattr__`, so that unknown names are errors. For them the package re-exports
+    each name (`from … import Name as Name`).
     """
     homes = {name: home for home, words in names.items() for name in words.split()}
     known = homes | {name: name for name in modules.split()}

@@ -1,4 +1,4 @@
-"""Who leads a partition and who is in sync: what the controller decides, ZooKeeper keeps and LeaderAndIsr carries."""
+"""A partition's leader and ISR: decided by the controller, stored in ZooKeeper, sent by LeaderAndIsr."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Final, NamedTuple
 NO_LEADER: Final = -1
 LEADER_DURING_DELETE: Final = -2
 NO_EPOCH: Final = -1
-"""No leader epoch is known."""
+"""The leader epoch is unknown."""
 INITIAL_LEADER_EPOCH = 0
 INITIAL_PARTITION_EPOCH = 0
 
 
 class LeaderRecoveryState(IntEnum):
-    """RECOVERING after an unclean election until the leader has made the partition consistent (KIP-704)."""
+    """RECOVERING from an unclean election until the leader has made the partition consistent (KIP-704)."""
 
     RECOVERED = 0
     RECOVERING = 1
 
 
 class LeaderAndIsr(NamedTuple):
-    """One partition's state; a value, never changed in place (Kafka's `LeaderAndIsr`).
+    """The state of one partition; immutable (Kafka's `LeaderAndIsr`).
 
-    `partition_epoch` is the version of the partition's state znode: it grows with each change, `leader_epoch` only with
-    those that a controller made.
+    `partition_epoch` is the version of the partition's state znode, so it grows with each change. `leader_epoch` grows
+    only with changes made by a controller.
     """
 
     leader: int
@@ -35,7 +35,7 @@ class LeaderAndIsr(NamedTuple):
     partition_epoch: int = INITIAL_PARTITION_EPOCH
 
     def new_leader_and_isr(self, leader: int, isr: Sequence[int]) -> LeaderAndIsr:
-        """A controller's change: the leader epoch grows, even if the leader stays."""
+        """Return the state after a controller's change. The leader epoch grows even if the leader stays."""
         return self._replace(leader=leader, isr=tuple(isr), leader_epoch=self.leader_epoch + 1)
 
     def new_leader(self, leader: int) -> LeaderAndIsr:
@@ -45,12 +45,12 @@ class LeaderAndIsr(NamedTuple):
         return self.new_leader_and_isr(self.leader, self.isr)
 
     def with_partition_epoch(self, partition_epoch: int) -> LeaderAndIsr:
-        """The same state under the version that ZooKeeper gave it."""
+        """Return the same state with the version that ZooKeeper returned."""
         return self._replace(partition_epoch=partition_epoch)
 
 
 class LeaderIsrAndControllerEpoch(NamedTuple):
-    """A partition's state and the epoch of the controller that wrote it last."""
+    """The state of a partition, and the epoch of the controller that wrote it last."""
 
     leader_and_isr: LeaderAndIsr
     controller_epoch: int

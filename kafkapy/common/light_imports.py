@@ -1,4 +1,4 @@
-"""Importing what others have written without all that it brings along."""
+"""Imports of third-party modules without their unneeded dependencies."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 
 
 @contextmanager
-def without(*packages: str) -> Iterator[None]:
-    """What is imported meanwhile finds these not installed, unless they have been imported before."""
+def hide_packages(*packages: str) -> Iterator[None]:
+    """Hide these packages from imports in the block, unless they are imported already."""
     hidden = [name for name in packages if name not in sys.modules]
     sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]  # None: not to be imported
     try:
@@ -25,7 +25,7 @@ def without(*packages: str) -> Iterator[None]:
 
 
 class _Postponed(ModuleType):
-    """Not `LazyLoader`, whose modules are executed by any later `import` of them."""
+    """A module that is executed on first access. (The modules of `LazyLoader` are executed by any later `import`.)"""
 
     def __getattr__(self, name: str) -> Any:
         self.__class__ = ModuleType  # type: ignore[assignment]
@@ -34,9 +34,11 @@ class _Postponed(ModuleType):
         return getattr(self, name)
 
 
-def postpone(name: str) -> None:
-    """This module of Python's own is not executed before somebody uses one of its names. Two threads must not do so at the same
-    time."""
+def import_lazily(name: str) -> None:
+    """Execute this module of the standard library only when one of its names is first used.
+
+    Not safe if two threads use it for the first time at once.
+    """
     spec = None if name in sys.modules else find_spec(name)
     if spec is None or spec.loader is None:
         return
@@ -47,9 +49,11 @@ def postpone(name: str) -> None:
         setattr(sys.modules[package], last, module)
 
 
-def part_of(package: str, name: str) -> Any:
-    """The extension module of this name in a package whose own code, and all that this imports, is not executed; where there
-    is none, the package."""
+def import_extension_module(package: str, name: str) -> Any:
+    """Import one extension module of a package without executing the package's `__init__`.
+
+    If there is no such module, return the package.
+    """
     found = find_spec(package)
     spec = found and PathFinder.find_spec(f"{package}.{name}", found.submodule_search_locations)
     if spec is None or spec.loader is None:

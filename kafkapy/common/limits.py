@@ -1,4 +1,4 @@
-"""The largest numbers that Kafka's fields and configs can hold (Java's `Integer.MAX_VALUE`, `Long.MAX_VALUE`)."""
+"""The largest values of Kafka's integer fields and configs (Java's `Integer.MAX_VALUE`, `Long.MAX_VALUE`)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Log levels by the names Kafka's tools know (KIP-412; Kafka's `Log4jController`).
+"""Log levels by the names of Kafka's tools (KIP-412; Kafka's `Log4jController`).
 
-The logger `kafkapy.server.KafkaApis` is `kafka.server.KafkaApis` to the outside, the root logger is `root`. Levels have
-log4j's names.
+The logger `kafkapy.server.KafkaApis` is shown to clients as `kafka.server.KafkaApis`, the root logger as `root`. Levels
+have log4j's names.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NAMES: Final = {number: name for name, number in LEVELS.items()}
 
 
 def loggers() -> dict[str, str]:
-    """Every logger there is and its level; one without a level of its own has its parent's."""
+    """Return the level of every logger; a logger without a level of its own has its parent's."""
     existing = logging.root.manager.loggerDict.copy()
     levels = {ROOT: level_name(logging.root.level)}
     for name, logger in existing.items():
@@ -36,17 +36,17 @@ def exists(name: str) -> bool:
 
 
 def set_level(name: str, level: str) -> None:
-    """`level` is one of `LEVELS`."""
+    """Set a logger's level. `level`: one of `LEVELS`."""
     logging.getLogger(_inside(name)).setLevel(LEVELS[level])
 
 
 def unset_level(name: str) -> None:
-    """The logger takes its parent's level again."""
+    """Make the logger use its parent's level again."""
     logging.getLogger(_inside(name)).setLevel(logging.NOTSET)
 
 
 def level_name(number: int) -> str:
-    """log4j's name of the level, or of the next one below."""
+    """Return log4j's name of the level, or of the next one below."""
     return _NAMES.get(number) or next((n for v, n in sorted(_NAMES.items(), reverse=True) if v <= number), "TRACE")
 
 

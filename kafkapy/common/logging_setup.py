@@ -1,7 +1,7 @@
-"""Where log lines go: stderr, and files of the names Kafka's have (server.log, controller.log ...).
+"""Configures logging: to stderr, and to files with Kafka's names (server.log, controller.log ...).
 
-A line reads `[2026-11-21 07:00:00,123] INFO started (kafkapy.server.KafkaServer)`. `config/logging.properties` says
-which loggers write to which file, and their levels; where there is no such file `DEFAULTS` hold.
+A line reads `[2026-11-21 07:00:00,123] INFO started (kafkapy.server.KafkaServer)`. `config/logging.properties` sets the
+files of loggers, and their levels; without that file `DEFAULTS` are used.
 """
 
 from __future__ import annotations
@@ -43,15 +43,17 @@ _CLONE: Final = Path(__file__).resolve().parents[2]
 
 
 class LoggingConfigError(ValueError):
-    """A logging.properties that cannot be followed; the text says why."""
+    """An invalid logging.properties; the message says why."""
 
 
 def setup_logging(config_file: str | Path | None = None, log_dir: str | Path | None = None) -> None:
-    """Give the root logger its handlers and levels; what was set up before is taken away.
+    """Set the handlers and levels of all loggers, replacing earlier ones.
 
-    By default `default_config_file` and `default_log_dir` say what to read and where to write. `LoggingConfigError` if
-    the file has a wrong key or value; a directory that cannot be written is named on stderr, and logging goes on
-    without files, as with log4j.
+    Files default to `default_config_file` and `default_log_dir`. If the log directory cannot be written, logging
+    continues without files, as in log4j, and a message on stderr says so.
+
+    Raises:
+        LoggingConfigError: the file has an unknown key or an invalid value.
     """
     config_file = config_file or default_config_file()
     settings = DEFAULTS if config_file is None else load_file(config_file)
@@ -59,7 +61,7 @@ def setup_logging(config_file: str | Path | None = None, log_dir: str | Path | N
     for number, name in ((5, "TRACE"), (logging.WARNING, "WARN"), (logging.CRITICAL, "FATAL")):
         logging.addLevelName(number, name)
     logging.raiseExceptions = False  # a full disk must not fill stderr, nor stop the broker
-    # A change of leaders is thousands of lines in a moment: nothing is found out for each that no line shows.
+    # Don't compute attributes that no line shows: a change of leaders logs thousands of lines at once.
     logging._srcfile = None
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     logging.root.setLevel(_level(settings.get("level", "INFO")))
@@ -74,7 +76,10 @@ def setup_logging(config_file: str | Path | None = None, log_dir: str | Path | N
 
 
 def to_files_only() -> None:
-    """For a daemon that has started: what its stderr goes to is never renamed. Where there are no files, all stays as it is."""
+    """Stop logging to stderr once a daemon has started, because its stderr file is never rotated.
+
+    Without log files nothing changes.
+    """
     if any(isinstance(handler, _RotatingFile) for handler in logging.root.handlers):
         for handler in logging.root.handlers[:]:
             if type(handler) is logging.StreamHandler:
@@ -82,7 +87,7 @@ def to_files_only() -> None:
 
 
 def default_config_file() -> Path | None:
-    """$KAFKAPY_LOGGING_CONFIG, else a clone's `config/logging.properties`, else None."""
+    """Return $KAFKAPY_LOGGING_CONFIG, else a clone's `config/logging.properties`, else None."""
     if os.environ.get("KAFKAPY_LOGGING_CONFIG"):
         return Path(os.environ["KAFKAPY_LOGGING_CONFIG"])
     file = _CLONE / "config" / "logging.properties"
@@ -90,7 +95,7 @@ def default_config_file() -> Path | None:
 
 
 def default_log_dir() -> Path:
-    """$LOG_DIR as in Kafka's scripts, else `logs` beside a clone's `bin`, else `logs` in the working directory."""
+    """Return $LOG_DIR as in Kafka's scripts, else `logs` beside a clone's `bin`, else `logs` in the working directory."""
     if os.environ.get("LOG_DIR"):
         return Path(os.environ["LOG_DIR"])
     return (_CLONE if (_CLONE / "bin").is_dir() else Path.cwd()) / "logs"
@@ -112,7 +117,10 @@ def _open_files(settings: Mapping[str, str], log_dir: Path) -> None:
 
 
 def _attach(logger: logging.Logger, handler: logging.Handler) -> None:
-    """A logger with a file of its own keeps out of server.log and stderr, as Kafka's `additivity=false`."""
+    """Add a handler.
+
+    A logger with its own file does not log to server.log and stderr, as with Kafka's `additivity=false`.
+    """
     handler.setFormatter(_Formatter())
     if logger is not logging.root:
         for old in logger.handlers[:]:
@@ -138,9 +146,9 @@ def _check(settings: Mapping[str, str], file: str | Path | None) -> None:
 
 
 def _number(text: str) -> int:
-    """`50MB` as bytes, as log4j reads sizes."""
+    """Return a size like `50MB` in bytes, with log4j's units."""
     match = _NUMBER.fullmatch(text)
-    assert match is not None, text  # `_check` has seen it
+    assert match is not None, text  # `_check` has validated it
     return int(match[1]) * _UNITS[match[2] or ""]
 
 
@@ -149,7 +157,10 @@ def _level(name: str) -> int:
 
 
 class _Formatter(logging.Formatter):
-    """Kafka's line. A change of leaders is a thousand lines in a moment, so the second they share is written out once."""
+    """Formats lines as Kafka does.
+
+    The formatted second is cached, because a change of leaders logs thousands of lines at once.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -165,10 +176,11 @@ class _Formatter(logging.Formatter):
 
 
 class _RotatingFile(BaseRotatingHandler):
-    """A file, opened on its first line, that is renamed to `<name>.<yyyy-MM-dd-HH>` when its hour (or day) is over.
+    """A log file that is renamed to `<name>.<yyyy-MM-dd-HH>` at the end of its hour (or day).
 
-    One that has grown to `max_bytes` before is renamed, too: `.1`, `.2` follow where that hour has files already. Of the
-    renamed ones the newest are kept: at most `most_files`, `most_bytes` together.
+    It is opened when the first line is written. A file that reaches `max_bytes` earlier is renamed, too; further files
+    of the same hour get `.1`, `.2`. Of renamed files the newest are kept: at most `most_files`, with at most
+    `most_bytes` together.
     """
 
     def __init__(self, path: Path, rotate: str, max_bytes: int, most_files: int, most_bytes: int) -> None:
@@ -177,7 +189,7 @@ class _RotatingFile(BaseRotatingHandler):
         self._rotate = rotate
         self._period = "%Y-%m-%d-%H" if rotate == "hour" else "%Y-%m-%d"
         self._old_name = re.compile(re.escape(path.name) + r"\.(\d{4}-\d\d-\d\d(?:-\d\d)?)(?:\.(\d+))?")
-        self._max_bytes, self._most_files, self._most_bytes = max_bytes, most_files, most_bytes
+        self._max_bytes, self._max_files, self._max_total_bytes = max_bytes, most_files, most_bytes
         self._began = self._ends = 0.0
 
     def shouldRollover(self, record: logging.LogRecord) -> bool:
@@ -191,7 +203,7 @@ class _RotatingFile(BaseRotatingHandler):
     def doRollover(self) -> None:
         assert self.stream is not None  # `shouldRollover` has opened it
         self.stream.close()
-        self.stream = None  # opened again even if the file cannot be renamed
+        self.stream = None  # reopened even if the file cannot be renamed
         period = time.strftime(self._period, time.localtime(self._began))
         number = 1 + max((n for file_period, n, _ in self._old_files() if file_period == period), default=-1)
         self._path.rename(f"{self._path}.{period}" + (f".{number}" if number else ""))
@@ -200,7 +212,7 @@ class _RotatingFile(BaseRotatingHandler):
         self._begin(time.time())
 
     def _begin(self, now: float) -> None:
-        """It is the file of the hour or day in which `now` lies."""
+        """Start the period (hour or day) that contains `now`."""
         local = time.localtime(now)
         into_hour = local.tm_min * 60 + local.tm_sec
         begins = {"hour": into_hour, "day": local.tm_hour * 3600 + into_hour}.get(self._rotate)
@@ -209,7 +221,7 @@ class _RotatingFile(BaseRotatingHandler):
         self._ends = math.inf if begins is None else int(now) - begins + length
 
     def _old_files(self) -> list[tuple[str, int, Path]]:
-        """(period, number in it, path) of what was renamed, the oldest first."""
+        """Return (period, number in it, path) of renamed files, the oldest first."""
         found = [(self._old_name.fullmatch(path.name), path) for path in self._path.parent.iterdir()]
         return sorted((match[1], int(match[2] or 0), path) for match, path in found if match)
 
@@ -217,5 +229,5 @@ class _RotatingFile(BaseRotatingHandler):
         kept = 0
         for number, (_, _, path) in enumerate(reversed(self._old_files()), 1):
             kept += path.stat().st_size
-            if number > self._most_files or kept > self._most_bytes:
+            if number > self._max_files or kept > self._max_total_bytes:
                 path.unlink()

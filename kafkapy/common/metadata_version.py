@@ -1,4 +1,4 @@
-"""Versions that `inter.broker.protocol.version` and `message.format.version` may name (Kafka's `MetadataVersion`)."""
+"""Versions for `inter.broker.protocol.version` and `message.format.version` (Kafka's `MetadataVersion`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ _LATEST_OF_RELEASE: Final = {version.partition("-")[0]: version for version in V
 
 
 def from_version_string(text: str) -> str:
-    """The full version that `text` names: 3.9, 3.9.1 and 3.9-IV0 are all `3.9-IV0`. `ValueError` if it names none."""
+    """Return the full version that `text` names: 3.9, 3.9.1 and 3.9-IV0 are all `3.9-IV0`.
+
+    Raises:
+        ValueError: it names no version.
+    """
     segments = text.split(".")
     significant = 3 if text.startswith("0.") else 2
     key = text if len(segments) <= significant else ".".join(segments[:significant])
@@ -29,24 +33,24 @@ def from_version_string(text: str) -> str:
 
 
 def is_at_least(version: str, other: str) -> bool:
-    """Both are names that `from_version_string` takes."""
+    """Compare two versions. Both are names that `from_version_string` accepts."""
     return VERSIONS.index(from_version_string(version)) >= VERSIONS.index(from_version_string(other))
 
 
 def record_version(version: str) -> int:
-    """The newest message format (0, 1, 2) that brokers of `version` know."""
+    """Return the newest message format (0, 1, 2) that brokers of `version` know."""
     if is_at_least(version, "0.11.0-IV0"):
         return 2
     return 1 if is_at_least(version, "0.10.0-IV0") else 0
 
 
 def is_message_format_ignored(version: str) -> bool:
-    """Are records always stored in the newest message format, whatever `message.format.version` says (KIP-724)?"""
+    """Return whether records are always stored in the newest format, whatever `message.format.version` says (KIP-724)."""
     return is_at_least(version, "3.0-IV1")
 
 
 def is_zstd_supported(version: str) -> bool:
-    """May records be compressed with zstd (KIP-110)?"""
+    """Return whether records may be compressed with zstd (KIP-110)."""
     return is_at_least(version, "2.1-IV0")
 
 
@@ -73,109 +77,112 @@ _CONTROLLED_SHUTDOWN: Final = (("2.4-IV1", 3), ("2.2-IV0", 2), ("0.9.0", 1))
 
 
 def fetch_version(version: str) -> int:
-    """The version of Fetch that followers of `version` send."""
+    """Return the version of Fetch that followers of `version` send."""
     return _newest(version, _FETCH)
 
 
 def offset_for_leader_epoch_version(version: str) -> int:
-    """The version of OffsetForLeaderEpoch that followers of `version` send."""
+    """Return the version of OffsetForLeaderEpoch that followers of `version` send."""
     return _newest(version, _OFFSET_FOR_LEADER_EPOCH)
 
 
 def list_offsets_version(version: str) -> int:
-    """The version of ListOffsets that followers of `version` send."""
+    """Return the version of ListOffsets that followers of `version` send."""
     return _newest(version, _LIST_OFFSETS)
 
 
 def broker_registration_version(version: str) -> int:
-    """The version of the JSON in /brokers/ids. Brokers of 0.9.0.0 break on one above 2 (KAFKA-3100)."""
+    """Return the version of the JSON in /brokers/ids. Brokers of 0.9.0.0 fail on one above 2 (KAFKA-3100)."""
     if is_at_least(version, "2.7-IV0"):
         return 5
     return 4 if is_at_least(version, "0.10.0-IV1") else 2
 
 
 def controlled_shutdown_version(version: str) -> int:
-    """The version of ControlledShutdown that a broker of `version` sends."""
+    """Return the version of ControlledShutdown that a broker of `version` sends."""
     return _newest(version, _CONTROLLED_SHUTDOWN)
 
 
 def leader_and_isr_version(version: str) -> int:
-    """The version of LeaderAndIsr that a controller of `version` sends."""
+    """Return the version of LeaderAndIsr that a controller of `version` sends."""
     return _newest(version, _LEADER_AND_ISR)
 
 
 def update_metadata_version(version: str) -> int:
-    """The version of UpdateMetadata that a controller of `version` sends."""
+    """Return the version of UpdateMetadata that a controller of `version` sends."""
     return _newest(version, _UPDATE_METADATA)
 
 
 def stop_replica_version(version: str) -> int:
-    """The version of StopReplica that a controller of `version` sends."""
+    """Return the version of StopReplica that a controller of `version` sends."""
     return _newest(version, _STOP_REPLICA)
 
 
 def is_feature_versioning_supported(version: str) -> bool:
-    """Are features finalized in /feature (KIP-584)?"""
+    """Return whether features are finalized in /feature (KIP-584)."""
     return is_at_least(version, "2.7-IV0")
 
 
 def feature_znode_version(version: str) -> int:
-    """The version of the JSON in /feature."""
+    """Return the version of the JSON in /feature."""
     return 2 if is_at_least(version, "3.3-IV0") else 1
 
 
-def does_leader_and_isr_tell_new_replicas(version: str) -> bool:
-    """Does LeaderAndIsr say which replicas are new, so that a broker with a failed log dir may create them (KIP-112)?"""
+def does_leader_and_isr_mark_new_replicas(version: str) -> bool:
+    """Return whether LeaderAndIsr says which replicas are new.
+
+    A broker with a failed log dir may create new replicas only if it knows that they are new (KIP-112).
+    """
     return is_at_least(version, "1.0-IV0")
 
 
 def are_prefixed_acls_supported(version: str) -> bool:
-    """May ACLs be about prefixes of names (KIP-290)? An older broker would not know of them."""
+    """Return whether ACLs may apply to prefixes of names (KIP-290), which older brokers do not know."""
     return is_at_least(version, "2.0-IV1")
 
 
 def is_static_membership_supported(version: str) -> bool:
-    """May group members have a `group.instance.id` (KIP-345)? An older coordinator would lose it."""
+    """Return whether group members may have a `group.instance.id` (KIP-345), which older coordinators would lose."""
     return is_at_least(version, "2.3-IV0")
 
 
 def is_leader_recovery_supported(version: str) -> bool:
-    """Is the leader of an unclean election marked as recovering (KIP-704)?"""
+    """Return whether the leader of an unclean election is marked as recovering (KIP-704)."""
     return is_at_least(version, "3.2-IV0")
 
 
 def is_topic_id_supported(version: str) -> bool:
-    """Do topics get ids (KIP-516)?"""
+    """Return whether topics have ids (KIP-516)."""
     return is_at_least(version, "2.8-IV0")
 
 
 def is_truncation_on_fetch_supported(version: str) -> bool:
-    """Do fetches say the last fetched epoch, so that leaders answer where logs diverge (KIP-595)?"""
+    """Return whether fetches contain the last fetched epoch, so that leaders can report divergence (KIP-595)."""
     return is_at_least(version, "2.7-IV1")
 
 
 def is_allocate_producer_ids_supported(version: str) -> bool:
-    """Does the controller hand out producer ids (KIP-730), rather than each broker take them from ZooKeeper?"""
+    """Return whether the controller allocates producer ids (KIP-730). Before, each broker allocated them in ZooKeeper."""
     return is_at_least(version, "3.0-IV0")
 
 
 def is_alter_partition_supported(version: str) -> bool:
-    """Do leaders ask the controller for another ISR (KIP-497), rather than write it into ZooKeeper?"""
+    """Return whether leaders ask the controller to change the ISR (KIP-497). Before, they wrote it to ZooKeeper."""
     return is_at_least(version, "2.7-IV2")
 
 
 def write_txn_markers_version(version: str) -> int:
-    """With compact headers since 2.8."""
+    """Return the version of WriteTxnMarkers; 1, with flexible headers, from 2.8 on."""
     return 1 if is_at_least(version, "2.8-IV1") else 0
 
 
 def offset_commit_value_version(version: str) -> int:
-    """The version in which a group coordinator of `version` writes offsets: from 2.1-IV1 on the newest that is not flexible."""
+    """Return the version of the offset records that a group coordinator writes: the newest one that is not flexible."""
     return _newest(version, (("2.1-IV1", 3), ("2.1-IV0", 2), ("0.8.0", 1)))
 
 
 def group_metadata_value_version(version: str) -> int:
-    """The version in which a group coordinator of `version` writes groups: from 2.3 on the newest that is not flexible."""
+    """Return the version of the group records that a group coordinator writes: the newest one that is not flexible."""
     return _newest(version, (("2.3-IV0", 3), ("2.1-IV0", 2), ("0.10.1-IV0", 1)))
 
 

@@ -1,7 +1,7 @@
-"""What the broker counts and measures: numbers that cost next to nothing to keep, read by whoever renders them.
+"""Cheap counters and histograms, which metrics are computed from.
 
-A counter is a plain integer attribute, of one thread. What takes more (sorting, summing, forgetting) is done when somebody asks,
-or once a second, never for each request.
+A counter is a plain integer attribute that one thread changes. Sorting, summing and expiring are done when metrics are
+requested, or once a second, never for each request.
 """
 
 from __future__ import annotations
@@ -11,35 +11,37 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 WINDOW_SECONDS = 60.0
-"""Quantiles are those of this time."""
+"""Quantiles are computed over this period."""
 
 KEPT_SAMPLES = 16
-"""Of what one `fold` takes in, at most about twice as many are kept; their weight says for how many they stand.
+"""One `fold` keeps at most about twice as many samples; each has a weight, the number of values that it stands for.
 
-With one fold a second that are 1,000 to 2,000 of the last minute; Kafka's histograms are samples of 1,028."""
+With one fold a second, 1,000 to 2,000 samples of the last minute are kept; Kafka's histograms keep 1,028.
+"""
 
 
 class Histogram:
-    """How long something took, or how large it was: count and sum since the start, quantiles of the last minute.
+    """A histogram of durations or sizes: count and sum since the start, quantiles of the last minute.
 
-    Invariant: `_pending` holds what was recorded since the last `fold`; `_recent` holds (time, weight, samples) of each fold
-    of the last `WINDOW_SECONDS`, oldest first. `record` may be called from any thread, all else from one.
+    Invariant: `_pending` holds what was recorded since the last `fold`; `_recent` holds (time, weight, samples) of each
+    fold of the last `WINDOW_SECONDS`, oldest first. `record` may be called from any thread, everything else from one
+    thread only.
     """
 
     __slots__ = ("_now", "_pending", "_recent", "count", "record", "sum")
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        """`now`: seconds of a monotonic clock."""
+        """`now`: a monotonic clock, seconds."""
         self._now = now
         self._pending: list[float] = []
         self.record = self._pending.append
-        """Note one value."""
+        """Record one value."""
         self._recent: deque[tuple[float, int, Sequence[float]]] = deque()
         self.count = 0
         self.sum = 0.0
 
     def fold(self) -> None:
-        """Take in what was recorded. To be called about once a second while much is."""
+        """Process what was recorded. To be called about once a second."""
         size = len(self._pending)
         if size:
             values = self._pending[:size]
@@ -47,7 +49,7 @@ class Histogram:
             self.add(values)
 
     def add(self, values: Sequence[float]) -> None:
-        """As `record` of each."""
+        """Record each of the values."""
         size = len(values)
         if not size:
             return
@@ -57,7 +59,7 @@ class Histogram:
         self._keep(weight, values[::weight])
 
     def add_zeros(self, count: int) -> None:
-        """As `record(0)`, `count` times."""
+        """Record 0, `count` times."""
         if count:
             self.count += count
             self._keep(count, (0.0,))
@@ -74,18 +76,19 @@ class Histogram:
             recent.popleft()
 
     def quantiles(self, wanted: Sequence[float]) -> list[float] | None:
-        """The values below which these shares (ascending, 0..1) of the last minute's values lie; None if there was none."""
+        """Return the quantiles of the last minute's values for these shares (ascending, 0..1); None if there are no
+        values."""
         return merged_quantiles((self,), wanted)
 
     def weighted_samples(self) -> list[tuple[float, int]]:
-        """(value, for how many it stands) of the last minute."""
+        """Return (value, weight) of the last minute's samples."""
         self.fold()
         self._forget(self._now())
         return [(value, weight) for _, weight, samples in self._recent for value in samples]
 
 
 def merged_quantiles(histograms: Sequence[Histogram], wanted: Sequence[float]) -> list[float] | None:
-    """`Histogram.quantiles` of all that these have recorded."""
+    """Return the quantiles over all of these histograms; see `Histogram.quantiles`."""
     samples = sorted(sample for histogram in histograms for sample in histogram.weighted_samples())
     if not samples:
         return None
@@ -101,9 +104,9 @@ def merged_quantiles(histograms: Sequence[Histogram], wanted: Sequence[float]) -
 
 
 class Share:
-    """Which share of the last minute a clock has run, one that runs at most as fast as time does: how idle a thread is.
+    """The share of the last minute in which a clock was running, for example a thread's idle time.
 
-    Invariant: `_marks` holds (time, clock), oldest first, at most one older than `WINDOW_SECONDS`.
+    Invariant: `_marks` holds (time, clock), oldest first, at most one of them older than `WINDOW_SECONDS`.
     """
 
     def __init__(self, clock: Callable[[], float], now: Callable[[], float] = time.monotonic) -> None:
@@ -112,7 +115,7 @@ class Share:
         self._marks: deque[tuple[float, float]] = deque([(now(), clock())])
 
     def mark(self) -> None:
-        """To be called about once a second."""
+        """Record the clock. To be called about once a second."""
         now = self._now()
         marks = self._marks
         marks.append((now, self._clock()))
@@ -120,7 +123,7 @@ class Share:
             marks.popleft()
 
     def value(self) -> float:
-        """0..1"""
+        """Return the share, 0..1."""
         began, clock = self._marks[0]
         elapsed = self._now() - began
         return min(1.0, max(0.0, (self._clock() - clock) / elapsed)) if elapsed > 0 else 1.0

@@ -1,4 +1,4 @@
-"""How many requests of each API there were, how long they took and where (Kafka's `RequestMetrics`)."""
+"""Numbers and times of requests, by API (Kafka's `RequestMetrics`)."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ _MS = 1000.0
 
 
 class RequestStats:
-    """The requests of one API.
+    """Statistics of one API.
 
-    Most are answered while their handler runs: they take one number. The others take four times, from which `fold` works out
-    where the time went. Invariant: both lists hold what came since the last `fold`; all on one thread.
+    Most requests are answered while their handler runs; of these one duration is recorded. Of others, four times are
+    recorded, from which `fold` computes the phases. Invariant: both lists hold what came since the last `fold`. One
+    thread only.
     """
 
     __slots__ = (
-        "_answered",
-        "_at_once",
-        "answered",
-        "at_once",
+        "_delayed",
+        "_immediate",
         "errors",
         "local",
+        "record_delayed",
+        "record_immediate",
         "remote",
         "send",
         "throttle",
@@ -30,51 +31,54 @@ class RequestStats:
     )
 
     def __init__(self) -> None:
-        self._at_once: list[float] = []
-        self._answered: list[tuple[float, float, float, float]] = []
-        self.at_once: Callable[[float], None] = self._at_once.append
-        """Note a request that was answered, and its answer sent, before its handler returned: seconds."""
-        self.answered: Callable[[tuple[float, float, float, float]], None] = self._answered.append
-        """Note another: when (seconds) it was received, its handler returned, it was answered, the answer was wholly sent."""
+        self._immediate: list[float] = []
+        self._delayed: list[tuple[float, float, float, float]] = []
+        self.record_immediate: Callable[[float], None] = self._immediate.append
+        """Record a request whose answer was sent before its handler returned: seconds."""
+        self.record_delayed: Callable[[tuple[float, float, float, float]], None] = self._delayed.append
+        """Record any other request: (received, handler returned, answered, answer sent), in seconds."""
         self.total = Histogram()
-        """This and the following in ms."""
+        """In ms, as are the following."""
         self.local = Histogram()
         self.remote = Histogram()
-        """Waiting for followers, records, time, ZooKeeper, another thread."""
+        """Waiting for followers, records, time, ZooKeeper, or another thread."""
         self.send = Histogram()
         self.throttle = Histogram()
         self.errors: dict[int, int] = {}
-        """Error code -> how often it was answered."""
+        """Error code -> number of answers with it."""
 
     def error(self, code: int, times: int = 1) -> None:
         self.errors[code] = self.errors.get(code, 0) + times
 
     @property
     def count(self) -> int:
-        """Requests answered so far."""
-        return self.total.count + len(self._at_once) + len(self._answered)
+        """The number of answered requests."""
+        return self.total.count + len(self._immediate) + len(self._delayed)
 
     def fold(self) -> None:
-        """To be called about once a second."""
-        at_once = [seconds * _MS for seconds in self._at_once]
-        if at_once:
-            self._at_once.clear()
-            self.total.add(at_once)
-            self.local.add(at_once)
-            self.remote.add_zeros(len(at_once))
-            self.send.add_zeros(len(at_once))
-        answered = self._answered[:]
-        if answered:
-            self._answered.clear()
-            self.total.add([(sent - received) * _MS for received, _, _, sent in answered])
-            self.local.add([(min(handled, done) - received) * _MS for received, handled, done, _ in answered])
-            self.remote.add([max(0.0, done - handled) * _MS for _, handled, done, _ in answered])
-            self.send.add([(sent - done) * _MS for _, _, done, sent in answered])
+        """Process what was recorded. To be called about once a second."""
+        immediate = [seconds * _MS for seconds in self._immediate]
+        if immediate:
+            self._immediate.clear()
+            self.total.add(immediate)
+            self.local.add(immediate)
+            self.remote.add_zeros(len(immediate))
+            self.send.add_zeros(len(immediate))
+        delayed = self._delayed[:]
+        if delayed:
+            self._delayed.clear()
+            self.total.add([(sent - received) * _MS for received, _, _, sent in delayed])
+            self.local.add([(min(handled, done) - received) * _MS for received, handled, done, _ in delayed])
+            self.remote.add([max(0.0, done - handled) * _MS for _, handled, done, _ in delayed])
+            self.send.add([(sent - done) * _MS for _, _, done, sent in delayed])
         self.throttle.fold()
 
 
 class RequestStatsByApi:
-    """`clients[api key]`, and `followers[api key]`, which differ where Kafka tells a follower's Fetch from a consumer's."""
+    """Statistics as `clients[api key]` and `followers[api key]`.
+
+    They differ only for Fetch, because Kafka distinguishes followers' fetches from consumers'.
+    """
 
     def __init__(self, highest_api_key: int, fetch: int) -> None:
         self.clients = [RequestStats() for _ in range(highest_api_key + 1)]

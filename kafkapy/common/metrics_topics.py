@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class TopicStats:
-    """What one topic has seen here since it came."""
+    """The traffic of one topic on this broker."""
 
     __slots__ = (
         "bytes_in", "bytes_out", "failed_fetches", "failed_produces", "fetches", "messages_in", "produces", "refused_produces",
@@ -15,12 +15,12 @@ class TopicStats:
         self.bytes_in = 0
         self.bytes_out = 0
         self.produces = 0
-        """Appends that succeeded, one for each partition of a request."""
+        """Successful appends, one for each partition of a request."""
         self.refused_produces = 0
-        """Those that did not, for a reason that Kafka does not count as a failure (`NOT_LEADER_OR_FOLLOWER` ...)."""
+        """Failed appends for a reason that Kafka does not count as a failure (`NOT_LEADER_OR_FOLLOWER` ...)."""
         self.failed_produces = 0
         self.fetches = 0
-        """Partitions of fetches that were answered."""
+        """Partitions of answered fetches."""
         self.failed_fetches = 0
         """Unexpected errors only."""
 
@@ -34,38 +34,44 @@ class TopicStats:
 
 
 class StatsByTopic(dict[str, TopicStats]):
-    """`stats[topic]` makes what is not there yet: only for topics that exist, since clients may ask for any name."""
+    """Statistics by topic.
 
-    __slots__ = ("rest",)
+    `stats[topic]` creates missing ones, so use it only for existing topics, since clients may send any name.
+    """
+
+    __slots__ = ("others",)
 
     def __init__(self) -> None:
-        self.rest = TopicStats()
-        """Of topics that are deleted, or were never known."""
+        self.others = TopicStats()
+        """The sum of deleted and unknown topics."""
 
     def __missing__(self, topic: str) -> TopicStats:
         made = self[topic] = TopicStats()
         return made
 
-    def known(self, topic: str) -> TopicStats:
-        """The topic's, or `rest`."""
-        return self.get(topic, self.rest)
+    def existing_or_others(self, topic: str) -> TopicStats:
+        """Return the topic's statistics, or `others` if it has none."""
+        return self.get(topic, self.others)
 
     def forget(self, topic: str) -> None:
         gone = self.pop(topic, None)
         if gone is not None:
-            self.rest.add(gone)
+            self.others.add(gone)
 
     def all_topics(self) -> TopicStats:
-        """The sum, which never goes back. O(topics)."""
+        """Return the sum of all topics, which never decreases. O(topics)."""
         total = TopicStats()
-        total.add(self.rest)
+        total.add(self.others)
         for stats in list(self.values()):
             total.add(stats)
         return total
 
 
 class BrokerTopicStats:
-    """`clients`: what they, and the broker's own parts, append and fetch; `followers`: what other brokers fetch."""
+    """Traffic of all topics.
+
+    `clients` counts what clients and the broker itself append and fetch; `followers` what other brokers fetch.
+    """
 
     __slots__ = ("clients", "followers", "replication_bytes_in")
 
@@ -73,9 +79,9 @@ class BrokerTopicStats:
         self.clients = StatsByTopic()
         self.followers = StatsByTopic()
         self.replication_bytes_in = 0
-        """What this broker has fetched as a follower."""
+        """Bytes that this broker has fetched as a follower."""
 
     def forget(self, topic: str) -> None:
-        """The topic is deleted."""
+        """Move the statistics of a deleted topic to `others`."""
         self.clients.forget(topic)
         self.followers.forget(topic)

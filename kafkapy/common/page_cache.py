@@ -1,8 +1,8 @@
-"""What of a file lies in memory, and how it gets there: the thread that serves everybody must not wait for a disk.
+"""Finds out what parts of a file are in the page cache, and loads others, because the reactor must not wait for a disk.
 
-`preadv2(RWF_NOWAIT)` reads what is in the page cache and nothing else. File systems without it (tmpfs, overlayfs, NFS, FUSE), and
-other systems than Linux, are asked for nothing: there the end of a file counts as being in memory, where it was written last, and
-all before it as being not.
+`preadv2(RWF_NOWAIT)` reads only what is in the page cache. Some file systems (tmpfs, overlayfs, NFS, FUSE) and other
+systems than Linux don't have it. There the end of a file counts as cached, because it was written last, and the rest as
+not cached.
 """
 
 from __future__ import annotations
@@ -18,61 +18,67 @@ from typing import Final
 from kafkapy.common.capabilities import FADVISE, NOWAIT
 
 READ_AHEAD: Final = 1 << 20
-"""Bytes behind a piece that is loaded which the disk is asked for, too: the piece that `SendQueue` asks for next
-(`LOADED_CHUNK`)."""
+"""Bytes after a loaded piece that the disk should read, too: the next piece of `SendQueue` (`LOADED_CHUNK`)."""
 
 PROBE_STRIDE: Final = 1 << 19
-"""Between bytes that are probed there may be a hole in the page cache: so much is the most that a thread has to wait for."""
+"""Distance of probed bytes. Between them may be a hole in the page cache, so a thread may have to wait for this much.
+"""
 
-LONG_SECONDS: Final = 0.002
-"""A `sendfile` of a chunk that takes longer has waited: at 0.29 s/GB half a megabyte takes 0.15 ms (docs/benchmarks.md)."""
+SLOW_SEND_SECONDS: Final = 0.002
+"""A `sendfile` of half a megabyte that takes longer has waited; normally it takes 0.15 ms (docs/benchmarks.md)."""
 
-DOUBT_SECONDS: Final = 1.0
-"""How long every byte is looked at after a miss, and how long what a thread has loaded counts as loaded. Samples alone let a
-load of cold reads hold others up for 194 ms; with this it was 1.6 ms (docs/benchmarks.md, the footnote on cold reads)."""
+FULL_SCAN_SECONDS: Final = 1.0
+"""How long every byte is checked after a miss, and how long loaded data counts as cached.
+
+Samples alone can miss holes after random reads, which block the reactor (docs/benchmarks.md, the footnote on cold
+reads).
+"""
 
 _END: Final = 1 << 24
-"""Bytes at the end of a file that count as cached where the file system does not tell: they were written last, and consumers
-that keep up read them."""
+"""Bytes at the end of a file that count as cached if the file system does not tell: they were written last, and
+consumers without lag read them.
+"""
 
 _USAGE_OF: Final[int] = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)
-"""Only Linux counts for each thread. Elsewhere it does not matter: nothing is looked at (`NOWAIT`)."""
+"""Only Linux counts per thread. Elsewhere the value is not used, because nothing is probed (`NOWAIT`)."""
 _probe: Final = [bytearray(1)]
 _discarded: Final = [bytearray(1 << 18)]
-"""Threads read into it side by side: nobody looks at what is there."""
+"""Threads read into it concurrently; the content is never used."""
 
 
-class _Doubt:
-    """There may be holes between samples: every byte is looked at for a while."""
+class _FullScanWindow:
+    """While samples may have missed holes, every byte is checked."""
 
     until = 0.0
-    """Of the monotonic clock."""
+    """In seconds of the monotonic clock."""
 
 
-_doubt: Final = _Doubt()
+_full_scans: Final = _FullScanWindow()
 
 
-class _Patience(threading.local):
-    """May this thread wait for a disk?"""
+class _BlockingReads(threading.local):
+    """Whether this thread may wait for a disk."""
 
-    waits = True
+    allowed = True
 
 
-patience: Final = _Patience()
+blocking_reads: Final = _BlockingReads()
 
 
 def is_cached(fd: int, position: int, size: int) -> bool:
-    """Are the bytes `[position, position + size)` in memory, as far as samples tell? What is behind the end of the file is.
+    """Return whether the bytes `[position, position + size)` are cached, judging by samples.
 
-    The first byte and the last one of each stride are looked at: what is read ahead is there from its beginning on, and what the
-    kernel drops goes from its beginning on. That is too little where others have read here and there. So for a second after
-    anything was not there, or was waited for nevertheless (`took_long`), all bytes are looked at.
+    Bytes after the end of the file are.
+
+    It probes the first byte, and the last byte of each stride: both read-ahead and reclaim proceed from the start of a
+    range. That is not enough after random reads. So for `FULL_SCAN_SECONDS` after a miss, or after a send that waited
+    (`report_slow_send`), it checks all bytes.
     """
     if not NOWAIT:
         return _is_at_the_end(fd, position)
     try:
-        if monotonic() < _doubt.until:
-            _look_at_all(fd, position, size)
+        if monotonic() < _full_scans.until:
+            _check_all(fd, position, size)
             return True
         os.preadv(fd, _probe, position, NOWAIT)
         probed, end = position, position + size
@@ -80,15 +86,15 @@ def is_cached(fd: int, position: int, size: int) -> bool:
             probed = min(probed + PROBE_STRIDE, end)
             os.preadv(fd, _probe, probed - 1, NOWAIT)
     except BlockingIOError:
-        _begin_to_doubt()
+        _start_full_scans()
         return False
     except OSError as error:
         return _counts_as_cached(fd, position, error)
     return True
 
 
-def _look_at_all(fd: int, position: int, size: int) -> None:
-    """`BlockingIOError` if it is not in memory."""
+def _check_all(fd: int, position: int, size: int) -> None:
+    """Raise `BlockingIOError` unless all bytes are cached."""
     end = position + size
     while position < end:
         count = os.preadv(fd, (memoryview(_discarded[0])[: end - position],), position, NOWAIT)
@@ -98,22 +104,25 @@ def _look_at_all(fd: int, position: int, size: int) -> None:
 
 
 def blocks_read() -> int:
-    """By this thread, from disks, so far."""
+    """Return the number of blocks that this thread has read from disks."""
     return getrusage(_USAGE_OF).ru_inblock
 
 
-def took_long(blocks_read_before: int) -> None:
-    """Sending what counted as cached took this thread longer than `LONG_SECONDS`: did it wait for the disk or a core?"""
+def report_slow_send(blocks_read_before: int) -> None:
+    """Report that sending cached bytes took longer than `SLOW_SEND_SECONDS`.
+
+    It is a miss if the thread has read blocks meanwhile.
+    """
     if blocks_read() != blocks_read_before:
-        _begin_to_doubt()
+        _start_full_scans()
 
 
-def _begin_to_doubt() -> None:
-    _doubt.until = monotonic() + DOUBT_SECONDS
+def _start_full_scans() -> None:
+    _full_scans.until = monotonic() + FULL_SCAN_SECONDS
 
 
 def read_cached(fd: int, size: int, position: int) -> bytes | bytearray:
-    """As `os.pread`; `BlockingIOError` unless all of it is in memory."""
+    """Read as `os.pread`; raise `BlockingIOError` unless all bytes are cached."""
     if not NOWAIT:
         if not _is_at_the_end(fd, position):
             raise BlockingIOError(errno.EAGAIN, "The system does not tell what is cached")
@@ -127,7 +136,7 @@ def read_cached(fd: int, size: int, position: int) -> bytes | bytearray:
                 return bytes(memoryview(buffer)[:count])
             count += more
     except BlockingIOError:
-        _begin_to_doubt()
+        _start_full_scans()
         raise
     except OSError as error:
         if not _counts_as_cached(fd, position, error):
@@ -137,12 +146,12 @@ def read_cached(fd: int, size: int, position: int) -> bytes | bytearray:
 
 
 def read(fd: int, size: int, position: int) -> bytes | bytearray:
-    """As `os.pread`, or as `read_cached` if this thread may not wait."""
-    return os.pread(fd, size, position) if patience.waits else read_cached(fd, size, position)
+    """Read as `os.pread`, or as `read_cached` if this thread may not wait for disks."""
+    return os.pread(fd, size, position) if blocking_reads.allowed else read_cached(fd, size, position)
 
 
 def load(fd: int, position: int, size: int) -> None:
-    """Wait until these bytes were read from the disk. Whoever waits lets other threads work."""
+    """Wait until the bytes are read from the disk. Other threads run meanwhile."""
     if FADVISE:
         os.posix_fadvise(fd, position, size + READ_AHEAD, os.POSIX_FADV_WILLNEED)
     end = position + size

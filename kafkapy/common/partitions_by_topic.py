@@ -1,4 +1,4 @@
-"""Partitions as most messages have them: under the name of their topic."""
+"""Groups partitions by topic, as most messages have them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kafkapy.common.topic_partition import TopicPartition
 
 
 def indexes_by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """In the order given."""
+    """Return the partition indexes by topic, in the given order."""
     topics: dict[str, list[int]] = {}
     for topic, index in partitions:
         topics.setdefault(topic, []).append(index)

@@ -1,4 +1,4 @@
-"""What a producer is known by in logs (KIP-98)."""
+"""The identity of an idempotent producer (KIP-98)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines of Prometheus's text format, version 0.0.4: every page of metrics is made of these."""
+"""Lines of Prometheus's text format, version 0.0.4."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ _NUMBERS = {"nan": "NaN", "inf": "+Inf", "-inf": "-Inf", "True": "1", "False": "
 
 
 def head(name: str, kind: str, doc: str) -> str:
-    r"""The HELP and the TYPE line of a metric, which come before its samples.
+    r"""Return the HELP and TYPE lines of a metric, which precede its samples.
 
-    A quote is not escaped in a HELP line, other than in a label: Prometheus refuses a page whose HELP has another escape than
-    `\\` and `\n`.
+    Unlike in labels, quotes are not escaped in HELP lines: Prometheus refuses HELP lines with escapes other than `\\`
+    and `\n`.
     """
     return f"# HELP {name} {doc.translate(_HELP_ESCAPES)}\n# TYPE {name} {kind}\n"
 
 
 def label(name: str, value: str) -> str:
-    """One label of a sample: `topic="events"`."""
+    """Return one label of a sample: `topic="events"`."""
     return f'{name}="{value.translate(_LABEL_ESCAPES)}"'
 
 
 def sample(name: str, labels: Iterable[str], value: float) -> str:
-    """The line of a sample; `labels` come from `label`."""
+    """Return the line of a sample; `labels` are results of `label`."""
     text = f"{value}"
     number = _NUMBERS.get(text, text)
     joined = ",".join(labels)

@@ -1,4 +1,4 @@
-"""Java's `.properties` files, read as `Properties.load` reads them, and written so that it reads them back."""
+"""Java's `.properties` files, read as by `Properties.load`, and written so that it can read them."""
 
 from __future__ import annotations
 
@@ -17,17 +17,24 @@ _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 
 
 def load_file(path: str | Path) -> dict[str, str]:
-    """The properties of a file (ISO 8859-1, as Java reads them); `ValueError` names the file if it is malformed."""
+    """Read a file (ISO 8859-1, as Java reads it).
+
+    Raises:
+        ValueError: the file is malformed; the message names it.
+    """
     try:
         return load(Path(path).read_bytes().decode("latin-1"))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
-    except OSError as error:  # one of reading names no file
+    except OSError as error:  # errors of reading contain no file name
         raise type(error)(error.errno, error.strerror, str(path)) from None
 
 
 def load(text: str) -> dict[str, str]:
-    """Keys and values. A key ends at the first `=`, `:` or blank; `\\` escapes and continues; the last one wins."""
+    """Parse keys and values.
+
+    A key ends at the first `=`, `:` or blank; `\\` escapes and continues; the last one of a key wins.
+    """
     properties = {}
     for line in _logical_lines(text):
         key, value = _split(line)
@@ -36,7 +43,7 @@ def load(text: str) -> dict[str, str]:
 
 
 def dump(properties: Mapping[str, object]) -> str:
-    """The text of a file, in ASCII, that `load` and Java read back."""
+    """Write properties as ASCII text that `load` and Java can read."""
     return "".join(
         f"{_KEY_TO_ESCAPE.sub(_escaped, name)}={_VALUE_TO_ESCAPE.sub(_escaped, str(value))}\n"
         for name, value in properties.items()
@@ -44,8 +51,10 @@ def dump(properties: Mapping[str, object]) -> str:
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    """Lines without leading blanks and comments, continued ones joined. Until there is something to continue, the next line
-    may be a comment."""
+    """Yield lines without leading blanks and comments, with continued lines joined.
+
+    A comment may follow a line that continues with nothing.
+    """
     continued = ""
     continues = False
     for natural_line in re.split(r"\r\n|\r|\n", text):

@@ -1,4 +1,4 @@
-"""How much a second, over the last windows of time (Kafka's `Rate`, a `SampledStat` of sums)."""
+"""Rates per second over the last time windows (Kafka's `Rate`, a `SampledStat` of sums)."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ from typing import Final
 from kafkapy.common.limits import MAX_INT
 
 MAX_THROTTLE_MS: Final = MAX_INT
-"""The longest throttle time that an answer can tell. Java's numbers wrap around there: Apache's quota of 0 throttles nothing."""
+"""The longest throttle time that a response can contain.
+
+Java's numbers overflow there: Apache's quota of 0 throttles nothing.
+"""
 
 
 class Rate:
-    """Times are in ms, of a monotonic clock.
+    """A rate over the last windows. Times are ms of a monotonic clock.
 
-    A window begins with the first value after the one before is full; it counts until all windows have passed since its last
-    value (as in Kafka from 3.8 on, "Fix rate metric spikes"), so the oldest one may have begun up to one window earlier.
+    A window begins with the first value after the end of the previous one. It counts until all windows have passed
+    since its last value (as in Kafka from 3.8 on, "Fix rate metric spikes"), so the oldest one may have begun up to one
+    window earlier.
 
-    Invariant: `_samples` are [start, time of the last value, sum], each of one window, the oldest first, none older than all
-    windows together; `_total` is their sum.
+    Invariant: `_samples` are [start, time of the last value, sum], one for each window, oldest first, none expired;
+    `_total` is their sum.
     """
 
     __slots__ = ("_least_ms", "_num_windows", "_samples", "_total", "_window_ms")
@@ -32,7 +36,7 @@ class Rate:
         self._total = 0.0
 
     def record(self, value: float, now: int) -> None:
-        """Count `value`; a negative one takes back what was counted in vain."""
+        """Add `value`; a negative one undoes an earlier one."""
         samples = self._samples
         if samples and now - samples[0][1] >= self._num_windows * self._window_ms:
             self._expire(now)
@@ -45,19 +49,21 @@ class Rate:
         self._total += value
 
     def per_second(self, now: int) -> float:
-        """Over the windows that have passed, but for all but one at least: a burst after silence is not yet a high rate."""
+        """Return the rate over the elapsed windows, at least all but one, so that a burst after silence is not a high
+        rate."""
         self._expire(now)
         if not self._samples:
             return 0.0
         return self._total * 1000 / self._elapsed(now)
 
     def throttle_ms(self, limit: float, now: int, bound_ms: int | None = None) -> int:
-        """How long to wait for a rate above `limit` a second: in proportion to the excess; 0 if it is not above.
+        """Return how long to wait if the rate exceeds `limit` per second, in proportion to the excess; 0 if it does
+        not.
 
-        At most `bound_ms`, by default as long as all windows (Kafka's `QuotaUtils.boundedThrottleTime`).
+        At most `bound_ms`, by default the length of all windows (Kafka's `QuotaUtils.boundedThrottleTime`).
         """
         if self._total * 1000 <= limit * self._least_ms:
-            return 0  # as most requests are, whatever the time
+            return 0  # true for most requests, whatever the time is
         rate = self.per_second(now)
         if not rate > limit:
             return 0
@@ -71,7 +77,7 @@ class Rate:
         return max((self._num_windows - 1) * self._window_ms, 1)
 
     def _elapsed(self, now: int) -> float:
-        """At least `_least_ms`."""
+        """Return the elapsed time, at least `_least_ms`."""
         elapsed = now - self._samples[0][0]
         windows = elapsed // self._window_ms
         return max(elapsed + max(self._num_windows - 1 - windows, 0) * self._window_ms, 1)
@@ -80,14 +86,15 @@ class Rate:
         samples, age = self._samples, self._num_windows * self._window_ms
         while samples and now - samples[0][1] >= age:
             samples.popleft()
-            # Not by subtraction: what rounding leaves behind would stay for ever.
+            # Summed anew, because subtraction would accumulate rounding errors.
             self._total = math.fsum(sample[2] for sample in samples)
 
 
 class SimpleRate(Rate):
-    """A rate over the time since the oldest sample, but for one window at least (Kafka's `SimpleRate`, of replication quotas).
+    """A rate over the time since the oldest sample, at least one window (Kafka's `SimpleRate`, for replication quotas).
 
-    A burst after silence is a high rate after the first window: a throttle holds from the beginning.
+    A burst after silence is a high rate as soon as the first window has passed, so throttles take effect from the
+    beginning.
     """
 
     __slots__ = ()

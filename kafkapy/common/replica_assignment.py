@@ -1,4 +1,4 @@
-"""Which brokers hold a partition, and what a reassignment under way adds and removes."""
+"""Replica assignments of partitions, and their reassignment."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 
 class ReplicaAssignment(NamedTuple):
-    """A partition's brokers; a value (Kafka's `ReplicaAssignment`).
+    """The replicas of a partition; immutable (Kafka's `ReplicaAssignment`).
 
-    During a reassignment `replicas` is the union of target and origin in that order; `adding_replicas` are those of the target
-    that were not in the origin, `removing_replicas` those of the origin that are not in the target.
+    During a reassignment `replicas` is the union of target and origin in that order; `adding_replicas` are those of the
+    target that are not in the origin, `removing_replicas` those of the origin that are not in the target.
     """
 
     replicas: tuple[int, ...]
@@ -30,9 +30,10 @@ class ReplicaAssignment(NamedTuple):
         return tuple(r for r in self.replicas if r not in self.removing_replicas)
 
     def reassign_to(self, target: Sequence[int]) -> ReplicaAssignment:
-        """The assignment in which a reassignment to `target` has begun; a reassignment under way is replaced.
+        """Return the assignment at the start of a reassignment to `target`. It replaces a reassignment under way.
 
-        Moves back to `origin_replicas` of the running one, so its additions that the new target lacks are removed.
+        The origin is that of the running reassignment, so replicas that it added are removed unless the new target has
+        them.
         """
         full = tuple(dict.fromkeys((*target, *self.origin_replicas)))
         return ReplicaAssignment(
@@ -50,7 +51,7 @@ class ReplicaAssignment(NamedTuple):
 
 
 class TopicIdReplicaAssignment(NamedTuple):
-    """A topic's id (16 bytes; None for topics that were made before IBP 2.8) and its partitions' brokers by partition."""
+    """A topic's id (16 bytes; None for topics created before IBP 2.8) and its replica assignments by partition."""
 
     topic: str
     topic_id: bytes | None

@@ -1,4 +1,4 @@
-"""How often, how much and how large lately (Kafka's `SampledStat` of counts, sums and maxima)."""
+"""Counts, sums and maxima over the last time windows (Kafka's `SampledStat`)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 
 class SampledStat:
-    """Values that are noted one by one: once for a request or a batch, never for a record.
+    """Statistics of values that are recorded one by one: per request or batch, never per record.
 
-    Times are in ms, of a monotonic clock. Invariant: `_samples` are [start, count, sum, largest], each of one window, the oldest
-    first, at most `num_samples`. One thread records; any may ask.
+    Times are ms of a monotonic clock. Invariant: `_samples` are [start, count, sum, largest], one for each window, the
+    oldest first, at most `num_samples`. One thread records; any thread may read.
     """
 
     __slots__ = ("_num_samples", "_samples", "_window_ms", "count", "total")
@@ -20,7 +20,7 @@ class SampledStat:
         self._window_ms = window_ms
         self._samples: deque[list[float]] = deque(maxlen=num_samples)
         self.count = 0
-        """Values since the beginning, as `total` is their sum."""
+        """The number of values since the start; `total` is their sum."""
         self.total = 0.0
 
     def record(self, value: float, now: float) -> None:
@@ -37,19 +37,19 @@ class SampledStat:
             samples.append([now, 1, value, value])
 
     def rate(self, now: float) -> float:
-        """The sum, by the second."""
+        """Return the sum of values per second."""
         return rate((self,), now)
 
     def frequency(self, now: float) -> float:
-        """How many values by the second."""
+        """Return the number of values per second."""
         return frequency((self,), now)
 
     def average(self, now: float) -> float:
-        """0 if there was none lately."""
+        """Return the average; 0 if there are no recent values."""
         return average((self,), now)
 
     def largest(self, now: float) -> float:
-        """0 if there was none lately."""
+        """Return the maximum; 0 if there are no recent values."""
         return largest((self,), now)
 
     def recent(self, now: float) -> list[list[float]]:
@@ -57,7 +57,8 @@ class SampledStat:
         return [sample for sample in list(self._samples) if sample[0] > kept_since]
 
     def elapsed_seconds(self, now: float) -> float:
-        """Since the oldest window began, but all but one of them at least: a burst after silence is not yet a high rate."""
+        """Return the time since the oldest window began, at least all windows but one: a burst after silence is not a
+        high rate."""
         recent = self.recent(now)
         elapsed = now - recent[0][0] if recent else 0.0
         missing = self._num_samples - 1 - elapsed // self._window_ms
@@ -65,7 +66,7 @@ class SampledStat:
 
 
 def rate(stats: Iterable[SampledStat], now: float) -> float:
-    """Of several together, as all of these."""
+    """Return the summed rate of several."""
     return sum(sum(sample[2] for sample in stat.recent(now)) / stat.elapsed_seconds(now) for stat in stats)
 
 

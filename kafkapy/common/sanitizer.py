@@ -1,4 +1,4 @@
-"""Names of users, clients and IPs in paths and metric names (Kafka's `Sanitizer`): URL encoding, as Java does it."""
+"""Names of users, clients and IPs in paths and metric names (Kafka's `Sanitizer`): URL encoding as in Java."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from urllib.parse import quote, unquote
 
 
 def sanitize(name: str) -> str:
-    """Letters, digits and `._-` stay, all else becomes %XX of its UTF-8 bytes."""
+    """Encode all characters but letters, digits and `._-` as %XX of their UTF-8 bytes."""
     return quote(name, safe="").replace("~", "%7E")
 
 
 def desanitize(name: str) -> str:
-    """What `sanitize` was given."""
+    """Decode the result of `sanitize`."""
     return unquote(name)

@@ -1,4 +1,4 @@
-"""Work to be done later, as a thing that is passed in (Kafka's `Scheduler`)."""
+"""The interface for scheduling tasks (Kafka's `Scheduler`), and a mock."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from kafkapy.common.time import MockTime
 
 class ScheduledTask(Protocol):
     def cancel(self) -> None:
-        """Take the task back. Harmless if it has run or was cancelled."""
+        """Cancel the task. No effect if it has run or was cancelled."""
         ...
 
 
 class Scheduler(Protocol):
-    """Runs tasks later. `server/` implements it on the reactor; each task says whether it may block."""
+    """Runs tasks later. `runtime/` implements it on the reactor; the methods say whether a task may block."""
 
     def schedule_once(self, name: str, task: Callable[[], object], delay_ms: int) -> ScheduledTask:
-        """Run `task` once after `delay_ms`, on the reactor thread: it must not block."""
+        """Run `task` once after `delay_ms` on the reactor thread: it must not block."""
         ...
 
     def schedule(self, name: str, task: Callable[[], object], delay_ms: int, period_ms: int) -> ScheduledTask:
-        """Run `task` after `delay_ms` and then every `period_ms` (if that is > 0), on the reactor thread: it must not block."""
+        """Run `task` after `delay_ms` on the reactor thread, and then every `period_ms` (if > 0): it must not block."""
         ...
 
     def schedule_in_thread(
         self, name: str, task: Callable[[], object], delay_ms: int = 0, period_ms: int = -1
     ) -> ScheduledTask:
-        """Run `task` in the background pool (it may block on files); again every `period_ms` if that is > 0.
+        """Run `task` in the background pool, where it may block; again every `period_ms` if that is > 0.
 
-        A periodic task never overlaps itself. An exception is logged and does not end the period.
+        A periodic task never overlaps itself. Exceptions are logged and do not stop it.
         """
         ...
 
@@ -76,7 +76,7 @@ class MockScheduler:
         return entry
 
     def advance(self, ms: int) -> None:
-        """Move the clock by `ms`, stopping at each due task on the way."""
+        """Move the clock by `ms`, running each due task at its time."""
         end = self.time.monotonic_ms() + ms
         while self._queue and self._queue[0][0] <= end:
             due, _, entry = heapq.heappop(self._queue)

@@ -1,4 +1,4 @@
-"""Raising an exception that something else keeps."""
+"""Raises exceptions that are stored elsewhere, without reference cycles."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TypeVar
 E = TypeVar("E", bound=Exception)
 
 
-def raisable(stored: E) -> E:
-    """A copy of an exception that a response, a result or a local variable holds, to be raised in its place.
+def raisable_copy(stored: E) -> E:
+    """Return a copy of a stored exception, to be raised in its place.
 
-    The traceback of a raised exception refers to the frames that it passed through, and so to what their variables hold. If
-    one of these holds the exception, that is a reference cycle, which lives until the garbage collector finds it.
+    The traceback of a raised exception refers to its frames, and so to their variables. If one of these holds the
+    exception, that is a reference cycle, which lives until the garbage collector finds it.
 
     Args:
-        stored: Its class must be able to make it anew from its `args`. Its traceback and `__cause__` are those of the copy, too.
+        stored: An exception that can be recreated from its `args`. The copy has its traceback and `__cause__`.
 
     Example:
         >>> results = [1, ValueError("no such topic")]

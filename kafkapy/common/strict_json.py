@@ -1,4 +1,4 @@
-"""JSON as RFC 8259 has it, where Python's `json` takes more: for every text that comes from outside."""
+"""Strict JSON (RFC 8259) for untrusted text; Python's `json` accepts more."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ _NOT_A_LINE_END = re.compile(r"[^\r\n]")
 
 
 class JsonError(ValueError):
-    """The text is no JSON, or the value has none; the message says where and why."""
+    """The text is not JSON, or the value cannot be written as JSON; the message says where and why."""
 
 
 class JsonDepthError(JsonError, RecursionError):
-    """The values are nested deeper than the stack has room for."""
+    """The values are nested deeper than the stack allows."""
 
 
 class JsonSurrogateError(JsonError):
-    """A string holds half a surrogate pair."""
+    """A string holds a lone surrogate."""
 
 
 def loads(
     text: str | bytes | bytearray, parse_float: Callable[[str], Any] | None = None, *, comments: bool = False
 ) -> Any:
-    """Read one JSON value.
+    """Parse one JSON value.
 
     Args:
         text: The document. Bytes are UTF-8, UTF-16 or UTF-32, with or without a byte order mark.
-        parse_float: Makes the value of a number with a fraction or an exponent, `decimal.Decimal` for one. Default: a float,
-            and a number that no float can hold is refused.
+        parse_float: Makes the value of a number with a fraction or an exponent, `decimal.Decimal` for one. Default: a
+            float, and a number that no float can hold is refused.
         comments: Also takes `/* … */` and `// …` between the values, as Avro's parser does. Default: False.
 
     Raises:
-        JsonError: The text is no JSON, names NaN or Infinity, holds a number beyond a float's range, half a surrogate pair,
-            bytes that are not UTF-8, or values nested too deeply to be read.
+        JsonError: The text is no JSON, names NaN or Infinity, holds a number beyond a float's range, half a surrogate
+            pair, bytes that are not UTF-8, or values nested too deeply to be read.
 
     Example:
         >>> loads('{"rate": 1.5}')
@@ -55,26 +55,26 @@ def loads(
         text = without_comments(text)
     decoder = _DECODER if parse_float is None else _decoder(parse_float)
     value = _read(decoder.decode, text)
-    _refuse_half_pairs(text, value)
+    _refuse_lone_surrogates(text, value)
     return value
 
 
 def load_first(text: str, start: int = 0) -> tuple[Any, int]:
-    """Read the JSON value that begins at `start`, of a text in which one follows the other.
+    """Parse the JSON value that begins at `start`, in a text of several values.
 
     Returns:
-        The value, and the index behind it.
+        The value, and the index after it.
 
     Raises:
         JsonError: As for `loads`.
     """
     value, end = _read(lambda given: _DECODER.raw_decode(given, start), text)
-    _refuse_half_pairs(text[start:end], value)
+    _refuse_lone_surrogates(text[start:end], value)
     return value, end
 
 
 def dumps(value: Any, **options: Any) -> str:
-    """Write one JSON value; options are those of `json.dumps`.
+    """Serialize a value as JSON; options are those of `json.dumps`.
 
     Raises:
         JsonError: The value holds NaN or an infinity, for which JSON has no text, or is nested too deeply.
@@ -86,7 +86,7 @@ def dumps(value: Any, **options: Any) -> str:
 
 
 def without_comments(text: str) -> str:
-    """The text with spaces for its comments, so that all else stays where it is."""
+    """Replace comments by spaces, so that positions stay the same."""
     return _COMMENT_OR_STRING.sub(_blank, text) if "/" in text else text
 
 
@@ -108,8 +108,8 @@ def _read(decode: Callable[[str], T], text: str) -> T:
         raise _as_json_error(error) from None
 
 
-def _refuse_half_pairs(text: str, value: Any) -> None:
-    """Raise JsonError if a string of the value, which was read from the text, holds half a surrogate pair."""
+def _refuse_lone_surrogates(text: str, value: Any) -> None:
+    """Raise JsonError if a string of the value, which was parsed from the text, holds a lone surrogate."""
     try:
         if _SURROGATE_ESCAPE.search(text):
             json.dumps(value, ensure_ascii=False, default=str).encode()

@@ -1,4 +1,4 @@
-"""What a name that is not known was probably meant to be."""
+"""Suggests the known name that an unknown one probably stands for."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import re
 from collections.abc import Iterable
 
 _NEARLY_EQUAL, _SIMILAR = 0.9, 0.8
-"""Similarities of two names, as difflib counts them. Below the second, names have little in common."""
+"""Similarities of two names, as difflib computes them. Below the second, names have little in common."""
 
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def suggestion(name: str, known: Iterable[str]) -> str | None:
-    """The name in `known` that is most like `name`; None if there is nothing like it.
+    """Return the name in `known` that is most similar to `name`; None if none is similar.
 
-    Case, and whether words are set apart by dots, dashes, underscores or capitals, make no difference. A topic's `retention.ms`
-    suggests the broker's `log.retention.ms`.
+    Case, and the separators of words (dots, dashes, underscores, capitals), make no difference. A topic's
+    `retention.ms` suggests the broker's `log.retention.ms`.
     """
     from difflib import get_close_matches  # imported only when a name is wrong
 

@@ -1,4 +1,4 @@
-"""The clock, as a thing that is passed in: nothing below server/ reads the machine's clock by itself."""
+"""The interface of clocks: nothing below server/ reads the machine's clock itself, so tests can set the time."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ class Time(Protocol):
     """Source of time (Kafka's `Time`)."""
 
     def milliseconds(self) -> int:
-        """Wall clock, ms since the epoch: what is written into records, files and ZooKeeper."""
+        """Return the wall clock in ms since the epoch, for records, files and ZooKeeper."""
         ...
 
     def monotonic_ms(self) -> int:
-        """A clock that never goes back, ms: for timeouts and intervals."""
+        """Return a monotonic clock in ms, for timeouts and intervals."""
         ...
 
     def sleep(self, seconds: float) -> None:
-        """Only for threads of their own (controller, cleaner), never on the reactor."""
+        """Sleep. Only for threads of their own (controller, cleaner), never on the reactor."""
         ...
 
 
@@ -36,7 +36,7 @@ class SystemTime:
 
 
 class MockTime:
-    """A clock that a test moves by hand; `sleep` advances it."""
+    """A clock that tests move; `sleep` advances it."""
 
     def __init__(self, now_ms: int = 1_700_000_000_000) -> None:
         self.now_ms = now_ms

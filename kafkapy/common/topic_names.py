@@ -1,4 +1,4 @@
-"""Which names a topic may have, and those that are the cluster's own (Kafka's `Topic`)."""
+"""Valid topic names, and the names of internal topics (Kafka's `Topic`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def reason_invalid(name: str) -> str | None:
-    """The sentence that says why `name` cannot be a topic's; None if it can."""
+    """Return why `name` is not a valid topic name; None if it is valid."""
     reason = None
     if not name:
         reason = "the empty string is not allowed"
@@ -29,5 +29,8 @@ def reason_invalid(name: str) -> str | None:
 
 
 def metric_name(name: str) -> str:
-    """Names that differ only in `.` and `_` would share their metrics: two topics cannot have them."""
+    """Return the topic's name in metrics.
+
+    Two topics that differ only in `.` and `_` would share it, so they cannot both exist.
+    """
     return name.replace(".", "_")

@@ -1,4 +1,4 @@
-"""Names of partitions."""
+"""The names of partitions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class TopicPartition(NamedTuple):
-    """A partition's name; a tuple, so it hashes and compares at C speed."""
+    """The name of a partition; a tuple, which hashes and compares fast."""
 
     topic: str
     partition: int

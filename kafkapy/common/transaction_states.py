@@ -1,4 +1,4 @@
-"""The states of transactions, by the names that brokers and clients call them."""
+"""Transaction states, with the names that brokers and clients use."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from kafkapy.common.wire_enums import EnumHelper
 
 
 class TransactionState(EnumHelper, StrEnum):
-    """As DescribeTransactions and ListTransactions show them (KIP-664)."""
+    """Transaction states of DescribeTransactions and ListTransactions (KIP-664)."""
 
     EMPTY = "Empty"
-    """The producer has an id; it has had no transaction, or none since it got that."""
+    """The producer has an id, but has not begun a transaction with it."""
     ONGOING = "Ongoing"
     PREPARE_COMMIT = "PrepareCommit"
-    """It will be committed, whatever happens; markers are being written."""
+    """The commit is decided; markers are being written."""
     PREPARE_ABORT = "PrepareAbort"
     COMPLETE_COMMIT = "CompleteCommit"
     COMPLETE_ABORT = "CompleteAbort"
     DEAD = "Dead"
-    """The id has not been used for so long that it is forgotten."""
+    """The transactional id has expired."""
     PREPARE_EPOCH_FENCE = "PrepareEpochFence"
     UNKNOWN = "Unknown"
-    """What a newer broker says."""
+    """Any state that only newer brokers know."""

@@ -1,6 +1,6 @@
-"""Kafka's Uuid (KIP-516): 16 bytes on the wire and in memory, 22 characters of base64url in text.
+"""Kafka's Uuid (KIP-516): 16 bytes on the wire and in memory, 22 characters of base64url as text.
 
-A `bytes` object is used as it is: it comes off the wire without a conversion and is a good dictionary key.
+Ids are `bytes`, which need no conversion from the wire, and are fast dictionary keys.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ import uuid
 
 ZERO_UUID = bytes(16)
 ONE_UUID = bytes(15) + b"\x01"
-"""Reserved for the metadata topic; never given to a topic."""
+"""Reserved for the metadata topic; never assigned to other topics."""
 
 
 def random_uuid() -> bytes:
-    """A version-4 UUID that is not reserved and whose text does not begin with a dash (as Kafka's `Uuid.randomUuid`)."""
+    """Return a random version-4 UUID that is not reserved, and whose text does not begin with a dash (Kafka's
+    `Uuid.randomUuid`)."""
     while True:
         value = uuid.uuid4().bytes
         if value not in (ZERO_UUID, ONE_UUID) and not to_string(value).startswith("-"):
@@ -22,12 +23,16 @@ def random_uuid() -> bytes:
 
 
 def to_string(value: bytes) -> str:
-    """22 characters of base64url without padding."""
+    """Return 22 characters of base64url without padding."""
     return base64.urlsafe_b64encode(value).decode("ascii").rstrip("=")
 
 
 def from_string(text: str) -> bytes:
-    """The 16 bytes of a 22-character text; `ValueError` with Kafka's sentence if it is anything else."""
+    """Return the 16 bytes of a 22-character text.
+
+    Raises:
+        ValueError: it is no such text; the message is Kafka's.
+    """
     if len(text) > 24:
         raise ValueError(f"Input string with prefix `{text[:24]}` is too long to be decoded as a base64 UUID")
     try:

@@ -1,4 +1,4 @@
-"""Numbers of the protocol that brokers and clients call by the same names (kafka-python's, where it has them)."""
+"""Enums of the protocol for brokers and clients, with kafka-python's names where it has them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any, Self
 
 
 class EnumHelper:
-    """Enums that can be named by a member, its value or its name in any case, with dashes or underscores."""
+    """Mixin of enums that can be built from a member, its value, or its name in any case, with dashes or underscores."""
 
     @classmethod
     def build_from(cls, value: Any) -> Self:
-        """Raises ValueError."""
+        """Return the member. Raises ValueError."""
         enum: Any = cls
         if isinstance(value, cls):
             return value
@@ -28,7 +28,7 @@ class EnumHelper:
 
     @classmethod
     def value_for(cls, value: Any) -> Any:
-        """The value of what `build_from` gives."""
+        """Return the value of the member that `build_from` returns."""
         found: Any = cls.build_from(value)
         assert isinstance(found, Enum)
         return found.value
@@ -66,7 +66,7 @@ class ConfigType(EnumHelper, IntEnum):
 
 
 class ConfigSourceType(EnumHelper, IntEnum):
-    """Where the value of a config comes from."""
+    """The source of a config's value."""
 
     UNKNOWN = 0
     DYNAMIC_TOPIC_CONFIG = 1
@@ -83,7 +83,7 @@ class ConfigSourceType(EnumHelper, IntEnum):
         return cls.UNKNOWN if isinstance(value, int) else None
 
     def is_modified(self) -> bool:
-        """Set for this very resource?"""
+        """Return whether the config is set on this very resource."""
         return self not in (
             ConfigSourceType.DYNAMIC_DEFAULT_BROKER_CONFIG,
             ConfigSourceType.STATIC_BROKER_CONFIG,
@@ -92,7 +92,10 @@ class ConfigSourceType(EnumHelper, IntEnum):
 
 
 class ElectionType(IntEnum):
-    """PREFERRED: the first replica, if another leads now. UNCLEAN: any live replica, if none leads."""
+    """PREFERRED elects the first replica, if another one leads now.
+
+    UNCLEAN elects any live replica, if there is no leader.
+    """
 
     PREFERRED = 0
     UNCLEAN = 1

@@ -100,7 +100,7 @@ def _binary(data: Any, starts: Any, lengths: Any) -> pa.Array:
     nulls = int(np.count_nonzero(lengths < 0))
     if nulls == count:
         return pa.nulls(count, pa.binary())
-    # All of the data as an array of what lies between the pieces and the pieces, in turns: Arrow copies these out of it.
+    # All of the data as an array of what lies between the pieces and the pieces, alternating: Arrow copies these out of it.
     edges = np.empty(2 * count + 1, np.int32)
     edges[0] = 0
     edges[1::2] = starts

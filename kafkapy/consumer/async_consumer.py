@@ -2,7 +2,7 @@
 
 These are coroutines. They await `_until`, which each loop has its own of: asyncio's run in the caller's task, Twisted's are
 spawned over completions. Records are taken in the caller's own step: nothing is awaited between the taking and the return,
-so that nobody who is cancelled has records that he never sees.
+so that a cancelled task loses no records.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class AsyncConsumer(ConsumerFace, Generic[K_co, V_co]):
 
     Listeners and commit callbacks are called while records are waited for, and are awaited themselves if they give
     something to wait for. `_called` is set exactly while one of them has not ended: it goes on if the poll that called it
-    is cancelled, and until it has ended there are no records for anybody.
+    is cancelled, and until it has ended no task gets records.
     """
 
     DEFAULT_CONFIG: ClassVar[dict[str, Any]] = default_options()
@@ -57,11 +57,11 @@ class AsyncConsumer(ConsumerFace, Generic[K_co, V_co]):
     # -- how it waits
 
     async def _until(self, completion: Completion[T]) -> T:
-        """Its result. Whoever is cancelled meanwhile leaves it as it is."""
+        """Return its result. A cancelled caller does not affect it."""
         raise NotImplementedError
 
     def _start(self, coroutine: Coroutine[Any, Any, T]) -> Completion[T]:
-        """Run a coroutine of this class that nobody's cancellation ends."""
+        """Run a coroutine of this class that no caller's cancellation ends."""
         raise NotImplementedError
 
     def _adopt(self, awaitable: Awaitable[T]) -> Completion[T]:
@@ -69,7 +69,7 @@ class AsyncConsumer(ConsumerFace, Generic[K_co, V_co]):
         raise NotImplementedError
 
     def _check_started(self) -> None:
-        """Raises IllegalStateError where nobody may ask before `start`."""
+        """Raise IllegalStateError for calls that need `start` first."""
 
     async def _ask(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """The outcome of a question to the cluster: a coroutine over completions, which ends with the caller."""
@@ -111,7 +111,7 @@ class AsyncConsumer(ConsumerFace, Generic[K_co, V_co]):
             try:
                 await self._next(None, lambda: coordinator is None or coordinator.rebalances.count > 0, until)
             except NoOffsetForPartitionError:
-                pass  # whoever has no reset policy may seek before he polls
+                pass  # without a reset policy the program may seek before the first poll
 
     async def _stop(self, autocommit: bool, timeout_ms: float) -> None:
         if self._stopping is None:
@@ -190,7 +190,7 @@ class AsyncConsumer(ConsumerFace, Generic[K_co, V_co]):
                     await self._ending_with_caller(core.news(min(deadline - now, 1e9), only))
                 elif gave_way:
                     return None
-                else:  # whoever only polls, with no time to wait, must let the loop have its turn
+                else:  # a program that only polls, without waiting, must yield to the loop
                     gave_way = True
                     await self._until(core.driver.sleep(0))
             finally:

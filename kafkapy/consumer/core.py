@@ -443,7 +443,7 @@ class ConsumerCore:
         return commit
 
     async def committed(self, partitions: Iterable[TopicPartition], timeout_ms: float | None) -> dict[Any, Any]:
-        """With a patience of request_timeout_ms, if no other is given: a transaction may be undecided for very long."""
+        """Time out after request_timeout_ms by default, because a transaction may be undecided for very long."""
         patience = self.config.request_timeout_ms if timeout_ms is None else timeout_ms
         return await self._group().commits.committed(partitions, patience)
 
@@ -492,7 +492,7 @@ class ConsumerCore:
         )
 
     def _metadata_changed(self, cluster: ClusterMetadata) -> None:
-        """Each trouble is told once."""
+        """Each problem is reported once."""
         before = self.troubles
         self.troubles = {
             name: topic.error.message for name, topic in cluster.topics.items() if topic.error in _TROUBLES

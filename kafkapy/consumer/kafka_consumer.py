@@ -311,7 +311,7 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
 
     def metrics(self, raw: bool = False) -> dict[str, dict[str, float]] | Any:
         """Figures by group and name; None if metrics_enabled is off."""
-        # Any, not None, in the type: who has not switched them off need not ask.
+        # Any, not None, in the type: most programs don't disable them and need no check.
         return self._core.metrics() if self.config["metrics_enabled"] else None
 
     def bootstrap_connected(self) -> bool:
@@ -360,7 +360,7 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
             core.subscriptions.listener = None  # there is no thread that could call it
             spawn(core.close(False, _LAST_WORDS_MS)).add_callback(lambda _: driver.stop())
 
-        driver.call_soon_threadsafe(close)  # without waiting: this may be anybody's thread
+        driver.call_soon_threadsafe(close)  # without waiting: this may be any thread
 
     def __repr__(self) -> str:
         return f"<KafkaConsumer client_id={self.config['client_id']} group_id={self.config['group_id']}>"

@@ -106,7 +106,7 @@ def read_range(
 
 
 def log_bounds(config: ClientConfig, partition: TopicPartition, isolation_level: str) -> tuple[int, int]:
-    """(first offset, offset after the last that can be read) of a partition, with patience of request_timeout_ms."""
+    """Return (first offset, offset after the last readable one) of a partition, within request_timeout_ms."""
     reader = _RangeReader(config, partition, 0, 0)
     reader.read_committed = is_read_committed(isolation_level)
     reader.timeout_ms = config.request_timeout_ms
@@ -133,7 +133,7 @@ def bulk_client(driver: CallerDriver, config: ClientConfig, address: Address) ->
 
 
 class RangeConnections:
-    """What reads of one config that follow one another share: the loop, connections that are idle, and who leads."""
+    """Shared state of successive reads with one config: the loop, idle connections, and leaders."""
 
     def __init__(self) -> None:
         self.driver = CallerDriver()
@@ -359,7 +359,7 @@ class _RangeReader:
         else:
             self._disconnect()
 
-    # --- patience
+    # --- time limits
 
     def _progress(self) -> None:
         self._failures = 0

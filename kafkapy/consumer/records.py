@@ -61,7 +61,7 @@ class DeserializerFailure(Exception):
 class RecordFactory:
     """Makes the records of one consumer. A deserializer is an object with `deserialize(topic, headers, data)`, or a
     function of the bytes; None leaves the bytes. With the policy "skip" records that cannot be read are left out here, and
-    logged; any other is for whoever hears of the failure."""
+    logged; any other is for the handler of the failure."""
 
     def __init__(
         self, key_deserializer: Any = None, value_deserializer: Any = None, policy: DeserializationPolicy = "raise"
@@ -131,7 +131,7 @@ class RecordFactory:
             header_sizes,
             strict=False,
         )
-        # The class is called by nobody in between: a record costs one tuple.
+        # No constructor is called in between: a record costs one tuple.
         records: list[ConsumerRecord] = list(map(_new, repeat(ConsumerRecord), fields))
         count = len(records)
         if bad:

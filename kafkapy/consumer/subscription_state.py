@@ -308,14 +308,14 @@ class SubscriptionState:
         return [p for p, state in self.assignment.items() if state.is_fetchable and (wanted is None or wanted(p))]
 
     def move_to_end(self, partition: TopicPartition) -> None:
-        """So that each partition gets its turn. The dict is replaced: other threads never see it without one."""
+        """Rotates the partitions. The dict is replaced, so other threads never see it without one."""
         if partition in self.assignment:
             assignment = dict(self.assignment)
             assignment[partition] = assignment.pop(partition)
             self.assignment = assignment
 
     def mark_pending_revocation(self, partitions: Iterable[TopicPartition]) -> None:
-        """No fetches for partitions that a listener is told to give up (KIP-429)."""
+        """No fetches for partitions that are being revoked (KIP-429)."""
         for partition in partitions:
             if partition in self.assignment:
                 self.assignment[partition].pending_revocation = True

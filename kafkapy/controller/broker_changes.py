@@ -98,7 +98,7 @@ class BrokerChanges:
         new = set(broker_ids)
         for broker_id in new:
             context.replicas_on_offline_dirs.pop(broker_id, None)
-        # The others learn who is there; the new ones learn everything.
+        # Other brokers get the live brokers; new ones get the whole metadata.
         core.send_update_metadata([b for b in context.live_or_shutting_down_broker_ids if b not in new])
         core.send_update_metadata(broker_ids, context.partitions_with_leaders())
         replicas = context.replicas_on_brokers(new)

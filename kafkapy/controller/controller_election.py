@@ -68,7 +68,7 @@ class ControllerElection:
         self.broker_info = broker_info
         self.broker_epoch = broker_epoch
         self._last_seen = NO_CONTROLLER
-        """Who was controller last, as far as this broker has heard."""
+        """The last controller that this broker knows."""
         self._controller_change_handler = ZNodeChangeHandler(
             ControllerZNode.path,
             handle_creation=lambda: self._put("ControllerChange", self.maybe_resign),
@@ -157,9 +157,9 @@ class ControllerElection:
         parts.topics.initialize()
         core.channel_manager.startup(context.live_or_shutting_down_brokers)
         core.topic_deletion.init(*parts.topics.deletions_in_progress())
-        # Brokers must know each other before they are told whom to follow.
+        # Brokers need each other's addresses before they get leaders to follow.
         core.send_update_metadata_to_all()
-        # Leaders first: clients wait for them, and nothing waits for the roles that all others are told again.
+        # Leaders first: clients wait for them, and nothing waits for the unchanged roles that are sent to all others.
         core.partition_state_machine.startup()
         core.replica_state_machine.startup()
         log.info(
@@ -197,7 +197,7 @@ class ControllerElection:
         return NO_CONTROLLER if controller_id is None else controller_id
 
     def maybe_resign(self) -> None:
-        """Look who is controller; if it was this broker and is no longer, resign."""
+        """Read the current controller; resign if this broker was it and is no longer."""
         was_active = self._core.is_active
         self._zk.register_znode_change_handler_and_check_existence(self._controller_change_handler)
         self._look_who_is_controller()

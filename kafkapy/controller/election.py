@@ -1,4 +1,4 @@
-"""Who leads a partition: pure functions of its assignment, its in-sync replicas and the replicas that are alive.
+"""Leader election: pure functions of a partition's assignment, in-sync replicas and live replicas.
 
 The four rules are Kafka's `PartitionLeaderElectionAlgorithms`; the `leader_for_*` functions apply one of them to a
 partition's present state and give its next state (Kafka's `Election`). Nothing here reads or writes anything.
@@ -35,7 +35,7 @@ class ElectionStrategy(Enum):
 
 
 class ElectionResult(NamedTuple):
-    """The next state, None if nobody can lead; `recipients` are the replicas that must hear of it."""
+    """The next state, None if no replica can lead; `recipients` are the replicas to be notified."""
 
     leader_and_isr: LeaderAndIsr | None
     recipients: tuple[int, ...]

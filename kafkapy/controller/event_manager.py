@@ -38,7 +38,7 @@ class ControllerEvent:
     """Something the controller has to look at.
 
     `process` does the work, on the controller thread. `preempt` is called instead, on whatever thread, if the event is
-    dropped unprocessed; it answers whoever waits for the event. `finished` is set after either.
+    dropped unprocessed; it answers callers that wait for the event. `finished` is set after either.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Elections that someone asks for: an admin, the legacy znode, the balance of leaders, a changed config."""
+"""Requested elections: by an admin, the legacy znode, the balance of leaders, a changed config."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class LeaderElections:
     def elect_leaders(
         self, partitions: Iterable[TopicPartition], election_type: ElectionType
     ) -> dict[TopicPartition, KafkaError | int]:
-        """Elect on an admin's demand, who may name a partition more than once.
+        """Elect leaders at an admin's request, which may contain duplicates.
 
         Returns the new leader of each partition, or why there is none.
         """

@@ -34,7 +34,7 @@ def allocate_producer_ids(
 
 
 def new_producer_ids_block(broker_id: int, zk_client: KafkaZkClient) -> ProducerIdsBlock:
-    """Take the next block for a broker; the znode's version makes sure that nobody else has it.
+    """Allocate the next block for a broker; the znode's version ensures that no other broker gets it.
 
     Raises `KafkaError(UNKNOWN_SERVER_ERROR)` when all ids have been given away.
     """

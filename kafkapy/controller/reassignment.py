@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kafkapy.common.leader_and_isr import LeaderAndIsr, LeaderIsrAndControllerEpoch
 from kafkapy.common.replica_assignment import ReplicaAssignment
-from kafkapy.common.stored_errors import raisable
+from kafkapy.common.stored_errors import raisable_copy
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.controller.core import ControllerCore
 from kafkapy.controller.election import ElectionStrategy
@@ -195,7 +195,7 @@ class PartitionReassignments:
             )
             self._write_assignment(partition, assignment)
             context.update_replica_assignment(partition, assignment)
-            # A reassignment that is replaced or cancelled may leave replicas behind that nobody wants now.
+            # A replaced or cancelled reassignment may leave unneeded replicas behind.
             self._stop_removed_replicas(partition, [r for r in current.replicas if r not in assignment.replicas])
         context.partitions_being_reassigned.add(partition)
 
@@ -265,7 +265,7 @@ class PartitionReassignments:
                 log.info("Partition %s: leader epoch %d, its replicas change", partition, update.leader_epoch)
                 return state
             if update is not None:
-                raise raisable(update)
+                raise raisable_copy(update)
 
     def _maybe_remove_from_zk(self, is_done: Callable[[TopicPartition, Sequence[int]], bool]) -> None:
         """Take partitions out of the legacy znode; it goes with the last of them."""

@@ -96,7 +96,7 @@ class ReplicaStateMachine:
                     batch.add_stop_replica_request(replica, delete=True)
 
     def _to_new(self, replicas: list[PartitionAndReplica], batch: ControllerBrokerRequestBatch) -> None:
-        """A replica of a partition that has a leader is told to follow it; those of a new partition wait for one."""
+        """A replica of a partition that has a leader is sent that leader; those of a new partition wait for one."""
         for replica in replicas:
             leadership = self._context.leadership.get(replica.topic_partition)
             if leadership is not None:
@@ -109,7 +109,7 @@ class ReplicaStateMachine:
             self._context.replica_states[replica] = ReplicaState.NEW
 
     def _to_online(self, replicas: list[PartitionAndReplica], batch: ControllerBrokerRequestBatch) -> None:
-        """A replica that was there before is told its role again; a new one knows it since it became new."""
+        """A replica that existed before is sent its role again; a new one has received it as new."""
         for replica in replicas:
             leadership = self._context.leadership.get(replica.topic_partition)
             if leadership is not None and self._context.replica_state(replica) is not ReplicaState.NEW:

@@ -32,7 +32,7 @@ class RequestSender(Protocol):
 
 
 class ResponseHandler(Protocol):
-    """Who hears of the answers. The calls come on the sender's thread: they only enqueue events."""
+    """The handler of responses. It is called on the sender's thread, so it only enqueues events."""
 
     def leader_and_isr_response_received(self, response: LeaderAndIsrResponse, broker_id: int) -> None: ...
 

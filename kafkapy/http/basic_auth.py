@@ -17,14 +17,14 @@ class BasicAuth:
     """`users`: name -> password (plain, `MD5:` or `SHA256:` and its hash in hex) and roles."""
 
     def __init__(self, realm: str, users: Mapping[str, tuple[str, frozenset[str]]], roles: frozenset[str]) -> None:
-        """`roles`: who has one of them is let in; `*`: whoever is known."""
+        """`roles`: users with one of them have access; `*`: all known users."""
         self.challenge = f'Basic realm="{realm}"'
         self._users = users
         self._roles = roles
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> BasicAuth | None:
-        """Of `authentication.method`, `.realm`, `.roles` and `kafkapy.authentication.users.file`; None: everybody may.
+        """Of `authentication.method`, `.realm`, `.roles` and `kafkapy.authentication.users.file`; None: no authentication.
         Raises ConfigException."""
         method = properties.get("authentication.method", "NONE").strip().upper()
         if method == "NONE":
@@ -40,7 +40,7 @@ class BasicAuth:
         return cls(properties.get("authentication.realm", "kafkapy"), read_users(file), roles)
 
     def user(self, header: str | None) -> str | None:
-        """Who sent this `Authorization`; None: nobody who is let in."""
+        """Return the user of this `Authorization`; None: access is denied."""
         scheme, _, encoded = (header or "").partition(" ")
         if scheme.lower() != "basic":
             return None

@@ -24,7 +24,7 @@ Handle = Callable[[HttpRequest], "HttpAnswer | Deferred[HttpAnswer]"]
 
 
 class CrossOrigin(NamedTuple):
-    """What browsers are told (CORS). `origins` empty: nothing; `*`: every page may call."""
+    """CORS headers. `origins` empty: none; `*`: every page may call."""
 
     origins: tuple[str, ...] = ()
     methods: str = "GET,POST,PUT,DELETE,OPTIONS,HEAD"

@@ -1,4 +1,4 @@
-"""Where each leader's reign begins in the log (Kafka's `LeaderEpochFileCache`, KIP-101 and KIP-279)."""
+"""The start offset of each leader epoch in a log (Kafka's `LeaderEpochFileCache`, KIP-101 and KIP-279)."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class EpochEntry(NamedTuple):
 class LeaderEpochCache:
     """The list of (epoch, first offset of that epoch), backed by the file leader-epoch-checkpoint.
 
-    Invariant: epochs and start offsets both grow strictly. An entry is in the file (in the page cache) before any batch of
-    its epoch is in the log; until then it may be in memory only (`is_unwritten`).
-    `sync` makes it durable; the log calls it before its recovery point moves, and every batch
-    past the recovery point is read again after a crash, so no epoch is lost. Entries that a truncation removed may come
-    back with a stale file: loading the log truncates again.
-    Whatever writes the file is called under the log's lock, so that its directory is not renamed meanwhile.
-    While it is not enabled it has no entries and there is no file: batches of message formats before v2 have no epochs.
+    Invariant: epochs and start offsets are both strictly increasing. An entry is in the file (in the page cache) before
+    any batch of its epoch is in the log; until then it may be in memory only (`is_unwritten`). `sync` makes it durable.
+    The log calls `sync` before its recovery point moves, and reads every batch after the recovery point again after a
+    crash, so no epoch is lost. Entries that a truncation removed may reappear with a stale file: loading the log
+    truncates again. The file is only written under the log's lock, so that its directory is not renamed meanwhile.
+    While the cache is disabled it has no entries and no file, because batches of message formats before v2 have no
+    epochs.
     """
 
     def __init__(
@@ -41,14 +41,18 @@ class LeaderEpochCache:
         enabled: bool = True,
         exists: bool = True,
     ) -> None:
-        """Reads the file, or removes it; `exists`: it may be there. Raises `OSError`."""
+        """Reads the file, or deletes it if the cache is disabled; `exists`: whether there may be a file. Raises
+        `OSError`.
+        """
         self._partition = partition
         self._checkpoint = checkpoint
         self._lock = threading.RLock()
         self._unsynced = False
         self._entries: list[EpochEntry] = []
         self.is_unwritten = False
-        """Entries are missing in the file: `write_out` before a batch is appended. Read on the append path."""
+        """Whether entries are missing in the file: call `write_out` before a batch is appended. Read on the append
+        path.
+        """
         self.latest_epoch: int | None = None
         """The epoch of the last entry; read on the append path."""
         self._enabled = enabled
@@ -61,7 +65,7 @@ class LeaderEpochCache:
             self._assign(EpochEntry(epoch, start_offset))
 
     def set_enabled(self, enabled: bool) -> None:
-        """The message format has changed. Raises `OSError`."""
+        """Enable or disable the cache when the message format changes. Raises `OSError`."""
         with self._lock:
             self._enabled = enabled
             if not enabled:
@@ -76,23 +80,25 @@ class LeaderEpochCache:
             )
 
     def assign(self, epoch: int, start_offset: int) -> None:
-        """Note that `epoch` begins at `start_offset` unless it is the latest one already. Raises `OSError`.
+        """Set the start of `epoch` to `start_offset` unless it is the latest epoch already. Raises `OSError`.
 
-        Entries that contradict it (a higher epoch, or a start at or behind it) are dropped.
+        Removes contradicting entries (a higher epoch, or a start at or after `start_offset`).
         """
         with self._lock:
             if self._assign(EpochEntry(epoch, start_offset)):
                 self._write()
 
     def announce(self, epoch: int, start_offset: int) -> bool:
-        """As `assign`, in memory only: a leader of an epoch has no batch of it yet. True if it was news."""
+        """Assign in memory only, because a new leader has no batch of its epoch yet. Return whether it changed
+        anything.
+        """
         with self._lock:
             changed = self._assign(EpochEntry(epoch, start_offset))
             self.is_unwritten |= changed
             return changed
 
     def write_out(self) -> None:
-        """Bring the file up to date, in the page cache. Raises `OSError`."""
+        """Write missing entries to the file, in the page cache. Raises `OSError`."""
         with self._lock:
             if self.is_unwritten:
                 self._write()
@@ -121,7 +127,7 @@ class LeaderEpochCache:
         self._entries = entries
         self.latest_epoch = entries[-1].epoch if entries else None
 
-    # -- questions
+    # -- queries
 
     @property
     def entries(self) -> list[EpochEntry]:
@@ -133,10 +139,11 @@ class LeaderEpochCache:
         return entries[0] if entries else None
 
     def end_offset_for(self, requested_epoch: int, log_end_offset: int) -> tuple[int, int]:
-        """(largest epoch <= the requested one, its end offset); (-1, -1) if the requested one is above all known.
+        """Return (largest epoch <= the requested one, its end offset); (-1, -1) if the requested one is above all known
+        epochs.
 
-        The end of an epoch is the start of the next one, that of the latest is the log end. A requested epoch below all
-        known ones ends where the first known one starts.
+        The end of an epoch is the start of the next one; that of the latest is the log end. A requested epoch below all
+        known ones ends at the start of the first known one.
         """
         entries = self._entries
         if requested_epoch == UNDEFINED_EPOCH or not entries or requested_epoch > entries[-1].epoch:
@@ -150,7 +157,7 @@ class LeaderEpochCache:
     # -- changes
 
     def truncate_from_end(self, end_offset: int) -> None:
-        """Drop the entries that start at or behind `end_offset`. Raises `OSError`."""
+        """Remove the entries that start at or after `end_offset`. Raises `OSError`."""
         with self._lock:
             entries = self._entries
             if end_offset >= 0 and entries and entries[-1].start_offset >= end_offset:
@@ -158,7 +165,7 @@ class LeaderEpochCache:
                 self._write()
 
     def truncate_from_start(self, start_offset: int) -> None:
-        """Drop what ends before `start_offset`; the epoch that holds it starts there now. Raises `OSError`."""
+        """Remove epochs that end before `start_offset`; the epoch that contains it starts there now. Raises `OSError`."""
         with self._lock:
             entries = self._entries
             slot = bisect_right(entries, start_offset, key=lambda entry: entry.start_offset)
@@ -167,7 +174,7 @@ class LeaderEpochCache:
                 self._write()
 
     def clear(self) -> None:
-        """Forget everything, leave the file alone (it goes with its directory)."""
+        """Remove all entries, but keep the file (it is deleted with its directory)."""
         with self._lock:
             self._set([])
             self.is_unwritten = self._unsynced = False
@@ -178,13 +185,15 @@ class LeaderEpochCache:
             self._write()
 
     def move_to(self, checkpoint: LeaderEpochCheckpointFile) -> None:
-        """Write to another file from now on: the directory was renamed."""
+        """Use another file from now on, because the directory was renamed."""
         with self._lock:
             self._checkpoint = checkpoint
-            self._unsynced = True  # a `sync` of just now may not have found it
+            self._unsynced = True  # a concurrent `sync` may have missed the file
 
     def sync(self) -> bool:
-        """Make durable what was written; False if all is. May block on the disk, without the log's lock. Raises `OSError`."""
+        """Make written entries durable; return False if they are. May block on the disk, without the log's lock. Raises
+        `OSError`.
+        """
         with self._lock:
             if not self._unsynced:
                 return False

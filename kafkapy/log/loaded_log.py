@@ -1,4 +1,4 @@
-"""What a log is made of."""
+"""The parts of a loaded log."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from kafkapy.log.segments.log_segments import LogSegments
 
 
 class LoadedLog(NamedTuple):
-    """What `log_loader` has found in a directory, mended (Kafka's `LoadedLogOffsets` with the rest).
+    """The repaired content of a log directory, loaded by `log_loader` (Kafka's `LoadedLogOffsets`, extended).
 
-    Invariant: there is at least one segment; `log_start_offset` <= `log_end_offset`, `recovery_point` <= `log_end_offset`;
-    `epochs` and `producers` are those of the records below `log_end_offset`.
+    Invariant: there is at least one segment; `log_start_offset` <= `log_end_offset`, `recovery_point` <=
+    `log_end_offset`; `epochs` and `producers` are those of the records below `log_end_offset`.
     """
 
     directory: str
@@ -28,4 +28,4 @@ class LoadedLog(NamedTuple):
     epochs: LeaderEpochCache
     producers: ProducerStateManager
     topic_id: bytes | None
-    """None if it is tied to no life of the topic yet."""
+    """None if the log has no topic id yet."""

@@ -1,4 +1,4 @@
-"""The segments of one log on disk, and everything that changes their list (Kafka's `LocalLog`)."""
+"""The segments of one log on disk, and changes of their list (Kafka's `LocalLog`)."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ logger = logging.getLogger("kafkapy.log.Log")
 Result = TypeVar("Result")
 
 DirFailureHandler = Callable[[str, str, OSError], object]
-"""Told of an I/O error: (log dir, what was being done, the error). It takes the dir offline."""
+"""Called with (log dir, attempted operation, error) after an I/O error. Takes the dir offline."""
 
 
 class LocalLog:
     """A directory of segments.
 
-    Invariants: there is always at least one segment, the last one is active; `log_end_offset` is one more than the last
+    Invariants: there is at least one segment, and the last one is active; `log_end_offset` is one more than the last
     offset in it (or its base offset); everything below `recovery_point` is on the disk, not only in the page cache.
-    A replacement or removal of segments goes by renames, in an order that `LogLoader` can finish after a crash at any point.
+    Segments are replaced and removed by renames, in an order that `LogLoader` can complete after a crash at any point.
 
-    **The lock.** `lock` is that of the whole `Log`: whoever changes a segment, the list of segments or another part of the log
-    holds it, on whatever thread (reactor, background pool, cleaner). Files are made and renamed in the directory under it only,
-    since the directory itself may be renamed. Readers take none (see `LogSegments`), and an fsync goes without: it passes over
-    what it does not find. Whatever `Log` calls in its parts takes it where it must; `LocalLog` and methods that only parts call
-    are called with it held, but for `flush` and what reads.
+    **The lock.** `lock` is that of the whole `Log`. Every change of a segment, the list of segments or another part of
+    the log requires it, on any thread (reactor, background pool, cleaner). Files in the directory are only created and
+    renamed under it, because the directory itself may be renamed. Readers don't take it (see `LogSegments`), nor does
+    fsync, which ignores missing files. The methods of parts that `Log` calls take the lock themselves. `LocalLog` and
+    methods that only other parts call require the caller to hold it, except `flush` and reads.
     """
 
     def __init__(self, loaded: LoadedLog, scheduler: Scheduler, time: Time, on_dir_failure: DirFailureHandler) -> None:
@@ -58,21 +58,21 @@ class LocalLog:
         self.time = time
         self.lock = loaded.segments.lock
         self.closed = False
-        """No file may be touched any more: closed, deleted, or its dir is offline."""
+        """Whether files may no longer be accessed: the log is closed or deleted, or its dir is offline."""
         self.last_flush_ms = time.milliseconds()
         self._on_dir_failure = on_dir_failure
         self.log_end_offset = loaded.log_end_offset
         self.log_end_offset_metadata = LogOffsetMetadata(loaded.log_end_offset)
         self._update_log_end_offset(loaded.log_end_offset)
 
-    # -- small things
+    # -- helpers
 
     @property
     def name(self) -> str:
         return os.path.basename(self.directory)
 
     def update_config(self, config: LogConfig) -> LogConfig:
-        """Go on with another config; the one before."""
+        """Set a new config, and return the old one."""
         old, self.config = self.config, config
         for segment in self.segments.values():
             segment.config = config
@@ -86,7 +86,7 @@ class LocalLog:
             )
 
     def storage_failure(self, doing: str, error: OSError) -> KafkaError:
-        """Report an I/O error; the exception to raise."""
+        """Report an I/O error, and return the exception to raise."""
         message = f"Error while {doing} for {self.topic_partition} in dir {self.parent_dir}"
         self._on_dir_failure(self.parent_dir, message, error)
         return KafkaError(Errors.KAFKA_STORAGE_ERROR, f"{message}: {error}")
@@ -99,9 +99,11 @@ class LocalLog:
             raise self.storage_failure(doing, error) from error
 
     def read_files(self, doing: str, read: Callable[[], Result]) -> Result:
-        """What `read` finds in the files of segments, without the lock unless a file is being renamed or removed meanwhile.
+        """Return the result of `read`, which reads files of segments. Takes the lock only if a file is missing because
+        it is being renamed or deleted.
 
-        `BlockingIOError` if this thread may not wait (`page_cache.patience`) and they are not in memory.
+        `BlockingIOError` if this thread may not wait for disks (`page_cache.blocking_reads`) and the data is not
+        cached.
         """
         try:
             return read()
@@ -127,7 +129,9 @@ class LocalLog:
     def read_up_to(
         self, start_offset: int, max_length: int, min_one_message: bool, end: LogOffsetMetadata
     ) -> tuple[FetchDataInfo, LogSegment | None]:
-        """Data from `start_offset` on, below `end`, and the segment it is in. `KafkaError` OFFSET_OUT_OF_RANGE; `OSError`."""
+        """Read data from `start_offset` on, below `end`; return it and its segment. `KafkaError` OFFSET_OUT_OF_RANGE;
+        `OSError`.
+        """
         log_end = self.log_end_offset_metadata
         segment = self.segments.floor(start_offset)
         if start_offset > log_end.message_offset or segment is None:
@@ -152,19 +156,22 @@ class LocalLog:
             if info is not None:
                 return info, segment
             segment = self.segments.higher(base_offset)
-        # Compaction has removed everything from the offset on.
+        # Compaction has removed all records from this offset on.
         return FetchDataInfo(log_end), None
 
     def position_of(self, offset: int) -> LogOffsetMetadata:
-        """Where an offset lies. `KafkaError` OFFSET_OUT_OF_RANGE if it is behind the end or before the first segment."""
+        """Return the position of an offset. `KafkaError` OFFSET_OUT_OF_RANGE if it is after the end or before the first
+        segment.
+        """
         info, _ = self.read_up_to(offset, 1, False, self.log_end_offset_metadata)
         return info.fetch_offset_metadata
 
     def collect_aborted(
         self, start_offset: int, info: FetchDataInfo, segment: LogSegment | None
     ) -> list[tuple[int, int]]:
-        """(producer id, first offset) of the aborted transactions that may overlap what was read, or what would have been, had
-        there been room for any records."""
+        """Return (producer id, first offset) of the aborted transactions that may overlap the data that was read, or
+        that could have been read with a larger limit.
+        """
         if segment is None:
             return []
         upper_bound = -1
@@ -181,14 +188,14 @@ class LocalLog:
         return aborted
 
     def _upper_bound(self, info: FetchDataInfo, segment: LogSegment) -> int:
-        """An offset above all that were read."""
+        """Return an offset above all offsets that were read."""
         upper_bound = segment.offset_above(info.fetch_offset_metadata.relative_position_in_segment + len(info.records))
         if upper_bound is not None:
             return upper_bound
         higher = self.segments.higher(segment.base_offset)
         return higher.base_offset if higher is not None else self.log_end_offset
 
-    # -- growing, truncating
+    # -- appends and truncation
 
     def append(
         self,
@@ -197,24 +204,28 @@ class LocalLog:
         batches: Iterable[Batch],
         last_offset: int,
     ) -> None:
-        """Write whole batches behind the end of the active segment. Raises as `LogSegment.append`, before the end has moved."""
+        """Write whole batches at the end of the active segment. Errors are those of `LogSegment.append`, raised before
+        the end offset moves.
+        """
         segment.append(records, batches)
         end = last_offset + 1
         self.log_end_offset = end
         self.log_end_offset_metadata = LogOffsetMetadata(end, segment.base_offset, segment.size)
 
     def is_full_for(self, size: int) -> bool:
-        """Must a new segment begin, because so many bytes have no room in the active one? Making its files takes some
-        milliseconds where the file system is busy."""
+        """Return whether the active segment has no room for this many bytes. Creating a new segment's files takes
+        milliseconds if the file system is busy.
+        """
         used = self.segments.active.size
         return 0 < used > self.config.segment_bytes - size
 
     def roll(self, expected_next_offset: int) -> LogSegment:
-        """Begin a new active segment at max(`expected_next_offset`, log end). Raises `OSError`."""
+        """Create a new active segment at max(`expected_next_offset`, log end). Raises `OSError`."""
         new_offset = max(expected_next_offset, self.log_end_offset)
         active = self.segments.active
         if new_offset == active.base_offset and active.size == 0:
-            # An index that holds no entry at all (segment.index.bytes too small) is full from the start (KAFKA-6388).
+            # An index without room for a single entry (segment.index.bytes too small) is full from the start
+            # (KAFKA-6388).
             logger.warning(
                 "[%s] Trying to roll a new log segment at %d while it is active with size 0", self.name, new_offset
             )
@@ -233,7 +244,7 @@ class LocalLog:
         return self.segments.active
 
     def _replace_active(self, new_offset: int) -> None:
-        """Put a new empty segment in the place of the active one, which is deleted."""
+        """Replace the active segment by a new empty one, and delete it."""
         old = self.segments.active
         old.change_file_suffixes("", DELETED_FILE_SUFFIX)
         new = LogSegment.create(self.directory, new_offset, self.config, self.time)
@@ -252,10 +263,10 @@ class LocalLog:
         self._update_log_end_offset(offset)
         return deletable
 
-    # -- deleting, replacing
+    # -- deletion and replacement
 
     def remove_and_delete_segments(self, segments: list[LogSegment]) -> None:
-        """Take segments out of the list; their files go after file.delete.delay.ms. Raises `OSError`."""
+        """Remove segments from the list; their files are deleted after file.delete.delay.ms. Raises `OSError`."""
         if segments:
             self.segments.replace([], segments)
             self._delete_segment_files(segments)
@@ -277,9 +288,11 @@ class LocalLog:
             self.scheduler.schedule_in_thread(name, delete, self.config.file_delete_delay_ms)
 
     def replace_segments(self, new_segments: list[LogSegment], old_segments: list[LogSegment]) -> list[LogSegment]:
-        """Replace `old_segments` by `new_segments` (.cleaned files, flushed); the old ones whose base offset is no more.
+        """Replace `old_segments` by `new_segments` (flushed .cleaned files); return old segments whose base offset no
+        longer exists.
 
-        Crash-safe order: .cleaned -> .swap, from the last one on; old files -> .deleted; then drop the .swap suffix.
+        The order is crash-safe: .cleaned -> .swap, starting with the last segment; old files -> .deleted; then remove
+        the .swap suffix.
         """
         new = sorted(new_segments, key=lambda segment: segment.base_offset)
         old = [segment for segment in old_segments if self.segments.get(segment.base_offset) is segment]
@@ -297,7 +310,7 @@ class LocalLog:
     # -- durability
 
     def flush(self, up_to: int) -> None:
-        """Fsync everything below `up_to` that is past the recovery point. Raises `OSError`."""
+        """Fsync everything from the recovery point up to `up_to`. Raises `OSError`."""
         start = self.recovery_point
         if start > up_to:
             return
@@ -309,7 +322,7 @@ class LocalLog:
         for segment in segments:
             segment.flush()
         if any(segment.base_offset >= start for segment in segments):
-            fsync_dir(self.directory)  # new files need their names on the disk too
+            fsync_dir(self.directory)  # the directory entries of new files must be durable, too
 
     def mark_flushed(self, offset: int) -> None:
         if offset > self.recovery_point:
@@ -319,7 +332,7 @@ class LocalLog:
     # -- the directory
 
     def rename(self, name: str, sync: bool) -> None:
-        """Raises `OSError`."""
+        """Rename the directory. Raises `OSError`."""
         renamed = f"{self.parent_dir}/{name}"
         os.rename(self.directory, renamed)
         self.directory = renamed
@@ -329,19 +342,19 @@ class LocalLog:
             fsync_dir(self.parent_dir)
 
     def close_handlers(self) -> None:
-        """Let go of all files without touching the disk: its dir is offline."""
+        """Close all files without disk access, because the dir is offline."""
         with self.lock:
             self.closed = True
             for segment in self.segments.values():
                 segment.close_handlers()
 
     def close(self) -> None:
-        """Trim and close. Raises `OSError`."""
+        """Trim the indexes and close the files. Raises `OSError`."""
         for segment in self.segments.values():
             segment.close()
         self.closed = True
 
     def delete(self) -> None:
-        """Remove the directory with everything in it. Raises `OSError`."""
+        """Delete the directory recursively. Raises `OSError`."""
         delete_directory(self.directory)
         self.segments.clear()

@@ -1,6 +1,6 @@
-"""The log of one partition (Kafka's `UnifiedLog`): its parts put together, reads, look-ups, the end of its life.
+"""The log of one partition (Kafka's `UnifiedLog`): composes its parts; reads, look-ups, closing.
 
-The two hot paths run through `append_as_leader` and `read`, which reach the page cache only and run on the reactor.
+The two hot paths are `append_as_leader` and `read`. They access only the page cache and run on the reactor.
 """
 
 from __future__ import annotations
@@ -50,13 +50,12 @@ logger = logging.getLogger("kafkapy.log.Log")
 
 
 class Log:
-    """A partition's log as its replica uses it, put together from parts: the files (`LocalLog`), the offsets that bound it
-    (`LogBounds`), its growing end (`LogAppender`), what it loses (`LogTrimmer`), what makes it durable (`LogFlusher`), epochs and
-    producers.
+    """The log of a replica, composed of the files (`LocalLog`), the offsets that bound it (`LogBounds`), appends
+    (`LogAppender`), deletion and truncation (`LogTrimmer`), flushes (`LogFlusher`), epochs and producers.
 
-    Invariants: those of the parts; `epochs` has the epoch of every batch, `producers` the state up to the log end. Any method may
-    be called from any thread: what changes the log holds its lock (see `LocalLog`). An I/O error takes the dir offline and is
-    raised as KAFKA_STORAGE_ERROR. What is only passed on is described where the part has it.
+    Invariants: those of the parts; `epochs` has the epoch of every batch, `producers` the state up to the log end. Any
+    method may be called from any thread: changes take the log's lock (see `LocalLog`). An I/O error takes the dir
+    offline and is raised as KAFKA_STORAGE_ERROR. Delegating methods are documented in the parts.
     """
 
     def __init__(
@@ -85,7 +84,7 @@ class Log:
         if topic_id is not None:
             self.assign_topic_id(topic_id)
 
-    # -- what it is
+    # -- properties
 
     @property
     def directory(self) -> str:
@@ -117,12 +116,12 @@ class Log:
         return self.segments.active
 
     def non_active_segments_from(self, offset: int) -> list[LogSegment]:
-        """The segments from the one that holds `offset` on, without the active one (for the cleaner)."""
+        """Return the segments from the one that contains `offset` on, without the active one (for the cleaner)."""
         active = self.segments.active
         return [segment for segment in self.segments.from_offset(offset) if segment.base_offset < active.base_offset]
 
     def update_config(self, config: LogConfig) -> LogConfig:
-        """Go on with another config; the one before. `KafkaError` KAFKA_STORAGE_ERROR."""
+        """Set a new config, and return the old one. `KafkaError` KAFKA_STORAGE_ERROR."""
         local = self._local
         with local.io("changing the message format"), local.lock:
             self._appender.update_config(config)
@@ -135,8 +134,8 @@ class Log:
                 self.epochs.set_enabled(config.record_version >= 2)
             return old
 
-    def update_config_at_once(self, config: LogConfig) -> bool:
-        """The same unless a thread is at work on the log: False, and the config is as it was."""
+    def try_update_config(self, config: LogConfig) -> bool:
+        """Set a new config unless another thread holds the log's lock: then return False."""
         lock = self._local.lock
         if not lock.acquire(blocking=False):
             return False
@@ -146,7 +145,7 @@ class Log:
             lock.release()
         return True
 
-    # -- where it begins and ends
+    # -- offsets
 
     @property
     def log_start_offset(self) -> int:
@@ -162,7 +161,7 @@ class Log:
 
     @property
     def high_watermark_metadata(self) -> LogOffsetMetadata:
-        """The high watermark; its position may not be known (see `end_offset_metadata`)."""
+        """The high watermark; its position may be unknown (see `end_offset_metadata`)."""
         return self._bounds.high_watermark_metadata
 
     @property
@@ -174,7 +173,9 @@ class Log:
         return self._local.log_end_offset_metadata
 
     def end_offset_metadata(self, isolation: FetchIsolation) -> LogOffsetMetadata:
-        """Up to where a reader may see, with its position. `KafkaError` OFFSET_OUT_OF_RANGE if it has none."""
+        """Return the end of the range that a reader may see, with its position. `KafkaError` OFFSET_OUT_OF_RANGE if it
+        has none.
+        """
         try:
             return self._bounds.end_offset_metadata(isolation)
         except OSError:
@@ -189,7 +190,7 @@ class Log:
     def maybe_update_high_watermark(self, offset: int) -> int | None:
         return self._bounds.maybe_update_high_watermark(offset)
 
-    # -- appending
+    # -- appends
 
     def append_as_leader(
         self,
@@ -197,9 +198,9 @@ class Log:
         leader_epoch: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
         request_version: int = 11,
-        at_once: bool = False,
+        non_blocking: bool = False,
     ) -> LogAppendInfo:
-        return self._appender.append_as_leader(records, leader_epoch, origin, request_version, at_once)
+        return self._appender.append_as_leader(records, leader_epoch, origin, request_version, non_blocking)
 
     def validate(
         self, records: bytes | bytearray | memoryview, request_version: int
@@ -221,13 +222,13 @@ class Log:
         return self._appender.append_as_follower(records, leader_epoch)
 
     def roll(self) -> LogSegment:
-        """Begin a new segment at the log end. `KafkaError` KAFKA_STORAGE_ERROR."""
+        """Create a new active segment at the log end. `KafkaError` KAFKA_STORAGE_ERROR."""
         local = self._local
         with local.io("rolling a segment"), local.lock:
             local.check_open()
             return self._appender.roll(local.log_end_offset)
 
-    # -- flushing
+    # -- flushes
 
     @property
     def recovery_point(self) -> int:
@@ -239,19 +240,23 @@ class Log:
         return self._local.last_flush_ms
 
     def flush(self, force_active_segment: bool = False) -> None:
-        """Fsync everything; blocks on the disk. `force_active_segment`: an empty active segment too (at shutdown)."""
+        """Fsync everything; blocks on the disk. `force_active_segment`: even an empty active segment (at shutdown)."""
         self._flusher.flush(self._local.log_end_offset, force_active_segment)
 
-    # -- reading
+    # -- reads
 
     def read(
         self, start_offset: int, max_length: int, isolation: FetchIsolation, min_one_message: bool
     ) -> FetchDataInfo:
-        """Batches from the one that holds `start_offset` on, at most `max_length` bytes, as far as `isolation` lets see.
+        """Read at most `max_length` bytes of batches, starting with the batch that contains `start_offset`, up to the
+        limit of `isolation`.
 
-        The last batch may be cut. With `min_one_message` the first batch comes whole even if it is larger.
-        `KafkaError`: OFFSET_OUT_OF_RANGE (below the log start or above the log end), KAFKA_STORAGE_ERROR. `BlockingIOError` if
-        this thread may not wait (`page_cache.patience`), and where the offset lies is not known in memory.
+        The last batch may be truncated. With `min_one_message` the first batch is complete even if it is larger.
+
+        Raises:
+            KafkaError: OFFSET_OUT_OF_RANGE (below the log start or above the log end), KAFKA_STORAGE_ERROR.
+            BlockingIOError: the position of the offset is not cached, and this thread may not wait for disks
+                (`page_cache.blocking_reads`).
         """
         if start_offset < self._bounds.log_start_offset:
             raise KafkaError(
@@ -262,7 +267,7 @@ class Log:
         try:
             return self._read(start_offset, max_length, isolation, min_one_message)
         except OSError:
-            # Not `read_files` at once: a closure less on the fetch path.
+            # Only after an error, to save a closure on the fetch path.
             return self._local.read_files(
                 "reading", lambda: self._read(start_offset, max_length, isolation, min_one_message)
             )
@@ -277,28 +282,31 @@ class Log:
             info.aborted_transactions = local.collect_aborted(start_offset, info, segment)
         return info
 
-    # -- epochs and times
+    # -- epochs and timestamps
 
     @property
     def latest_epoch(self) -> int | None:
-        """The epoch of the last leader that this log knows."""
+        """The latest leader epoch of this log."""
         return self.epochs.latest_epoch
 
     def maybe_assign_epoch_start_offset(self, leader_epoch: int, start_offset: int) -> None:
-        """A leader of this epoch begins here. The file is written with the first batch, or a moment later."""
+        """Record the start of a leader epoch. The file is written with the first batch, or by the next delayed sync."""
         if self.epochs.announce(leader_epoch, start_offset):
             self._syncs.add(self._sync_small_files)
 
     def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int] | None:
-        """(largest epoch <= the requested one, its end offset); None if the requested one is not known."""
+        """Return (largest epoch <= the requested one, its end offset); None if the requested one is not known."""
         epoch, offset = self.epochs.end_offset_for(leader_epoch, self.log_end_offset)
         return None if offset == UNDEFINED_EPOCH_OFFSET else (epoch, offset)
 
     def fetch_offset_by_timestamp(self, timestamp: int) -> TimestampAndOffset | None:
-        """ListOffsets from v1 on: the first record whose timestamp is >= `timestamp`; None if there is none.
+        """Return the first record whose timestamp is >= `timestamp` (ListOffsets from v1 on); None if there is none.
 
-        -1 log end, -2 and -4 log start, -3 the record with the largest timestamp, -5 nothing tiered. `KafkaError`
-        KAFKA_STORAGE_ERROR, UNSUPPORTED_FOR_MESSAGE_FORMAT.
+        Special timestamps: -1 log end, -2 and -4 log start, -3 the record with the largest timestamp, -5 tiered data,
+        of which there is none.
+
+        Raises:
+            KafkaError: KAFKA_STORAGE_ERROR, UNSUPPORTED_FOR_MESSAGE_FORMAT.
         """
         return self._local.read_files(
             "looking up a timestamp",
@@ -308,7 +316,7 @@ class Log:
         )
 
     def legacy_fetch_offsets_before(self, timestamp: int, max_num_offsets: int) -> list[int]:
-        """ListOffsets v0: base offsets of the segments last modified by `timestamp`, newest first."""
+        """Return base offsets of the segments last modified by `timestamp`, newest first (ListOffsets v0)."""
         return self._local.read_files(
             "looking up offsets",
             lambda: timestamp_lookup.legacy_fetch_offsets_before(
@@ -319,18 +327,18 @@ class Log:
     # -- producers
 
     def active_producers(self) -> list[ProducerStateEntry]:
-        """What DescribeProducers tells. Whatever a thread does to the log, nobody waits for it: the copy is made in one go."""
+        """Return the producers for DescribeProducers. It takes no lock, because the copy is atomic."""
         return list(self.producers.producers.values())
 
     def remove_expired_producers(self, now_ms: int) -> None:
         with self._local.lock:
             self.producers.remove_expired_producers(now_ms)
 
-    # -- what it loses
+    # -- deletion and truncation
 
     @property
     def truncations(self) -> int:
-        """How often records at the end were dropped: whoever copies the log compares."""
+        """How often records at the end were removed. Copies of the log compare it."""
         return self._trimmer.truncations
 
     def maybe_increment_log_start_offset(self, offset: int, reason: str = "client delete records request") -> bool:
@@ -351,7 +359,7 @@ class Log:
     # -- topic id
 
     def assign_topic_id(self, topic_id: bytes) -> None:
-        """Tie the log to one life of its topic. `KafkaError` INCONSISTENT_TOPIC_ID if it is tied to another."""
+        """Set the log's topic id. `KafkaError` INCONSISTENT_TOPIC_ID if it has another one."""
         if self.topic_id is None:
             with self._local.io("writing partition.metadata"), self._local.lock:
                 PartitionMetadataFile(self.directory).write(topic_id, sync=False)
@@ -366,7 +374,7 @@ class Log:
             )
 
     def _sync_small_files(self) -> None:
-        """A new log has both of them, and its directory is synced once."""
+        """Sync the topic id and the epochs. A new log has both, and its directory is synced once."""
         with self._local.io("flushing partition.metadata and the leader epoch checkpoint"):
             unsynced, self._metadata_unsynced = self._metadata_unsynced, False
             if unsynced:
@@ -374,23 +382,23 @@ class Log:
             if not self._flusher.sync_epochs() and unsynced:
                 fsync_dir(self.directory)
 
-    # -- end of life
+    # -- closing and deletion
 
     def rename_dir(self, name: str, sync: bool = True) -> None:
-        """Give the directory another name. Without `sync` the caller has the log dir synced. `KafkaError` KAFKA_STORAGE_ERROR."""
+        """Rename the directory. Without `sync` the caller syncs the log dir. `KafkaError` KAFKA_STORAGE_ERROR."""
         with self._local.io(f"renaming the directory to {name}"), self._local.lock:
             self._local.rename(name, sync)
             self.producers.update_directory(self.directory)
             self.epochs.move_to(LeaderEpochCheckpointFile(self.directory))
 
     def close_handlers(self) -> None:
-        """Let go of all files without touching the disk: its dir is offline."""
+        """Close all files without disk access, because the dir is offline."""
         self._local.close_handlers()
 
     def close(self, sync: bool = True) -> None:
-        """Write a producer snapshot at the end, trim the indexes, let go of the files. `KafkaError` KAFKA_STORAGE_ERROR.
+        """Write a producer snapshot at the end, trim the indexes, close the files. `KafkaError` KAFKA_STORAGE_ERROR.
 
-        Without `sync` nothing is durable by that: the caller syncs the file system, then calls `file_system_synced`.
+        Without `sync` the result is not durable: the caller syncs the file system, then calls `file_system_synced`.
         """
         with self._local.io("closing"), self._local.lock:
             self._local.check_open()
@@ -399,11 +407,11 @@ class Log:
             self._local.close()
 
     def file_system_synced(self) -> None:
-        """All that was written before it was closed is on the disk."""
+        """Record that everything written before closing is on the disk."""
         self._local.mark_flushed(self._local.log_end_offset)
 
     def delete(self) -> None:
-        """Remove the directory with everything in it at once; blocks on the disk. `KafkaError` KAFKA_STORAGE_ERROR."""
+        """Delete the directory recursively without delay; blocks on the disk. `KafkaError` KAFKA_STORAGE_ERROR."""
         with self._local.io("deleting the log"), self._local.lock:
             self.epochs.clear()
             self._local.close_handlers()

@@ -1,7 +1,7 @@
-"""Appends to a log, with what they bring about: new epochs, rolls, producer state, flushes (part of Kafka's `UnifiedLog`).
+"""Appends to a log, and their effects: new epochs, rolls, producer state, flushes (part of Kafka's `UnifiedLog`).
 
-The produce path runs through `append_as_leader`; it reaches the page cache only and runs on the reactor. Large appends are
-validated in a thread without the lock (`validate`), and written when that is done (`append_validated`).
+The produce path is `append_as_leader`, which accesses only the page cache and runs on the reactor. Large appends are
+validated in a thread without the lock (`validate`), then written (`append_validated`).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from kafkapy.log.log_types import (
     CompletedTxn,
     LogAppendInfo,
     LogOffsetMetadata,
-    TakesLong,
     UnexpectedAppendOffsetError,
+    WouldBlock,
 )
 from kafkapy.log.log_validator import LogValidator
 from kafkapy.log.producers.producer_state import ProducerAppendInfo, ProducerStateEntry, RetainedBatch
@@ -40,14 +40,14 @@ logger = logging.getLogger("kafkapy.log.Log")
 _TRANSACTIONAL_OR_CONTROL: Final = TRANSACTIONAL_MASK | CONTROL_MASK
 
 _ProducerChanges = tuple[dict[int, ProducerAppendInfo], list[CompletedTxn]]
-"""What an append means for its producers, and the transactions that it ends."""
+"""An append's changes of producers, and the transactions that it completes."""
 
 
 class LogAppender:
-    """The growing end of a log.
+    """The write side of a log.
 
-    Invariant: epochs are noted before the batches they belong to are written; log end and producers move after the batches are
-    written, so whatever fails on the way, offsets are never given twice. What a leader had validated is not written once another
+    Invariant: epochs are recorded before their batches are written; log end and producers change after the batches are
+    written, so no offset is assigned twice, whatever fails. Batches validated for a leader are not written once another
     leader's epoch has begun (`fence`).
     """
 
@@ -68,7 +68,7 @@ class LogAppender:
         self._fenced_below = -1
 
     def update_config(self, config: LogConfig) -> None:
-        """Check what comes by this config from now on."""
+        """Validate later appends with this config."""
         self._validator = LogValidator(self._local.topic_partition, config)
 
     def append_as_leader(
@@ -77,23 +77,30 @@ class LogAppender:
         leader_epoch: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
         request_version: int = 11,
-        at_once: bool = False,
+        non_blocking: bool = False,
     ) -> LogAppendInfo:
-        """Check what a client or coordinator sends, give it offsets and this epoch, and append it.
+        """Validate records of a client or coordinator, assign offsets and the leader epoch, and append them.
 
-        A writable buffer is changed in place. `request_version`: of the Produce request (what it may hold depends on it).
-        `at_once`: raise `TakesLong` instead of taking long.
-        `KafkaError`: what `LogValidator.validate` says; OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE,
-        TRANSACTION_COORDINATOR_FENCED; RECORD_LIST_TOO_LARGE for more than a segment; KAFKA_STORAGE_ERROR.
+        Args:
+            records: The batches; a writable buffer is changed in place.
+            leader_epoch: The epoch that the batches get.
+            origin: The source of the records, which determines the checks; default CLIENT.
+            request_version: The version of the Produce request, which determines what it may contain; default 11.
+            non_blocking: Whether to raise `WouldBlock` instead of blocking the thread for long; default False.
+
+        Raises:
+            KafkaError: an error of `LogValidator.validate`; OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH,
+                INVALID_TXN_STATE, TRANSACTION_COORDINATOR_FENCED; RECORD_LIST_TOO_LARGE for more than a segment;
+                KAFKA_STORAGE_ERROR.
         """
         local = self._local
         with local.lock:
             local.check_open()
-            if at_once and records and local.is_full_for(len(records)):
-                raise TakesLong
+            if non_blocking and records and local.is_full_for(len(records)):
+                raise WouldBlock
             now_ms = local.time.milliseconds()
             checked = self._validator.validate(
-                records, local.log_end_offset, now_ms, leader_epoch, origin, request_version, at_once
+                records, local.log_end_offset, now_ms, leader_epoch, origin, request_version, non_blocking
             )
             return self._append_checked(checked, leader_epoch, origin, now_ms)
 
@@ -118,15 +125,18 @@ class LogAppender:
     def validate(
         self, records: bytes | bytearray | memoryview, request_version: int
     ) -> tuple[LogValidator, ValidationResult]:
-        """What of `append_as_leader` takes long, and needs only the config of the log. For any thread, without the lock."""
+        """Do the slow part of `append_as_leader`, which needs only the config of the log. For any thread, without the
+        lock.
+        """
         validator = self._validator
         now_ms = self._local.time.milliseconds()
         return validator, validator.validate(records, 0, now_ms, 0, AppendOrigin.CLIENT, request_version)
 
     def append_validated(self, validator: LogValidator, checked: ValidationResult, leader_epoch: int) -> LogAppendInfo:
-        """Append what `validate` gave, as the leader of this epoch. For any thread.
+        """Append the result of `validate` as the leader of this epoch. For any thread.
 
-        `KafkaError` as `append_as_leader`; NOT_LEADER_OR_FOLLOWER if another epoch has begun.
+        Raises:
+            KafkaError: as `append_as_leader`; NOT_LEADER_OR_FOLLOWER if another epoch has begun.
         """
         local = self._local
         with local.lock:
@@ -134,7 +144,8 @@ class LogAppender:
             self._check_epoch(leader_epoch)
             now_ms = local.time.milliseconds()
             if checked.batches:
-                # Another config may want it otherwise. Whose time is set already is no batch of a client any more.
+                # The config has changed, so validate again. With log append time the result is no longer a client's
+                # batch.
                 if validator is not self._validator and not validator.rules.append_time:
                     validator, origin = self._validator, AppendOrigin.COORDINATOR
                     checked = validator.validate(checked.records, 0, now_ms, 0, origin)
@@ -148,18 +159,23 @@ class LogAppender:
             )
 
     def fence(self, leader_epoch: int) -> None:
-        """From now on nothing is appended for leaders before this epoch; waits for what is being appended in a thread."""
+        """Refuse further appends of leaders before this epoch. Waits for an append that is running in a thread."""
         with self._local.lock:
             self._fenced_below = leader_epoch
 
     def append_as_follower(
         self, records: bytes | bytearray | memoryview, leader_epoch: int | None = None
     ) -> LogAppendInfo:
-        """Append what the leader sent as it is; a batch that is cut off at the end is left out. In a thread, `leader_epoch` says
-        for which leader.
+        """Append records from the leader unchanged, without an incomplete batch at the end.
 
-        `KafkaError`: NOT_LEADER_OR_FOLLOWER if another epoch has begun, CORRUPT_MESSAGE, UNKNOWN_SERVER_ERROR (offsets that go
-        back), `UnexpectedAppendOffsetError` (offsets below the log end), RECORD_LIST_TOO_LARGE, KAFKA_STORAGE_ERROR.
+        Args:
+            records: The batches.
+            leader_epoch: In a thread: the epoch of the leader that sent the records; None (default) is not checked.
+
+        Raises:
+            KafkaError: NOT_LEADER_OR_FOLLOWER if another epoch has begun, CORRUPT_MESSAGE, UNKNOWN_SERVER_ERROR
+                (decreasing offsets), `UnexpectedAppendOffsetError` (offsets below the log end), RECORD_LIST_TOO_LARGE,
+                KAFKA_STORAGE_ERROR.
         """
         local = self._local
         batches = list(batches_of(records))
@@ -209,7 +225,7 @@ class LogAppender:
         origin: AppendOrigin,
         now_ms: int,
     ) -> None:
-        """Append checked batches whose offsets and epochs are set; fills in `info` for a duplicate."""
+        """Append checked batches with offsets and epochs; completes `info` for a duplicate."""
         local, producers = self._local, self._producers
         try:
             self._note_epochs(batches)
@@ -222,7 +238,7 @@ class LogAppender:
                     info.flush_due = self._is_flush_due()
                     return
             local.append(segment, records, batches, info.last_offset)
-            # From here on the records are there, and the end says so even if something below fails.
+            # The records are written from here on, so move the log end even if something below fails.
             end = info.last_offset + 1
             if expecting is not None:
                 first = batches[0]
@@ -247,7 +263,7 @@ class LogAppender:
     # -- epochs and segments
 
     def _note_epochs(self, batches: Sequence[Batch]) -> None:
-        """Have the file know the batches' epochs. Raises `OSError`."""
+        """Write the batches' epochs to the file. Raises `OSError`."""
         epochs = self._epochs
         if epochs.is_unwritten:
             epochs.write_out()
@@ -259,7 +275,7 @@ class LogAppender:
         if batch.magic >= 2 and batch.partition_leader_epoch >= 0:
             self._epochs.assign(batch.partition_leader_epoch, batch.base_offset)
         elif self._epochs.latest_epoch is not None:
-            # An older format has come back: only the high watermark is a safe place to truncate to now.
+            # After an append in an older format, only the high watermark is a safe truncation point.
             logger.warning(
                 "[%s] Clearing leader epoch cache after unexpected append with format v%d",
                 *(self._local.name, batch.magic),
@@ -267,7 +283,9 @@ class LogAppender:
             self._epochs.clear_and_flush()
 
     def _segment_for(self, size: int, batches: Sequence[Batch], info: LogAppendInfo, now_ms: int) -> LogSegment:
-        """The active segment, a new one if it is time. `KafkaError` RECORD_LIST_TOO_LARGE if no segment can hold that much."""
+        """Return the active segment, or a new one if it must roll. `KafkaError` RECORD_LIST_TOO_LARGE if no segment has
+        room for the batches.
+        """
         local = self._local
         config = local.config
         if size > config.segment_bytes:
@@ -279,14 +297,14 @@ class LogAppender:
         segment = local.segments.active
         if not segment.should_roll(size, info.max_timestamp, info.last_offset, now_ms, config):
             return segment
-        # The first offset of a v0 or v1 set is not known: this is surely not above it, and leaves room for the last.
+        # The first offset of a v0 or v1 set is unknown: this bound is not above it, and the last offset still fits.
         known = batches[0].magic >= 2
         return self.roll(info.first_offset if known else info.last_offset - MAX_INT)
 
     def roll(self, expected_next_offset: int) -> LogSegment:
-        """Begin a new segment at max(`expected_next_offset`, log end); the old one is flushed later. Raises `OSError`."""
+        """Create a new segment at max(`expected_next_offset`, log end); the old one is flushed later. Raises `OSError`."""
         segment = self._local.roll(expected_next_offset)
-        # A snapshot at the base offset makes recovery of the new segment begin here.
+        # With a snapshot at the base offset, recovery of the new segment can start there.
         self._producers.map_end_offset = segment.base_offset
         snapshot = self._producers.take_snapshot(sync=False)
         self._bounds.high_watermark_follows_end()
@@ -296,7 +314,7 @@ class LogAppender:
     # -- producers
 
     def _expecting(self, batches: Sequence[Batch]) -> ProducerStateEntry | None:
-        """The producer whose next batch this is, as nearly every batch is: there is nothing to check or to collect then."""
+        """Return the producer if this is its next expected batch, as nearly always: then no checks are needed."""
         first = batches[0]
         if len(batches) > 1 or first.attributes & _TRANSACTIONAL_OR_CONTROL:
             return None
@@ -305,15 +323,17 @@ class LogAppender:
         if entry is None or not entry.expects(first.producer_epoch, first.base_sequence):
             return None
         if producers.verifications and first.producer_id in producers.verifications:
-            return None  # a transaction that was turned away may want to begin before
+            return None  # a refused transaction may begin with an earlier sequence
         return entry
 
     def _check_producers(
         self, batches: Sequence[Batch], info: LogAppendInfo, segment: LogSegment, origin: AppendOrigin
     ) -> _ProducerChanges:
-        """Check sequences and epochs, collect what changes; `info` says so if a client sends a batch again.
+        """Check sequences and epochs, and collect the changes; sets `info` if a client sends a batch again.
 
-        `KafkaError` OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, TRANSACTION_COORDINATOR_FENCED.
+        Raises:
+            KafkaError: OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE,
+                TRANSACTION_COORDINATOR_FENCED.
         """
         producers, position = self._producers, segment.size
         infos: dict[int, ProducerAppendInfo] = {}
@@ -335,7 +355,7 @@ class LogAppender:
                 kind = batch.attributes & _TRANSACTIONAL_OR_CONTROL
                 if kind == TRANSACTIONAL_MASK and origin is not AppendOrigin.REPLICATION:
                     producers.check_verified(producer_id, batch.producer_epoch)
-                # Kept with its position for transactions, so that the last stable offset needs no look-up.
+                # Transactions keep the position, so that the last stable offset needs no look-up.
                 first_offset = LogOffsetMetadata(batch.base_offset, segment.base_offset, position)
                 txn = producers.note_batch(batch, infos, origin, first_offset)
                 if txn is not None:

@@ -1,4 +1,6 @@
-"""Where a log begins and ends for its readers: log start, high watermark, last stable offset (part of Kafka's `UnifiedLog`)."""
+"""The offsets that bound a log for readers: log start, high watermark, last stable offset (part of Kafka's
+`UnifiedLog`).
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,9 @@ logger = logging.getLogger("kafkapy.log.Log")
 class LogBounds:
     """The offsets that bound a log.
 
-    Invariant: log_start_offset <= last_stable_offset <= high_watermark <= log_end_offset. Records below `log_start_offset` are
-    deleted, if still on disk; those at or above `high_watermark` may still be lost with the leader; those at or above
-    `last_stable_offset` may belong to a transaction that is not decided.
+    Invariant: log_start_offset <= last_stable_offset <= high_watermark <= log_end_offset. Records below
+    `log_start_offset` are deleted, even if still on disk; those at or above `high_watermark` may still be lost with the
+    leader; those at or above `last_stable_offset` may belong to an open transaction.
     """
 
     def __init__(self, local: LocalLog, log_start_offset: int, producers: ProducerStateManager) -> None:
@@ -26,9 +28,9 @@ class LogBounds:
         self.log_start_offset = log_start_offset
         self.high_watermark = log_start_offset
         self.high_watermark_metadata = LogOffsetMetadata(log_start_offset)
-        """The high watermark; its position may not be known (see `end_offset_metadata`)."""
+        """The high watermark; its position may be unknown (see `end_offset_metadata`)."""
         self.first_unstable: LogOffsetMetadata | None = None
-        """Where the first undecided transaction begins. Read on the append path."""
+        """The start of the first undecided transaction. Read on the append path."""
         self.set_log_start_offset(log_start_offset)
         self.update_first_unstable_offset()
 
@@ -36,14 +38,16 @@ class LogBounds:
 
     @property
     def last_stable_offset(self) -> int:
-        """Everything below it is decided (KIP-98): min(high watermark, first offset of an undecided transaction)."""
+        """The end of decided records (KIP-98): min(high watermark, first offset of an undecided transaction)."""
         first = self.first_unstable
         if first is not None and first.message_offset < self.high_watermark:
             return first.message_offset
         return self.high_watermark
 
     def end_offset_metadata(self, isolation: FetchIsolation) -> LogOffsetMetadata:
-        """Up to where a reader may see, with its position. `KafkaError` OFFSET_OUT_OF_RANGE if it has none; `OSError`."""
+        """Return the end of the range that a reader may see, with its position. `KafkaError` OFFSET_OUT_OF_RANGE if it
+        has none; `OSError`.
+        """
         if isolation is FetchIsolation.LOG_END:
             return self._local.log_end_offset_metadata
         if isolation is FetchIsolation.TXN_COMMITTED:
@@ -67,9 +71,9 @@ class LogBounds:
         return metadata
 
     def maybe_increment_high_watermark(self, new: LogOffsetMetadata) -> LogOffsetMetadata | None:
-        """As leader: move the high watermark up to `new` if it is higher (or as high on a newer segment).
+        """Move a leader's high watermark up to `new` if that is higher (or as high on a newer segment).
 
-        The high watermark before, None if it stays. `ValueError` above the log end.
+        Return the previous high watermark, or None if it has not moved. `ValueError` above the log end.
         """
         if new.message_offset > self._local.log_end_offset:
             raise ValueError(
@@ -85,7 +89,7 @@ class LogBounds:
         return None
 
     def update_high_watermark(self, offset: int) -> int:
-        """Set the high watermark (at start, or as a follower): brought into [log start, log end]. What holds now."""
+        """Set the high watermark (at start, or as a follower), limited to [log start, log end]; return the result."""
         with self._local.lock:
             if offset >= self._local.log_end_offset:
                 self.set_high_watermark(self._local.log_end_offset_metadata)
@@ -94,7 +98,7 @@ class LogBounds:
             return self.high_watermark
 
     def maybe_update_high_watermark(self, offset: int) -> int | None:
-        """As follower: take over the leader's high watermark; the new one if it changed."""
+        """Set a follower's high watermark from the leader's; return the new one if it changed."""
         before = self.high_watermark
         if offset == before:
             return None
@@ -120,7 +124,7 @@ class LogBounds:
             self.update_first_unstable_offset()
 
     def high_watermark_follows_end(self) -> None:
-        """After the end moved back, or got another position by a roll."""
+        """Adjust the high watermark after truncation, or when the end has another position after a roll."""
         if self.high_watermark >= self._local.log_end_offset:
             self.set_high_watermark(self._local.log_end_offset_metadata)
 
@@ -135,13 +139,13 @@ class LogBounds:
         self.first_unstable = first
 
     def after_truncation(self, log_start_offset: int) -> None:
-        """The end, and the producers with it, have moved back."""
+        """Adjust the bounds after the end, and the producers with it, have moved back."""
         self.log_start_offset = log_start_offset
         self.high_watermark_follows_end()
         self.update_first_unstable_offset()
 
     def restart(self, log_start_offset: int) -> None:
-        """The log is empty, and ends elsewhere: nothing in it is in doubt."""
+        """Adjust the bounds of an empty log with a new end: nothing in it is undecided."""
         self.log_start_offset = log_start_offset
         self.set_high_watermark(self._local.log_end_offset_metadata)
         self.update_first_unstable_offset()
@@ -149,7 +153,7 @@ class LogBounds:
     # -- log start
 
     def set_log_start_offset(self, offset: int) -> None:
-        """Move the log start; what lies below it is neither undecided nor to be recovered any more."""
+        """Set the log start; everything below is neither undecided nor needs recovery."""
         self.log_start_offset = offset
         if self.high_watermark < offset:
             self.update_high_watermark(offset)

@@ -31,9 +31,9 @@ WEEK_MS: Final = 7 * DAY_MS
 
 
 class LogConfig(ConfigTable, slots=True):
-    """The values that hold for one topic: its own (`overridden`), and the broker's where it has none.
+    """The configs of one topic: its own (`overridden`), and the broker's defaults for the others.
 
-    Invariant: never changed after it was made, so logs share it; a change of configs gives each log a new one.
+    Invariant: immutable, so logs share it; a change of configs gives each log a new one.
     """
 
     __slots__ = ("compact", "delete", "overridden", "record_version", "value_schema_subjects", "zstd_supported")
@@ -165,17 +165,17 @@ class LogConfig(ConfigTable, slots=True):
         synonyms=("unclean.leader.election.enable",))
 
     compact: bool
-    """`cleanup.policy` holds compact."""
+    """Whether `cleanup.policy` contains compact."""
     delete: bool
-    """`cleanup.policy` holds delete."""
+    """Whether `cleanup.policy` contains delete."""
     record_version: int
-    """The message format that records are stored in: 0, 1 or 2, by `message.format.version`."""
+    """The message format of stored records: 0, 1 or 2, by `message.format.version`."""
     zstd_supported: bool
-    """Do all brokers of the cluster know zstd: is inter.broker.protocol.version 2.1 or above?"""
+    """Whether all brokers of the cluster support zstd: inter.broker.protocol.version is 2.1 or above."""
     overridden: frozenset[str]
-    """Names of the configs that are the topic's own."""
+    """Names of the topic's own configs."""
     value_schema_subjects: tuple[str, ...] | None
-    """Whose schemas the topic's values must have; None: any value may come (`schema_configs.py`)."""
+    """The subjects whose schemas values must have; None: values are not validated (`schema_configs.py`)."""
 
     def __init__(
         self,
@@ -184,7 +184,7 @@ class LogConfig(ConfigTable, slots=True):
         zstd_supported: bool = True,
         value_schema_subjects: tuple[str, ...] | None = None,
     ) -> None:
-        """`values` are typed values by config name; what is missing has Kafka's default."""
+        """`values`: typed values by config name; Kafka's default is used for missing ones."""
         for name, attribute in self.attributes.items():
             setattr(self, attribute, values[name] if name in values else self.definition[name].default)
         self.compact = "compact" in self.cleanup_policy
@@ -196,8 +196,11 @@ class LogConfig(ConfigTable, slots=True):
 
     @classmethod
     def from_overrides(cls, broker_defaults: LogConfig, overrides: Mapping[str, object]) -> LogConfig:
-        """A topic's config: `overrides` (text or typed values by name) over the broker's. Names that are not known are
-        passed over (a newer broker may have written them). `ConfigException` if a value is not allowed."""
+        """Return a topic's config: `overrides` (text or typed values by name) over the broker's defaults.
+
+        Unknown names are ignored, because a newer broker may have written them. `ConfigException` if a value is
+        invalid.
+        """
         own = {name: cls.definition[name].parse(value) for name, value in overrides.items() if name in cls.definition}
         subjects = schema_configs.subjects_of(overrides)
         if not own and not broker_defaults.overridden and subjects is None:
@@ -205,29 +208,35 @@ class LogConfig(ConfigTable, slots=True):
         return cls({**broker_defaults.values(), **own}, frozenset(own), broker_defaults.zstd_supported, subjects)
 
     def random_segment_jitter(self) -> int:
-        """What is taken off `segment_ms` for one segment, ms."""
+        """Return the reduction of `segment_ms` for one segment, ms."""
         if self.segment_jitter_ms == 0:
             return 0
         return random.randrange(1 << 31) % min(self.segment_jitter_ms, self.segment_ms)
 
     @property
     def max_segment_ms(self) -> int:
-        """The age at which a segment rolls; a compacted log rolls early enough to be cleaned in time."""
+        """The age at which a segment rolls, ms; a compacted log rolls early enough to be cleaned in time."""
         return min(self.max_compaction_lag_ms, self.segment_ms) if self.compact else self.segment_ms
 
     @property
     def init_file_size(self) -> int:
-        """The size a segment's file is made with, bytes."""
+        """The initial size of a segment's file, bytes."""
         return self.segment_bytes if self.preallocate else 0
 
 
 def check_topic_configs(
     overrides: Mapping[str, str | None], broker_defaults: LogConfig | None = None, tiered_storage: bool = False
 ) -> None:
-    """Refuse configs a topic cannot have: `KafkaError(INVALID_CONFIG)` with a sentence (Kafka's `LogConfig.validate`), or
-    `ConfigException` for a value its config cannot have.
+    """Refuse invalid topic configs.
 
-    `broker_defaults` are the values that hold where the topic has none; `tiered_storage`: the broker has it on.
+    Args:
+        overrides: The topic's own configs by name.
+        broker_defaults: The values of all other configs; None (default): Kafka's defaults.
+        tiered_storage: Whether the broker has tiered storage enabled; default False.
+
+    Raises:
+        KafkaError: INVALID_CONFIG with a message, as from Kafka's `LogConfig.validate`.
+        ConfigException: a value is invalid for its config.
     """
     for name in overrides:
         if name not in LogConfig.definition and name not in schema_configs.CONFIGS:

@@ -1,4 +1,4 @@
-"""Makes a log durable (the `flush` part of Kafka's `UnifiedLog`)."""
+"""Flushes of a log (the `flush` part of Kafka's `UnifiedLog`)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from kafkapy.log.local_log import LocalLog
 
 
 class LogFlusher:
-    """Moves the recovery point of a log.
+    """Flushes a log, and moves its recovery point.
 
-    Invariant: epochs and segments below an offset are on the disk before the recovery point moves there. Its methods block on the
-    disk, and are called without the log's lock: it is held only while something is written, not while that is synced.
+    Invariant: epochs and segments below an offset are on the disk before the recovery point moves there. The methods
+    block on the disk, and are called without the log's lock: they hold it only while writing, not while syncing.
     """
 
     def __init__(self, local: LocalLog, epochs: LeaderEpochCache) -> None:
@@ -19,7 +19,7 @@ class LogFlusher:
         self._epochs = epochs
 
     def flush(self, offset: int, including: bool = False) -> None:
-        """Fsync everything below `offset`, the new recovery point; `including`: a segment that begins there, too.
+        """Fsync everything below `offset`, the new recovery point; `including`: also a segment that begins there.
 
         `KafkaError` KAFKA_STORAGE_ERROR.
         """
@@ -32,12 +32,12 @@ class LogFlusher:
                 self.sync_epochs()
                 local.flush(offset + including)
                 with local.lock:
-                    if directory == local.directory:  # else it was renamed, and files may not have been found
+                    if directory == local.directory:  # otherwise it was renamed, and files may not have been found
                         local.mark_flushed(min(offset, local.log_end_offset))
                         return
 
     def flush_later(self, offset: int, snapshot: str | None) -> None:
-        """In the background, after a roll: the producers' snapshot, then everything below `offset`."""
+        """Flush the producer snapshot, then everything below `offset`, in a background thread after a roll."""
 
         def flush_old_segment() -> None:
             with self._local.io("flushing a producer snapshot"):
@@ -48,9 +48,10 @@ class LogFlusher:
         self._local.scheduler.schedule_in_thread("flush-log", flush_old_segment)
 
     def sync_epochs(self) -> bool:
-        """Make the leader epoch checkpoint durable: written under the lock, as all in the directory is. Raises `OSError`.
+        """Make the leader epoch checkpoint durable. It is written under the lock, as are all files of the directory.
+        Raises `OSError`.
 
-        False if there was nothing to do.
+        Return False if there was nothing to do.
         """
         with self._local.lock:
             if self._local.closed:

@@ -1,4 +1,4 @@
-"""Opens a log directory and mends what a crash has left (Kafka's `LogLoader`)."""
+"""Opens a log directory and repairs it after a crash (Kafka's `LogLoader`)."""
 
 from __future__ import annotations
 
@@ -68,11 +68,25 @@ def load_log(
     on_segments_left: Callable[[int], object] = lambda count: None,
     syncs: SyncQueue | None = None,
 ) -> Log:
-    """Open the log in `directory` (made if it is not there).
+    """Open the log in `directory`, which is created if it does not exist.
 
-    `log_start_offset`, `recovery_point`: from the dir's checkpoints; `had_clean_shutdown`: its marker was there;
-    `on_segments_left`: told of how many segments are still to be recovered; `syncs`: shared by the logs of a
-    broker. Raises `OSError`, and `KafkaError` INCONSISTENT_TOPIC_ID.
+    Args:
+        directory: The path, `.../<topic>-<partition>`.
+        config: The topic's config.
+        scheduler: For background tasks.
+        time: The clock.
+        on_dir_failure: Called after an I/O error; default: nothing.
+        log_start_offset: From the dir's checkpoint; default 0.
+        recovery_point: From the dir's checkpoint; default 0.
+        had_clean_shutdown: Whether the dir had a clean-shutdown marker; default True.
+        topic_id: The topic's id; None (default) if it is not known.
+        producer_id_expiration_ms: When idle producers expire, ms; default a day.
+        on_segments_left: Called with the number of segments that still need recovery; default: nothing.
+        syncs: The queue of small fsyncs that the logs of a broker share; None (default): one of its own.
+
+    Raises:
+        OSError: reading or writing failed.
+        KafkaError: INCONSISTENT_TOPIC_ID.
     """
     loaded = _LogLoader(
         directory, _names_in_or_made(directory), config, time, log_start_offset, recovery_point, had_clean_shutdown,
@@ -90,7 +104,9 @@ def _names_in_or_made(directory: str) -> list[str]:
 
 
 def _file_names(directory: str) -> list[str]:
-    """`ValueError` for what would be a segment's file, had it the right name; `IsADirectoryError` in place of a file."""
+    """List the files. `ValueError` for a segment's file with a malformed name; `IsADirectoryError` for a directory in
+    place of a file.
+    """
     names = []
     with os.scandir(directory) as entries:
         for entry in entries:
@@ -109,9 +125,12 @@ def _file_names(directory: str) -> list[str]:
 class _LogLoader:
     """One load of one directory, in Kafka's order.
 
-    1. drop .deleted and .cleaned files, finish or drop swaps; 2. open the segments, rebuilding indexes that are missing;
-    3. after an unclean shutdown check every batch past the recovery point, cut at the first bad one, drop all segments behind;
-    4. cut the epochs to the log; 5. load the producers from the newest snapshot and replay the rest.
+    1. Delete .deleted and .cleaned files, complete or delete swaps.
+    2. Open the segments, rebuilding missing indexes.
+    3. After an unclean shutdown check every batch after the recovery point, cut at the first bad one, delete all later
+       segments.
+    4. Truncate the epochs to the log.
+    5. Load the producers from the newest snapshot and replay the remaining batches.
     """
 
     def __init__(
@@ -128,7 +147,7 @@ class _LogLoader:
     ) -> None:
         self.directory = directory
         self.names = names
-        """The files in it: thousands of logs are opened, so none that is not there is asked for."""
+        """The files in the directory, listed once, because thousands of logs are opened."""
         self.topic_partition: TopicPartition = parse_topic_partition_name(directory)
         self.config = config
         self.time = time
@@ -140,7 +159,9 @@ class _LogLoader:
         self.segments = LogSegments()
         self._bases: list[int] = []
         self._unflushed_from = 0
-        """The base offset of the first segment that a crash may have left damaged; above all after a clean stop."""
+        """The base offset of the first segment that a crash may have damaged; above all segments after a clean
+        shutdown.
+        """
         self._snapshots: set[int] = set()
         self._recovered: ProducerStateManager | None = None
         self.epochs = LeaderEpochCache(
@@ -163,11 +184,11 @@ class _LogLoader:
             recovery_point, end = self._recover()
         self.epochs.truncate_from_end(end)
         start = max(self.log_start_checkpoint, self.segments.first.base_offset)
-        # The cut at the start may not have reached the disk before a crash.
+        # The truncation at the start may not have been durable before a crash.
         self.epochs.truncate_from_start(self.log_start_checkpoint)
         producers = self._load_producers(start, end)
         for segment in self.segments.values():
-            segment.close_handlers()  # thousands of logs should not hold thousands of files that nobody reads
+            segment.close_handlers()  # thousands of idle logs must not keep thousands of files open
         return LoadedLog(
             self.directory,
             self.topic_partition,
@@ -184,13 +205,13 @@ class _LogLoader:
     # -- 1. files in transit
 
     def _finish_interrupted_swaps(self, names: list[str]) -> bool:
-        """Whether there was anything to do."""
+        """Complete or delete swaps; return whether there were any temporary files."""
         if not any(name.endswith(_TRANSIT_SUFFIXES) for name in names):
             return False
         cleaned = [name for name in names if name.endswith(CLEANED_FILE_SUFFIX)]
         swaps = [name for name in names if name.endswith(SWAP_FILE_SUFFIX)]
         min_cleaned = min(map(offset_from_file, cleaned), default=None)
-        # A split renames its output from the end on: at or behind a .cleaned file a .swap is not all of it.
+        # A split renames its output starting at the end, so .swap files at or after a .cleaned file are incomplete.
         invalid = [name for name in swaps if min_cleaned is not None and offset_from_file(name) >= min_cleaned]
         deleted = [name for name in names if name.endswith(DELETED_FILE_SUFFIX)]
         for name in [*deleted, *invalid, *cleaned]:
@@ -203,7 +224,7 @@ class _LogLoader:
         return True
 
     def _complete_swap(self, swaps: list[str], names: list[str]) -> None:
-        """The new segments are whole: remove the files they replace, then take the suffix off."""
+        """Complete swaps, whose new segments are whole: delete the files they replace, then remove the suffix."""
         start, end = None, -1
         for name in swaps:
             if name.endswith(LOG_FILE_SUFFIX + SWAP_FILE_SUFFIX):
@@ -245,12 +266,12 @@ class _LogLoader:
     def _open_segment(self, base_offset: int, names: set[str]) -> None:
         has_txn_index = f"{base_offset:020d}{TXN_INDEX_FILE_SUFFIX}" in names
         segment = LogSegment.open(self.directory, base_offset, self.config, self.time, has_txn_index)
-        if base_offset < self._unflushed_from:  # else it is recovered anyway
+        if base_offset < self._unflushed_from:  # otherwise it is recovered anyway
             self._ensure_indexes(segment, names)
         self.segments.add(segment)
 
     def _ensure_indexes(self, segment: LogSegment, names: set[str]) -> None:
-        """Rebuild those that are missing, or can be seen to be wrong without a look at the batches."""
+        """Rebuild indexes that are missing, or are invalid without reading batches."""
         prefix = f"{segment.base_offset:020d}"
         try:
             if prefix + INDEX_FILE_SUFFIX not in names:
@@ -267,7 +288,7 @@ class _LogLoader:
     # -- 3. recovery
 
     def _recover(self) -> tuple[int, int]:
-        """(recovery point, log end offset) after the mending."""
+        """Repair the log; return (recovery point, log end offset)."""
         self._check_flushed()
         if not self.had_clean_shutdown:
             self._recover_unflushed()
@@ -278,7 +299,7 @@ class _LogLoader:
             return min(self.recovery_point_checkpoint, end), end
         if self.had_clean_shutdown:
             return end, end
-        # Not moved up: what was recovered is in the page cache only, and has to be looked at again after the next crash.
+        # Not moved: recovered data is only in the page cache, and must be checked again after the next crash.
         return min(self.recovery_point_checkpoint, end), end
 
     def _recover_unflushed(self) -> None:
@@ -286,7 +307,7 @@ class _LogLoader:
         for number, segment in enumerate(unflushed):
             self.on_segments_left(len(unflushed) - number)
             logger.log(
-                logging.INFO if len(unflushed) > 1 else logging.DEBUG,  # thousands of logs have only this one
+                logging.INFO if len(unflushed) > 1 else logging.DEBUG,  # normal for thousands of logs
                 "Recovering unflushed segment %d. %d/%d recovered for %s.",
                 segment.base_offset, number, len(unflushed), self.topic_partition,
             )  # fmt: skip
@@ -304,7 +325,7 @@ class _LogLoader:
         self.on_segments_left(0)
 
     def _check_flushed(self) -> None:
-        """Look at the beginnings of the segments that a crash can't have damaged, and the end of the last one. `KafkaError`."""
+        """Check the starts of the segments that a crash cannot have damaged, and the end of the last one. `KafkaError`."""
         segments = self.segments.values()
         for number, segment in enumerate(segments, 1):
             if segment.base_offset < self._unflushed_from:
@@ -323,8 +344,8 @@ class _LogLoader:
             ) from error
 
     def _recover_segment(self, segment: LogSegment, is_last: bool = False, may_cut: bool = True) -> int:
-        """Check one segment; bytes that were cut off."""
-        # Later snapshots are not looked at; one at the segment's end is written over, or goes.
+        """Check one segment; return the number of bytes that were cut off."""
+        # Later snapshots are not used; one at the segment's end is overwritten or deleted.
         known = {offset for offset in self._snapshots if offset <= segment.base_offset}
         producers = ProducerStateManager(self.topic_partition, self.directory, self.producer_id_expiration_ms, known)
         now = self.time.milliseconds()
@@ -354,14 +375,14 @@ class _LogLoader:
         truncated = segment.recover(on_batch, producers.last_stable_offset, end_offset, may_cut)
         for completed in completed_before:
             producers.complete_txn(completed)
-        if not is_last:  # behind the last one nothing is checked that would begin with it
+        if not is_last:  # no check starts after the last segment
             producers.take_snapshot(sync=False)
         self._snapshots = (self._snapshots - known) | producers.snapshots
         self._recovered = producers
         return truncated
 
     def _log_end_unless_below_start(self) -> int | None:
-        """The log end; None if there is no segment, or they all were dropped because they end below the log start."""
+        """Return the log end; None if there is no segment, or all were deleted because they end below the log start."""
         if not len(self.segments):
             return None
         end = self.segments.active.read_next_offset()
@@ -389,7 +410,7 @@ class _LogLoader:
         return None
 
     def _delete_segments(self, segments: list[LogSegment]) -> None:
-        """Nobody reads yet, so the files may go at once; the snapshots go with the strays."""
+        """Delete files without delay, because there are no readers yet; the snapshots are deleted as strays."""
         for segment in segments:
             logger.info("Deleting segment %s as part of log recovery", segment)
             self.segments.remove(segment.base_offset)
@@ -400,7 +421,7 @@ class _LogLoader:
     def _load_producers(self, log_start_offset: int, log_end_offset: int) -> ProducerStateManager:
         recovered = self._recovered
         if recovered is not None and recovered.map_end_offset == log_end_offset:
-            recovered.settle(self._snapshots, log_start_offset, self.time.milliseconds())
+            recovered.complete_recovery(self._snapshots, log_start_offset, self.time.milliseconds())
             recovered.remove_stray_snapshots(segment.base_offset for segment in self.segments.values())
             return recovered
         producers = ProducerStateManager(

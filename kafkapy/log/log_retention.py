@@ -1,4 +1,4 @@
-"""Which segments retention may delete: a decision, without the deed (the `deleteOldSegments` part of Kafka's `UnifiedLog`)."""
+"""Chooses the segments that retention deletes (the `deleteOldSegments` part of Kafka's `UnifiedLog`)."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ from kafkapy.log.log_config import LogConfig
 from kafkapy.log.segments.log_segment import LogSegment
 
 Deletable = Callable[[LogSegment, LogSegment | None], bool]
-"""Of a segment and the one behind it (None for the active segment): may it go?"""
+"""Whether a segment can be deleted, given the next one (None for the active segment)."""
 
 
 class Breach(NamedTuple):
-    """A rule of retention. `find` gives the oldest segments of a log that break it, none that has to stay."""
+    """A rule of retention. `find` returns the oldest segments of a log that break the rule and can be deleted."""
 
     reason: str
     find: Callable[[LocalLog, LogBounds], list[LogSegment]]
 
 
 def breaches(config: LogConfig) -> list[Breach]:
-    """The rules that hold under a config, in Kafka's order. Below the log start segments go whatever the cleanup policy."""
+    """Return the rules under a config, in Kafka's order. Segments below the log start are deleted under any cleanup
+    policy.
+    """
     rules = [Breach("log start offset breach", _below_log_start)]
     if config.delete and config.retention_bytes >= 0:
         rules.append(Breach(f"log retention size {config.retention_bytes} breach", _too_large))
@@ -39,12 +41,12 @@ def _below_log_start(local: LocalLog, bounds: LogBounds) -> list[LogSegment]:
 def _too_large(local: LocalLog, bounds: LogBounds) -> list[LogSegment]:
     excess = local.segments.size_in_bytes - local.config.retention_bytes
 
-    def can_be_spared(segment: LogSegment, _: LogSegment | None) -> bool:
+    def exceeds_limit(segment: LogSegment, _: LogSegment | None) -> bool:
         nonlocal excess
         excess -= segment.size
         return excess >= 0
 
-    return _oldest(local, bounds, can_be_spared)
+    return _oldest(local, bounds, exceeds_limit)
 
 
 def _too_old(local: LocalLog, bounds: LogBounds) -> list[LogSegment]:
@@ -53,7 +55,9 @@ def _too_old(local: LocalLog, bounds: LogBounds) -> list[LogSegment]:
 
 
 def _oldest(local: LocalLog, bounds: LogBounds, is_deletable: Deletable) -> list[LogSegment]:
-    """Segments from the oldest on while `is_deletable`; nothing at or above the high watermark, no empty active segment."""
+    """Return segments from the oldest on while `is_deletable`; none at or above the high watermark, no empty active
+    segment.
+    """
     segments = local.segments.values()
     deletable: list[LogSegment] = []
     for segment, following in zip(segments, [*segments[1:], None], strict=True):

@@ -1,4 +1,4 @@
-"""Takes records out of a log: retention, DeleteRecords, the cleaner's swap, truncation (part of Kafka's `UnifiedLog`)."""
+"""Removes records from a log: retention, DeleteRecords, the cleaner's swap, truncation (part of Kafka's `UnifiedLog`)."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ logger = logging.getLogger("kafkapy.log.Log")
 
 
 class LogTrimmer:
-    """What a log loses, at its start, at its end, and within.
+    """Removes records at the start, at the end, and within a log.
 
-    Invariant: epochs, producers and bounds tell of no record that is gone; `truncations` counts how often the end moved back.
+    Invariant: epochs, producers and bounds refer to no removed record; `truncations` counts how often the end moved
+    back.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class LogTrimmer:
     # -- at the start
 
     def delete_old_segments(self) -> int:
-        """Delete whole segments that are too old, too many, or below the log start; how many. `KafkaError`."""
+        """Delete whole segments that retention or the log start allows; return how many. `KafkaError`."""
         deleted = 0
         with self._local.io("deleting old segments"), self._local.lock:
             self._local.check_open()
@@ -57,7 +58,7 @@ class LogTrimmer:
 
     def _delete_oldest(self, deletable: list[LogSegment]) -> None:
         if len(deletable) == len(self._local.segments):
-            self._appender.roll(self._local.log_end_offset)  # there must always be one
+            self._appender.roll(self._local.log_end_offset)  # a log needs at least one segment
         first_kept = self._local.segments.higher(deletable[-1].base_offset)
         assert first_kept is not None
         self.maybe_increment_log_start_offset(first_kept.base_offset, "segment deletion")
@@ -69,13 +70,15 @@ class LogTrimmer:
         self._local.delete_files_later("delete-producer-snapshot", [path for path in marked if path is not None])
 
     def replace_segments(self, new_segments: list[LogSegment], old_segments: list[LogSegment]) -> None:
-        """The cleaner's swap. `new_segments` are flushed .cleaned files. `KafkaError` KAFKA_STORAGE_ERROR."""
+        """Swap in the cleaner's output. `new_segments` are flushed .cleaned files. `KafkaError` KAFKA_STORAGE_ERROR."""
         with self._local.io("replacing segments"), self._local.lock:
             self._local.check_open()
             self._delete_snapshots_of(self._local.replace_segments(new_segments, old_segments))
 
     def maybe_increment_log_start_offset(self, offset: int, reason: str = "client delete records request") -> bool:
-        """Delete everything below `offset`, in name; True if the log start moved. `KafkaError` OFFSET_OUT_OF_RANGE."""
+        """Move the log start to `offset`, which makes records below invisible; return whether it moved. `KafkaError`
+        OFFSET_OUT_OF_RANGE.
+        """
         local, bounds = self._local, self._bounds
         with local.io(f"increasing log start offset to {offset}"), local.lock:
             if offset > bounds.high_watermark:
@@ -97,7 +100,7 @@ class LogTrimmer:
     # -- at the end
 
     def truncate_to(self, offset: int) -> bool:
-        """Drop everything at or behind `offset`; True if there was something. `KafkaError` KAFKA_STORAGE_ERROR."""
+        """Remove everything at or after `offset`; return whether there was anything. `KafkaError` KAFKA_STORAGE_ERROR."""
         if offset < 0:
             raise ValueError(
                 f"Cannot truncate partition {self._local.topic_partition} to a negative offset ({offset})."
@@ -105,10 +108,10 @@ class LogTrimmer:
         with self._local.io(f"truncating to offset {offset}"), self._local.lock:
             self._local.check_open()
             if offset >= self._local.log_end_offset:
-                # A leader's epoch may have been noted here without any record of it, and the next leader knows nothing of it.
+                # A leader's epoch may be recorded without any record of it, and the next leader does not know it.
                 self._epochs.truncate_from_end(self._local.log_end_offset)
                 return False
-            logger.debug("[%s] Truncating to offset %d", self._local.name, offset)  # who asks says why
+            logger.debug("[%s] Truncating to offset %d", self._local.name, offset)  # the caller logs the reason
             self.truncations += 1
             if self._local.segments.first.base_offset > offset:
                 self.truncate_fully_and_start_at(offset)
@@ -121,7 +124,7 @@ class LogTrimmer:
             return True
 
     def truncate_fully_and_start_at(self, offset: int, log_start_offset: int | None = None) -> None:
-        """Drop everything and go on at `offset`. `KafkaError` KAFKA_STORAGE_ERROR."""
+        """Remove everything, and continue at `offset`. `KafkaError` KAFKA_STORAGE_ERROR."""
         with self._local.io("truncating the entire log"), self._local.lock:
             self._local.check_open()
             self.truncations += 1

@@ -1,4 +1,4 @@
-"""Small values that the log's methods take and give (Kafka's `LogOffsetMetadata`, `FetchDataInfo`, `LogAppendInfo`, ...)."""
+"""Parameter and result types of the log (Kafka's `LogOffsetMetadata`, `FetchDataInfo`, `LogAppendInfo`, ...)."""
 
 from __future__ import annotations
 
@@ -13,35 +13,36 @@ UNKNOWN_FILE_POSITION: Final = -1
 
 
 class AppendOrigin(Enum):
-    """Who appends, and so what has to be checked."""
+    """The source of an append, which determines its checks."""
 
     REPLICATION = 0
-    """A leader's batches, or the log's own at recovery: taken as they are."""
+    """Batches of a leader, or of the log itself at recovery: appended unchanged."""
     COORDINATOR = 1
-    """A group or transaction coordinator of this broker: no sequences."""
+    """A group or transaction coordinator of this broker: sequences are not checked."""
     CLIENT = 2
-    """A produce request: everything."""
+    """A produce request: everything is checked."""
 
 
-class TakesLong(Exception):
-    """What was to be done at once takes longer than everybody may be kept waiting: it is for another thread."""
+class WouldBlock(Exception):
+    """The operation would block this thread for too long: run it in another thread."""
 
 
 class FetchIsolation(Enum):
-    """How far a reader may see."""
+    """The end of the range that a reader may see."""
 
     LOG_END = 0
-    """Followers: everything."""
+    """Followers: the log end."""
     HIGH_WATERMARK = 1
-    """read_uncommitted consumers."""
+    """read_uncommitted consumers: the high watermark."""
     TXN_COMMITTED = 2
-    """read_committed consumers: up to the last stable offset, with the list of aborted transactions."""
+    """read_committed consumers: the last stable offset, with the list of aborted transactions."""
 
 
 class LogOffsetMetadata:
-    """An offset and, unless only the offset is known, where its batch begins: segment and file position.
+    """An offset and, if known, the start of its batch: segment and file position.
 
-    Invariant: never changed. With both positions known, the bytes between two offsets of one segment are a subtraction.
+    Invariant: immutable. With both positions known, the number of bytes between two offsets of a segment is a
+    subtraction.
     """
 
     __slots__ = ("message_offset", "relative_position_in_segment", "segment_base_offset")
@@ -61,19 +62,19 @@ class LogOffsetMetadata:
         return self.relative_position_in_segment == UNKNOWN_FILE_POSITION
 
     def on_older_segment(self, that: LogOffsetMetadata) -> bool:
-        """Does this offset lie on an older segment than `that`? False if either position is not known."""
+        """Return whether this offset is on an older segment than `that`; False if either position is unknown."""
         if self.message_offset_only or that.message_offset_only:
             return False
         return self.segment_base_offset < that.segment_base_offset
 
     def on_same_segment(self, that: LogOffsetMetadata) -> bool:
-        """False if either position is not known."""
+        """Return whether both offsets are on one segment; False if either position is unknown."""
         if self.message_offset_only or that.message_offset_only:
             return False
         return self.segment_base_offset == that.segment_base_offset
 
     def position_diff(self, that: LogOffsetMetadata) -> int:
-        """Bytes from `that` to this offset; `ValueError` if they are not on one segment, both with known positions."""
+        """Return the bytes from `that` to this offset. `ValueError` unless both have known positions on one segment."""
         if not self.on_same_segment(that):
             raise ValueError(f"{self} cannot compare its segment position with {that}")
         return self.relative_position_in_segment - that.relative_position_in_segment
@@ -96,7 +97,7 @@ class LogOffsetMetadata:
 
 
 class CompletedTxn(NamedTuple):
-    """A transaction that a marker has just ended; `last_offset` is the marker's."""
+    """A transaction that a marker has ended; `last_offset` is the marker's."""
 
     producer_id: int
     first_offset: int
@@ -105,7 +106,7 @@ class CompletedTxn(NamedTuple):
 
 
 class FetchDataInfo:
-    """What `Log.read` found."""
+    """The result of `Log.read`."""
 
     __slots__ = ("aborted_transactions", "fetch_offset_metadata", "first_entry_incomplete", "records")
 
@@ -117,17 +118,17 @@ class FetchDataInfo:
         aborted_transactions: list[tuple[int, int]] | None = None,
     ) -> None:
         self.fetch_offset_metadata = fetch_offset_metadata
-        """The requested offset and where its batch begins."""
+        """The requested offset and the start of its batch."""
         self.records = records
-        """A slice of one segment's file; `b""` if there is nothing to read."""
+        """A slice of one segment's file; `b""` if there is no data."""
         self.first_entry_incomplete = first_entry_incomplete
-        """The limit cuts the first batch (only without `min_one_message`)."""
+        """Whether the limit truncates the first batch (only without `min_one_message`)."""
         self.aborted_transactions = aborted_transactions
-        """For TXN_COMMITTED: (producer id, first offset) of those that may overlap the data; else None."""
+        """For TXN_COMMITTED: (producer id, first offset) of transactions that may overlap the data; else None."""
 
 
 class LogAppendInfo:
-    """What an append did."""
+    """The result of an append."""
 
     __slots__ = (
         "duplicate",
@@ -145,27 +146,29 @@ class LogAppendInfo:
 
     def __init__(self, first_offset: int, last_offset: int, log_start_offset: int) -> None:
         self.first_offset = first_offset
-        """Of the first record; for a duplicate those of the batch that is in the log already; -1 if nothing was given."""
+        """The offset of the first record; for a duplicate that of the batch in the log; -1 if there were no records."""
         self.last_offset = last_offset
         self.log_start_offset = log_start_offset
         self.log_append_time = -1
-        """ms, -1 unless the topic has LogAppendTime (or the batch is a duplicate: then that batch's max timestamp)."""
+        """In ms; -1 unless the topic has LogAppendTime, or the batch is a duplicate: then the max timestamp of the
+        batch in the log.
+        """
         self.max_timestamp = -1
         self.shallow_offset_of_max_timestamp = -1
-        """The last offset of the batch that holds the max timestamp."""
+        """The last offset of the batch with the max timestamp."""
         self.last_leader_epoch = -1
         """The partition leader epoch of the last batch."""
         self.valid_bytes = 0
-        """Bytes that were appended."""
+        """Number of appended bytes."""
         self.record_count = 0
         self.duplicate = False
-        """The batch is one of its producer's last five: nothing was appended."""
+        """Whether the batch is one of its producer's last five: then nothing was appended."""
         self.flush_due = False
-        """`flush.messages` says that it counts only when the log has been flushed: the caller sees to that."""
+        """Whether `flush.messages` requires a flush, by the caller, before the append is acknowledged."""
 
 
 class UnexpectedAppendOffsetError(KafkaError):
-    """A follower was given records that do not continue its log (Kafka's `UnexpectedAppendOffsetException`)."""
+    """A follower received records that do not continue its log (Kafka's `UnexpectedAppendOffsetException`)."""
 
     def __init__(self, message: str, first_offset: int, last_offset: int) -> None:
         super().__init__(Errors.UNKNOWN_SERVER_ERROR, message)
@@ -174,7 +177,7 @@ class UnexpectedAppendOffsetError(KafkaError):
 
 
 class TimestampAndOffset(NamedTuple):
-    """The answer to a ListOffsets question."""
+    """The result of a ListOffsets look-up."""
 
     timestamp: int
     offset: int

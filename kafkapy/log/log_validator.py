@@ -1,17 +1,17 @@
-"""What a leader checks and writes into records before it appends them (Kafka's `LogValidator`, the analysis in
+"""Validates records and completes them before a leader appends them (Kafka's `LogValidator`, the analysis in
 `UnifiedLog.append` and `ProduceRequest.validateRecords`).
 
-The usual case is one v2 batch that keeps its codec: its records are checked as columns (`RecordsWalk`), and then only
-base offset and leader epoch are written over it, where it lies in the receive buffer. A batch is made anew when the
-topic wants another codec, or when it comes in another message format than the topic has (`message.format.version`).
+Usually there is one v2 batch that keeps its codec: its records are checked as columns (`RecordsWalk`), and only base
+offset and leader epoch are overwritten in the receive buffer. A batch is rebuilt if the topic has another codec, or the
+batch has another message format than the topic (`message.format.version`).
 
-Kafka has no limit to what a batch may unfold to. Here it is `MAX_DECOMPRESSED_SIZE`, so that whoever reads the log
-can rely on it, and beyond that the batch is MESSAGE_TOO_LARGE. It is never in memory as a whole: what keeps its codec is
-walked in pieces, and what gets another one is made anew in pieces. And the length of a record is checked in compressed
-batches too, where Kafka passes over it and leaves the failure to the consumers.
+Kafka does not limit the decompressed size of a batch. Here the limit is `MAX_DECOMPRESSED_SIZE`, which readers of the
+log can rely on; larger batches are refused with MESSAGE_TOO_LARGE. A batch is never in memory as a whole: it is
+checked, or rebuilt with another codec, in pieces. Record lengths are checked in compressed batches, too, which Kafka
+leaves to consumers.
 
-What takes long is not for the thread that serves everybody: with `at_once` the validator gives up (`TakesLong`) where it finds
-that it would. Whoever calls it then does so in another thread, where it hands the interpreter over now and again.
+Slow validations must not block the reactor: with `non_blocking` the validator raises `WouldBlock` before it does slow work.
+The caller repeats the call in another thread, where the validator yields the interpreter lock regularly.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kafkapy.common.limits import MAX_LONG
 from kafkapy.common.timestamps import NO_TIMESTAMP
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log_config import LogConfig
-from kafkapy.log.log_types import AppendOrigin, TakesLong
+from kafkapy.log.log_types import AppendOrigin, WouldBlock
 from kafkapy.log.record_rebuilding import MAX_CONVERTED, MIN_LONG, convert, rebuild, too_many
 from kafkapy.log.schema_configs import accepted_schemas
 from kafkapy.log.schema_gate import check_schemas
@@ -43,18 +43,19 @@ from kafkapy.record.record_batch import (
 )
 from kafkapy.record.records_walk import RecordsWalk
 
-AT_ONCE: Final = 1 << 21
-"""Bytes of records that are checked and written at once, compressed or not: 2 ms (docs/benchmarks.md), and twice what Java's
-producers send by default (`max.request.size`)."""
-_REBUILT_AT_ONCE: Final = 1 << 16
-_CONVERTED_AT_ONCE: Final = 1 << 14
-"""Fewer of those that have to be compressed anew, or made objects of."""
-_RECORDS_AT_ONCE: Final = 500
-"""Records that are made objects of at once."""
+INLINE_BYTES: Final = 1 << 21
+"""Limit in bytes of records that are validated inline, compressed or not: 2 ms (docs/benchmarks.md), and twice the
+default request size of Java's producers (`max.request.size`).
+"""
+_INLINE_REBUILT_BYTES: Final = 1 << 16
+_INLINE_CONVERTED_BYTES: Final = 1 << 14
+"""The same limit for records that are recompressed, or decoded to objects."""
+_INLINE_RECORDS: Final = 500
+"""Limit of records that are decoded to objects inline."""
 
 
 class LogValidator:
-    """Validates for one partition with one config; a log makes a new one when its config changes."""
+    """Validates for one partition with one config; a log creates a new validator when its config changes."""
 
     def __init__(self, topic_partition: TopicPartition, config: LogConfig) -> None:
         self.rules = ValidationRules(topic_partition, config)
@@ -69,20 +70,30 @@ class LogValidator:
         leader_epoch: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
         request_version: int = 11,
-        at_once: bool = False,
+        non_blocking: bool = False,
     ) -> ValidationResult:
-        """Check the records of one partition, number them from `next_offset` on, and put time and epoch into them.
+        """Check the records of one partition, assign offsets from `next_offset` on, and set timestamp and epoch.
 
-        `records`: changed in place if writable. `request_version`: of the Produce request, if `origin` is CLIENT.
-        `at_once`: raise `TakesLong`, with nothing changed, instead of taking long.
-        `KafkaError` as a 3.9 broker answers: CORRUPT_MESSAGE, INVALID_RECORD, MESSAGE_TOO_LARGE,
-        UNSUPPORTED_COMPRESSION_TYPE, UNSUPPORTED_FOR_MESSAGE_FORMAT (a producer id, but the topic's format is not v2),
-        UNKNOWN_SERVER_ERROR (unknown codec, damaged compressed data, headers or zstd that the topic's format can't say), or
-        `RecordValidationError` with INVALID_RECORD (no key in a compacted topic) or INVALID_TIMESTAMP. Nothing has
-        been changed then.
+        If it raises, nothing has been changed.
+
+        Args:
+            records: The batches; changed in place if writable.
+            next_offset: The first offset to assign.
+            now_ms: The current time, ms.
+            leader_epoch: The epoch to set.
+            origin: The source of the records; default CLIENT.
+            request_version: The version of the Produce request, if `origin` is CLIENT; default 11.
+            non_blocking: Whether to raise `WouldBlock` instead of blocking the thread for long; default False.
+
+        Raises:
+            KafkaError: the errors of a 3.9 broker: CORRUPT_MESSAGE, INVALID_RECORD, MESSAGE_TOO_LARGE,
+                UNSUPPORTED_COMPRESSION_TYPE, UNSUPPORTED_FOR_MESSAGE_FORMAT (a producer id, but the topic's format is
+                not v2), UNKNOWN_SERVER_ERROR (unknown codec, damaged compressed data, headers or zstd that the topic's
+                format lacks).
+            RecordValidationError: INVALID_RECORD (no key in a compacted topic) or INVALID_TIMESTAMP.
         """
-        if at_once and len(records) > AT_ONCE:
-            raise TakesLong
+        if non_blocking and len(records) > INLINE_BYTES:
+            raise WouldBlock
         if isinstance(records, bytes) or (isinstance(records, memoryview) and records.readonly):
             records = bytearray(records)
         client = origin is AppendOrigin.CLIENT
@@ -91,11 +102,11 @@ class LogValidator:
             if client and 3 <= request_version < 7:
                 _check_produce_request([only], request_version)
             self._check_batch(only, client)
-            return self._validate_batch(records, only, next_offset, now_ms, leader_epoch, client, at_once)
+            return self._validate_batch(records, only, next_offset, now_ms, leader_epoch, client, non_blocking)
         if client and request_version >= 3:
             _check_produce_request(list(islice(batches(records), 2)), request_version)
-        if at_once and len(records) > _CONVERTED_AT_ONCE:
-            raise TakesLong
+        if non_blocking and len(records) > _INLINE_CONVERTED_BYTES:
+            raise WouldBlock
         found = list(islice(batches(records), MAX_CONVERTED + 1))
         if len(found) > MAX_CONVERTED:
             raise too_many()
@@ -103,28 +114,28 @@ class LogValidator:
             return ValidationResult(b"", (), next_offset, 0)
         size, source = self._analyze(found, client)
         if size != len(records):
-            records = memoryview(records)[:size]  # a batch that is cut off at the end is dropped
+            records = memoryview(records)[:size]  # without an incomplete batch at the end
         first = found[0]
         if len(found) > 1 and (first.magic >= 2 or source != CompressionType.NONE):
             raise invalid("Compressed outer record has more than one batch")
         if self.rules.to_magic >= 2 and isinstance(first, RecordBatch):
-            return self._validate_batch(records, first, next_offset, now_ms, leader_epoch, client, at_once)
-        if at_once and source != CompressionType.NONE:
-            raise TakesLong
+            return self._validate_batch(records, first, next_offset, now_ms, leader_epoch, client, non_blocking)
+        if non_blocking and source != CompressionType.NONE:
+            raise WouldBlock
         if self._accepted is not None and client:
             for batch in found:
-                check_schemas(self._accepted, batch, at_once)
+                check_schemas(self._accepted, batch, non_blocking)
         return convert(self.rules, records, found, source, next_offset, now_ms, leader_epoch, client)
 
     def renumber(self, result: ValidationResult, next_offset: int, now_ms: int, leader_epoch: int) -> ValidationResult:
-        """What was validated from offset 0 on before it was known where it goes, as it goes there."""
+        """Renumber records that were validated with offset 0 before their offset was known."""
         first = result.batches[0]
         if isinstance(first, RecordBatch):
             first.set_offset_and_epoch(next_offset, leader_epoch)
             if self.rules.append_time:
                 first.set_max_timestamp(self.rules.timestamp_type, now_ms)
                 result.max_timestamp = result.log_append_time = now_ms
-        elif first.magic == 0 and first.is_compressed:  # the offsets within are absolute
+        elif first.magic == 0 and first.is_compressed:  # its inner offsets are absolute
             return self.validate(result.records, next_offset, now_ms, leader_epoch, AppendOrigin.COORDINATOR)
         else:
             for batch in result.batches:
@@ -137,7 +148,7 @@ class LogValidator:
         return result
 
     def _analyze(self, found: list[Batch], client: bool) -> tuple[int, CompressionType]:
-        """(bytes of all batches, the codec used); `UnifiedLog.analyzeAndValidateRecords`."""
+        """Return (bytes of all batches, the codec used); `UnifiedLog.analyzeAndValidateRecords`."""
         size = 0
         source = 0
         for batch in found:
@@ -147,7 +158,7 @@ class LogValidator:
         return size, CompressionType.for_id(source)
 
     def _check_batch(self, batch: Batch, client: bool) -> None:
-        """Base offset, size, CRC and codec."""
+        """Check base offset, size, CRC and codec."""
         if client and batch.base_offset != 0 and batch.magic >= 2:
             raise invalid(
                 f"The baseOffset of the record batch in the append to {self.rules.topic_partition} should be 0, "
@@ -176,7 +187,7 @@ class LogValidator:
         now_ms: int,
         leader_epoch: int,
         client: bool,
-        at_once: bool,
+        non_blocking: bool,
     ) -> ValidationResult:
         if client:
             self.rules.check_header(batch)
@@ -187,20 +198,20 @@ class LogValidator:
         target = source if self.rules.target is None else self.rules.target
         in_place = source == target or (source == CompressionType.NONE and batch.is_control)
 
-        walk = RecordsWalk(count, hands_over=not at_once)
-        size = _walk(walk, batch, source, at_once) if count else 0
+        walk = RecordsWalk(count, yields_gil=not non_blocking)
+        size = _walk(walk, batch, source, non_blocking) if count else 0
         lowest, highest = self._timestamps(batch, walk)
-        self._check_records(batch, walk, lowest, highest, now_ms, at_once)
+        self._check_records(batch, walk, lowest, highest, now_ms, non_blocking)
         if self._accepted is not None and client:
-            check_schemas(self._accepted, batch, at_once)
+            check_schemas(self._accepted, batch, non_blocking)
 
         compressed_path = source != CompressionType.NONE or target != CompressionType.NONE
         if compressed_path and in_place and count and (batch.base_offset != 0 or not walk.sequential):
-            # Kafka fails to number such records anew, which it did for clients of format v1 (KAFKA-5490).
+            # Kafka fails to renumber such records, which it did for clients of format v1 (KAFKA-5490).
             raise KafkaError(Errors.UNKNOWN_SERVER_ERROR, "The offsets of the compressed records are not 0, 1, 2, ...")
         if not in_place:
-            if at_once and size > _REBUILT_AT_ONCE:
-                raise TakesLong
+            if non_blocking and size > _INLINE_REBUILT_BYTES:
+                raise WouldBlock
             return rebuild(self.rules, batch, walk, size, target, lowest, highest, next_offset, now_ms, leader_epoch)
         result = ValidationResult(records, (batch,), next_offset, count)
         batch.set_offset_and_epoch(result.last_offset - batch.last_offset_delta, leader_epoch)
@@ -213,7 +224,7 @@ class LogValidator:
         return result
 
     def _timestamps(self, batch: RecordBatch, walk: RecordsWalk) -> tuple[int, int]:
-        """(a lower bound, the highest) of the records' timestamps."""
+        """Return (a lower bound, the maximum) of the records' timestamps."""
         if not walk.count:
             return NO_TIMESTAMP, NO_TIMESTAMP
         if batch.attributes & TIMESTAMP_TYPE_MASK:
@@ -225,17 +236,17 @@ class LogValidator:
         return lowest, highest
 
     def _check_records(
-        self, batch: RecordBatch, walk: RecordsWalk, lowest: int, highest: int, now_ms: int, at_once: bool
+        self, batch: RecordBatch, walk: RecordsWalk, lowest: int, highest: int, now_ms: int, non_blocking: bool
     ) -> None:
-        """Refuse records without keys in a compacted topic, and those from the wrong time."""
+        """Refuse records without keys in a compacted topic, and records outside of the allowed time range."""
         if self.rules.append_time:
             doubtful = batch.attributes & TIMESTAMP_TYPE_MASK != 0
         else:
             doubtful = now_ms - lowest > self.rules.before_max_ms or highest - now_ms > self.rules.after_max_ms
             doubtful = doubtful or (batch.attributes & TIMESTAMP_TYPE_MASK != 0 and highest == NO_TIMESTAMP)
         if doubtful or (self.rules.compact and walk.keyless):
-            if at_once and walk.count > _RECORDS_AT_ONCE:
-                raise TakesLong
+            if non_blocking and walk.count > _INLINE_RECORDS:
+                raise WouldBlock
             append_time = batch.attributes & TIMESTAMP_TYPE_MASK != 0
             partial = batch.is_compressed and self.rules.target in (None, batch.compression_type)
             name = "PartialDefaultRecord" if partial else "DefaultRecord"
@@ -246,9 +257,9 @@ class LogValidator:
     # ------------------------------------------------------------------------------------------------- record by record
 
 
-def _walk(walk: RecordsWalk, batch: RecordBatch, source: int, at_once: bool) -> int:
-    """Check the records' structure; how many bytes they take decompressed. `KafkaError` as of `RecordsWalk`."""
-    if source == CompressionType.NONE and (at_once or batch.size_in_bytes <= AT_ONCE):
+def _walk(walk: RecordsWalk, batch: RecordBatch, source: int, non_blocking: bool) -> int:
+    """Check the records' structure; return their decompressed size in bytes. `KafkaError` as of `RecordsWalk`."""
+    if source == CompressionType.NONE and (non_blocking or batch.size_in_bytes <= INLINE_BYTES):
         data = batch.record_bytes()
         walk.walk_all(data)
         return len(data)
@@ -257,19 +268,19 @@ def _walk(walk: RecordsWalk, batch: RecordBatch, source: int, at_once: bool) -> 
     if small is not None:
         walk.walk_all(small)
         return len(small)
-    limit = AT_ONCE if at_once else MAX_DECOMPRESSED_SIZE
+    limit = INLINE_BYTES if non_blocking else MAX_DECOMPRESSED_SIZE
     if source == CompressionType.NONE:
         limit = len(body)
     try:
         return walk.walk_chunks(decompress_chunks(source, body, 2, limit), limit)
     except KafkaError as error:
-        if at_once and error.error is Errors.MESSAGE_TOO_LARGE:
-            raise TakesLong from None
+        if non_blocking and error.error is Errors.MESSAGE_TOO_LARGE:
+            raise WouldBlock from None
         raise
 
 
 def _check_produce_request(found: list[Batch], version: int) -> None:
-    """What a Produce request of version 3 or later may hold for a partition (`ProduceRequest.validateRecords`)."""
+    """Check what a Produce request from version 3 on may contain for a partition (`ProduceRequest.validateRecords`)."""
     if not found:
         raise InvalidProduceRequest(
             Errors.INVALID_RECORD,

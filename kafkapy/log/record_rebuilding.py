@@ -1,4 +1,4 @@
-"""Records written anew: with another codec, or in another message format (part of Kafka's `LogValidator`)."""
+"""Rebuilds records with another codec, or in another message format (part of Kafka's `LogValidator`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from kafkapy.common.limits import MAX_LONG
 from kafkapy.common.timestamps import NO_TIMESTAMP
 from kafkapy.log.validation_result import Batch, Buffer, ValidationResult, invalid
-from kafkapy.log.validation_rules import HAND_OVER, ValidationRules, raise_record_errors
+from kafkapy.log.validation_rules import RECORDS_PER_YIELD, ValidationRules, raise_record_errors
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.batches import batches
 from kafkapy.record.compression import CompressionType, compress_chunks, decompress_chunks
@@ -25,16 +25,16 @@ from kafkapy.record.record_batch import (
 )
 from kafkapy.record.records_builder import MemoryRecordsBuilder, put_header
 from kafkapy.record.records_walk import RecordsWalk
-from kafkapy.runtime.hand_over import hand_over
 from kafkapy.runtime.large_memory import LargeBytes
+from kafkapy.runtime.yield_gil import yield_gil
 
 MAX_CONVERTED: Final = 1_000_000
-"""Records of a batch that are made objects of at all."""
+"""Limit of records per batch that are decoded to objects."""
 MIN_LONG: Final = -(1 << 63)
 _LARGE: Final = 1 << 20
-"""Bytes of records from which on memory of their own is worth its while."""
-_EXPECTED_BEYOND: Final = 1 << 18
-"""A header, and what codecs add to what can't be compressed."""
+"""Bytes of records from which on separate memory is used."""
+_OVERHEAD_BYTES: Final = 1 << 18
+"""Bytes for a header, and for the overhead of codecs on incompressible data."""
 
 
 def rebuild(
@@ -49,8 +49,8 @@ def rebuild(
     now_ms: int,
     leader_epoch: int,
 ) -> ValidationResult:
-    """The batch with another codec, or with its records numbered anew. `size`: of the records, decompressed."""
-    # If nothing but the codec has to change, the encoded records stay as they are.
+    """Return the batch with another codec, or with renumbered records. `size`: bytes of the records, decompressed."""
+    # If only the codec changes, the encoded records are kept.
     canonical = walk.sequential and batch.base_offset == 0 and not batch.attributes & TIMESTAMP_TYPE_MASK
     has_producer = batch.producer_id > -1 and batch.producer_epoch > -1 and batch.base_sequence > -1
     producer_fits = has_producer or (batch.producer_id == -1 and not batch.is_transactional)
@@ -77,8 +77,8 @@ def rebuild(
 
 
 def _with_codec(rules: ValidationRules, batch: RecordBatch, size: int, target: int) -> bytearray | memoryview:
-    """The records in another codec, behind room for a header."""
-    expected = min(size + size // 5, rules.max_message_bytes) + _EXPECTED_BEYOND
+    """Return the records in another codec, after space for a header."""
+    expected = min(size + size // 5, rules.max_message_bytes) + _OVERHEAD_BYTES
     data: bytearray | LargeBytes = bytearray() if size <= _LARGE else LargeBytes(expected)
     data.extend(bytes(RECORD_BATCH_OVERHEAD))
     body = decompress_chunks(batch.attributes & CODEC_MASK, batch.buffer[RECORD_BATCH_OVERHEAD:])
@@ -113,8 +113,8 @@ def _build(
             partition_leader_epoch=leader_epoch,
         )
         for record in records:
-            if builder.record_count % HAND_OVER == HAND_OVER - 1:
-                hand_over()
+            if builder.record_count % RECORDS_PER_YIELD == RECORDS_PER_YIELD - 1:
+                yield_gil()
             builder.append(record.timestamp, record.key, record.value, record.headers)
         data = bytearray(builder.build())
     except ValueError as error:
@@ -123,7 +123,7 @@ def _build(
     max_timestamp = now_ms if rules.append_time else builder.max_timestamp
     found = tuple(batches(data))
     result = _result_of(rules, data, found, builder.record_count, next_offset, max_timestamp, now_ms)
-    if len(found) > 1:  # messages of an old format, each for itself
+    if len(found) > 1:  # separate messages of an old format
         result.shallow_offset_of_max_timestamp = next_offset if rules.append_time else builder.offset_of_max_timestamp
     return result
 
@@ -160,7 +160,7 @@ def convert(
     leader_epoch: int,
     client: bool,
 ) -> ValidationResult:
-    """What comes in, or is to be stored in, format v0 or v1; `found` are the batches in `data`."""
+    """Convert records that come, or are to be stored, in format v0 or v1; `found` are the batches in `data`."""
     magic = found[0].magic
     target = source if rules.target is None else rules.target
     records: list[DefaultRecord] = []
@@ -176,7 +176,7 @@ def convert(
             records += _records_of_old_format(rules, batch, now_ms)
     in_place = magic == rules.to_magic and source == target
     if in_place and source != CompressionType.NONE:
-        # The offsets in a v0 wrapper are absolute, and early clients did not number those of v1 as they should.
+        # The offsets in a v0 wrapper are absolute, and early clients numbered those of v1 incorrectly.
         in_place = magic > 0 and all(record.offset == index for index, record in enumerate(records))
     if in_place:
         return _number(rules, data, found, records, next_offset, now_ms)
@@ -219,7 +219,7 @@ def _number(
     next_offset: int,
     now_ms: int,
 ) -> ValidationResult:
-    """Messages that stay as they are but for offsets and, perhaps, time: single ones, or one wrapper."""
+    """Renumber messages that otherwise stay unchanged, except perhaps the timestamp: single ones, or one wrapper."""
     result = ValidationResult(data, tuple(found), next_offset, len(records))
     step = len(records) // len(found)
     offset = next_offset - 1
@@ -238,7 +238,7 @@ def _number(
 
 
 def _inner_errors(rules: ValidationRules, batch: LegacyRecordBatch) -> list[tuple[Errors, int, str]]:
-    """What is wrong with the messages in a wrapper as messages; `KafkaError` CORRUPT_MESSAGE for a wrong CRC."""
+    """Return errors of the messages in a wrapper; `KafkaError` CORRUPT_MESSAGE for a wrong CRC."""
     errors = []
     for index, entry in enumerate(batch.inner_entries() if batch.is_compressed else ()):
         if entry.magic != batch.magic:

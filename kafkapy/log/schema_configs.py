@@ -1,8 +1,8 @@
-"""The configs of a topic whose values must have schemas that it accepts, and who knows which those are.
+"""Topic configs for the validation of values by schemas, and the interface to the validator.
 
-`kafkapy.value.schema.validation=true` in a topic's configs; `kafkapy.value.schema.subjects` says whose schemas, with `*` as a
-pattern; without it, it is `<topic>-value`. They are kafkapy's own: the table of `LogConfig` is exactly Kafka's. A broker needs
-`kafkapy.schema.registry.url` for it.
+`kafkapy.value.schema.validation=true` enables it; `kafkapy.value.schema.subjects` lists the subjects whose schemas are
+accepted, with `*` as a pattern; the default is `<topic>-value`. These configs are kafkapy's own; the table of
+`LogConfig` is exactly Kafka's. The broker needs `kafkapy.schema.registry.url`.
 """
 
 from __future__ import annotations
@@ -37,18 +37,19 @@ _SUBJECT: Final = re.compile(r"[^\s,]+")
 
 
 class AcceptedSchemas(Protocol):
-    """Of one topic."""
+    """The accepted schemas of one topic."""
 
     def verdict(self, prefix: bytes) -> str | None:
-        """Why a value that begins so is refused, "" if it isn't, None if that is not known (any more)."""
+        """Return why a value that starts with this prefix is refused; "" if it is accepted, None if that is not cached."""
 
     def look_up(self, prefix: bytes) -> str:
-        """The same, if need be after asking. Blocks, for a bounded time. `KafkaError` REQUEST_TIMED_OUT if nobody answers:
-        producers repeat that."""
+        """Return the same, after a request to the registry if needed. Blocks, for a bounded time. `KafkaError`
+        REQUEST_TIMED_OUT, which producers retry, if there is no answer.
+        """
 
 
 class SchemaGate(Protocol):
-    """Of a broker."""
+    """The schema validation of a broker."""
 
     def of(self, topic: str, subjects: tuple[str, ...]) -> AcceptedSchemas: ...
 
@@ -57,14 +58,16 @@ _installed: list[SchemaGate] = []
 
 
 def install(gate: SchemaGate | None) -> None:
-    """The process's gate, before its broker starts; there is one broker in a process. None: there is none any more."""
+    """Set the process's gate before its broker starts (there is one broker per process); None removes it."""
     _installed[:] = [] if gate is None else [gate]
 
 
 def subjects_of(configs: Mapping[str, object]) -> tuple[str, ...] | None:
-    """The subjects whose schemas a topic with these configs of its own accepts; None: it accepts all records. Patterns may have
-    `*`. Without any, it is the topic's own subject, which `{topic}-value` stands for. `ConfigException` for values that cannot
-    be."""
+    """Return the subjects whose schemas a topic with these own configs accepts; None: it accepts all records.
+
+    Patterns may contain `*`. The default is the topic's own subject, written `{topic}-value`. `ConfigException` for
+    invalid values.
+    """
     wanted = CONFIGS[VALIDATION].parse(configs.get(VALIDATION, False))
     subjects = tuple(part.strip() for part in str(configs.get(SUBJECTS, "")).split(",") if part.strip())
     for subject in subjects:
@@ -74,7 +77,7 @@ def subjects_of(configs: Mapping[str, object]) -> tuple[str, ...] | None:
 
 
 def check(configs: Mapping[str, object]) -> None:
-    """`KafkaError(INVALID_CONFIG)` if a topic is to be validated and this broker knows no registry."""
+    """Raise `KafkaError(INVALID_CONFIG)` if a topic enables validation and this broker has no registry."""
     if subjects_of(configs) is not None and not _installed:
         raise KafkaError(
             Errors.INVALID_CONFIG,
@@ -92,7 +95,7 @@ def matches(subject: str, patterns: Iterable[str]) -> bool:
 
 
 class _NoRegistry:
-    """A topic is to be validated, and the broker has lost the config of its registry."""
+    """Used if a topic enables validation, and the broker has lost the config of its registry."""
 
     def verdict(self, prefix: bytes) -> str | None:
         return None

@@ -1,4 +1,4 @@
-"""The answers to ListOffsets (the `fetchOffsetByTimestamp` part of Kafka's `UnifiedLog`)."""
+"""Offset look-ups for ListOffsets (the `fetchOffsetByTimestamp` part of Kafka's `UnifiedLog`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from kafkapy.record.record_batch import TimestampType
 def fetch_offset_by_timestamp(
     local: LocalLog, log_start_offset: int, epochs: LeaderEpochCache, timestamp: int
 ) -> TimestampAndOffset | None:
-    """The first record whose timestamp is >= `timestamp`, or what a special timestamp stands for; None: no such record.
+    """Return the first record whose timestamp is >= `timestamp`, or the meaning of a special timestamp; None: no such
+    record.
 
     `KafkaError` UNSUPPORTED_FOR_MESSAGE_FORMAT in format v0, which has no timestamps.
     """
@@ -35,7 +36,7 @@ def fetch_offset_by_timestamp(
     if timestamp in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP):
         start = log_start_offset
         earliest = epochs.earliest_entry
-        # The first known epoch may begin later: what is before it was written in an older message format.
+        # The first known epoch may begin later: earlier records were written in an older message format.
         epoch = earliest.epoch if earliest is not None and earliest.start_offset <= start else None
         return TimestampAndOffset(NO_TIMESTAMP, start, epoch)
     if timestamp == LATEST_TIMESTAMP:
@@ -46,7 +47,7 @@ def fetch_offset_by_timestamp(
     if timestamp == MAX_TIMESTAMP:
         return _find_max_timestamp(max(segments, key=lambda segment: segment.max_timestamp_and_offset[0]))
     for segment in segments:
-        # Where no record has a timestamp the file's time counts, and none may be found.
+        # If no record has a timestamp, the file's modification time counts, and no record may be found.
         if segment.largest_timestamp >= timestamp and (found := _find_offset(segment, timestamp, log_start_offset)):
             return found
     return None
@@ -55,7 +56,7 @@ def fetch_offset_by_timestamp(
 def legacy_fetch_offsets_before(
     local: LocalLog, log_start_offset: int, timestamp: int, max_num_offsets: int
 ) -> list[int]:
-    """Base offsets of segments by their files' times, newest first (ListOffsets v0)."""
+    """Return base offsets of segments by their files' modification times, newest first (ListOffsets v0)."""
     segments = local.segments.values()
     known = [(max(segment.base_offset, log_start_offset), segment.last_modified) for segment in segments]
     if segments[-1].size > 0:
@@ -69,7 +70,7 @@ def legacy_fetch_offsets_before(
 
 
 def _find_offset(segment: LogSegment, timestamp: int, starting_offset: int) -> TimestampAndOffset | None:
-    """The first record of the segment at or behind `starting_offset` whose timestamp is >= `timestamp`."""
+    """Return the first record of the segment at or after `starting_offset` whose timestamp is >= `timestamp`."""
     for header in segment.headers_towards_time(timestamp, starting_offset):
         if header.max_timestamp >= timestamp:
             batch = read_batch(segment.file, header)
@@ -80,7 +81,7 @@ def _find_offset(segment: LogSegment, timestamp: int, starting_offset: int) -> T
 
 
 def _find_max_timestamp(segment: LogSegment) -> TimestampAndOffset | None:
-    """The first record that has the largest timestamp of the segment."""
+    """Return the first record that has the largest timestamp of the segment."""
     max_timestamp, offset = segment.max_timestamp_and_offset
     if max_timestamp == NO_TIMESTAMP:
         return None

@@ -1,4 +1,4 @@
-"""What checking records comes to: a result, or why they are refused."""
+"""The results of validating records: success, or errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Batch = RecordBatch | LegacyRecordBatch
 
 
 class RecordValidationError(KafkaError):
-    """Records of a batch were refused one by one: `record_errors` holds (index in the batch, why) of each (KIP-467)."""
+    """Some records of a batch were refused: `record_errors` has (index in the batch, reason) of each (KIP-467)."""
 
     def __init__(self, error: Errors, message: str, record_errors: Sequence[tuple[int, str]]) -> None:
         super().__init__(error, message)
@@ -22,12 +22,13 @@ class RecordValidationError(KafkaError):
 
 
 class InvalidProduceRequest(KafkaError):
-    """The records are not what a request of that version may hold; the log was not even asked
-    (`ProduceRequest.validateRecords`)."""
+    """The records are invalid for the request's version, so they did not reach the log
+    (`ProduceRequest.validateRecords`).
+    """
 
 
 class ValidationResult:
-    """Records that may be appended, and what is known of them."""
+    """Records that may be appended, and their properties."""
 
     __slots__ = (
         "batches",
@@ -43,9 +44,9 @@ class ValidationResult:
 
     def __init__(self, records: Buffer, batches: tuple[Batch, ...], first_offset: int, record_count: int) -> None:
         self.records = records
-        """The bytes to write: the given ones, changed in place, or new ones. Empty if nothing was given."""
+        """The bytes to write: the given ones, changed in place, or new ones. Empty if there are no records."""
         self.batches = batches
-        """Views over `records`; offsets, epoch, timestamps and CRC are set."""
+        """Views of `records`; offsets, epoch, timestamps and CRC are set."""
         self.first_offset = first_offset
         self.last_offset = first_offset + record_count - 1
         self.record_count = record_count
@@ -53,9 +54,9 @@ class ValidationResult:
         self.shallow_offset_of_max_timestamp = -1
         """The last offset of the batch that holds the max timestamp, -1 if there is none."""
         self.log_append_time = NO_TIMESTAMP
-        """ms; set for topics with LogAppendTime only."""
+        """In ms; set for topics with LogAppendTime only."""
         self.records_converted = 0
-        """The records that had to be written anew."""
+        """The number of rewritten records."""
 
 
 def invalid(message: str) -> KafkaError:

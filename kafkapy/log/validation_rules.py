@@ -1,4 +1,4 @@
-"""What a topic's config lets into its log (part of Kafka's `LogValidator`)."""
+"""The rules of a topic's config for records (part of Kafka's `LogValidator`)."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from kafkapy.log.validation_result import RecordValidationError, invalid
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.compression import CompressionType
 from kafkapy.record.record_batch import DefaultRecord, RecordBatch, TimestampType
-from kafkapy.runtime.hand_over import hand_over
+from kafkapy.runtime.yield_gil import yield_gil
 
 _HIGHEST_CODEC: Final = max(CompressionType)
 _MAX_RECORD_ERRORS: Final = 10_000
-"""More are not told."""
-HAND_OVER: Final = 1 << 10
-"""Records that are made objects of between hand-overs."""
+"""Limit of reported records."""
+RECORDS_PER_YIELD: Final = 1 << 10
+"""Records that are decoded to objects between two yields of the interpreter lock."""
 
 
 class ValidationRules:
-    """Of one partition, by one config."""
+    """The rules for one partition with one config."""
 
     def __init__(self, topic_partition: TopicPartition, config: LogConfig) -> None:
         self.topic_partition = topic_partition
@@ -31,12 +31,12 @@ class ValidationRules:
         self.max_message_bytes = config.max_message_bytes
         self.append_time = config.message_timestamp_type == "LogAppendTime"
         self.timestamp_type = TimestampType.LOG_APPEND_TIME if self.append_time else TimestampType.CREATE_TIME
-        # The deprecated common bound holds where the two that replace it are not set (KIP-937).
+        # The deprecated common bound is used where the two that replace it are not set (KIP-937).
         both = config.message_timestamp_difference_max_ms
         before, after = config.message_timestamp_before_max_ms, config.message_timestamp_after_max_ms
         self.before_max_ms = both if before == MAX_LONG else before
         self.after_max_ms = both if after == MAX_LONG else after
-        self.target: CompressionType | None = None  # None: as the producer compressed
+        self.target: CompressionType | None = None  # None: the producer's codec
         if config.compression_type == "uncompressed":
             self.target = CompressionType.NONE
         elif config.compression_type != "producer":
@@ -47,7 +47,7 @@ class ValidationRules:
             if self.target is None:
                 self.highest_codec = CompressionType.ZSTD - 1
             elif self.target == CompressionType.ZSTD:
-                self.highest_codec = -1  # whatever comes would become zstd
+                self.highest_codec = -1  # all codecs are converted to zstd
         self.levels: dict[int, int] = {
             CompressionType.GZIP: config.compression_gzip_level,
             CompressionType.LZ4: config.compression_lz4_level,
@@ -55,7 +55,7 @@ class ValidationRules:
         }
 
     def check_header(self, batch: RecordBatch) -> None:
-        """What a client's batch may say of itself (`LogValidator.validateBatch`)."""
+        """Check the header of a client's batch (`LogValidator.validateBatch`)."""
         count = batch.record_count
         if batch.last_offset_delta < 0:
             raise invalid(
@@ -84,11 +84,11 @@ class ValidationRules:
     def _record_errors(
         self, records: Iterable[DefaultRecord], batch_append_time: bool, now_ms: int, name: str
     ) -> list[tuple[Errors, int, str]]:
-        """(error, index, why) of each record that is refused."""
+        """Return (error, index, reason) of each refused record."""
         errors: list[tuple[Errors, int, str]] = []
         for index, record in enumerate(records):
-            if index % HAND_OVER == HAND_OVER - 1:
-                hand_over()
+            if index % RECORDS_PER_YIELD == RECORDS_PER_YIELD - 1:
+                yield_gil()
             if len(errors) == _MAX_RECORD_ERRORS:
                 break
             timestamp = record.timestamp
@@ -143,5 +143,5 @@ def _describe(record: DefaultRecord, name: str) -> str:
 
 
 def _as_long(value: int) -> int:
-    """`value` as Java's long shows it."""
+    """Return `value` as Java's long."""
     return (value + (1 << 63)) % (1 << 64) - (1 << 63)

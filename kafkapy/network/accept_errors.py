@@ -1,4 +1,4 @@
-"""Why connections can't be accepted, in the broker's log."""
+"""Logs why connections cannot be accepted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kafkapy.network.transport import PlaintextPort
 log = logging.getLogger("kafkapy.network.SocketServer")
 
 QUIET_SECONDS: Final = 10.0
-"""After a line about an error: it may hit every client that tries to connect."""
+"""Pause after a log line about an error, which may occur for every client that tries to connect."""
 
 _NO_DESCRIPTOR: Final = (
     ". They are closed until others have gone; allow the broker more open files (ulimit -n), or limit connections "
@@ -26,12 +26,14 @@ _NAMESPACE: Final = f"{PlaintextPort.__module__}.{PlaintextPort.__qualname__}"
 
 
 class AcceptErrors:
-    """An observer of Twisted's log, where such errors have the level of what is of no interest. Without a free descriptor
-    Twisted accepts with one that it keeps for this, and closes: a client is told at once, and the listener doesn't spin.
+    """An observer of Twisted's log that reports accept errors, which Twisted logs at a low level.
+
+    If no descriptor is free, Twisted accepts with one that it reserves for this, and closes the connection at once: the
+    client is notified, and the listener does not spin.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
-        """`now`: seconds of a monotonic clock."""
+        """`now`: a monotonic clock, seconds."""
         self._now = now
         self._quiet_until = 0.0
 

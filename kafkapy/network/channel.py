@@ -1,4 +1,5 @@
-"""One client connection: frames in, one request at a time, responses out in order (Kafka's `KafkaChannel` and `Processor`)."""
+"""A client connection: reads frames, handles one request at a time, sends responses in order (Kafka's `KafkaChannel`
+and `Processor`)."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 
 from kafkapy.common.metrics_requests import RequestStats, RequestStatsByApi
-from kafkapy.network.large_requests import PRODUCE_DECODED_AT_ONCE, is_large
+from kafkapy.network.large_requests import INLINE_PRODUCE_BYTES, is_large
 from kafkapy.network.memory_pool import MemoryPool
 from kafkapy.network.request import ERRORS_NOTED_BY_HANDLER, AnswerChannel, Request, RequestContext
 from kafkapy.network.sasl_connection import SaslConnection
@@ -34,25 +35,31 @@ _SIZE: Final = Struct(">i")
 _API_KEY: Final = Struct(">h")
 _PRODUCE: Final = int(ApiKey.PRODUCE)
 
-SHARED_BUFFER_SIZE: Final = PRODUCE_DECODED_AT_ONCE
-"""All connections read into one buffer of this size: the request is handled before the next read, so it may be shared. Records as
-many as a producer's `max.request.size` allows have room, and what a request has besides."""
+SHARED_BUFFER_SIZE: Final = INLINE_PRODUCE_BYTES
+"""Size in bytes of the one receive buffer that all connections share: a request is handled before the next read.
+
+It has room for the records of a producer's `max.request.size`, plus the rest of the request.
+"""
 
 _MIN_PRIVATE_BUFFER: Final = 1 << 12
 
 KEPT_PRIVATE_BUFFER: Final = 1 << 18
-"""A private buffer of up to this size is kept for the next part of a frame; a larger one may go to another connection."""
+"""A private buffer of at most this size is kept for the next partial frame; a larger one is given back to the pool of
+spares."""
 
 MAX_AWAITING: Final = 5
-"""Produce requests of one connection that may wait for their replicas at the same time: what an idempotent producer has in
-flight, and as many of its batches as a log knows again when they are retried."""
+"""How many Produce requests of one connection may wait for their replicas at the same time.
+
+An idempotent producer has at most this many in flight, and a log detects at most this many of its batches as
+duplicates.
+"""
 
 SMALL_ANSWER: Final = 4096
-"""Bytes of an answer that may wait until the requests that arrived with its own are answered, too."""
+"""A larger response ends the gathering of responses to requests that arrived together. Bytes."""
 
 _shared: Final = memoryview(bytearray(SHARED_BUFFER_SIZE))
 _spares: Final = SpareBuffers()
-"""Of more than KEPT_PRIVATE_BUFFER, SHARED_BUFFER_SIZE at most."""
+"""Spare buffers of more than `KEPT_PRIVATE_BUFFER` and at most `SHARED_BUFFER_SIZE` bytes."""
 
 
 class ChannelOwner(Protocol):
@@ -69,15 +76,15 @@ class ChannelOwner(Protocol):
 
     @property
     def now(self) -> Callable[[], float]:
-        """A clock that never goes back, seconds."""
+        """A monotonic clock, seconds."""
         ...
 
     def decode(self, channel: KafkaChannel, request: Request, frame: memoryview | bytes, position: int) -> None:
-        """In a thread; then the channel hears that the request is `decoded`."""
+        """Decode the request in a thread, then call the channel's `decoded`."""
         ...
 
     def release(self, produce: Any) -> None:
-        """Free a Produce and the large memory that its records lie in; in a thread."""
+        """Free a Produce request and the large memory of its records, in a thread."""
         ...
 
     def channel_opened(self, channel: KafkaChannel) -> None: ...
@@ -86,25 +93,28 @@ class ChannelOwner(Protocol):
 
 
 class KafkaChannel(AnswerChannel):
-    """The protocol of one connection: Twisted's `IProtocol`, but not derived from its `Protocol`, so that it can be compiled.
+    """The protocol of one connection.
+
+    Implements Twisted's `IProtocol`, but not by inheritance, so that it can be compiled.
 
     Invariants:
-    - `_pending` holds received bytes that are not yet handled, starting at a frame's size field; it is None when there are
-      none, and then bytes are received into the shared buffer.
-    - While a request is in flight (`_busy`), while a response is not wholly sent (`_unsent`), while the channel is throttled,
-      and while it waits for its next turn (`_waiting`), no frame is handled and nothing is read. So at most one large
-      response is in memory.
-    - Only a Produce that waits for its replicas or for the disk lets others of its kind follow: their records are in the log
-      already, so that followers can fetch, and an fsync take, them together (Apache's broker lets them wait). `_awaiting` holds
-      them in the order in which they came and are answered, `MAX_AWAITING` at most. Anything else has to wait until it is empty
-      (`_held`). Nothing follows a Produce whose records are still to be appended (`hold`).
+    - `_pending` holds received bytes that are not yet handled, starting at a frame's size field; it is None when there
+      are none, and then bytes are received into the shared buffer.
+    - No frame is handled and nothing is read while a request is in flight (`_busy`), a response is not wholly sent
+      (`_unsent`), the channel is throttled or has yielded (`_waiting`). So at most one large response is in memory.
+    - While a Produce waits for its replicas or for the disk, further Produce requests are handled: their records are
+      appended already, so followers fetch them, and one fsync writes them, together (Apache's broker does not read on).
+      `_awaiting` holds these requests in order of arrival, which is the order of their answers; at most `MAX_AWAITING`.
+      Other requests wait until it is empty (`_held`). Nothing follows a Produce whose records are still to be appended
+      (`hold`).
     - A large request is in flight from the time its decoding begins, in a thread.
-    - Small answers to requests that arrived together are sent together, so that the client wakes once: they are `_gathered`
-      as long as the next request is at hand and is a Produce (`_gathering`), which does not keep them waiting for long.
+    - Small responses to requests that arrived together are sent together, so that the client wakes once: they are
+      `_gathered` while the next request is in the buffer and is a Produce (`_gathering`), which delays them only
+      briefly.
     - Memory grows with what has arrived, not with what a frame's size field claims.
-    - `_reserved` bytes of the server's memory pool, if it has one, are promised to the frame in `_pending`; while the pool has
-      nothing left, the channel is `_starved` and reads no more of the frame.
-    - `_spare` is a private buffer that nobody reads any more, for the next part of a frame; None if there is none.
+    - `_reserved` bytes of the server's memory pool, if it has one, are reserved for the frame in `_pending`; while the
+      pool is exhausted, the channel is `_starved` and reads no more of the frame.
+    - `_spare` is an unused private buffer for the next partial frame; None if there is none.
     """
 
     transport: PlaintextTransport
@@ -117,15 +127,15 @@ class KafkaChannel(AnswerChannel):
         self._codecs = server.codecs
         self.context = context
         self.peer = ""
-        """The client's address, by which connections are counted."""
+        """The client's IP address, by which connections are counted."""
         self.sasl: SaslConnection | None = None
-        """Set before the first byte comes, where clients have to authenticate."""
+        """Set before the first read, on listeners with SASL."""
         self._pending: memoryview | None = None
         self._filled = 0
         self._spare: memoryview | None = None
         self._reserved = 0
         self._frame_size = 0
-        """Of the request that came last."""
+        """Frame size of the last request, in bytes."""
         self._starved = False
         self._busy = False
         self._unsent = False
@@ -143,9 +153,10 @@ class KafkaChannel(AnswerChannel):
         self._slice = server.time_slice
         self._meter = self._slice.meter
         self._stats = None if server.request_stats is None else server.request_stats.clients
-        """By API key; None: nothing is measured."""
+        """By API key; None: requests are not measured."""
         self._in_flight: tuple[RequestStats, float, float] | None = None
-        """Of a request that is measured and was not answered at once: when it was received, when its handler returned."""
+        """A measured request that was not answered at once: its statistics, when it was received, when its handler
+        returned."""
         self._answered_at = 0.0
 
     # ------------------------------------------------------------------------------------------------ receiving
@@ -165,7 +176,7 @@ class KafkaChannel(AnswerChannel):
         return self._pending[self._filled :]
 
     def _grow(self, pending: memoryview) -> None:
-        """Double the private buffer, at most to the end of the frame it holds."""
+        """Double the private buffer, at most to the end of its frame."""
         whole = wanted = max(2 * len(pending), _MIN_PRIVATE_BUFFER)
         if self._filled >= 4:
             whole = max(4 + _SIZE.unpack_from(pending)[0], self._filled + 1)
@@ -200,7 +211,7 @@ class KafkaChannel(AnswerChannel):
             if filled - 4 < size <= self._max_request_size:
                 self._reserve(size)
                 return
-        self._let_go()
+        self._detach_pending()
         self._filled = 0
         self._handle_frames(pending, filled)
         if len(pending) > KEPT_PRIVATE_BUFFER:
@@ -209,21 +220,21 @@ class KafkaChannel(AnswerChannel):
             self._spare = pending
 
     def _handle_frames(self, buffer: memoryview, end: int) -> None:
-        """Handle the whole frames in `buffer[:end]`, keep the rest."""
+        """Handle the complete frames in `buffer[:end]`, keep the rest."""
         position = handled = 0
         began = 0.0
         while end - position >= 4 and not self.muted:
             if position:
                 if not handled:
-                    began = self._slice.burst_begins()
+                    began = self._slice.begin_burst()
                 handled += 1
                 if self._slice.burst_is_over(began, handled):
-                    self._wait(0)  # other connections have their turn
+                    self._wait(0)  # yields to other connections
                     break
             (size,) = _SIZE.unpack_from(buffer, position)
             sasl = self.sasl
             if sasl is not None and not sasl.complete and not 0 <= size <= sasl.max_receive_size:
-                sasl.oversized(self, size)
+                sasl.reject_oversized(self, size)
                 return
             if size < 0 or size > self._max_request_size:
                 self.close(
@@ -252,14 +263,14 @@ class KafkaChannel(AnswerChannel):
                 self._reserve(_SIZE.unpack_from(buffer, position)[0])
 
     def _may_follow(self, frame: memoryview) -> bool:
-        """May this be handled while Produce requests before it are waiting?"""
+        """Return whether this frame may be handled while earlier Produce requests wait."""
         if len(self._awaiting) >= MAX_AWAITING or len(frame) < _API_KEY.size:
             return False
         key: int = _API_KEY.unpack_from(frame)[0]
         return key == _PRODUCE
 
     def _keep(self, rest: memoryview) -> None:
-        """Put the bytes of the next frame into a private buffer, with room for the whole of it if half of it is here."""
+        """Copy the start of the next frame into a private buffer, with room for all of it if half of it has arrived."""
         whole = wanted = size = len(rest)
         if not self.muted:
             frame = 4 + _SIZE.unpack_from(rest)[0] if size >= 4 else _MIN_PRIVATE_BUFFER
@@ -273,10 +284,10 @@ class KafkaChannel(AnswerChannel):
         self._filled = size
 
     def _reserve(self, size: int) -> None:
-        """Read on only if there is memory for the whole frame."""
+        """Reserve memory for the whole frame; stop reading if the pool is exhausted."""
         pool = self._server.memory_pool
         if pool is not None and not self._reserved:
-            self._starved = not pool.take(size, self)
+            self._starved = not pool.reserve(size, self)
             if not self._starved:
                 self._reserved = size
 
@@ -284,18 +295,18 @@ class KafkaChannel(AnswerChannel):
         self._starved = False
         self._resume()
 
-    def _let_go(self) -> None:
-        """What is in `_pending` is the caller's now, or nobody's."""
+    def _detach_pending(self) -> None:
+        """Detach `_pending`: the caller has its bytes now, or they are dropped."""
         self._pending = None
         pool = self._server.memory_pool
         if pool is not None:
-            pool.forget(self)
+            pool.remove_waiter(self)
             reserved, self._reserved = self._reserved, 0
             if reserved:
-                pool.give(reserved)
+                pool.release(reserved)
 
     def _handle_frame(self, frame: memoryview) -> None:
-        if self.sasl is not None and self.sasl.takes(self, frame):
+        if self.sasl is not None and self.sasl.handle_auth_frame(self, frame):
             return None
         try:
             key, version, correlation_id, client_id, position = read_request_header(frame)
@@ -314,23 +325,23 @@ class KafkaChannel(AnswerChannel):
         return None
 
     def _decode_in_thread(self, request: Request, client_id: str, frame: memoryview, position: int) -> None:
-        """Nothing follows it before it is answered."""
+        """Decode a large request in a thread. Nothing is read until it is answered."""
         self.context.client_id = client_id
         self._busy = True
         self._frame_size = request.size
         if self._server.memory_pool is not None:
-            self._server.memory_pool.hold(request.size)
-        # A larger one has a buffer to itself, which nobody writes to again.
+            self._server.memory_pool.reserve_again(request.size)
+        # A larger one has a buffer of its own, which is not reused.
         kept = bytes(frame) if request.size <= SHARED_BUFFER_SIZE else frame
         self._server.decode(self, request, kept, position)
 
     def decoded(self, request: Request) -> None:
-        """A request that was decoded in a thread has its body, or the channel is closed."""
+        """Continue with a request that was decoded in a thread: it has its body, or the channel is closed."""
         if self._server.memory_pool is not None:
-            self._server.memory_pool.give(request.size)
+            self._server.memory_pool.release(request.size)
         if self.closed and (request.api_key is not ApiKey.PRODUCE or request.body is None):
             return
-        # A Produce is handled in any case: with acks=0 its client need not have waited.
+        # A Produce is handled even if the client has disconnected: with acks=0 it need not wait for an answer.
         self._handle_request(request, int(request.api_key))
         if not self.muted:
             self._resume()
@@ -347,10 +358,10 @@ class KafkaChannel(AnswerChannel):
             self._handler(request)
         finally:
             self._handling = False
-        if self._busy and key == _PRODUCE and not request.unwritten:
+        if self._busy and key == _PRODUCE and not request.has_unappended:
             self._awaiting.append(request)
             self._busy = False
-            request.body = None  # its records are in the log, so the memory they came in may go
+            request.body = None  # its records are in the log, so their memory may be freed
         if self._stats is not None:
             self._handled(request, received)
         if self._awaiting:
@@ -360,16 +371,16 @@ class KafkaChannel(AnswerChannel):
         return not self.closed and self.transport.has_peer()
 
     def hold(self, request: Request, later: Iterable[Any]) -> None:
-        request.unwritten = True
+        request.has_unappended = True
         if self._frame_size <= SHARED_BUFFER_SIZE:
             for data in later:
                 data.records = _kept(data.records)
         if self._server.memory_pool is not None:
-            self._server.memory_pool.hold(self._frame_size)
+            self._server.memory_pool.reserve_again(self._frame_size)
 
     def written(self, body: Any) -> None:
         if self._server.memory_pool is not None:
-            self._server.memory_pool.give(self._frame_size)
+            self._server.memory_pool.release(self._frame_size)
         if self._frame_size > SHARED_BUFFER_SIZE:
             self._server.release(body)
 
@@ -385,7 +396,7 @@ class KafkaChannel(AnswerChannel):
             self.request_done(throttle_ms)
             return
         request.answer = (response, throttle_ms, self._now())
-        if request not in self._awaiting:  # it was answered at once
+        if request not in self._awaiting:  # it was answered by its handler
             self._awaiting.append(request)
             self._busy = False
         if not self._handling:
@@ -406,7 +417,7 @@ class KafkaChannel(AnswerChannel):
                 stats[request.api_key].throttle.record(throttle_ms)
 
     def _send_answers(self) -> None:
-        """Of those that wait, as many as are answered, in order. Others may follow then."""
+        """Send the answers at the head of `_awaiting`, in order. Then other requests may follow."""
         awaiting = self._awaiting
         longest_throttle_ms = -1
         while awaiting and awaiting[0].answer is not None:
@@ -416,7 +427,7 @@ class KafkaChannel(AnswerChannel):
             self._send(request, response, throttle_ms)
             longest_throttle_ms = max(longest_throttle_ms, throttle_ms)
             if request.times is not None and self._stats is not None:
-                self._stats[request.api_key].answered((*request.times, answered_at, self._now()))
+                self._stats[request.api_key].record_delayed((*request.times, answered_at, self._now()))
         if longest_throttle_ms >= 0:
             self._held = False
             if not self._busy:
@@ -424,15 +435,15 @@ class KafkaChannel(AnswerChannel):
             elif self.transport.outgoing.queued_bytes:
                 self._unsent = True
 
-    def hurry_awaiting(self) -> None:
-        """If several Produce requests wait for their replicas, answer all of them with what there is."""
+    def answer_awaiting_now(self) -> None:
+        """If several Produce requests wait for their replicas, answer them all with their current state."""
         if len(self._awaiting) > 1:
             for request in list(self._awaiting):
-                if request.answer is None and request.hurry is not None:
-                    request.hurry()
+                if request.answer is None and request.answer_now is not None:
+                    request.answer_now()
 
     def send_parts(self, parts: list[Part]) -> None:
-        """Send what makes up one answer."""
+        """Send the parts of one response."""
         answer = parts[0]
         if len(parts) > 1 or not isinstance(answer, bytes):
             if self._gathered:
@@ -453,7 +464,7 @@ class KafkaChannel(AnswerChannel):
             self._unsent = True
 
     def request_done(self, throttle_ms: int = 0) -> None:
-        """The request in flight is answered: go on with what was received meanwhile, once the response is sent."""
+        """The current request is answered: continue with the buffered frames once the response is sent."""
         if self.closed:
             return
         self._busy = False
@@ -466,19 +477,19 @@ class KafkaChannel(AnswerChannel):
             self._unmute()
 
     def drained(self) -> None:
-        """The transport has sent all it had."""
+        """The transport has sent everything."""
         if self._unsent and not self.closed:
             self._unsent = False
-            if not self._busy:  # with a request that came after those answered
+            if not self._busy:  # else: a later request is in flight
                 self._unmute()
 
     def _unmute(self) -> None:
         if not self._handling or self._stats is not None:
-            self.last_active = now = self._now()  # the client had to wait; its time begins now
+            self.last_active = now = self._now()  # the client had to wait, so its idle time starts now
             if self._in_flight is not None:
                 stats, received, handled = self._in_flight
                 self._in_flight = None
-                stats.answered((received, handled, self._answered_at, now))
+                stats.record_delayed((received, handled, self._answered_at, now))
         if self._throttle_ms > 0:
             self._wait(self._throttle_ms / 1000)
             self.last_active += self._throttle_ms / 1000
@@ -487,7 +498,7 @@ class KafkaChannel(AnswerChannel):
             self._resume()
 
     def _wait(self, seconds: float) -> None:
-        if self._waiting is not None:  # of an answer sent before this one
+        if self._waiting is not None:  # set for an earlier response
             self._waiting.cancel()
         self._waiting = self._server.reactor.callLater(seconds, self._waited)
 
@@ -504,18 +515,18 @@ class KafkaChannel(AnswerChannel):
     # ------------------------------------------------------------------------------------------------ measuring
 
     def _handled(self, request: Request, received: float) -> None:
-        """The handler of a request has returned."""
+        """Record the times of a request whose handler has returned."""
         assert self._stats is not None
         if request in self._awaiting:
             request.times = (received, self._now())
         elif not self._busy and not self._unsent:
-            self._stats[request.api_key].at_once(self.last_active - received)
+            self._stats[request.api_key].record_immediate(self.last_active - received)
         elif not self.closed:
             self._answered_at = handled = self._now()
             self._in_flight = (self._stats[request.api_key], received, handled)
 
-    def is_of_follower(self) -> None:
-        """Another broker fetches by this connection: it is counted apart, as Kafka does."""
+    def mark_follower(self) -> None:
+        """Count this connection's requests as those of a follower, separately, as Kafka does."""
         if self._server.request_stats is not None:
             self._stats = self._server.request_stats.followers
 
@@ -541,13 +552,15 @@ class KafkaChannel(AnswerChannel):
             self._wait_to_close = None
         self._awaiting.clear()
         self.closed = True
-        self._let_go()
+        self._detach_pending()
         self._server.channel_closed(self)
 
     def is_idle(self, since: float) -> bool:
-        """Has the client done nothing since then? It may wait for an answer, but not leave one unread.
+        """Return whether the client has been idle since then.
 
-        To be asked again and again: whether an answer is being read shows by what is left of it.
+        Waiting for an answer is not idle; leaving an answer unread is.
+
+        Must be called regularly: whether the client reads an answer shows by the change of what is left of it.
         """
         queued = self.transport.outgoing.queued_bytes
         if queued != self._queued_before:
@@ -556,20 +569,22 @@ class KafkaChannel(AnswerChannel):
         return self.last_active < since and (queued > 0 or not (self.muted or self._awaiting))
 
     def abort(self, reason: str) -> None:
-        """Hang up now."""
+        """Close at once."""
         self.closed = True
-        self._let_go()
+        self._detach_pending()
         log.info("Closing the connection of %s: %s", self.context.connection_id, reason)
         self.transport.close_now()
 
     def send_raw(self, data: bytes) -> None:
-        """An answer of SASL's."""
+        """Send an answer of the SASL handshake."""
         self.transport.send(data)
         if self.transport.outgoing.queued_bytes:
             self._unsent = True
 
     def close_later(self, data: bytes, reason: str) -> None:
-        """The client could not authenticate: tell it after a delay, and hang up. Nothing is read until then."""
+        """Send the failure to a client that could not authenticate, after a delay, and close.
+
+        Nothing is read until then."""
         self._busy = True
         self._wait_to_close = self._server.reactor.callLater(
             self._server.failed_authentication_delay, self._refuse, data, reason
@@ -583,29 +598,29 @@ class KafkaChannel(AnswerChannel):
             self.close(reason)
 
     def close(self, reason: str) -> None:
-        """Hang up after what is queued was sent."""
+        """Close after sending what is queued."""
         if not self.closed:
             if self._gathered:
                 self._send_gathered()
             self.closed = True
-            self._let_go()
+            self._detach_pending()
             log.info("Closing the connection of %s: %s", self.context.connection_id, reason)
             self.transport.close()
 
 
 def _kept(records: memoryview | None) -> memoryview | None:
-    """The same in memory that is not read into again."""
+    """Copy the records if they lie in a receive buffer that will be reused."""
     is_read_into = isinstance(records, memoryview) and isinstance(records.obj, bytearray)
     return memoryview(bytes(records)) if records is not None and is_read_into else records
 
 
 def _room(wanted: int, frame: int) -> int:
-    """How much of a frame to make room for, if `wanted` is enough for now."""
+    """Return how many bytes of a frame to allocate, if `wanted` suffices for now."""
     return frame if wanted > SHARED_BUFFER_SIZE else min(wanted, frame)
 
 
 def _buffer(wanted: int, whole: int) -> memoryview:
-    """Memory of a connection's own: what is `wanted`, or room for the `whole` frame if that lies about."""
+    """Allocate a private buffer of `wanted` bytes, or take a spare one with room for the `whole` frame if one is free."""
     if KEPT_PRIVATE_BUFFER < whole <= SHARED_BUFFER_SIZE:
         spare = _spares.take(whole)
         if spare is not None:
@@ -614,14 +629,14 @@ def _buffer(wanted: int, whole: int) -> memoryview:
 
 
 def _give_spare(buffer: memoryview) -> None:
-    """A large private buffer that nobody reads any more: what was kept of it has been copied, unless it is a mapping."""
+    """Give an unused large private buffer back to the spares, unless it is a mapping."""
     memory = buffer.obj
     if isinstance(memory, bytearray) and len(memory) > KEPT_PRIVATE_BUFFER:
         _spares.give(memory)
 
 
 def _starts_with_produce(received: memoryview) -> bool:
-    """Is the next request all there, and a Produce?"""
+    """Return whether the next request has arrived completely and is a Produce."""
     if len(received) < _SIZE.size + _API_KEY.size:
         return False
     size: int = _SIZE.unpack_from(received)[0]

@@ -1,4 +1,4 @@
-"""How many connections there may be, and how fast new ones may come (Kafka's `ConnectionQuotas`, KIP-402 and KIP-612)."""
+"""Limits of the number of connections and of their creation rate (Kafka's `ConnectionQuotas`, KIP-402 and KIP-612)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNLIMITED = MAX_INT
 
 
 class ListenerLimits(NamedTuple):
-    """`max.connections` and `max.connection.creation.rate` (a second), of one listener or of all together."""
+    """`max.connections` and `max.connection.creation.rate` (per second), of one listener or of the broker."""
 
     max_connections: int = UNLIMITED
     max_creation_rate: int = UNLIMITED
@@ -25,16 +25,16 @@ _NO_LIMITS = ListenerLimits()
 
 @dataclass(frozen=True)
 class ConnectionLimits:
-    """All the limits, as the configs have them."""
+    """All limits of connections, from the configs."""
 
     broker: ListenerLimits = _NO_LIMITS
     listeners: Mapping[str, ListenerLimits] = field(default_factory=dict)
-    """by name; a listener that is not here has none of its own"""
+    """by name; a listener that is not here has no limits of its own"""
     max_connections_per_ip: int = UNLIMITED
     max_connections_per_ip_overrides: Mapping[str, int] = field(default_factory=dict)
     """by address"""
     max_idle_ms: int = 600_000
-    """`connections.max.idle.ms`; negative: for ever"""
+    """`connections.max.idle.ms`; negative: never"""
 
     def of_listener(self, listener: str) -> ListenerLimits:
         return self.listeners.get(listener, _NO_LIMITS)
@@ -44,13 +44,13 @@ class ConnectionLimits:
 
 
 class ConnectionQuotas:
-    """Counts connections and holds them against the limits; closing and waiting is left to the caller.
+    """Counts connections and compares them with the limits. The caller closes and delays connections.
 
-    The inter-broker listener, if it isn't the only one, is *protected*: the broker's limits don't hold it back, so that clients
-    cannot lock out the other brokers.
+    The inter-broker listener, if it is not the only one, is *protected*: the broker's limits do not apply to it, so
+    that clients cannot lock out other brokers.
 
-    Invariant: `_rates` has every listener; `_by_listener` and `_by_ip` have the numbers of open connections, by listener and by
-    client address, the latter without zeros; `total` is the sum of either.
+    Invariant: `_rates` has every listener; `_by_listener` and `_by_ip` have the numbers of open connections by listener
+    and by client address, the latter without zeros; `total` is the sum of either.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class ConnectionQuotas:
         now_ms: Callable[[], int],
         make_rate: Callable[[], Rate] = Rate,
     ) -> None:
-        """`now_ms`: a monotonic clock."""
+        """`now_ms`: a monotonic clock, milliseconds."""
         self.limits = limits
         self.total = 0
         self._inter_broker_listener = inter_broker_listener
@@ -75,7 +75,7 @@ class ConnectionQuotas:
         self._rates[listener] = self._make_rate()
 
     def remove_listener(self, listener: str) -> None:
-        """What connections it has still count until they are closed."""
+        """Remove a listener. Its connections count until they are closed."""
         del self._rates[listener]
 
     def is_protected(self, listener: str) -> bool:
@@ -84,25 +84,25 @@ class ConnectionQuotas:
     # ------------------------------------------------------------------------------------------------ before accepting
 
     def slots(self, listener: str) -> int:
-        """How many more connections the listener may have; negative if it has too many."""
+        """Return how many more connections the listener may have; negative if it has too many."""
         free = self.limits.of_listener(listener).max_connections - self._by_listener[listener]
         return free if self.is_protected(listener) else min(free, self.limits.broker.max_connections - self.total)
 
     def is_rated(self, listener: str) -> bool:
-        """Must the rate be looked at after each connection?"""
+        """Return whether the rate must be checked after each connection."""
         if self.limits.of_listener(listener).max_creation_rate < UNLIMITED:
             return True
         return self.limits.broker.max_creation_rate < UNLIMITED and not self.is_protected(listener)
 
     def accepted(self, listener: str) -> None:
-        """One more came, whatever becomes of it."""
+        """Count a new connection for the rates, even if it is then refused."""
         now = self._now_ms()
         self._rates[listener].record(1, now)
         if not self.is_protected(listener):
             self._broker_rate.record(1, now)
 
     def delay_ms(self, listener: str) -> int:
-        """How long the next connection has to wait, for the sake of the rates."""
+        """Return for how long the rates delay the next connection, in milliseconds."""
         now = self._now_ms()
         limit = self.limits.of_listener(listener).max_creation_rate
         delay = self._rates[listener].throttle_ms(limit, now) if limit < UNLIMITED else 0
@@ -130,5 +130,5 @@ class ConnectionQuotas:
 
     @property
     def excess(self) -> int:
-        """Connections beyond the broker's limit: those of other listeners than the protected one have to go."""
+        """The number of connections beyond the broker's limit; those of unprotected listeners are to be closed."""
         return max(self.total - self.limits.broker.max_connections, 0)

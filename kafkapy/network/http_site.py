@@ -1,4 +1,4 @@
-"""A small web server for an operator's tools: pages at fixed paths, without a log of each request."""
+"""A small web server for monitoring: pages at fixed paths, no access log."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from kafkapy.network.socket_server import ALL_ADDRESSES, ListenError
 log = logging.getLogger("kafkapy.server.Metrics")
 
 TIMEOUT_SECONDS = 60
-"""An idle connection ends after it (Twisted's own default)."""
+"""An idle connection is closed after this (Twisted's default)."""
 OK, SERVICE_UNAVAILABLE = 200, 503
 LISTEN_ATTEMPTS = 20
 RETRY_SECONDS = 0.5
-"""Together 10 s: as long as a predecessor that is about to end may still have the port."""
+"""Together 10 s, because a previous process that is shutting down may still have the port."""
 
 
 class HttpSite:
-    """Listens from `listen` to `stop`."""
+    """A web server that listens from `listen` to `stop`."""
 
     def __init__(self, reactor: Any, pages: Mapping[str, Any]) -> None:
-        """`pages` by path, without the slash."""
+        """`pages`: by path, without the slash."""
         self._reactor = reactor
         self._root: Any = Resource()
         self._paths: list[str] = []
@@ -40,15 +40,17 @@ class HttpSite:
         self._port: Any = None
 
     def put(self, path: str, page: Any) -> None:
-        """Serve `page` at `path` from now on."""
+        """Serve `page` at `path`."""
         self._paths.append(path)
         self._root.putChild(path.encode(), page)
 
     async def listen(self, host: str, port: int, setting: str) -> int:
         """Listen at the address and return its port.
 
-        A port that is taken is tried again for `LISTEN_ATTEMPTS` times `RETRY_SECONDS`: a predecessor that is about to end still
-        has it. Raises `ListenError`, which names `setting`.
+        A port in use is tried `LISTEN_ATTEMPTS` times, `RETRY_SECONDS` apart: a previous process may be shutting down.
+
+        Raises:
+            ListenError: the port cannot be bound; the message names `setting`.
         """
         site: Any = _QuietSite(self._root, timeout=TIMEOUT_SECONDS, reactor=self._reactor)
         for attempts_left in reversed(range(LISTEN_ATTEMPTS)):
@@ -75,14 +77,14 @@ class _QuietSite(Site):
     noisy = False
 
     def log(self, request: Any) -> None:
-        """No access log."""
+        """Write no access log."""
 
 
 class Sentence(Resource):
-    """A page of one line."""
+    """A page of one line of text."""
 
     def __init__(self, said: Callable[[], tuple[int, str]]) -> None:
-        """`said`: HTTP status and line."""
+        """`said`: returns the HTTP status and the line."""
         super().__init__()
         self._said = said
 
@@ -94,8 +96,11 @@ class Sentence(Resource):
 
 
 def health_pages(unready: Callable[[], str]) -> dict[str, Resource]:
-    """`/healthz`: the process lives and its reactor turns, or there is no answer. `/readyz`: it serves; `unready` says why not,
-    or nothing."""
+    """Return the pages `/healthz` and `/readyz`.
+
+    `/healthz` answers as long as the reactor runs. `/readyz` says whether the broker serves requests. `unready` returns
+    the reason why it does not, or an empty string.
+    """
 
     def readiness() -> tuple[int, str]:
         why = unready()

@@ -1,4 +1,4 @@
-"""The page of metrics, which is made while requests are served."""
+"""The metrics page, which is generated while requests are served."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from kafkapy.runtime.completion import Completion, spawn
 
 PATH = "metrics"
 _GZIP = 31
-"""Of zlib's `wbits`: with the head and the tail of a gzip file."""
+"""zlib's `wbits` for the gzip format."""
 
 
 class MetricsPage(Resource):
-    """Plain, or as gzip for those who accept it.
+    """The metrics page, as gzip for clients that accept it.
 
-    Invariant: at most one page is being made; who asks meanwhile waits for that one. There is a checkpoint after each piece.
+    Invariant: at most one page is generated at a time; requests that arrive meanwhile wait for it. Generation reaches a
+    checkpoint after each piece.
     """
 
     def __init__(
         self, clock: Clock, content_type: str, pieces: Callable[[], Iterator[Completion[None] | bytes | None]]
     ) -> None:
-        """`pieces`: of a new page. None: a piece without text; a completion: the next piece comes after it."""
+        """`pieces`: generates a page. None is a piece without text; a completion is awaited before the next piece."""
         super().__init__()
         self._content_type = content_type
         self._pieces = pieces
@@ -69,7 +70,7 @@ class MetricsPage(Resource):
         self._answer(plain, zipped)
 
     def _answer(self, plain: list[bytes] | None, zipped: list[bytes] | None) -> None:
-        """None: there is no page."""
+        """Answer all waiting requests; None: there is no page."""
         waiting, self._waiting = self._waiting, []
         for request in waiting:
             body = zipped if zipped and _accepts_gzip(request) else plain

@@ -1,4 +1,5 @@
-"""A request on its way through the broker, and who sent it (Kafka's `RequestChannel.Request`, `RequestContext`)."""
+"""A request while the broker handles it, and the context of its sender (Kafka's `RequestChannel.Request`,
+`RequestContext`)."""
 
 from __future__ import annotations
 
@@ -17,11 +18,13 @@ from kafkapy.security.authentication import NOT_AUTHENTICATED, Authentication
 from kafkapy.security.principal import ANONYMOUS, KafkaPrincipal
 
 ERRORS_NOTED_BY_HANDLER: Final = (ApiKey.PRODUCE, ApiKey.FETCH)
-"""On the hot paths the handler knows whether there was an error at all."""
+"""APIs whose handlers report whether a response has errors, because the hot paths know that anyway."""
 
 
 class RequestContext:
-    """What is known of the sender. One object for each connection; `client_id` and `api_key` are those of its latest request."""
+    """What is known about the sender.
+
+    One object per connection; `client_id` and `api_key` are those of its latest request."""
 
     __slots__ = (
         "api_key",
@@ -46,11 +49,11 @@ class RequestContext:
         principal: KafkaPrincipal = ANONYMOUS,
         number: int = 0,
     ) -> None:
-        """`number`: of a connection that was accepted later it is greater."""
+        """`number`: increases with each accepted connection."""
         self.connection_id = connection_id
         self.number = number
         self.client_host = client_host
-        """As Java prints an InetAddress: `/127.0.0.1`."""
+        """In Java's notation of an InetAddress: `/127.0.0.1`."""
         self.listener_name = listener_name
         self.security_protocol = security_protocol
         self.principal = principal
@@ -62,7 +65,9 @@ class RequestContext:
 
 
 class AnswerChannel:
-    """Where a request came from, as the request sees it. A base class, not a Protocol: calls from compiled code stay direct."""
+    """The connection that a request came from.
+
+    A base class, not a Protocol, so that calls from compiled code are direct."""
 
     closed: bool
 
@@ -75,14 +80,14 @@ class AnswerChannel:
     def close(self, reason: str) -> None:
         raise NotImplementedError
 
-    def hurry_awaiting(self) -> None:
+    def answer_awaiting_now(self) -> None:
         raise NotImplementedError
 
-    def is_of_follower(self) -> None:
+    def mark_follower(self) -> None:
         raise NotImplementedError
 
     def has_peer(self) -> bool:
-        """Is the client still there? What it sent before it went may come to be handled later."""
+        """Return whether the client is still connected. A request may be handled after its client has disconnected."""
         raise NotImplementedError
 
     def hold(self, request: Request, later: Iterable[Any]) -> None:
@@ -93,15 +98,15 @@ class AnswerChannel:
 
 
 class Request:
-    """One decoded request. It is answered exactly once: by `respond`, `no_response` or `close_connection`.
+    """A decoded request. It is answered exactly once: by `respond`, `no_response` or `close_connection`.
 
-    Invariant: the `memoryview`s inside `body` (records) point into the connection's receive buffer only while the handler runs
-    for the first time: a handler that waits must be done with them before.
+    Invariant: the `memoryview`s in `body` (records) point into the connection's receive buffer, and are valid only
+    until the handler first awaits.
     """
 
     __slots__ = (
-        "afterwards",
         "answer",
+        "answer_now",
         "api_key",
         "api_version",
         "began_ns",
@@ -113,13 +118,13 @@ class Request:
         "correlation_id",
         "encoded",
         "failed",
-        "hurry",
+        "gc_pause",
+        "has_unappended",
         "kept",
-        "rest",
+        "on_sent",
         "size",
         "times",
         "unfinished",
-        "unwritten",
     )
 
     def __init__(
@@ -138,94 +143,100 @@ class Request:
         self.correlation_id = correlation_id
         self.body = body
         self.size = 0
-        """Bytes of its frame."""
+        """Size of its frame, in bytes."""
         self.began_ns = self.busy_ns = 0
-        """When its handler was called, while that is at work; how long it was. Only measured where there are quotas."""
+        """When its handler was called, while it runs; how long it ran. Measured only if there are quotas."""
         self.answer: tuple[Message, int, float] | None = None
-        """(response, throttle in ms, when) of one that has to wait for the answers before it."""
+        """(response, throttle in ms, time) of a response that waits for earlier ones."""
         self.times: tuple[float, float] | None = None
-        """When it was received and when its handler returned; of one that others follow before it is answered."""
+        """When it was received and when its handler returned; for a request that others may follow before it is
+        answered."""
 
         self.encoded: tuple[list[Any], dict[int, int]] | None = None
-        """The response in pieces, and how often each error code is in it, of one that was too large to be encoded in passing."""
+        """The response in parts, and the number of each error code in it, if a thread has encoded it."""
 
         self.failed = False
-        """Of a Produce or Fetch: there are errors in the answer, which are to be counted. Those of other APIs are always."""
+        """Of a Produce or Fetch: the response has errors, which must be counted.
 
-        self.afterwards: Callable[[], object] | None = None
-        """Called when the answer is on its way."""
+        For other APIs they are always counted."""
+
+        self.on_sent: Callable[[], object] | None = None
+        """Called after the response was sent or queued."""
 
         self.kept: tuple[object, ...] = ()
-        """What was made for it; it is freed in a thread if that takes long."""
+        """Objects made for it; if there are many, a thread frees them."""
 
-        self.rest: object = None
-        """A `Rest` of the collector, while there is very much in the request."""
+        self.gc_pause: object = None
+        """Pauses the garbage collector, for a request with very many objects."""
 
         self.unfinished: Completion[Any] | None = None
-        """Work in a thread that may go on when the client was told that its time is up."""
+        """Work in a thread that may continue after the client was answered with a time-out."""
 
-        self.hurry: Callable[[], object] | None = None
-        """Answers a Produce that waits for its replicas with what there is."""
-        self.unwritten = False
-        """A Produce some of whose records are still to be appended."""
+        self.answer_now: Callable[[], object] | None = None
+        """Answers a Produce that waits for its replicas with its current state."""
+        self.has_unappended = False
+        """True for a Produce with records that are still to be appended."""
 
     def respond(self, response: Message, throttle_ms: int = 0) -> None:
         """Send the response; read the connection's next request after `throttle_ms` (KIP-219)."""
         self.channel.send_response(self, response, throttle_ms)
 
     def keep(self, *things: object) -> None:
-        """The handler has made lists of very many objects, for example one for each partition: free them afterwards."""
+        """Keep very large lists that the handler made (for example one item per partition), so that a thread frees
+        them."""
         self.kept += things
 
     def encode(self, response: Message) -> None:
-        """Encode what `respond` will be called with; in a thread."""
+        """Encode the response that `respond` will be called with; in a thread."""
         codes = error_codes(response) if self.failed or self.api_key not in ERRORS_NOTED_BY_HANDLER else ()
         self.encoded = self.codec.encode_in_thread(self.correlation_id, response), Counter(codes)
 
     def answer_in_version(self, version: int) -> None:
-        """The response will be of another version than the request."""
+        """Send the response in another version than the request's."""
         self.api_version = version
         self.codec = ApiCodec(self.api_key, version)
 
     def no_response(self, throttle_ms: int = 0) -> None:
-        """The request is done and has no answer (Produce with acks=0)."""
+        """Complete a request without a response (Produce with acks=0)."""
         self.channel.request_done(throttle_ms)
 
     def thread_ns(self) -> int:
-        """How long it has kept the thread so far. What it does after it had to wait is not measured."""
+        """Return for how long its handler has used the thread, in ns.
+
+        Time after the handler first waited is not measured."""
         return time.perf_counter_ns() - self.began_ns if self.began_ns else self.busy_ns
 
     def close_connection(self, reason: str) -> None:
-        """The only answer is to hang up."""
+        """Close the connection instead of answering."""
         self.channel.close(reason)
 
     def leader_moved(self) -> None:
-        """A Produce waits, and of one of its partitions the leader is another broker now.
+        """Answer waiting Produce requests: the leader of one of their partitions is another broker now.
 
-        The producer turns to that one as soon as it hears of it. So it must hear of all its batches that wait here, of any
-        request: were it to send newer ones there in between, the new leader might not know these again.
+        The producer sends to the new leader once it knows. So it must get the answers to all its batches that wait here
+        first: if it sent newer batches in between, the new leader might not detect these as duplicates.
         """
-        self.channel.hurry_awaiting()
+        self.channel.answer_awaiting_now()
 
-    def is_of_follower(self) -> None:
-        """Another broker sends it, to follow partitions."""
-        self.channel.is_of_follower()
+    def mark_follower(self) -> None:
+        """Mark the connection as another broker's, which fetches as a follower."""
+        self.channel.mark_follower()
 
     def hold(self, later: Iterable[Any]) -> None:
-        """A Produce is not done when its handler returns: nothing may follow it before its records are in the log.
+        """Handle no further request of the connection until `written`, because the records are not all appended yet.
 
-        `later`: its partitions that are still to be appended. Their `records` stay as they are while other requests are read.
+        `later`: the partitions that are still to be appended. Their `records` stay valid while other requests are read.
         """
         self.channel.hold(self, later)
 
     def written(self) -> None:
-        """The records of one that was held are in the log, or never will be: their memory goes."""
+        """End `hold`: all records are appended or have failed, so their memory is freed."""
         body, self.body = self.body, None
         self.channel.written(body)
 
     @property
     def cancelled(self) -> bool:
-        """True when the sender has gone: nobody will read the answer."""
+        """Whether the client has disconnected, so that no answer can be sent."""
         return self.channel.closed
 
     @property
@@ -233,7 +244,7 @@ class Request:
         return self.api_key.title
 
     def description(self, body: Any) -> str:
-        """Who asks for what, for a line of the log; `body`: what it asks for, if `self.body` is gone already."""
+        """Describe sender and request for the log. `body`: the request's content, if `self.body` has been removed."""
         about = f"{self.kind} v{self.api_version} of client {self.context.client_id!r} ({self.context.connection_id})"
         return f"{about}, {_topics(body or self.body)}{self.size} bytes"
 
@@ -244,7 +255,7 @@ class Request:
 
 
 def _topics(body: Any) -> str:
-    """Of what a request is about: the first, and how many more there are."""
+    """Return the first topic (or group, or resource) of a request, and the number of others."""
     for field in ("topic_data", "topics", "topic_names", "topic_states", "resources", "groups"):
         if named := getattr(body, field, None):
             names = (

@@ -1,4 +1,4 @@
-"""SASL before the requests of a connection: what is answered until its client is known, and again when it authenticates anew."""
+"""SASL authentication of a connection, at its start and when it authenticates again (KIP-368)."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class SaslChannel(Protocol):
     def close(self, reason: str) -> None: ...
 
     def close_later(self, data: bytes, reason: str) -> None:
-        """After the delay of failed authentications send what is left to be said, and hang up. Nothing is read until then."""
+        """Send `data` and close after the delay of failed authentications. Nothing is read until then."""
         ...
 
 
 class SaslConnection:
-    """One connection's authentication.
+    """The authentication of one connection.
 
-    Invariant: the context's principal is that of the authenticator, as soon as there is one.
+    Invariant: the context's principal is the authenticator's, as soon as there is one.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class SaslConnection:
         max_receive_size: int,
         authentications: AuthenticationCounter,
     ) -> None:
-        """`max_receive_size`: `sasl.server.max.receive.size`. `authentications`: hears how each authentication ended."""
+        """`max_receive_size`: `sasl.server.max.receive.size`, bytes. `authentications`: counts each outcome."""
         self._authenticator = authenticator
         self._context = context
         self._codecs = codecs
@@ -60,8 +60,8 @@ class SaslConnection:
     def complete(self) -> bool:
         return self._authenticator.complete
 
-    def takes(self, channel: SaslChannel, frame: memoryview) -> bool:
-        """Handle a frame that belongs to the authentication; False: it is a request like others."""
+    def handle_auth_frame(self, channel: SaslChannel, frame: memoryview) -> bool:
+        """Handle the frame if it belongs to the authentication. Returns False if it is an ordinary request."""
         authenticator = self._authenticator
         if not authenticator.complete:
             self._done(channel, handle_frame(authenticator, frame, self._find, self._note_client_id))
@@ -74,7 +74,7 @@ class SaslConnection:
             return True
         return False
 
-    def oversized(self, channel: SaslChannel, size: int) -> None:
+    def reject_oversized(self, channel: SaslChannel, size: int) -> None:
         self._done(channel, SaslReply(b"", self._authenticator.on_oversized(size).failure))
 
     def _begin_again(self, channel: SaslChannel, frame: memoryview) -> bool:

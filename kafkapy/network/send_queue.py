@@ -1,6 +1,5 @@
-"""What one connection has still to send: buffers, slices of files that go to the socket without being read, and bytes that are
-made when it is their turn.
-"""
+"""The send queue of a connection: buffers, file slices for `sendfile`, and parts that are made just before they are
+sent."""
 
 from __future__ import annotations
 
@@ -14,41 +13,45 @@ from typing import Any, Final, Protocol
 from kafkapy.common import page_cache
 from kafkapy.common.capabilities import SENDFILE
 from kafkapy.record.file_records import FileRecords
-from kafkapy.record.late_records import LateRecords
+from kafkapy.record.lazy_records import LazyRecords
 
 SENDFILE_CHUNK: Final = page_cache.PROBE_STRIDE
-"""Bytes handed to one `sendfile` call: large enough to be cheap, small enough that others needn't wait long if some of them
-have to come from the disk after all."""
+"""Bytes of one `sendfile` call.
+
+More would be cheaper per byte, but delay other connections if some of them are not in memory."""
 
 READ_CHUNK: Final = 1 << 17
-"""Bytes that are read and sent where there is no `sendfile`, or where they are encrypted; what is not taken is read again."""
+"""Bytes that are read and sent at once where `sendfile` is not available or TLS encrypts; unsent bytes are read again.
+"""
 
 LOADED_CHUNK: Final = 1 << 20
-"""Bytes of a slice that are looked for in memory, or brought there by a thread, in one go."""
+"""Bytes of a slice that are checked for in the page cache, or loaded by a thread, at once."""
 
 SENDS_PER_TURN: Final = 4
-"""System calls of one `flush` before the reactor looks at other connections: with `SENDFILE_CHUNK` 2 MB, some 0.6 ms at the
-0.29 s/GB of a bare loop of `sendfile` (docs/benchmarks.md)."""
+"""System calls of one `flush` before the reactor serves other connections: up to 2 MB with `SENDFILE_CHUNK`, about 0.6
+ms."""
 
 _COALESCE: Final = 1 << 16
-"""Bytes after which one `sendmsg` takes no further small part: to copy so many costs more than a system call."""
+"""Bytes after which one `sendmsg` takes no further small part: copying more costs more than a system call."""
 _MAX_BUFFERS: Final = 64
-"""Parts of one `sendmsg`, so that a list of many small ones is not gone through again and again; the kernel takes 1,024
-(IOV_MAX)."""
+"""Parts of one `sendmsg`, so that a long list of small ones is not walked again and again.
+
+The kernel's limit is 1,024 (IOV_MAX)."""
 _SMALL_FILES: Final = 1 << 15
-"""Slices of so few bytes together are read and sent with what is around them: one packet, where `sendfile` makes the peer
-wake for each piece."""
+"""File slices of at most this many bytes in total are read and sent with the buffers around them, in one packet;
+`sendfile` would wake the peer for each part.
+"""
 
 _MSG_MORE: Final[int] = getattr(socket, "MSG_MORE", 0)
 
 Buffer = bytes | bytearray | memoryview
-Unready = FileRecords | LateRecords
-"""A slice that is not in memory, or bytes that are not made yet."""
+Unready = FileRecords | LazyRecords
+"""A slice that is not in the page cache, or a part that is not made yet."""
 Part = Buffer | Unready
 
 
-class Sends(Protocol):
-    """What a queue needs of a socket, or of TLS over one. `BlockingIOError` if nothing can be sent now."""
+class SendingSocket(Protocol):
+    """What a queue needs of a socket, or of TLS over one. Raises `BlockingIOError` if nothing can be sent now."""
 
     def fileno(self) -> int: ...
 
@@ -58,15 +61,18 @@ class Sends(Protocol):
 
 
 class SendQueue:
-    """Everything raises `OSError` if the connection is broken, or a file was truncated below what was to be sent of it.
+    """The unsent parts of a connection's responses.
 
-    Nothing here waits for a disk: a slice is sent if it is in the page cache. If it is not, or if bytes are late, whoever sends
-    gets the part back, has it made ready (`next_slice`, `LateRecords.next_piece`) and says so (`ready`).
+    All methods raise `OSError` if the connection is broken, or a file was truncated.
 
-    Invariant: `_parts` holds what was given and is not yet in the kernel, in order, without the first `_sent` bytes of the
-    first part; `queued_bytes` is its size. No part is empty. While `waiting`, the first part is being made ready, and nothing is
-    sent. `_loaded` bytes that come next in the first part, a slice, were found in memory, and count as being there until
-    `_loaded_until` of the monotonic clock; this thread had read `_blocks_read` then.
+    The queue never blocks on a disk: it sends a slice only if that is in the page cache. Otherwise, and for parts that
+    are not made yet, the caller gets the part back, prepares it (`next_slice`, `LazyRecords.next_piece`) and calls
+    `ready`.
+
+    Invariant: `_parts` holds what is not yet in the kernel, in order, without the first `_sent` bytes of the first
+    part; `queued_bytes` is its size. No part is empty. While `waiting`, the first part is being prepared, and nothing
+    is sent. The next `_loaded` bytes of the first part, a slice, were found in the page cache, and count as cached
+    until `_loaded_until` of the monotonic clock; this thread had read `_blocks_read` blocks then.
     """
 
     __slots__ = (
@@ -82,8 +88,8 @@ class SendQueue:
         "waiting",
     )
 
-    def __init__(self, connection: Sends, sendfile: bool = SENDFILE) -> None:
-        """The connection must not block. `sendfile`: may slices go to it without being read?"""
+    def __init__(self, connection: SendingSocket, sendfile: bool = SENDFILE) -> None:
+        """`connection`: a non-blocking socket. `sendfile`: whether slices may be sent without being read."""
         self._socket = connection
         self._sendfile = sendfile
         self._chunk = SENDFILE_CHUNK if sendfile else READ_CHUNK
@@ -101,7 +107,7 @@ class SendQueue:
         self.waiting = False
 
     def send(self, data: bytes) -> None:
-        """The usual answer, which is small and which the kernel takes whole."""
+        """Send a small buffer, which the kernel usually takes whole."""
         if self.queued_bytes:
             self.send_parts((data,))
             return
@@ -116,7 +122,7 @@ class SendQueue:
             self.queued_bytes = size - count
 
     def send_parts(self, parts: Iterable[Part]) -> Unready | None:
-        """Add them, and send what the kernel takes now; what it returns, see `flush`."""
+        """Append the parts, and send what the kernel takes now. Returns as `flush` does."""
         idle = not self.queued_bytes
         small = _SMALL_FILES
         for part in parts:
@@ -130,7 +136,7 @@ class SendQueue:
         return self.flush() if idle else None
 
     def flush(self) -> Unready | None:
-        """Send as much as the kernel takes, in a few system calls. A part that must be made ready first is returned, once."""
+        """Send as much as the kernel takes, in a few system calls. Returns a part that must be prepared first, once."""
         if self.waiting:
             return None
         try:
@@ -141,16 +147,18 @@ class SendQueue:
             pass
         if self.waiting:
             head = self._parts[0]
-            assert isinstance(head, FileRecords | LateRecords)
+            assert isinstance(head, FileRecords | LazyRecords)
             return head
         return None
 
     def _send_some(self) -> bool:
-        """One system call; False when the kernel took less than it was offered (its buffer is full), or it is others' turn."""
+        """Make one system call.
+
+        Returns False if the kernel took less than offered (its buffer is full), or it was slow."""
         head = self._parts[0]
         if isinstance(head, FileRecords):
             return self._send_file(head)
-        if isinstance(head, LateRecords):
+        if isinstance(head, LazyRecords):
             self.waiting = True
             return False
         return self._send_buffers(head)
@@ -169,9 +177,9 @@ class SendQueue:
         if not count:
             _truncated()
         self._loaded -= count
-        in_time = monotonic() - began < page_cache.LONG_SECONDS
+        in_time = monotonic() - began < page_cache.SLOW_SEND_SECONDS
         if not in_time:
-            page_cache.took_long(self._blocks_read)
+            page_cache.report_slow_send(self._blocks_read)
             self._loaded = 0
         self.queued_bytes -= count
         sent += count
@@ -188,17 +196,19 @@ class SendQueue:
         return self._socket.send(data) if data else 0
 
     def _is_loaded(self, size: int, now: float) -> None:
-        """Only now is it asked how many blocks the thread has read: it reads few others before all of this is sent."""
+        """Note the cached bytes.
+
+        The thread's block count is read only now: it reads few other blocks before all of this is sent."""
         self._loaded = size
-        self._loaded_until = now + page_cache.DOUBT_SECONDS
+        self._loaded_until = now + page_cache.FULL_SCAN_SECONDS
         self._blocks_read = page_cache.blocks_read()
 
     def next_slice(self, records: FileRecords) -> tuple[int, int]:
-        """(position, size) of what has to be in memory before `records`, the first part, is sent on."""
+        """Return (position, size) of the bytes of `records`, the first part, that must be in memory next."""
         return records.position + self._sent, min(records.size - self._sent, LOADED_CHUNK)
 
     def ready(self, part: Unready, piece: bytes) -> None:
-        """Of the first part the next slice is in memory, or the next `piece` made. Ignored after `clear`."""
+        """Continue: the next slice of the first part is in memory, or its next `piece` made. Ignored after `clear`."""
         if not self.waiting or self._parts[0] is not part:
             return
         self.waiting = False
@@ -210,13 +220,13 @@ class SendQueue:
         self._parts.appendleft(piece)
 
     def _send_buffers(self, head: Buffer) -> bool:
-        """What lies before the next part of another kind."""
+        """Send the buffers up to the next part of another kind."""
         buffers: list[Buffer] = [memoryview(head)[self._sent :] if self._sent else head]
         offered = len(head) - self._sent
         more = 0
         for index in range(1, min(len(self._parts), _MAX_BUFFERS)):
             part = self._parts[index]
-            if isinstance(part, FileRecords | LateRecords):
+            if isinstance(part, FileRecords | LazyRecords):
                 more = _MSG_MORE
                 break
             if offered >= _COALESCE:
@@ -238,7 +248,7 @@ class SendQueue:
 
 
 def _in_memory(records: FileRecords) -> Part:
-    """Its bytes, or the slice itself if they have to be read from the disk."""
+    """Return the bytes of a slice, or the slice itself if they would have to be read from the disk."""
     try:
         data = page_cache.read_cached(records.fileno(), records.size, records.position)
     except BlockingIOError:

@@ -1,4 +1,4 @@
-"""The listeners: accepts connections within their quotas and closes idle ones (Kafka's `SocketServer`)."""
+"""The broker's listeners: they accept connections within quotas, and close idle ones (Kafka's `SocketServer`)."""
 
 from __future__ import annotations
 
@@ -47,25 +47,28 @@ class IpRates(Protocol):
     enabled: bool
 
     def throttle_ms(self, ip: str) -> int:
-        """Count a connection; more than 0: it is to be closed, unread, after so long."""
+        """Count a connection. A result above 0 says to close it unread after that time."""
         ...
 
 
 NewAuthenticator = Callable[[RequestContext], SaslServerAuthenticator]
 
-MOST_KEPT_REFUSED = 1000
-"""Connections that came too fast and are kept for a moment: each is a descriptor. Others are closed at once."""
+MAX_DELAYED_REFUSALS = 1000
+"""Refused connections that are closed after a delay, because they came too fast.
+
+Further ones are closed at once: each is a descriptor.
+"""
 
 IDLE_SCAN_SECONDS = 1.0
 
-_SCANNED_AT_ONCE = 500
+_IDLE_SCAN_BATCH = 500
 
 _IPV4_MAPPED = "::ffff:"
-"""How an IPv4 client's address begins on a socket that serves both families."""
+"""Prefix of an IPv4 client's address on a dual-stack socket."""
 
 
 def _all_addresses() -> str:
-    """The interface for "every address of this machine", as Java has it: IPv6 and IPv4 alike, where there is IPv6."""
+    """Return the interface for all addresses, as Java binds it: dual-stack if there is IPv6."""
     try:
         with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as probe:
             probe.bind(("::", 0))
@@ -78,7 +81,7 @@ ALL_ADDRESSES = _all_addresses()
 
 
 def _as_java(ip: str) -> str:
-    """An address as Java prints it: of IPv6 all eight groups, without leading zeros."""
+    """Format an address as Java does: all eight groups of IPv6, without leading zeros."""
     if ":" not in ip:
         return ip
     address, _, scope = ip.partition("%")
@@ -101,7 +104,11 @@ _ALL_HOSTS = ("", None, "0.0.0.0")
 
 
 def bind_address(endpoint: EndPoint) -> str | None:
-    """The address behind the endpoint's host name; None if it names none. Blocks. `ListenError` if nobody knows the name."""
+    """Return the address of the endpoint's host name; None if it has no name to look up. Blocks.
+
+    Raises:
+        ListenError: the name is unknown.
+    """
     if endpoint.host in _ALL_HOSTS or isIPAddress(endpoint.host) or isIPv6Address(endpoint.host):
         return None
     try:
@@ -113,9 +120,9 @@ def bind_address(endpoint: EndPoint) -> str | None:
 class SocketServer:
     """All listeners of a broker.
 
-    Invariant: `_channels` holds every open channel, and `quotas` counts them. Nobody can connect
-    before the doors are open (`_handler`). The port of each listener accepts exactly while they are, the quotas have a slot for
-    the listener, and it isn't in `_delayed`; those that do are in `_accepting`.
+    Invariant: `_channels` holds every open channel, and `quotas` counts them. Connections are refused until
+    `start_accepting` sets `_handler`. From then on a listener's port accepts exactly while the quotas have a slot for
+    the listener and it is not in `_delayed`; listeners that accept are in `_accepting`.
     """
 
     def __init__(
@@ -140,14 +147,22 @@ class SocketServer:
         on_authentication: AuthenticationListener = lambda context, outcome: None,
         plaintext_principal: Callable[[RequestContext], KafkaPrincipal] | None = None,
     ) -> None:
-        """`cold_reads`: threads that may wait for a disk; `decoding`: those that decode large requests. `send_buffer`,
-        `receive_buffer`: bytes of the kernel's, -1: as the system likes. `memory_pool`: what requests may hold while they arrive.
-        `tls_of`: None for a listener without TLS.
-        `sasl_of`: makes the authenticators of a listener's connections; None for a listener without SASL.
-        `ip_rates`: how fast each address may connect (KIP-612).
-        `on_authentication`: for the audit.
-        `plaintext_principal`: of connections of PLAINTEXT listeners, where they are not all ANONYMOUS.
-        `sasl_max_receive_size`: of a frame before its client is known. `failed_authentication_delay`: seconds."""
+        """Make a server without listeners.
+
+        Args:
+            cold_reads: Threads that may wait for a disk.
+            decoding: Threads that decode large requests.
+            send_buffer: Bytes of the kernel's send buffer; -1: the system's default.
+            receive_buffer: Bytes of the kernel's receive buffer; -1: the system's default.
+            memory_pool: Limits the memory of requests that have not wholly arrived.
+            tls_of: Returns the TLS settings of a listener; None: no TLS.
+            sasl_of: Returns what makes authenticators for a listener's connections; None: no SASL.
+            sasl_max_receive_size: Limit of a frame before the client is authenticated, bytes.
+            failed_authentication_delay: Seconds until a failed authentication is answered.
+            ip_rates: Connection rates of client addresses (KIP-612).
+            on_authentication: Called with each outcome, for the audit log.
+            plaintext_principal: Returns the principal of connections of PLAINTEXT listeners; None: ANONYMOUS.
+        """
         self.reactor = reactor
         self.cold_reads = cold_reads
         self._large_requests = LargeRequests(decoding)
@@ -167,14 +182,14 @@ class SocketServer:
         self._ports: dict[str, PlaintextPort] = {}
         self._channels: set[KafkaChannel] = set()
         self._accepting: set[str] = set()
-        self._cut_off: set[str] = set()  # listeners whose connections are closed as soon as they are there
+        self._cut_off: set[str] = set()  # listeners whose connections are closed at once (`cut_off`)
         self._delayed: dict[str, Any] = {}
         self._sequence = 0
         self.refused = 0
-        """Connections that a limit has kept out, or closed for the sake of others."""
+        """Connections refused because of a limit, or closed to make room."""
         self._idle_scan: Any = None
         self.request_stats: RequestStatsByApi | None = None
-        """Set before the first connection, where requests are to be measured."""
+        """Set before the first connection, if requests are measured."""
         self.time_slice: TimeSlice = getattr(reactor, "time_slice", None) or TimeSlice()
 
     now: Callable[[], float] = staticmethod(time.monotonic)
@@ -185,15 +200,18 @@ class SocketServer:
 
     @property
     def accepted(self) -> int:
-        """Connections so far."""
+        """The number of connections accepted so far."""
         return self._sequence
 
     # ------------------------------------------------------------------------------------------------ listeners
 
     def listen(self, endpoint: EndPoint, backlog: int = 50, address: str | None = None) -> int:
-        """Bind one listener, its door shut unless the others' are open; the port it got. `ListenError` if the address is taken.
+        """Bind a listener and return its port. It accepts connections only after `start_accepting`.
 
-        `address`: of `bind_address`; None where the endpoint names no host, or none that has to be looked up.
+        `address`: the result of `bind_address`; None if the endpoint has no host name to look up.
+
+        Raises:
+            ListenError: the address cannot be bound.
         """
         tls = self._tls_of(endpoint)
         sasl = self._sasl_of(endpoint)
@@ -209,7 +227,7 @@ class SocketServer:
             raise _listen_error(endpoint.host, endpoint.port, problem.socketError) from problem
         port.stopReading()
         if self._receive_buffer > 0:
-            # Accepted connections inherit it; set later it could not widen the TCP window any more.
+            # Accepted connections inherit it; set later, it could no longer widen the TCP window.
             port.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._receive_buffer)
         if self._send_buffer > 0:
             port.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer)
@@ -228,7 +246,11 @@ class SocketServer:
         return port
 
     def start_accepting(self, handler: Callable[[Request], None]) -> None:
-        """Open the doors of the listeners; `handler` gets every request. `ListenError` if an address has been taken since."""
+        """Start to accept connections; `handler` is called with every request.
+
+        Raises:
+            ListenError: another process listens at an address by now.
+        """
         self._handler = handler
         for port in self._ports.values():
             self._open(port)
@@ -241,7 +263,7 @@ class SocketServer:
             raise _listen_error(problem.interface, problem.port, problem.socketError) from problem
 
     async def stop_listening(self) -> None:
-        """Nobody comes in any more; who is in stays."""
+        """Stop accepting connections; open ones stay open."""
         for name in list(self._ports):
             await self._stop_listener(name)
 
@@ -251,11 +273,11 @@ class SocketServer:
         self._abort_all_of(name, f"the listener {name} is removed")
 
     def cut_off(self, name: str) -> int:
-        """Close the connections of one listener, and new ones at once, until `mend`; how many there were."""
+        """Close the connections of one listener, and refuse new ones until `restore_listener`. Returns how many were closed."""
         self._cut_off.add(name)
         return self._abort_all_of(name, f"the listener {name} is cut off")
 
-    def mend(self, name: str) -> None:
+    def restore_listener(self, name: str) -> None:
         self._cut_off.discard(name)
 
     def _abort_all_of(self, name: str, reason: str) -> int:
@@ -285,16 +307,18 @@ class SocketServer:
 
     # ------------------------------------------------------------------------------------------------ connections
 
-    def room(self, listener: str) -> int:
-        """How many connections may be accepted before the quotas have to be asked again. They count those that are made: what the
-        ports have accepted, of whichever listener, will be some."""
+    def free_slots(self, listener: str) -> int:
+        """Return how many connections may be accepted before the quotas must be checked again.
+
+        The quotas count finished connections. Sockets that the ports have accepted, on any listener, are subtracted.
+        """
         slots = 1 if self.quotas.is_rated(listener) else self.quotas.slots(listener)
         return slots - sum(port.accepted_count for port in self._ports.values())
 
     def accept(
         self, endpoint: EndPoint, address: IPv4Address | IPv6Address, new_authenticator: NewAuthenticator | None = None
     ) -> KafkaChannel | None:
-        """A channel for a new connection, or None if its address has too many."""
+        """Make the channel of a new connection, or return None if it is refused."""
         if endpoint.listener_name in self._cut_off:
             return None
         ip = address.host.removeprefix(_IPV4_MAPPED)
@@ -337,9 +361,10 @@ class SocketServer:
         return channel
 
     def close_refused(self, connection: socket.socket) -> None:
-        """At once, or, of one that came too fast, when the next may come: so its client is slowed down."""
+        """Close a refused connection: at once, or, if it came too fast, when the next may come, which slows the client
+        down."""
         seconds, self._refused_for = self._refused_for, 0.0
-        if seconds and self._kept_refused < MOST_KEPT_REFUSED:
+        if seconds and self._kept_refused < MAX_DELAYED_REFUSALS:
             self._kept_refused += 1
             self.reactor.callLater(seconds, self._close_kept, connection)
         else:
@@ -378,7 +403,7 @@ class SocketServer:
         self.check_accepting()
 
     def set_limits(self, limits: ConnectionLimits) -> None:
-        """They hold from now on, for the connections that are open too."""
+        """Apply new limits, also to open connections."""
         self.quotas.limits = limits
         for name in list(self._delayed):
             self._delayed.pop(name).cancel()
@@ -386,7 +411,7 @@ class SocketServer:
         self.check_accepting()
 
     def check_accepting(self) -> None:
-        """Stop or go on accepting, as the quotas say; close what is beyond them."""
+        """Start or stop accepting according to the quotas; close connections beyond them."""
         if self.quotas.excess:
             self._close_excess()
         for name, port in self._ports.items():
@@ -399,7 +424,7 @@ class SocketServer:
                 port.stopReading()
 
     def _delay(self, listener: str) -> None:
-        """Let the next connection wait if they come too fast."""
+        """Delay the next connection if they come too fast."""
         if delay := self.quotas.delay_ms(listener):
             self._delayed[listener] = self.reactor.callLater(delay / 1000, self._delay_is_over, listener)
             self.check_accepting()
@@ -409,7 +434,7 @@ class SocketServer:
         self.check_accepting()
 
     def _close_excess(self) -> None:
-        """Of those not protected, the connections that were silent for longest."""
+        """Close the unprotected connections that have been idle longest."""
         closing = sum(channel.closed for channel in self._channels)
         others = [c for c in self._channels if not self.quotas.is_protected(c.context.listener_name) and not c.closed]
         others.sort(key=lambda channel: channel.last_active)
@@ -418,10 +443,10 @@ class SocketServer:
             channel.abort("max.connections is exceeded, and it was idle for longest")
 
     def _close_idle(self, left: list[KafkaChannel]) -> None:
-        """`left`: those that this scan has not looked at yet; another begins when there are none."""
+        """Close idle connections. `left`: those that this scan has not checked yet; if empty, the next scan starts."""
         max_idle_ms = self.quotas.limits.max_idle_ms
         left = left or list(self._channels)
-        some, left = left[:_SCANNED_AT_ONCE], left[_SCANNED_AT_ONCE:]
+        some, left = left[:_IDLE_SCAN_BATCH], left[_IDLE_SCAN_BATCH:]
         self._idle_scan = self.reactor.callLater(0 if left else IDLE_SCAN_SECONDS, self._close_idle, left)
         if max_idle_ms < 0:
             return
@@ -440,10 +465,10 @@ class _ChannelFactory(protocol.ServerFactory):
         self._sasl = sasl
         self.cold_reads = server.cold_reads
 
-    def room(self) -> int:
-        return self._server.room(self._endpoint.listener_name)
+    def free_slots(self) -> int:
+        return self._server.free_slots(self._endpoint.listener_name)
 
-    def turn_is_over(self) -> bool:
+    def should_yield(self) -> bool:
         return monotonic() >= self._server.time_slice.ends
 
     def close_refused(self, connection: socket.socket) -> None:

@@ -1,6 +1,6 @@
-"""TLS under a Kafka channel: the same transport, over a `TlsSession`.
+"""TLS for a Kafka channel: the plaintext transport, over a `TlsSession`.
 
-Slices of files are read, since there is nothing that encrypts what `sendfile` sends (kTLS would, where the kernel has it).
+File slices are read and encrypted here, since `sendfile` cannot encrypt without kTLS.
 """
 
 from __future__ import annotations
@@ -23,11 +23,14 @@ from kafkapy.security.tls.session import TlsSession
 log = logging.getLogger("kafkapy.network.SocketServer")
 
 RECEIVED_BYTES: Final = 1 << 16
-"""Ciphertext of one read: four records. All connections read into one buffer of this size."""
+"""Ciphertext of one read: four TLS records. All connections read into one buffer of this size."""
 
 MAX_UNREAD_BYTES: Final = 1 << 16
-"""Ciphertext that may wait for a peer while more is read from it. TLS itself answers: a peer that asks for new keys (RFC 8446,
-4.6.3) again and again, and reads none of the answers, would fill the memory."""
+"""Limit of unsent ciphertext while more is read.
+
+TLS itself answers (key updates, RFC 8446, 4.6.3): a peer that requests them without reading the answers would fill the
+memory.
+"""
 
 _received: Final = memoryview(bytearray(RECEIVED_BYTES))
 
@@ -38,14 +41,18 @@ class TlsFactory(Protocol):
     def new_session(self) -> TlsSession: ...
 
     def principal_of(self, session: TlsSession, context: RequestContext) -> KafkaPrincipal:
-        """Raises `ValueError` if no rule has a name for the peer; a class of the operator's own may raise anything."""
+        """Return the principal of the peer's certificate.
+
+        Raises:
+            ValueError: no mapping rule matches the peer. A custom principal builder may raise anything.
+        """
         ...
 
 
 class TlsSocket:
-    """A socket's face for `SendQueue`: what is sent is encrypted first.
+    """The socket interface of `SendQueue`, with encryption.
 
-    Invariant: at most one piece of ciphertext (`READ_CHUNK` and what TLS adds) waits for the kernel, in `_unsent`.
+    Invariant: at most one piece of ciphertext (`READ_CHUNK` plus TLS's overhead) waits for the kernel, in `_unsent`.
     """
 
     def __init__(self, connection: socket.socket, session: TlsSession) -> None:
@@ -60,7 +67,7 @@ class TlsSocket:
         return self.sendmsg((data,))
 
     def sendmsg(self, buffers: Iterable[Buffer], ancdata: Any = (), flags: int = 0) -> int:
-        """Take `READ_CHUNK` bytes at most. `BlockingIOError` while ciphertext waits."""
+        """Encrypt and send at most `READ_CHUNK` bytes. Raises `BlockingIOError` while ciphertext waits."""
         if not self.flush():
             raise BlockingIOError
         pieces: list[Buffer] = []
@@ -85,7 +92,7 @@ class TlsSocket:
         return len(self._unsent) + self._session.outgoing_bytes
 
     def flush(self) -> bool:
-        """Send ciphertext; is there none left?"""
+        """Send ciphertext. Returns whether all of it was sent."""
         while True:
             if not self._unsent:
                 self._unsent = memoryview(self._session.take_outgoing())
@@ -99,11 +106,11 @@ class TlsSocket:
 
 
 class TlsTransport(PlaintextTransport):
-    """One accepted connection that speaks TLS.
+    """An accepted TLS connection.
 
-    Invariant: while `_is_delivering`, `_deliver` is on the stack and hands on all plaintext that the channel takes. Else what is
-    decrypted waits only while the channel is muted: `resume_reading` has it handed on. While `_is_unread`, the peer has left
-    `MAX_UNREAD_BYTES` unread, and nothing is read from it.
+    Invariant: while `_is_delivering`, `_deliver` is on the stack and passes on all plaintext that the channel takes.
+    Otherwise decrypted bytes wait only while the channel is muted; `resume_reading` delivers them. While `_is_unread`,
+    the peer has left `MAX_UNREAD_BYTES` unread, and nothing is read from it.
     """
 
     def __init__(self, *args: Any) -> None:
@@ -144,7 +151,7 @@ class TlsTransport(PlaintextTransport):
         return self._progress()
 
     def _progress(self) -> Any:
-        """Ciphertext has come, or plaintext may be handed on."""
+        """Process new ciphertext, and deliver plaintext."""
         session = self.session
         try:
             if session.has_outgoing and not self._tls.flush():
@@ -153,7 +160,7 @@ class TlsTransport(PlaintextTransport):
                 self._establish()
             if self._is_established:
                 self._deliver()
-                if session.has_outgoing and not self._tls.flush():  # an alert, or TLS 1.3's answer to new keys
+                if session.has_outgoing and not self._tls.flush():  # an alert, or TLS 1.3's answer to a key update
                     self.startWriting()
         except OSError:
             return main.CONNECTION_LOST
@@ -178,7 +185,7 @@ class TlsTransport(PlaintextTransport):
         try:
             context.principal = self._factory.principal_of(session, context)
         except Exception as problem:
-            # The text of one that a builder of the operator's own did not expect may hold anything.
+            # The message of an unexpected exception of a custom builder may contain secrets.
             why = problem if isinstance(problem, ValueError) else type(problem).__name__
             reason = f"its certificate names no principal: {why}"
             self._on_authentication(context, AuthenticationOutcome(reason))
@@ -206,7 +213,7 @@ class TlsTransport(PlaintextTransport):
             self.reactor.callLater(0, self._deliver_later)
 
     def _deliver_later(self) -> None:
-        """Decrypted bytes do not make a socket readable."""
+        """Deliver decrypted bytes, which do not make the socket readable."""
         self._delivers_later = False
         if self.connected and not self.disconnecting:
             why = self._progress()
@@ -224,13 +231,14 @@ class TlsTransport(PlaintextTransport):
         self._write_on()
 
     def _write_on(self) -> None:
-        """The queue may be empty while ciphertext still waits."""
+        """Keep writing while ciphertext waits, even if the queue is empty."""
         if self.connected and not self.disconnecting and not self.outgoing.waiting and self._tls.is_waiting:
             self.startWriting()
 
     def doWrite(self) -> Any:
-        """The queue's last plaintext is taken before its ciphertext is sent: `drained` is told, and the connection ends, after
-        that."""
+        """Send ciphertext, then the queue.
+
+        `drained` is called, and the connection closed, only after the last ciphertext is sent."""
         try:
             if not self._tls.flush():
                 return None
@@ -254,7 +262,7 @@ class TlsTransport(PlaintextTransport):
     # --- closing
 
     def close(self) -> None:
-        """Close after what is queued was sent, and say so."""
+        """Close after sending what is queued and TLS's close notification."""
         if not self.connected or self.disconnecting:
             return
         if not self.outgoing.queued_bytes:

@@ -1,7 +1,7 @@
-"""Plaintext TCP under a Kafka channel: reads without copies, file slices by `sendfile`.
+"""Plaintext TCP for a Kafka channel: reads without copies, sends file slices by `sendfile`.
 
-Twisted's own `tcp.Server` copies what it reads into a new `bytes` and what it writes into one buffer. A broker moves megabytes,
-so both halves are replaced: `doRead` receives into memory that the channel offers, `doWrite` sends from a `SendQueue`.
+Twisted's `tcp.Server` copies what it reads into a new `bytes`, and what it writes into one buffer. Here `doRead`
+receives into the channel's memory, and `doWrite` sends from a `SendQueue`.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from kafkapy.network.send_queue import Part, SendQueue, Unready
 from kafkapy.record.file_records import FileRecords
 from kafkapy.runtime.clock import InThread
 from kafkapy.runtime.completion import spawn
-from kafkapy.runtime.served import Served
+from kafkapy.runtime.direct_descriptor import DirectDescriptor
 
 log = logging.getLogger("kafkapy.network.SocketServer")
 
-MOST_ACCEPTED = 1000
-"""Sockets that wait to become connections: each is a descriptor, like those in the kernel's queue."""
+MAX_ACCEPTED = 1000
+"""Sockets that are accepted but not yet connections. Each is a descriptor, like those in the kernel's queue."""
 
 
 class BufferedReceiver(Protocol):
     """What the transport needs of the protocol above it."""
 
     def receive_buffer(self) -> memoryview:
-        """Writable memory for the next bytes (not empty)."""
+        """Return writable memory for the next bytes (not empty)."""
         ...
 
     def bytes_received(self, count: int) -> None:
-        """`count` bytes were put into the memory given last."""
+        """Handle `count` bytes that were put into the buffer returned last."""
         ...
 
     @property
@@ -46,35 +46,36 @@ class BufferedReceiver(Protocol):
         ...
 
     def drained(self) -> None:
-        """All that had to wait in the transport's queue was sent."""
+        """Called when everything that was queued has been sent."""
         ...
 
 
-class RoomKeeper(Protocol):
-    """What the port needs of its factory beside Twisted's own."""
+class AcceptPolicy(Protocol):
+    """What the port needs of its factory, beside Twisted's own methods."""
 
     @property
     def cold_reads(self) -> InThread:
-        """The threads that wait for a disk, until data which is to be sent lies in the page cache."""
+        """Threads that load data from the disk into the page cache before it is sent."""
         ...
 
-    def room(self) -> int:
-        """How many connections may come in now, besides those that are accepted; 0 or less only while some of these wait."""
+    def free_slots(self) -> int:
+        """Return how many more connections may be accepted; 0 or less only while accepted ones wait to become
+        connections."""
         ...
 
-    def turn_is_over(self) -> bool:
-        """Should others be served before more connections are made?"""
+    def should_yield(self) -> bool:
+        """Return whether other work should run before more connections are made."""
         ...
 
     def close_refused(self, connection: socket.socket) -> None:
-        """The connection that was accepted last has been refused."""
+        """Close the connection that was refused last."""
         ...
 
 
-class PlaintextTransport(Served, tcp.Server):
-    """One accepted connection.
+class PlaintextTransport(DirectDescriptor, tcp.Server):
+    """An accepted connection.
 
-    Invariant: the transport is registered for writing exactly when `outgoing` is not empty and does not wait.
+    Invariant: it is registered for writing exactly while `outgoing` is not empty and does not wait.
     """
 
     protocol: Any
@@ -88,7 +89,7 @@ class PlaintextTransport(Served, tcp.Server):
     def doRead(self) -> Any:
         channel: BufferedReceiver = self.protocol
         if channel.muted:
-            # Lazy mute: most requests are answered before more bytes arrive, so the reactor is only told now.
+            # Lazy mute: most requests are answered before more bytes arrive, so reading stops only now.
             self.stopReading()
             return None
         try:
@@ -109,7 +110,7 @@ class PlaintextTransport(Served, tcp.Server):
     # ------------------------------------------------------------------------------------------------ writing
 
     def send(self, data: bytes) -> None:
-        """Send one buffer; what the kernel does not take now waits."""
+        """Send one buffer; queue what the kernel does not take."""
         if not self.connected or self.disconnecting:
             return
         try:
@@ -121,7 +122,7 @@ class PlaintextTransport(Served, tcp.Server):
                 self.startWriting()
 
     def send_parts(self, parts: Iterable[Part]) -> None:
-        """The same for buffers and file slices, in order."""
+        """Send buffers and file slices in order; queue what the kernel does not take."""
         if not self.connected or self.disconnecting:
             return
         outgoing = self.outgoing
@@ -151,13 +152,13 @@ class PlaintextTransport(Served, tcp.Server):
         return None
 
     async def _make_ready(self, part: Unready) -> None:
-        """What comes next is not in memory, or not made yet: send on when it is. Meanwhile others are served."""
+        """Prepare the next part in a thread, then continue sending. Other connections are served meanwhile."""
         outgoing, piece = self.outgoing, b""
         try:
             if isinstance(part, FileRecords):
                 port: Any = self.server
-                keeper: RoomKeeper = port.factory
-                await keeper.cold_reads(page_cache.load, part.fileno(), *outgoing.next_slice(part))
+                accept_policy: AcceptPolicy = port.factory
+                await accept_policy.cold_reads(page_cache.load, part.fileno(), *outgoing.next_slice(part))
             else:
                 piece = await part.next_piece()
         except Exception as problem:
@@ -170,7 +171,7 @@ class PlaintextTransport(Served, tcp.Server):
             self.startWriting()
 
     def _fail(self) -> None:
-        """The connection broke while it was written outside of `doWrite`: close it on the reactor's next turn."""
+        """Close a connection that broke outside of `doWrite`, in the reactor's next turn."""
         self.outgoing.clear()
         self.reactor.callLater(0, self._close_failed, main.CONNECTION_LOST)
 
@@ -181,7 +182,7 @@ class PlaintextTransport(Served, tcp.Server):
     # ------------------------------------------------------------------------------------------------ closing
 
     def has_peer(self) -> bool:
-        """Has the peer not ended the connection, as far as that is known here? While reading is paused nobody else notices."""
+        """Return whether the peer has not closed the connection, as far as is known. Needed while reading is paused."""
         try:
             return self.socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) != b""
         except BlockingIOError:
@@ -190,7 +191,7 @@ class PlaintextTransport(Served, tcp.Server):
             return False
 
     def close(self) -> None:
-        """Close after what is queued was sent."""
+        """Close after sending what is queued."""
         if not self.connected or self.disconnecting:
             return
         if self.outgoing.queued_bytes:
@@ -216,28 +217,30 @@ class PlaintextTransport(Served, tcp.Server):
 class PlaintextPort(tcp.Port):
     """A listening port whose connections are `PlaintextTransport`s.
 
-    Sockets are accepted at once and made connections of in turns, ten times as dear: the kernel's queue is short, and a client
-    that finds it full tries again after a second.
+    Sockets are accepted at once, but become connections a time slice at a time, which takes ten times as long. The
+    kernel's queue is short, and a client that finds it full retries only after a second.
 
-    Invariant: `_accepted` are open sockets nobody knows of yet; while there are any, `_make_connections` is to be called.
+    Invariant: `_accepted` are open sockets that are not connections yet; while there are any, a call of
+    `_make_connections` is scheduled.
     """
 
     transport = PlaintextTransport  # type: ignore[assignment]
-    factory: RoomKeeper  # type: ignore[assignment]
+    factory: AcceptPolicy  # type: ignore[assignment]
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._accepted: deque[tuple[socket.socket, Any]] = deque()
 
     def createInternetSocket(self) -> socket.socket:
-        """A socket bound to `::` serves IPv4 too, whatever the system's default is."""
+        """Make a socket. One bound to `::` accepts IPv4, too, whatever the system's default is."""
         made: socket.socket = super().createInternetSocket()
         if self.addressFamily == socket.AF_INET6 and self.interface == "::":
             made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         return made
 
     def startListening(self) -> None:
-        """Take the address, and no more: until `open` who connects is refused, so that nobody takes the broker for ready."""
+        """Bind the address without listening: connections are refused until `open`, so that no client takes the broker
+        for ready."""
         made = self.createInternetSocket()
         numeric = socket.AI_NUMERICHOST | socket.AI_PASSIVE
         try:
@@ -252,7 +255,7 @@ class PlaintextPort(tcp.Port):
         super().startListening()
 
     def open(self) -> None:
-        """Listen. `CannotListenError` if somebody else does there by now."""
+        """Listen. Raises `CannotListenError` if another process does there."""
         try:
             self.socket.listen(self.backlog)
         except OSError as problem:
@@ -260,28 +263,28 @@ class PlaintextPort(tcp.Port):
 
     @property
     def accepted_count(self) -> int:
-        """Sockets that are no connections yet."""
+        """Accepted sockets that are not connections yet."""
         return len(self._accepted)
 
     def doRead(self) -> None:
-        """Take those that wait, up to as many as there is room for, where Twisted goes by how many there were before."""
+        """Accept all waiting sockets for which there is room. Twisted would estimate the number from the previous one."""
         accepted = self._accepted
         are_called = bool(accepted)
-        room = min(self.factory.room(), MOST_ACCEPTED - len(accepted))
-        self._accept(room)
+        free_slots = min(self.factory.free_slots(), MAX_ACCEPTED - len(accepted))
+        self._accept(free_slots)
         if not accepted:
-            self.numberAccepts = room
-            super().doRead()  # it knows what to do about errors
+            self.numberAccepts = free_slots
+            super().doRead()  # it handles errors
         elif not are_called:
             self._make_connections()
 
-    def _accept(self, room: int) -> None:
+    def _accept(self, free_slots: int) -> None:
         with suppress(OSError):
-            for _ in range(room):
+            for _ in range(free_slots):
                 self._accepted.append(self.socket.accept())
 
     def _make_connections(self) -> None:
-        """As Twisted's `doRead`."""
+        """Make connections as Twisted's `doRead` does, until the time slice is used up."""
         while self._accepted and not self.disconnecting:
             accepted, peer = self._accepted.popleft()
             try:
@@ -289,12 +292,12 @@ class PlaintextPort(tcp.Port):
             except Exception:
                 log.exception("A connection from %s could not be made", peer)
                 accepted.close()
-            if self._accepted and self.factory.turn_is_over():
+            if self._accepted and self.factory.should_yield():
                 self.reactor.callLater(0, self._make_connections)
                 return
 
     def _make_connection(self, accepted: socket.socket, peer: Any) -> None:
-        if len(peer) == 4:  # of IPv6, with the scope
+        if len(peer) == 4:  # IPv6, with the scope
             peer = (socket.getnameinfo(peer, socket.NI_NUMERICHOST | socket.NI_NUMERICSERV)[0], *peer[1:])
         factory: Any = self.factory
         protocol = factory.buildProtocol(self._buildAddr(peer))

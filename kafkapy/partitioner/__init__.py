@@ -1,4 +1,4 @@
-"""Which partition a record goes to (kafka-python's `kafka.partitioner`)."""
+"""Partitioners choose the partition of a record (kafka-python's `kafka.partitioner`)."""
 
 from __future__ import annotations
 

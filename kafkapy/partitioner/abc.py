@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 
 class Cluster(Protocol):
-    """What a partitioner may ask of the cluster."""
+    """What a partitioner can ask about the cluster."""
 
     def topics(self) -> set[str]: ...
 
@@ -19,8 +19,8 @@ class Cluster(Protocol):
 class Partitioner(ABC):
     """Chooses a partition for each record that is sent without one.
 
-    A partitioner may also have `on_new_batch(topic, cluster, prev_partition)`, called when a record without key would
-    begin a new batch; it is asked again afterwards.
+    A partitioner may also have `on_new_batch(topic, cluster, prev_partition)`. It is called when a record without key
+    would begin a new batch; then `partition` is called again.
     """
 
     @abstractmethod
@@ -33,4 +33,4 @@ class Partitioner(ABC):
         serialized_value: bytes | None,
         cluster: Cluster,
     ) -> int:
-        """The partition's id. What it raises comes out of `send`."""
+        """Return the partition's id. `send` raises what this raises."""

@@ -1,4 +1,4 @@
-"""murmur2 for records with a key, any partition for those without."""
+"""The default partitioner: murmur2 for records with a key, any partition for others."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ __all__ = ["DefaultPartitioner", "murmur2"]  # kafka-python has both here
 
 
 class DefaultPartitioner(Partitioner):
-    """Given to a `KafkaProducer` (it is the default) it stands for the producer's own choice, which is the Java
-    client's: by the key's murmur2 hash, and for records without key one partition after the other, each for as long as
-    it takes to fill a batch (KIP-480, KIP-794). Asked by itself it takes any available partition for those.
+    """The default of a `KafkaProducer`, which stands for the Java client's behaviour.
+
+    The producer hashes keys with murmur2. Records without key fill a batch for one partition, then one for the next
+    (KIP-480, KIP-794). When it is called directly, it chooses any available partition for records without key.
     """
 
     def partition(
@@ -29,7 +30,7 @@ class DefaultPartitioner(Partitioner):
         return self._choose(topic, serialized_key, cluster)
 
     def __call__(self, key: bytes | None, all_partitions: list[int], available: list[int]) -> int:
-        """The same as kafka-python 2 asks it."""
+        """Choose a partition; the signature of kafka-python 2."""
         if key is not None:
             return all_partitions[partition_of(key, len(all_partitions))]
         return random.choice(available or all_partitions)

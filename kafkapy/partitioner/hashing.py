@@ -1,4 +1,5 @@
-"""MurmurHash2 with the seed of Kafka's clients (`Utils.murmur2`): keys agree on their partition across languages."""
+"""MurmurHash2 with the seed of Kafka's clients (`Utils.murmur2`), so that keys have the same partition in all
+languages."""
 
 from __future__ import annotations
 
@@ -11,11 +12,11 @@ _SEED = 0x9747B28C
 _M = 0x5BD1E995
 _MASK = 0xFFFFFFFF
 _BYTES_AT_ONCE = 1 << 18
-"""Of keys of one length that are hashed together."""
+"""Bytes of equally long keys that are hashed together."""
 
 
 def murmur2(data: bytes) -> int:
-    """The hash, 0 to 2^32 - 1."""
+    """Return the hash, 0 to 2^32 - 1."""
     length = len(data)
     words = length >> 2
     h = _SEED ^ length
@@ -35,12 +36,12 @@ def _positive_hash(key: bytes) -> int:
 
 
 def partition_of(key: bytes, partitions: int) -> int:
-    """The Java client's partition of a key. Hashes of keys met lately are remembered."""
+    """Return the Java client's partition of a key. Recent hashes are cached."""
     return _positive_hash(key) % partitions if len(key) <= 256 else (murmur2(key) & 0x7FFFFFFF) % partitions
 
 
 def partitions_of(keys: Sequence[bytes], partitions: int) -> list[int]:
-    """The same for many keys at a time. Where numpy is installed, keys of equal length are hashed together."""
+    """Return the partitions of many keys. With numpy, keys of equal length are hashed together."""
     try:
         import numpy as np
     except ImportError:
@@ -52,7 +53,7 @@ def partitions_of(keys: Sequence[bytes], partitions: int) -> list[int]:
 
 
 def hashes_of(data: Any, starts: Any, lengths: Any) -> Any:
-    """The positive hashes of keys that lie in an uint8 array; all are numpy's."""
+    """Return the positive hashes of keys in an uint8 array; all arguments are numpy arrays."""
     import numpy as np
 
     result = np.empty(len(starts), dtype=np.int64)
@@ -69,7 +70,7 @@ def hashes_of(data: Any, starts: Any, lengths: Any) -> Any:
 
 
 def _hash_rows(np: Any, rows: Any) -> Any:
-    """The positive hashes of the rows of an uint8 matrix."""
+    """Return the positive hashes of the rows of an uint8 matrix."""
     count, length = rows.shape
     words = length >> 2
     m = np.uint32(_M)

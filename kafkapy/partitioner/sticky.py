@@ -1,4 +1,4 @@
-"""Records without key stay with a partition for a batch (KIP-480)."""
+"""The sticky partitioner (KIP-480)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from kafkapy.partitioner.default import DefaultPartitioner
 
 
 class StickyPartitioner(DefaultPartitioner):
-    """As `DefaultPartitioner`, but a record without key goes where the one before went, until a batch is full."""
+    """A partitioner that sends records without key to one partition until a batch is full; keys as
+    `DefaultPartitioner`."""
 
     def __init__(self) -> None:
         self._sticky: dict[str, int] = {}
@@ -27,7 +28,7 @@ class StickyPartitioner(DefaultPartitioner):
             return chosen
 
     def on_new_batch(self, topic: str, cluster: Cluster, prev_partition: int) -> None:
-        """Move on, unless another thread has done so."""
+        """Choose another partition, unless another thread has done so."""
         with self._lock:
             if self._sticky.get(topic) == prev_partition:
                 usable = self._usable(topic, cluster)

@@ -239,7 +239,7 @@ class ProducerBatch:
         self.wait_otherwise = None
 
     def announce(self) -> None:
-        """Wake those who wait, call those who asked. After `complete` or `fail`, without the lock."""
+        """Wake waiting callers, call callbacks. After `complete` or `fail`, without the lock."""
         with self._lock:
             event, self._event = self._event, None
             callbacks, self._callbacks = self._callbacks, None

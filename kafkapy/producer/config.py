@@ -110,7 +110,7 @@ class ProducerConfig(ClientConfig):
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> Self:
-        """From keyword arguments. Raises ValueError for names that nobody knows."""
+        """Create it from keyword arguments. Raises ValueError for unknown names."""
         options = without_old_options(options)
         given = {name: options.pop(name) for name in cls.defaults() if name in options}
         _check_rest(options)
@@ -176,7 +176,7 @@ class ProducerConfig(ClientConfig):
 
 
 def _check_rest(options: Mapping[str, Any]) -> None:
-    """What kafka-python knows and we don't do is refused by name; what nobody knows is kafka-python's ValueError."""
+    """kafka-python's options that are not supported are refused by name; unknown ones raise kafka-python's ValueError."""
     unknown = {}
     for name, value in options.items():
         if name in _WITHOUT_EFFECT:

@@ -84,7 +84,7 @@ class ProducerCore:
         self._asking_for_producer_id = False
         self._views: dict[str, TopicView] = {}
         self._awaited: Counter[str] = Counter()
-        """By topic, who waits for its metadata."""
+        """By topic, the callers that wait for its metadata."""
         self.network.metadata.is_idle = self._is_idle
         self.network.metadata.listeners.append(self._metadata_changed)
 
@@ -127,7 +127,7 @@ class ProducerCore:
         self._views = {}
 
     def _is_idle(self, topic: str) -> bool:
-        """Has it had no record for metadata_max_idle_ms, and does nobody wait for it? (Kafka's `ProducerMetadata`)"""
+        """Return whether it has had no record for metadata_max_idle_ms, nor waiting callers (Kafka's `ProducerMetadata`)."""
         since = self.driver.time.monotonic_ms() - self.config.metadata_max_idle_ms
         return topic not in self._awaited and not self.accumulator.is_used_since(topic, since)
 

@@ -1,7 +1,7 @@
 """What `send` gives back: handles to results that come later (kafka-python's `producer.future`).
 
 A future is a view, batch and index, and nothing else: hundreds of thousands are made in a second. The batch has the
-result; `result_of` works it out for one record when somebody asks.
+result; `result_of` computes it for one record on access.
 """
 
 from __future__ import annotations

@@ -147,7 +147,7 @@ class Intake:
         raw: tuple[Any, Any],
         topic_partition: TopicPartition,
     ) -> TopicPartition:
-        """A sticky partitioner is told that a new batch begins, and asked again."""
+        """Notify a sticky partitioner that a new batch begins, and call it again."""
         on_new_batch: Callable[..., object] | None = getattr(self.partitioner, "on_new_batch", None)
         if on_new_batch is None or self.accumulator.has_room(topic_partition, len(record[0] or b"")):
             return topic_partition

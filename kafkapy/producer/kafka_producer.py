@@ -293,7 +293,7 @@ class KafkaProducer(Generic[K_contra, V_contra]):
     def metrics(self, raw: bool = False) -> dict[str, Any] | Any:
         """Figures by group and name, under the names of the Java client and kafka-python (`raw`: those of the group
         `producer-metrics`, without groups); None if metrics_enabled is off."""
-        # Any, not None, in the type: who has not switched them off need not ask.
+        # Any, not None, in the type: most programs don't disable them and need no check.
         return self._core.figures(raw) if self.config["metrics_enabled"] else None
 
     @classmethod
@@ -359,7 +359,7 @@ class KafkaProducer(Generic[K_contra, V_contra]):
 
 
 def _turn_until_done(driver: ThreadDriver, batch: ProducerBatch, seconds: float | None) -> None:
-    """Who waits for a delivery does the client's work meanwhile. Raises IllegalStateError in a callback."""
+    """A thread that waits for a delivery does the client's work meanwhile. Raises IllegalStateError in a callback."""
     if driver.in_driver_thread():
         raise IllegalStateError(
             "A callback waits for a delivery on the thread that would bring it; give that delivery a callback of its own"

@@ -79,7 +79,7 @@ class RecordAccumulator:
         """While above 0, batches don't linger."""
         self.closed = False
         self.exhausted = False
-        """Somebody waits for memory: batches don't linger."""
+        """Whether a caller waits for memory: then batches don't linger."""
         self.wait_otherwise: Callable[[ProducerBatch, float | None], object] | None = None
         """For the batches: see there."""
         self.used_ms: dict[str, float] = {}

@@ -232,7 +232,7 @@ class Sender:
                     return _NEVER_MS  # the answer to one of them wakes us; to a handshake, or to others' requests, it doesn't
             self._turn += 1
             start = self._turn % len(queues)
-            queues = queues[start:] + queues[:start]  # who was left out because of the size comes first some time
+            queues = queues[start:] + queues[:start]  # a partition left out because of the size comes first eventually
             batches = self._take(queues, node_id)
             if not batches:
                 return _NEVER_MS

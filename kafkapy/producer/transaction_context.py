@@ -33,7 +33,7 @@ def _may_be_aborted(error: BaseException) -> bool:
 
 
 def _note(failure: KafkaError) -> None:
-    """The caller has to hear of the exception that was there first. (Who was fenced off cannot abort, either.)"""
+    """The caller has to hear of the exception that was there first. (A fenced producer cannot abort, either.)"""
     log.info("A transaction that has failed could not be aborted: %s", failure)
 
 

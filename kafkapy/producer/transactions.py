@@ -83,7 +83,7 @@ _QUICK_RETRY_MS = 20
 
 
 class _Step(NamedTuple):
-    """One question to a coordinator: what it is, for whom, and the errors in its answer."""
+    """One request to a coordinator: its kind, its subject, and the errors in the response."""
 
     request: Any
     key_type: CoordinatorType
@@ -124,7 +124,7 @@ class Transactions:
         self._has_offsets = False
         self._sending_offsets: set[Completion[None]] = set()
         self._ending: tuple[bool, Completion[None]] | None = None
-        """Commit or abort, and its outcome: from its begin until somebody has seen that."""
+        """Commit or abort, and its outcome: from its start until the outcome is retrieved."""
         self._adding: Completion[None] | None = None
         self._initializing: Completion[None] | None = None
         self._coordinators: dict[tuple[CoordinatorType, str], int] = {}

@@ -1,4 +1,4 @@
-"""The codecs that a server has at hand."""
+"""The codecs of a server's APIs."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from kafkapy.protocol.framing import ApiCodec
 
 
 class NotServedError(Exception):
-    """A request for something that this server does not do; the message names it."""
+    """A request that this server does not support; the message names it."""
 
 
 class ApiCodecs:
-    """The codecs of the APIs that a server serves, made when they are first asked for."""
+    """The codecs of the APIs that a server supports, created on first use."""
 
     def __init__(self, enabled: Collection[ApiKey]) -> None:
         self.enabled = frozenset(enabled)
         self._codecs: dict[int, ApiCodec] = {}
 
     def find(self, key: int, version: int) -> ApiCodec:
-        """`NotServedError` if the server does not serve that; but ApiVersions is found in any version (KIP-511)."""
+        """Return a codec. `NotServedError` if the server does not support it; ApiVersions is found in any version
+        (KIP-511).
+        """
         codec = self._codecs.get(key << 16 | version)
         return self._make(key, version) if codec is None else codec
 

@@ -1,4 +1,4 @@
-"""The APIs of the wire protocol that a broker in ZooKeeper mode serves (after Kafka's `ApiKeys`)."""
+"""The APIs of the wire protocol in ZooKeeper mode (Kafka's `ApiKeys`)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import Any
 
 
 class ApiKey(IntEnum):
-    """One member for each API: its key, the versions that are served, and how its messages are framed.
+    """An API: its key, its supported versions, and the framing of its messages.
 
-    This is the one place that says which versions an API has; its messages take them from here (`Message`).
-    `first_flexible`: the first version with compact lengths and tagged fields (KIP-482); None if there is none.
-    `cluster_action`: only for the cluster's own brokers. `request` and `response` are the message classes,
-    imported when they are first asked for.
+    The versions of an API are defined only here; its messages take them from here (`Message`). `first_flexible`: the
+    first version with compact lengths and tagged fields (KIP-482); None if there is none. `cluster_action`: only for
+    brokers of the cluster. `request` and `response` are the message classes, imported on first use.
     """
 
     # Each line: key, highest version (the lowest is 0), first flexible version, cluster action.
@@ -104,23 +103,25 @@ class ApiKey(IntEnum):
         return self.first_flexible is not None and version >= self.first_flexible
 
     def request_header_version(self, version: int) -> int:
-        """ControlledShutdown version 0 has a header of its own, without a client id."""
+        """Return the request header's version. ControlledShutdown version 0 has its own header, without a client id."""
         if self is ApiKey.CONTROLLED_SHUTDOWN and version == 0:
             return 0
         return 2 if self.flexible(version) else 1
 
     def response_header_version(self, version: int) -> int:
-        """ApiVersions is answered with header 0 always: the client may not know the broker's versions yet (KIP-511)."""
+        """Return the response header's version: always 0 for ApiVersions, because the client may not know the broker's
+        versions yet (KIP-511).
+        """
         return 1 if self.flexible(version) and self is not ApiKey.API_VERSIONS else 0
 
     @cached_property
     def title(self) -> str:
-        """Kafka's name in camel case, as in logs, metrics and names of messages: "ListOffsets"."""
+        """Return Kafka's name in camel case, as in logs, metrics and names of messages: "ListOffsets"."""
         return "".join(word.capitalize() for word in self.name.split("_"))
 
     @cached_property
     def request(self) -> type[Any]:
-        """A `Message`, which is made of what stands here and is therefore no name in this module."""
+        """A `Message`, which depends on this module and therefore cannot be named here."""
         return self._message("Request")
 
     @cached_property

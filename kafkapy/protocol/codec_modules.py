@@ -1,11 +1,11 @@
-"""Writes the codecs of the hot versions as modules, for mypyc to compile with the other hot modules (`kafkapy.compiled`).
+"""Writes the codecs of hot versions as modules, for mypyc to compile with the other hot modules (`kafkapy.compiled`).
 
-A message says in its schema which of its versions are hot: `compiled="4+"`. For each module of messages that has such there is
-one of codecs, which nobody keeps: a build writes it, compiles it and throws it away. Without a build the same codecs are made
-at run time, as those of all other messages are.
+A message's schema declares which of its versions are hot: `compiled="4+"`. For each module of messages with hot
+versions there is one of codecs, which exists only during a build, for compilation. Without a build the same codecs are
+created at run time, like those of all other messages.
 
-A module holds `decode_FetchRequest_17`, `encode_FetchResponse_17` and `make_FetchResponse_PartitionData`, the last for every
-struct. Versions whose codec is the same share it. `compiled_codecs` finds them.
+A module contains `decode_FetchRequest_17`, `encode_FetchResponse_17` and `make_FetchResponse_PartitionData`, the last
+for every struct. Versions with equal codecs share one. `compiled_codecs` finds them.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ NEW: Final[Any] = schema.NEW
 
 
 def module_text(module: str) -> str:
-    """The module of codecs for this module of messages."""
+    """Return the source of the codecs for this module of messages."""
     messages = [value for value in vars(import_module(module)).values() if _is_message_of(value, module)]
     functions: dict[str, str] = {}
     shared: list[str] = []
@@ -59,7 +59,7 @@ def module_text(module: str) -> str:
         for struct in message.structs():
             constants[f"_{struct.name_in_code}"] = struct.__qualname__
     head = _MODULE_HEAD.format(module=module, messages=", ".join(message.__name__ for message in messages))
-    # Classes are Any, as the objects made of them are; methods of structs have their types, which say that they give tuples.
+    # Classes are Any, as are their instances; methods of structs have types, because they return tuples.
     lines = [f"{name}: Final{'' if '(' in made_by else '[Any]'} = {made_by}" for name, made_by in constants.items()]
     lines = [head, *lines, ""]
     lines += [text.replace("NAME", name, 1) for text, name in functions.items()]
@@ -72,7 +72,7 @@ def _is_message_of(value: object, module: str) -> TypeGuard[type[Message]]:
 
 
 def _sources(message: type[Message]) -> Iterator[tuple[str, DecoderSource | EncoderSource]]:
-    """Of each hot version, under the name that it has in the module."""
+    """Yield the source of each hot version, with its name in the module."""
     for version in range(message.VERSIONS.lowest, message.VERSIONS.highest + 1):
         if message.COMPILED_VERSIONS.includes(version):
             flexible = message.FLEXIBLE_VERSIONS.includes(version)

@@ -1,4 +1,4 @@
-"""Finds the codecs that were compiled with the other hot modules, if they were (see `codec_modules`)."""
+"""Finds the codecs that were compiled with the other hot modules, if any (see `codec_modules`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafkapy import compiled
 
 
 def compiled_codec(module: str, name: str) -> Any | None:
-    """The function of this name in the codecs of a module of messages; None if there is none."""
+    """Return the function of this name in the codecs of a module of messages; None if there is none."""
     return getattr(_codecs_of(module), name, None)
 
 

@@ -1,4 +1,4 @@
-"""What members of a consumer group tell each other inside JoinGroup and SyncGroup, behind an int16 version."""
+"""The messages of consumer group members inside JoinGroup and SyncGroup, after an int16 version."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct, array, binary, int32, string
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
-"""The protocol type of groups whose members speak so."""
+"""The protocol type of groups that use these messages."""
 
 
 class ConsumerProtocolSubscription(Message, versions="0-3"):

@@ -40,14 +40,15 @@ _DECODE = "def decode(buf, pos):"
 _DECODE_TYPED = "def {name}(source: Buffer, pos: i64) -> tuple[Any, i64]:"
 
 _WINDOW = 512
-"""Bytes that are copied at a time where machine code reads small fields: it indexes bytes faster than a view, and at least one
-element of an array fits (`_ELEMENT`)."""
+"""Bytes that are copied at a time where machine code reads small fields: indexing bytes is faster than indexing a view,
+and at least one array element fits (`_ELEMENT`).
+"""
 _ELEMENT = 272
-"""A topic's name, of 249 bytes at most, and what stands around it take no more."""
+"""The bytes of a topic's name, at most 249, and the fields around it."""
 
 _BY_ARITHMETIC = {"B": "buf[pos]", "h": "int16_at(buf, pos)", "i": "int32_at(buf, pos)", "16s": "raw_at(buf, pos, 16)"}
-_FEW_NUMBERS = 3
-"""As machine code so many numbers are read faster one by one."""
+_MAX_SINGLE_READS = 3
+"""Machine code reads this many numbers faster one by one."""
 
 _READERS = (
     "JAVA_UTF8",
@@ -64,21 +65,20 @@ _READERS = (
 
 @cache
 def compile_decoder(message: StructType, version: int, flexible: bool) -> Decoder:
-    """`decode(buffer, position) -> (message, end)`; raises SchemaError, struct.error or IndexError."""
+    """Return `decode(buffer, position) -> (message, end)`, which raises SchemaError, struct.error or IndexError."""
     return DecoderSource(message, version, flexible).write().compile(_DECODE)
 
 
 class DecoderSource(Source):
     """Writes the decoder. Variables: `n` length or count, `end` end of a value, `o1` struct at depth 1, `a1` array.
 
-    `limit` is where `buf` ends. Where `buf` is a window, it begins at `base` of the whole, of which `rest` bytes remain from
-    there on.
+    `limit` is the end of `buf`. If `buf` is a window, it starts at `base` of the whole, of which `rest` bytes remain.
     """
 
     def __init__(self, message: StructType, version: int, flexible: bool, typed: bool = False) -> None:
         super().__init__(message, version, flexible, typed)
         self._run: list[tuple[str, str]] = []
-        """Format characters and targets of neighbours that are to be read together."""
+        """Format characters and targets of adjacent fields that are to be read together."""
         self._depth = 0
         self._has_records = any(field.type == "records" for field in _all_fields(message))
         self._windowed = typed and self._has_records
@@ -113,7 +113,7 @@ class DecoderSource(Source):
             self.line("buf = source if isinstance(source, bytes) else bytes(source)")
 
     def _move_window(self) -> None:
-        """To `base`."""
+        """Move the window to `base`."""
         self.line(f"buf = bytes(view[base:base + {_WINDOW}])")
         self.line(f"{self.local('limit')} = len(buf)")
         self.line(f"{self.local('rest')} = whole - base")
@@ -125,9 +125,9 @@ class DecoderSource(Source):
         self._run.append((code, target))
 
     def _flush(self) -> None:
-        """Reads what has gathered in the run."""
+        """Read the collected fields of the run."""
         run, self._run = self._run, []
-        if self.typed and all(code in _BY_ARITHMETIC for code, _ in run) and len(run) <= _FEW_NUMBERS:
+        if self.typed and all(code in _BY_ARITHMETIC for code, _ in run) and len(run) <= _MAX_SINGLE_READS:
             for code, target in run:
                 self.line(f"{target} = {_BY_ARITHMETIC[code]}")
                 self.line(f"pos += {wire.packer(code).size}")
@@ -147,7 +147,7 @@ class DecoderSource(Source):
         self.line(f"pos += {wire.packer(codes).size}")
 
     def _length(self, code: str) -> None:
-        """Reads a length or count into `n`; a compact one is one higher than it says."""
+        """Read a length or count into `n`; compact ones are stored plus one."""
         self.local("n")
         if not self.flexible:
             self._fixed(code, "n")
@@ -164,7 +164,7 @@ class DecoderSource(Source):
     # --- structs
 
     def _new_struct(self, cls: StructType, variable: str) -> None:
-        """Makes an empty struct and fills it."""
+        """Create an empty struct and fill it."""
         self.line(f"{self.local(variable, 'Any')} = new({self.class_named(cls)})")
         tagged = self.tagged(cls)
         for field in cls.FIELDS:
@@ -207,7 +207,7 @@ class DecoderSource(Source):
                 for field in cls.FIELDS:
                     if field.tag is not None and not self.has(field):
                         name = f"{cls.__name__}.{field.name}"
-                        self.line(f"elif tag == {field.tag}: bad_tag({name!r}, tag, {self.said_version})")
+                        self.line(f"elif tag == {field.tag}: bad_tag({name!r}, tag, {self.error_version})")
                 with self.block("else:"):
                     self.line('if size > limit - pos: bad_length("a tagged field", size, limit - pos)')
                     self.line("pos += size")
@@ -242,7 +242,7 @@ class DecoderSource(Source):
         self._depth -= 1
 
     def _sized(self, type: str, nullable: bool, target: str, name: str) -> None:
-        """A string, bytes or records: a length, then so many bytes."""
+        """Read a string, bytes or records: a length, then the content."""
         self._length("h" if type == "string" else "i")
         if type == "records" and self._windowed:
             value = "view[base:base + n]"

@@ -32,7 +32,7 @@ from kafkapy.protocol.source import FORMAT, Source
 Encoder = Callable[[Any, list[Any], list[int]], None]
 
 LARGE = 4096
-"""Records of this size and more are passed on as they are instead of being joined with what is around them."""
+"""Records from this size on are passed on separately instead of being joined with adjacent parts."""
 
 _ENCODE = "def encode(o, parts, large):"
 _ENCODE_TYPED = "def {name}(o: Any, parts: list[Any], large: list[int]) -> None:"
@@ -42,8 +42,9 @@ _WRITERS = ("BYTE", "bad_uuid", "string_length", "tagged_fields", "varint")
 
 @cache
 def compile_encoder(message: StructType, version: int, flexible: bool) -> Encoder:
-    """`encode(message, parts, large)`: appends the encoded pieces to `parts`, and to `large` the indexes of pieces
-    that are to stay alone."""
+    """Return `encode(message, parts, large)`, which appends the encoded pieces to `parts`, and to `large` the indexes
+    of pieces that must stay separate.
+    """
     return EncoderSource(message, version, flexible).write().compile(_ENCODE)
 
 
@@ -56,16 +57,18 @@ def unsupported(name: str, value: object, version: int) -> NoReturn:
 BYTES: Final = (bytes, bytearray, memoryview)
 
 _Run = list[tuple[str, str]]
-"""Format characters and expressions of neighbours that are to be packed together ("x": a zero byte, no expression)."""
+"""Format characters and expressions of adjacent fields that are to be packed together ("x": a zero byte, no
+expression).
+"""
 
 
 class EncoderSource(Source):
     """Writes the encoder. Variables: `o1` struct at depth 1, `x1` and `n1` its array and count, `x` and `n` a value and
     its length.
 
-    What is still to be packed is `_run`. After an array there are two runs: where the array had elements (`_condition`
-    holds), the first part is packed already; where it was empty, `_before` (up to its count) is still to be packed
-    together with what follows.
+    `_run` is what remains to be packed. After an array there are two cases: if the array had elements (`_condition` is
+    true), the first part is packed already; if it was empty, `_before` (up to its count) must still be packed together
+    with what follows.
     """
 
     def __init__(self, message: StructType, version: int, flexible: bool, typed: bool = False) -> None:
@@ -91,7 +94,7 @@ class EncoderSource(Source):
         self._run.append((code, expression))
 
     def _flush(self, *last: tuple[str, str]) -> None:
-        """Packs what has gathered, and `last` with it."""
+        """Pack the collected fields, and `last` with them."""
         self._pack_all(*last)
         self._run, self._condition, self._before = [], "", []
 
@@ -120,7 +123,7 @@ class EncoderSource(Source):
             self.line(f"{self._write}({self.packer_named(codes, 'pack')}({values}))")
 
     def _length(self, code: str, number: str) -> None:
-        """Writes what has gathered and then the length or count that is in the variable `number`, -1 for null."""
+        """Write the collected fields and then the length or count in the variable `number`, -1 for null."""
         if not self.flexible:
             self._flush((code, number))
             return
@@ -151,10 +154,10 @@ class EncoderSource(Source):
     def _must_be_default(self, cls: StructType, field: Field, value: str) -> None:
         name = f"{cls.__name__}.{field.name}"
         is_set = f"not ({self._is_default(cls, field, value)})"
-        self.line(f"if {is_set}: unsupported({name!r}, {value}, {self.said_version})")
+        self.line(f"if {is_set}: unsupported({name!r}, {value}, {self.error_version})")
 
     def _is_default(self, cls: StructType, field: Field, value: str) -> str:
-        """A condition that holds if the value is the field's default."""
+        """Return an expression that is true if the value is the field's default."""
         struct = cls.struct_named(field.struct_name) if field.type == field.struct_name else None
         if struct and not field.nullable.includes(field.versions.lowest):
             empty = self.named(f"EMPTY_{struct.__name__}", struct(), f"{struct.__qualname__}()")
@@ -183,7 +186,7 @@ class EncoderSource(Source):
             self.line(f"{outer}(tagged_fields({tags}))")
 
     def _tagged_field(self, cls: StructType, field: Field, value: str, tags: str) -> None:
-        """Appends the field's tag and encoded value to `tags`, unless it has its default."""
+        """Append the field's tag and encoded value to `tags`, unless it has its default."""
         pieces, outer = self.local(f"pieces{self._depth}", "list[bytes]"), self._write
         with self.block(f"if not ({self._is_default(cls, field, value)}):"):
             self.line(f"{pieces} = []")
@@ -226,7 +229,7 @@ class EncoderSource(Source):
         self._depth -= 1
 
     def _sized(self, type: str, nullable: bool, value: str) -> None:
-        """A string, bytes or records: a length, then so many bytes."""
+        """Write a string, bytes or records: a length, then the content."""
         x, n = self.local("x", "Any"), self.local("n")
         encoded = "{}"
         if type == "string":
@@ -276,7 +279,7 @@ class EncoderSource(Source):
             self.line(f"{self._write}({packed})")
 
     def _array(self, cls: StructType, type: str, nullable: bool, value: str) -> None:
-        """Strings or structs. Where there are none, the count is packed together with what comes before and behind."""
+        """Write strings or structs. The count of an empty array is packed together with the adjacent fields."""
         if self._condition:
             self._flush()
         self._depth += 1

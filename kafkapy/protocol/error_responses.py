@@ -1,9 +1,9 @@
-"""The answer to any request that failed as a whole (Kafka's `AbstractRequest.getErrorResponse`).
+"""Responses to requests that failed as a whole (Kafka's `AbstractRequest.getErrorResponse`).
 
-The error goes into the response's own error code if it has one, and is repeated for each topic, partition or other item
-of the request where the response has an error for each: `_ITEMS` says which items of the request become which of the
-response. Error messages are filled in only if they say more than the code does; else they are null. A few APIs send the
-error's own text instead, and some leave the throttle time out: Kafka's habits, which clients see.
+The error is set as the response's own error code if there is one, and is repeated for each topic, partition or other
+item of the request if the response has an error for each: `_ITEMS` maps items of the request to items of the response.
+Error messages are set only if they say more than the code does; else they are null. As in Kafka, a few APIs send the
+error's own message, and some omit the throttle time, which clients can see.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kafkapy.protocol.schema import Versions
 class _Failure(NamedTuple):
     error: Errors
     message: str | None
-    """None if it says no more than the error itself."""
+    """None if it is the same as the error's default message."""
     throttle_time_ms: int
     version: int
 
@@ -27,9 +27,14 @@ class _Failure(NamedTuple):
 def error_response(
     request: Message, version: int, error: Errors, message: str | None = None, throttle_time_ms: int = 0
 ) -> Message | None:
-    """What Kafka answers to `request` (of this version) if handling it raised `error`, with `message` if there is one.
+    """Return Kafka's response to `request` if it failed with `error`; None if there is none (Produce with acks=0).
 
-    None if nothing is to be answered: Produce with acks=0.
+    Args:
+        request: The request.
+        version: Its version.
+        error: The error.
+        message: The error's message; None (default) for the default message.
+        throttle_time_ms: The throttle time, ms; default 0.
     """
     api = ApiKey(request.API_KEY)
     failure = _Failure(error, None if message == error.message else message, throttle_time_ms, version)
@@ -46,7 +51,7 @@ def error_response(
 
 
 def _whole_answer(api: ApiKey, failure: _Failure) -> Message:
-    """The response without its items."""
+    """Return the response without its items."""
     values = dict(_FIXED.get(api, {}))
     fields = {field.name for field in api.response.FIELDS if field.versions.includes(failure.version)}
     if "error_code" in fields:
@@ -60,12 +65,12 @@ def _whole_answer(api: ApiKey, failure: _Failure) -> Message:
 
 
 class _Each:
-    """Items of the request, each of which has an item in the response.
+    """Items of the request that have a counterpart in the response.
 
-    `source`: the attribute that holds them, or a path of lists ("dirs.topics"); `target`: the attribute that is to hold
-    the answers. `copied`: attributes that an answer takes over, "new_name=name" if it calls them otherwise; for plain
-    strings and numbers it is the one that takes the value. `inner`: items within items. `message`: whether answers have
-    an error message. `fixed`: attributes that are the same in all.
+    `source`: the attribute that contains them, or a path of lists ("dirs.topics"); `target`: the attribute for the
+    results. `copied`: attributes that a result copies, "new_name=name" if the names differ; for plain strings and
+    numbers it is the attribute that receives the value. `inner`: items within items. `message`: whether results have an
+    error message. `fixed`: constant attributes.
     """
 
     def __init__(
@@ -88,7 +93,9 @@ class _Each:
         self._fixed = fixed
 
     def answers(self, request: Any, parent: Any, failure: _Failure) -> list[Any]:
-        """The answers to the items in `request`, a request or an item of it; `parent` is the class they belong into."""
+        """Return the results for the items in `request`, a request or an item of it; `parent` is the class that they
+        belong to.
+        """
         field = next(field for field in parent.FIELDS if field.name == self.target)
         cls: Any = parent.struct_named(field.struct_name)
         names = [field.name for field in cls.FIELDS]
@@ -127,7 +134,7 @@ _ITEMS: dict[ApiKey, tuple[_Each, ...]] = {
             _Each("partition_data", "partition_responses", "index", message=True, base_offset=-1),
         ),
     ),
-    # With topic ids a client looks at the error of the whole.
+    # With topic ids a client uses the top-level error.
     ApiKey.FETCH: (
         _Each(
             "topics",
@@ -242,7 +249,7 @@ _FIXED: dict[ApiKey, dict[str, Any]] = {
     },
     ApiKey.DESCRIBE_CLIENT_QUOTAS: {"entries": None},
 }
-"""Attributes of the whole response that are not at their defaults."""
+"""Attributes of the response that differ from their defaults."""
 
 _OWN_TEXT = {ApiKey.FIND_COORDINATOR, ApiKey.DESCRIBE_CONFIGS, ApiKey.ALTER_CLIENT_QUOTAS}
 _WITHOUT_MESSAGE = {ApiKey.CONSUMER_GROUP_HEARTBEAT}
@@ -257,7 +264,7 @@ _WITHOUT_THROTTLE_TIME = {
 }
 
 
-# --- what does not fit the tables
+# --- exceptions from the tables
 
 
 def _fetch(request: Any, answer: Any, failure: _Failure) -> None:
@@ -305,7 +312,7 @@ def _join_group(request: Any, answer: Any, failure: _Failure) -> None:
 
 
 def _api_versions(request: Any, answer: Any, failure: _Failure) -> None:
-    """A client whose version is too new learns which it may use (KIP-511)."""
+    """Tell a client whose version is too new which versions are supported (KIP-511)."""
     if failure.error is Errors.UNSUPPORTED_VERSION:
         api = ApiKey.API_VERSIONS
         answer.api_keys = [answer.ApiVersion(int(api), api.min_version, api.max_version)]
@@ -318,7 +325,7 @@ def _create_delegation_token(request: Any, answer: Any, failure: _Failure) -> No
 
 
 def _alter_user_scram_credentials(request: Any, answer: Any, failure: _Failure) -> None:
-    """One result for each user, however often it is named."""
+    """Return one result for each user, even if it occurs several times."""
     users = dict.fromkeys(change.name for change in (*request.deletions, *request.upsertions))
     answer.results = [
         answer.AlterUserScramCredentialsResult(user, failure.error.code, failure.message) for user in users

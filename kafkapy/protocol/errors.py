@@ -1,6 +1,6 @@
-"""Kafka's protocol error codes, and the one exception that carries them (after Kafka's `Errors`).
+"""Kafka's protocol error codes, and the exception that carries them (Kafka's `Errors`).
 
-The messages go over the wire where a response has an error message field, so they are Kafka's, to the letter.
+The messages are sent where a response has an error message field, so they are exactly Kafka's.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ _REFRESH_METADATA = 2 | _RETRIABLE
 
 
 class Errors(Enum):
-    """One member for each error code; `Errors.NONE` (0) is success.
+    """An error code; `Errors.NONE` (0) is success.
 
     `code`: int16 of the wire. `message`: default text. `exception`: the name of Kafka's exception class ("" for NONE).
-    `retriable`: a client may send the same request again. `refresh_metadata`: it should ask for metadata first
-    (Kafka's `InvalidMetadataException`).
+    `retriable`: whether a client may send the same request again. `refresh_metadata`: whether it should refresh
+    metadata first (Kafka's `InvalidMetadataException`).
     """
 
     code: int
@@ -38,13 +38,13 @@ class Errors(Enum):
 
     @classmethod
     def for_code(cls, code: int) -> Errors:
-        """The error with this code; UNKNOWN_SERVER_ERROR for a code that is not known, as Kafka has it."""
+        """Return the error with this code; UNKNOWN_SERVER_ERROR for an unknown code, as in Kafka."""
         return _BY_CODE.get(code, cls.UNKNOWN_SERVER_ERROR)
 
     def __repr__(self) -> str:
         return f"Errors.{self.name}"
 
-    # A table, one error a line.
+    # A table with one error per line.
     # fmt: off
     UNKNOWN_SERVER_ERROR = -1, "UnknownServerException", "The server experienced an unexpected error when processing the request."
     NONE = 0, "", "NONE"
@@ -260,14 +260,14 @@ class Errors(Enum):
 _BY_CODE = {error.code: error for error in Errors}
 
 NONE: Final = Errors.NONE
-"""Success, for code that is called often: to look a member up in its class takes ten times as long in Python 3.11."""
+"""Success, for hot code: looking a member up in its class takes ten times as long in Python 3.11."""
 
 
 class KafkaError(Exception):
-    """A failure that has a code of the protocol: `KafkaError(Errors.X)`, or with a message of its own after that.
+    """A failure with a protocol error code: `KafkaError(Errors.X)`, or with its own message after that.
 
-    Raised where it is found, turned into a code once, at the top. `message` defaults to the error's own text. What begins with
-    no code, as `KafkaError("text")` of a user's program, has UNKNOWN_SERVER_ERROR.
+    Raised where the failure is found, and turned into a code in one place, at the top. `message` defaults to the
+    error's own text. Without a code, as in `KafkaError("text")` of a user's program, the error is UNKNOWN_SERVER_ERROR.
     """
 
     error: Errors
@@ -285,12 +285,12 @@ class KafkaError(Exception):
 
     @property
     def retriable(self) -> bool:
-        """May the same request be sent again?"""
+        """Whether the same request may be sent again."""
         return self.error.retriable
 
     @property
     def invalid_metadata(self) -> bool:
-        """Should metadata be asked for before that?"""
+        """Whether metadata should be refreshed before that."""
         return self.error.refresh_metadata
 
     @property

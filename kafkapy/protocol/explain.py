@@ -1,4 +1,4 @@
-"""Says why a message could not be encoded, after the encoder, which leaves the checks to `struct.pack`, failed."""
+"""Explains why a message could not be encoded, after the encoder, which leaves the checks to `struct.pack`, has failed."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from kafkapy.protocol.source import FORMAT
 
 
 def explain(message: Struct, version: int) -> str:
-    """Which value cannot be encoded: "FetchRequest version 12: topics[0].topic is None, not a string"."""
-    return f"{type(message).__name__} version {version}: {_wrong_value(message, version) or 'cannot be encoded'}"
+    """Return which value cannot be encoded: "FetchRequest version 12: topics[0].topic is None, not a string"."""
+    return f"{type(message).__name__} version {version}: {_value_problem(message, version) or 'cannot be encoded'}"
 
 
-def _wrong_value(struct: Struct, version: int) -> str:
+def _value_problem(struct: Struct, version: int) -> str:
     cls = type(struct)
     for field in cls.FIELDS:
         if not field.versions.includes(version):
@@ -23,13 +23,13 @@ def _wrong_value(struct: Struct, version: int) -> str:
         if value is None and (field.nullable.includes(version) or field.tag is not None):
             continue
         if not field.element_type:
-            wrong = _wrong(cls, field.type, value, version)
+            wrong = _problem(cls, field.type, value, version)
         elif not isinstance(value, Sequence) or isinstance(value, str):
             wrong = f" is {value!r}, not an array"
         else:
             wrong = ""
             for index, element in enumerate(value):
-                found = _wrong(cls, field.element_type, element, version)
+                found = _problem(cls, field.element_type, element, version)
                 if found:
                     wrong = f"[{index}]{found}"
                     break
@@ -38,12 +38,12 @@ def _wrong_value(struct: Struct, version: int) -> str:
     return ""
 
 
-def _wrong(cls: StructType, type: str, value: object, version: int) -> str:
-    """What is wrong with a value, as the continuation of its name; "" if nothing."""
+def _problem(cls: StructType, type: str, value: object, version: int) -> str:
+    """Return what is wrong with a value, as the continuation of its name; "" if nothing."""
     if type[0].isupper():
         if not isinstance(value, cls.struct_named(type)):
             return f" is {value!r}, not a {type}"
-        inner = _wrong_value(value, version)
+        inner = _value_problem(value, version)
         return inner and f".{inner}"
     try:
         if type in FORMAT:

@@ -1,7 +1,7 @@
-"""A server's side of the codec: the start of a request, and each API in each version as a pair of functions.
+"""The server side of the codec: request headers, and each API in each version as a pair of functions.
 
-All requests and responses go through here, so this is compiled (`kafkapy.compiled`), and what depends on API and version
-alone is found once.
+All requests and responses pass through here, so this module is compiled (`kafkapy.compiled`), and properties of an
+API's version are computed once.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kafkapy.protocol.decoder import Decoder
 from kafkapy.protocol.encoder import Encoder
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.wire import Buffer, SchemaError
-from kafkapy.runtime.hand_over import hand_over
+from kafkapy.runtime.yield_gil import yield_gil
 
 _read_start: Final = struct.Struct(">hhih").unpack_from
 _read_start_version_0: Final = struct.Struct(">hhi").unpack_from
@@ -23,23 +23,25 @@ _response_header_0: Final = struct.Struct(">ii").pack
 _response_header_1: Final = struct.Struct(">iix").pack
 _WITHOUT_CLIENT_ID: Final = 7
 _NEVER: Final = 0x8000
-_PARTS_AT_ONCE: Final = 50_000
-"""Parts of a response that are joined in one call, which keeps the interpreter. More are joined with hand-overs; the loads of
-docs/benchmarks.md that answer for 300,000 names were measured with it."""
-_JOINED_AT_ONCE: Final = 8192
-"""Parts that are joined and freed before another thread runs: at 30 ms for 300,000 objects (`protocol/many.py`) to free them
-takes 0.8 ms."""
-_COPIED: Final = 1 << 16
-"""Bytes that are copied to stand behind a header."""
+_MAX_JOINED_PARTS: Final = 50_000
+"""Limit of response parts that are joined in one call, which holds the interpreter lock. For more, the lock is yielded
+in between (docs/benchmarks.md, loads with responses for 300,000 names).
+"""
+_PARTS_PER_YIELD: Final = 8192
+"""Parts that are joined and freed before another thread runs: freeing 300,000 objects takes 30 ms (`protocol/many.py`),
+so these take 0.8 ms.
+"""
+_MAX_COPIED: Final = 1 << 16
+"""Limit of bytes that are copied to follow a header."""
 _FIRST_FLEXIBLE: dict[int, int] = {
     int(api): _NEVER if api.first_flexible is None else api.first_flexible for api in ApiKey
 }
 
 
 def read_request_header(buffer: Buffer, position: int = 0) -> tuple[int, int, int, str, int]:
-    """(API key, version, correlation id, client id, position of the message) of the header at `position`.
+    """Return (API key, version, correlation id, client id, position of the message) of the header at `position`.
 
-    `SchemaError` if it is cut off or its API is none that is known. The version may be one that the API does not have.
+    `SchemaError` if it is incomplete or its API is unknown. The API may lack the version.
     """
     try:
         start = _read_start(buffer, position)
@@ -71,7 +73,7 @@ def read_request_header(buffer: Buffer, position: int = 0) -> tuple[int, int, in
 
 
 def _read_rare_header(buffer: Buffer, position: int) -> tuple[int, int, int, str, int]:
-    """A header without a client id, or none."""
+    """Read a header without a client id, or an invalid one."""
     try:
         key, version, correlation_id = _read_start_version_0(buffer, position)
     except struct.error as error:
@@ -84,23 +86,23 @@ def _read_rare_header(buffer: Buffer, position: int) -> tuple[int, int, int, str
 
 
 def _join_and_free(parts: list[Any]) -> list[Any]:
-    """Join parts of which there are so many that a thread does it, and empty `parts`. Other threads run after each piece."""
+    """Join so many parts that it is done in a thread, and empty `parts`. Other threads run after each piece."""
     pieces: list[Any] = []
     while parts:
-        pieces.append(b"".join(parts[-_JOINED_AT_ONCE:]))
-        del parts[-_JOINED_AT_ONCE:]
-        hand_over()
+        pieces.append(b"".join(parts[-_PARTS_PER_YIELD:]))
+        del parts[-_PARTS_PER_YIELD:]
+        yield_gil()
     pieces.reverse()
     return pieces
 
 
 class ApiCodec:
-    """One API in one version: reads its requests, writes its responses.
+    """One API in one version: decodes its requests, encodes its responses.
 
-    A version that the API does not have can't be written; of such a request nothing but its header is read.
+    A version that the API lacks cannot be encoded; only the header of such a request is read.
 
-    What is so large that it is read or written in a thread has ways of its own: through codecs of the run time, which are plain
-    Python. Machine code is faster, but other threads would wait for the interpreter until it is done with 300,000 structs.
+    Messages that are so large that a thread decodes or encodes them use the run-time codecs, which are plain Python.
+    Machine code is faster, but other threads would wait for the interpreter lock until it is done with 300,000 structs.
     """
 
     __slots__ = ("_decoder", "_encoder", "_has_tags", "api_key", "version")
@@ -113,9 +115,9 @@ class ApiCodec:
         self._encoder: Encoder | None = None
 
     def decode(self, buffer: Buffer, position: int) -> Any:
-        """The request that begins there, behind its header; None if the API has no such version.
+        """Decode the request at `position`, after its header; None if the API lacks the version.
 
-        Raises as `Message.decode`.
+        Errors are those of `Message.decode`.
         """
         decoder = self._decoder
         if decoder is None:
@@ -125,7 +127,7 @@ class ApiCodec:
         return self._read(decoder, buffer, position)
 
     def decode_in_thread(self, buffer: Buffer, position: int) -> Any:
-        """As `decode`, in a thread: other threads run meanwhile."""
+        """Decode as `decode`, in a thread: other threads run meanwhile."""
         if not self.api_key.supports(self.version):
             return None
         return self._read(self.api_key.request.plain_decoder(self.version), buffer, position)
@@ -133,14 +135,15 @@ class ApiCodec:
     def _read(self, decoder: Decoder, buffer: Buffer, position: int) -> Any:
         try:
             return decoder(buffer, position)[0]
-        except wire.NOT_READ:
+        except wire.DECODE_ERRORS:
             return self.api_key.request.decode(buffer, self.version, position)
 
     def encode(self, correlation_id: int, response: Message) -> list[Any]:
-        """The frame of a response in pieces, to be sent one after the other; the first begins with the frame's size.
+        """Return the frame of a response in pieces, to be sent one after the other; the first starts with the frame's
+        size.
 
-        Large records, and those that are no bytes but have `len()`, are pieces of their own (see `Message.encode_parts`,
-        which also tells what is raised).
+        Large records, and objects in place of bytes that have `len()`, are separate pieces. See `Message.encode_parts`,
+        also for errors.
         """
         encoder = self._encoder
         if encoder is None:
@@ -148,7 +151,7 @@ class ApiCodec:
         return self._written(encoder, correlation_id, response)
 
     def encode_in_thread(self, correlation_id: int, response: Message) -> list[Any]:
-        """As `encode`, in a thread: other threads run meanwhile."""
+        """Encode as `encode`, in a thread: other threads run meanwhile."""
         return self._written(self.api_key.response.plain_encoder(self.version), correlation_id, response)
 
     def _written(self, encoder: Encoder, correlation_id: int, response: Message) -> list[Any]:
@@ -158,12 +161,12 @@ class ApiCodec:
             encoder(response, parts, large)
             if large:
                 pieces = wire.joined(parts, large)
-            elif len(parts) <= _PARTS_AT_ONCE:
+            elif len(parts) <= _MAX_JOINED_PARTS:
                 pieces = [b"".join(parts)]
             else:
                 pieces = _join_and_free(parts)
-        except wire.NOT_WRITTEN:
-            pieces = response.encode_parts(self.version)  # which says what is wrong
+        except wire.ENCODE_ERRORS:
+            pieces = response.encode_parts(self.version)  # raises an error that explains the problem
         size = 4
         for piece in pieces:
             size += len(piece)
@@ -172,7 +175,7 @@ class ApiCodec:
             _response_header_1(size + 1, correlation_id) if self._has_tags else _response_header_0(size, correlation_id)
         )
         first: bytes = pieces[0]
-        if len(first) > _COPIED:
+        if len(first) > _MAX_COPIED:
             pieces.insert(0, header)
         else:
             pieces[0] = header + first

@@ -1,8 +1,8 @@
-"""Request and response headers, and whole messages as they go over the wire.
+"""Request and response headers, and whole frames.
 
 A frame is an int32 size, a header, a message. Header versions: request 0 (key, version, correlation id; only
 ControlledShutdown 0 has it), 1 (with client id), 2 (with tagged fields); response 0 (correlation id), 1 (with tagged
-fields). The client id has an int16 length in all versions, flexible ones too.
+fields). The client id has an int16 length in all versions, even flexible ones.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kafkapy.protocol.wire import Buffer, SchemaError
 
 
 class RequestHeader(Struct):
-    """`client_id` is "" where the client sent null, as in Kafka."""
+    """`client_id` is "" if the client sent null, as in Kafka."""
 
     api_key: ApiKey = int16()
     api_version: int = int16()
@@ -27,16 +27,16 @@ class RequestHeader(Struct):
 
     @classmethod
     def decode(cls, buffer: Buffer, position: int = 0) -> tuple[RequestHeader, int]:
-        """The header at `position` (behind the frame's size) and the position of the message behind it.
+        """Return the header at `position` (after the frame's size) and the position of the message after it.
 
-        Raises SchemaError if it is cut off or its API is none that is served. The version may be one that the API does
-        not have: Kafka answers that for ApiVersions, and closes the connection for all others.
+        Raises SchemaError if it is incomplete or its API is unknown. The API may lack the version: Kafka answers that
+        for ApiVersions, and closes the connection for all others.
         """
         key, version, correlation_id, client_id, position = read_request_header(buffer, position)
         return RequestHeader(ApiKey(key), version, correlation_id, client_id), position
 
     def encode(self) -> bytes:
-        """In the header version that the API's version asks for."""
+        """Encode in the header version of the API's version."""
         header_version = self.api_key.request_header_version(self.api_version)
         start = struct.pack(">hhi", self.api_key, self.api_version, self.correlation_id)
         if header_version == 0:
@@ -51,7 +51,9 @@ class ResponseHeader(Struct):
 
     @classmethod
     def decode(cls, buffer: Buffer, api_key: ApiKey, version: int, position: int = 0) -> tuple[ResponseHeader, int]:
-        """The header of a response to this API and version, and the position behind it; SchemaError if cut off."""
+        """Return the header of a response of this API and version, and the position after it; SchemaError if
+        incomplete.
+        """
         try:
             (correlation_id,) = struct.unpack_from(">i", buffer, position)
             position += 4
@@ -67,14 +69,14 @@ class ResponseHeader(Struct):
 
 
 def encode_request(api_key: ApiKey, version: int, correlation_id: int, client_id: str, message: Message) -> bytes:
-    """The whole frame of a request. Raises as `Message.encode`."""
+    """Return the whole frame of a request. Errors are those of `Message.encode`."""
     header = RequestHeader(api_key, version, correlation_id, client_id).encode()
     body = message.encode(version)
     return b"".join((struct.pack(">i", len(header) + len(body)), header, body))
 
 
 def encode_response(api_key: ApiKey, version: int, correlation_id: int, message: Message) -> bytes:
-    """The whole frame of a response. Raises as `Message.encode`."""
+    """Return the whole frame of a response. Errors are those of `Message.encode`."""
     body = message.encode(version)
     if api_key.response_header_version(version) == 0:
         return struct.pack(">ii", len(body) + 4, correlation_id) + body

@@ -1,4 +1,4 @@
-"""Is there so much in a message that to read, write or forget it takes long?"""
+"""Detects messages that are so large that decoding, encoding or freeing them takes long, and frees them in portions."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Any, Final
 
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.schema import Struct
-from kafkapy.runtime.hand_over import hand_over
+from kafkapy.runtime.yield_gil import yield_gil
 
-_FREED_AT_ONCE = 1000
-"""Objects that are freed, or looked at, before another thread runs: some 0.1 ms (300,000 take 30 ms)."""
+_OBJECTS_PER_YIELD = 1000
+"""Objects that are freed, or examined, before another thread runs: some 0.1 ms (300,000 take 30 ms)."""
 
 
 class _Lists:
-    """The lists that a struct has: of structs, by name, with those that their structs have; and the names of others."""
+    """The lists of a struct: those of structs, by name, with the lists of these structs; and the names of others."""
 
     __slots__ = ("inner", "leaves", "plain")
 
@@ -32,73 +32,77 @@ _known: Final[dict[type[Message], _Lists]] = {}
 
 
 def has_many_structs(message: Message, many: int) -> bool:
-    """Has it more structs than that? Few are counted in no time, and counting ends with `many`."""
+    """Return whether it has more structs than `many`. Counting few takes no time, and counting ends at `many`."""
     return _count(message, _lists_of(type(message)), many, False) > many
 
 
-def names_many(message: Message, many: int) -> bool:
-    """Has it more structs, numbers and strings in its lists than that? Then its answer will have as many structs."""
+def has_many_names(message: Message, many: int) -> bool:
+    """Return whether it has more than `many` structs, numbers and strings in its lists: then its response has as many
+    structs.
+    """
     return _count(message, _lists_of(type(message)), many, True) > many
 
 
 def free(things: list[Any]) -> None:
-    """Free messages, and lists and dicts of other objects, a part at a time, so that other threads run in between; in a thread.
+    """Free messages, and lists and dicts of other objects, in portions, so that other threads run in between; in a
+    thread.
 
-    300,000 structs at once took 30 ms. Nothing may read the messages, lists and dicts any more, and they are emptied; lists,
-    dicts and messages in them are not. What else refers to their items keeps those: a part of an answer may be of others, too.
+    Freeing 300,000 structs at once takes 30 ms. The messages, lists and dicts must not be used any more, and are
+    emptied; lists, dicts and messages in them are not. Items with other references survive, such as parts shared by
+    responses.
     """
-    held: list[Any] = []
+    collected: list[Any] = []
     while things:
         thing = things.pop()
         if isinstance(thing, Message):
             lists = _lists_of(type(thing))
-            _hold(thing, lists, held)
+            _collect(thing, lists, collected)
             for name, _ in lists.inner:
                 setattr(thing, name, [])
             for name in lists.plain:
                 setattr(thing, name, [])
         elif isinstance(thing, list):
-            _hold_items(thing, held)
+            _collect_items(thing, collected)
             thing.clear()
         elif isinstance(thing, dict):
-            held.extend(thing)
-            _hold_items(thing.values(), held)
+            collected.extend(thing)
+            _collect_items(thing.values(), collected)
             thing.clear()
-    held.reverse()  # those with lists go before what is in the lists, so that none has to free many
-    while held:
-        del held[-_FREED_AT_ONCE:]
-        hand_over()
+    collected.reverse()  # objects with lists come before the content of the lists, so that each frees few others
+    while collected:
+        del collected[-_OBJECTS_PER_YIELD:]
+        yield_gil()
 
 
-def _hold_items(items: Any, held: list[Any]) -> None:
-    """Hold the items, and what is in those of them that may have many items themselves."""
-    held.extend(items)
+def _collect_items(items: Any, collected: list[Any]) -> None:
+    """Keep references to the items, and to the content of items that may have many items themselves."""
+    collected.extend(items)
     for number, item in enumerate(items, 1):
         kind = type(item)
-        if kind is list or kind is tuple:  # not `TopicPartition`
-            _hold_items(item, held)
+        if kind is list or kind is tuple:  # not for `TopicPartition`
+            _collect_items(item, collected)
         elif kind is dict:
-            held.extend(item)
-            _hold_items(item.values(), held)
+            collected.extend(item)
+            _collect_items(item.values(), collected)
         elif isinstance(item, Message):
-            _hold(item, _lists_of(type(item)), held)
-        if number % _FREED_AT_ONCE == 0:
-            hand_over()
+            _collect(item, _lists_of(type(item)), collected)
+        if number % _OBJECTS_PER_YIELD == 0:
+            yield_gil()
 
 
-def _hold(struct: Any, lists: _Lists, held: list[Any]) -> None:
+def _collect(struct: Any, lists: _Lists, collected: list[Any]) -> None:
     for name in lists.plain:
         values = getattr(struct, name)
-        if values is not None and len(values) > _FREED_AT_ONCE:
-            held.extend(values)
+        if values is not None and len(values) > _OBJECTS_PER_YIELD:
+            collected.extend(values)
     for name, inner in lists.inner:
         items = getattr(struct, name) or ()
-        held.extend(items)
+        collected.extend(items)
         if inner.has_any:
             for number, item in enumerate(items, 1):
-                _hold(item, inner, held)
-                if number % _FREED_AT_ONCE == 0:
-                    hand_over()
+                _collect(item, inner, collected)
+                if number % _OBJECTS_PER_YIELD == 0:
+                    yield_gil()
 
 
 def _lists_of(message: type[Message]) -> _Lists:

@@ -1,4 +1,4 @@
-"""Messages: structs that have versions and know their way to bytes and back."""
+"""Messages: versioned structs with encoding and decoding."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from kafkapy.protocol.wire import Buffer, SchemaError
 class Message(Struct):
     """A whole message: a request, a response, a record's key or value.
 
-    `class XRequest(Message, api=ApiKey.X)` has the versions of its API; what belongs to none in `ApiKey` says its own:
-    `class X(Message, versions="0-3", flexible="2+", api_key=1)`, those that exist and those that are flexible (compact lengths
-    and tagged fields, KIP-482). `compiled="1+"` names the versions that are so often read or written that a build has compiled
-    codecs for them (`codec_modules`).
+    `class XRequest(Message, api=ApiKey.X)` has the versions of its API. Messages that are not in `ApiKey` declare their
+    own: `class X(Message, versions="0-3", flexible="2+", api_key=1)`: the existing versions, and the flexible ones
+    (compact lengths and tagged fields, KIP-482). `compiled="1+"`: the versions that are used so often that a build
+    compiles codecs for them (`codec_modules`).
     """
 
     API_KEY: ClassVar[int] = -1
@@ -54,44 +54,52 @@ class Message(Struct):
 
     @classmethod
     def decode(cls, buffer: Buffer, version: int, position: int = 0) -> Self:
-        """Reads the message that begins at `position`; bytes behind it are left alone, as Kafka does.
+        """Decode the message at `position`; later bytes are ignored, as in Kafka.
 
-        Raises SchemaError if the bytes are no such message, KafkaError (UNSUPPORTED_VERSION) if the class has no such
-        version. Memory taken is bounded by the size of the buffer, whatever the counts in it say.
+        Memory use is bounded by the size of the buffer, whatever counts it contains.
+
+        Raises:
+            SchemaError: the bytes are not a valid message.
+            KafkaError: UNSUPPORTED_VERSION if the class lacks the version.
         """
         return cls.decode_from(buffer, version, position)[0]
 
     @classmethod
     def decode_from(cls, buffer: Buffer, version: int, position: int = 0) -> tuple[Self, int]:
-        """The same, with the position behind the message."""
+        """Decode as `decode`; return the message and the position after it."""
         try:
             return cls.decoder(version)(buffer, position)
-        except wire.NOT_READ:
-            pass  # a compiled decoder leaves out what is unusual, and does not say what is wrong
+        except wire.DECODE_ERRORS:
+            pass  # compiled decoders don't support unusual input, nor explain errors
         try:
             return cls.plain_decoder(version)(buffer, position)
         except (struct.error, IndexError) as error:
             raise SchemaError(f"{cls.__name__} version {version} ends too early") from error
 
     def encode(self, version: int) -> bytes:
-        """The message's bytes.
+        """Encode the message.
 
-        Raises KafkaError (UNSUPPORTED_VERSION) if the class has no such version or a field that is set is not in it and
-        not ignorable, SchemaError if a value does not fit its field.
+        Raises:
+            KafkaError: UNSUPPORTED_VERSION if the class lacks the version, or the version lacks a field that is set and
+                not ignorable.
+            SchemaError: a value does not fit its field.
         """
         encoded: bytes = self._encode(version, whole=True)[0]
         return encoded
 
     def encode_parts(self, version: int) -> list[Any]:
-        """The message in one or more pieces, which are its bytes one after the other. Records that are large, or are no
-        bytes but an object with `len()`, are a piece of their own; nothing is copied of them. Raises as `encode`."""
+        """Return the message as one or more consecutive pieces of bytes.
+
+        Records that are large, or objects in place of bytes that have `len()`, are separate pieces, and not copied.
+        Errors are those of `encode`.
+        """
         return self._encode(version, whole=False)
 
     def _encode(self, version: int, whole: bool) -> list[Any]:
         try:
             return self._pieces(self.encoder(version), whole)
-        except wire.NOT_WRITTEN:
-            self._check_version(version)  # what is wrong, a compiled encoder does not say
+        except wire.ENCODE_ERRORS:
+            self._check_version(version)  # compiled encoders don't explain errors
         try:
             return self._pieces(self.plain_encoder(version), whole)
         except (struct.error, AttributeError, TypeError, UnicodeEncodeError) as error:
@@ -105,7 +113,7 @@ class Message(Struct):
 
     @classmethod
     def decoder(cls, version: int) -> Decoder:
-        """What reads the version, made when it is first asked for. KafkaError (UNSUPPORTED_VERSION)."""
+        """Return the version's decoder, created on first use. KafkaError (UNSUPPORTED_VERSION)."""
         decoder = cls._decoders.get(version)
         if decoder is None:
             cls._check_version(version)
@@ -116,7 +124,7 @@ class Message(Struct):
 
     @classmethod
     def encoder(cls, version: int) -> Encoder:
-        """What writes the version, made when it is first asked for. KafkaError (UNSUPPORTED_VERSION)."""
+        """Return the version's encoder, created on first use. KafkaError (UNSUPPORTED_VERSION)."""
         encoder = cls._encoders.get(version)
         if encoder is None:
             cls._check_version(version)
@@ -127,22 +135,25 @@ class Message(Struct):
 
     @classmethod
     def plain_decoder(cls, version: int) -> Decoder:
-        """As `decoder`, but never machine code: slower, it says what is wrong, and other threads have their turn meanwhile."""
+        """Return a decoder that is never machine code: it is slower, but explains errors, and other threads run
+        meanwhile.
+        """
         return compile_decoder(cls, version, cls.FLEXIBLE_VERSIONS.includes(version))
 
     @classmethod
     def plain_encoder(cls, version: int) -> Encoder:
-        """As `encoder`, in the same way."""
+        """Return an encoder that is never machine code, see `plain_decoder`."""
         return compile_encoder(cls, version, cls.FLEXIBLE_VERSIONS.includes(version))
 
     def to_version_prefixed_bytes(self, version: int) -> bytes:
-        """The version as an int16 and the message: the form of coordinator records and of what consumers tell each
-        other (Kafka's `MessageUtil`). Raises as `encode`."""
+        """Return the version as an int16 and the message: the form of coordinator records and of consumers' group
+        messages (Kafka's `MessageUtil`). Errors are those of `encode`.
+        """
         return struct.pack(">h", version) + self.encode(version)
 
     @classmethod
     def from_version_prefixed_bytes(cls, buffer: Buffer) -> Self:
-        """Reads that form. Raises as `decode`."""
+        """Decode that form. Errors are those of `decode`."""
         return cls.decode(buffer, version_prefix(buffer), 2)
 
     @classmethod
@@ -152,7 +163,7 @@ class Message(Struct):
 
 
 def version_prefix(buffer: Buffer) -> int:
-    """The int16 at the start of a version-prefixed message; SchemaError if there is none."""
+    """Return the int16 at the start of a version-prefixed message; SchemaError if there is none."""
     try:
         version: int = struct.unpack_from(">h", buffer)[0]
     except struct.error as error:

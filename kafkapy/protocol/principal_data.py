@@ -1,4 +1,4 @@
-"""A principal inside an Envelope request, behind an int16 version."""
+"""A principal inside an Envelope request, after an int16 version."""
 
 from __future__ import annotations
 

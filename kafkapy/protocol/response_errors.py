@@ -1,4 +1,4 @@
-"""Which error codes a response has (Kafka's `AbstractResponse.errorCounts`), found by its schema."""
+"""Finds the error codes in a response by its schema (Kafka's `AbstractResponse.errorCounts`)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from kafkapy.protocol.schema import Struct
 
 _CODE = "error_code"
 _WITHOUT_PARTITIONS = frozenset({ApiKey.METADATA})
-"""Asked again and again for all partitions: their errors would cost more to count than they are worth."""
+"""Not counted per partition: these are requested often for all partitions, so counting would cost too much."""
 
 
 class _Plan(NamedTuple):
-    """Where a struct has error codes: of its own, and in which of its lists."""
+    """The positions of error codes in a struct: its own, and the lists that contain some."""
 
     has_code: bool
     lists: tuple[tuple[str, _Plan], ...]
@@ -27,7 +27,7 @@ class _Plan(NamedTuple):
 
 
 def error_codes(response: Message) -> Iterator[int]:
-    """The codes other than 0, one for each place that has one."""
+    """Yield the codes other than 0, one for each occurrence."""
     return _codes(response, _plan_of(type(response)))
 
 

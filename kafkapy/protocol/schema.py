@@ -27,8 +27,9 @@ from typing import Any, NamedTuple, TypeAlias, dataclass_transform
 from kafkapy.protocol.compiled_codecs import compiled_codec
 
 Records: TypeAlias = Any
-"""Record batches: a `memoryview` into the request or response when decoded, None if null; when encoded anything
-bytes-like, or an object that has `len()` and knows how to send itself (a slice of a log file)."""
+"""Record batches: a `memoryview` into the request or response when decoded, None if null; for encoding anything
+bytes-like, or an object that has `len()` and sends itself (a slice of a log file).
+"""
 
 
 class Versions(NamedTuple):
@@ -39,7 +40,7 @@ class Versions(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Versions:
-        """Reads "3", "1-4", "2+" and "none"."""
+        """Parse "3", "1-4", "2+" and "none"."""
         if text == "none":
             return cls(0, -1)
         if text.endswith("+"):
@@ -67,18 +68,18 @@ class Field:
 
     @property
     def element_type(self) -> str:
-        """The type of an array's elements; "" if the field is no array."""
+        """The type of an array's elements; "" if the field is not an array."""
         return self.type[2:] if self.type.startswith("[]") else ""
 
     @property
     def struct_name(self) -> str:
-        """The name of the struct class that the field or its elements have; "" if they are primitive."""
+        """The name of the struct class of the field or its elements; "" if they are primitive."""
         name = self.element_type or self.type
         return name if name[0].isupper() else ""
 
 
 class _New:
-    """Stands for a default that is made anew for each struct: an empty list or a struct of defaults."""
+    """A default that is created for each struct: an empty list or a struct of defaults."""
 
     def __repr__(self) -> str:
         return "<new>"
@@ -175,8 +176,8 @@ def struct(
 class StructType(type):
     """Turns the declared fields of a class into slots.
 
-    `FIELDS` are the fields in their order; `ROOT` is the message class in which the struct lies (the class itself
-    for a message): the place where the names of structs are looked up.
+    `FIELDS` are the fields in order; `ROOT` is the message class that contains the struct (the class itself for a
+    message), in which the names of structs are looked up.
     """
 
     FIELDS: tuple[Field, ...]
@@ -196,24 +197,25 @@ class StructType(type):
         return cls
 
     def struct_named(cls, name: str) -> StructType:
-        """The struct of this name in the same message."""
+        """Return the struct of this name in the same message."""
         found: StructType = getattr(cls.ROOT, name)
         return found
 
     def structs(cls) -> Iterator[StructType]:
-        """The message and the structs that lie in it."""
+        """Yield the message and its nested structs."""
         yield cls
         yield from (value for value in vars(cls).values() if isinstance(value, StructType) and value is not cls)
 
     @property
     def name_in_code(cls) -> str:
-        """Unlike that of any other struct, also of other messages: "FetchRequest_FetchTopic"."""
+        """The name of the struct, unique among all messages: "FetchRequest_FetchTopic"."""
         return cls.__qualname__.replace(".", "_")
 
     @property
     def maker(cls) -> Callable[..., Any]:
-        """A function that takes what the constructor takes, in order, and makes the same; where structs are made by the
-        thousand it is quicker, several times so where it is compiled."""
+        """A function that is equivalent to the constructor with positional arguments; several times faster where it is
+        compiled.
+        """
         made: Callable[..., Any] | None = compiled_codec(cls.__module__, f"make_{cls.name_in_code}")
         return made or compile_maker(cls)
 
@@ -237,7 +239,7 @@ class Struct(metaclass=StructType):
     __hash__ = None  # type: ignore[assignment]
 
     def __getitem__(self, key: int | str) -> Any:
-        """A field by its place in the schema, or by its name, as kafka-python's rows have it."""
+        """Return a field by its position in the schema, or by its name, as in kafka-python's rows."""
         return getattr(self, key if isinstance(key, str) else type(self).FIELDS[key].name)
 
     def __iter__(self) -> Iterator[Any]:
@@ -249,7 +251,7 @@ class Struct(metaclass=StructType):
 
 
 def compile_constructor(cls: StructType) -> Callable[..., None]:
-    """`__init__` with one parameter for each field, in the schema's order."""
+    """Return `__init__` with one parameter for each field, in the schema's order."""
     constructor = _compile(cls, "__init__", f"def __init__(self, {_parameters(cls)}):\n{_stores(cls)}")
     constructor.__qualname__ = f"{cls.__qualname__}.__init__"
     return constructor
@@ -260,7 +262,7 @@ def compile_maker(cls: StructType) -> Callable[..., Any]:
 
 
 def maker_text(cls: StructType, typed: bool = False) -> str:
-    """The source of `StructType.maker`."""
+    """Return the source of `StructType.maker`."""
     head = f"def make_{cls.name_in_code}({_parameters(cls, ': Any' * typed)}){' -> Any' * typed}:"
     return f"{head}\n    self{': Any' * typed} = new(_{cls.name_in_code})\n{_stores(cls)}    return self\n"
 

@@ -1,8 +1,8 @@
-"""Python source of one codec while it is being written, and what reading and writing have in common.
+"""Generates the Python source of one codec: the common part of decoders and encoders.
 
-The same lines serve in two ways. A codec that is wanted at run time is compiled to a Python function at once. The codecs of
-the hot versions are also written into modules that mypyc compiles (`codec_modules`); then they are `typed`: local variables
-have types, and what machine code does faster by arithmetic calls `typed_wire` in place of `struct`.
+The same lines are used in two ways. A run-time codec is compiled to a Python function immediately. The codecs of hot
+versions are also written into modules that mypyc compiles (`codec_modules`); then they are `typed`: local variables
+have types, and `typed_wire` replaces `struct` where arithmetic is faster as machine code.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from kafkapy.protocol import wire
 from kafkapy.protocol.schema import Field, StructType
 
 FORMAT = {"bool": "?", "int8": "b", "int16": "h", "int32": "i", "int64": "q", "float64": "d", "uuid": "16s"}
-"""Format characters of the types of fixed size."""
+"""Format characters of fixed-size types."""
 
 SIZE = {"bool": 1, "int8": 1, "int16": 2, "int32": 4, "int64": 8, "float64": 8, "uuid": 16}
 
 
 class Source:
-    """Lines of a function under way, with the objects that its code names.
+    """The lines of a function, with the objects that its code refers to.
 
-    `version` and `flexible` are those of the message that is being written or read. A typed codec says 0 for its version where it
-    raises: versions whose codecs are the same share one, and what is wrong is said by the codec of the run time.
+    `version` and `flexible` are those of the message. A typed codec raises errors with version 0: versions with equal
+    codecs share one, and the run-time codec explains errors.
     """
 
     def __init__(self, message: StructType, version: int, flexible: bool, typed: bool = False) -> None:
@@ -32,9 +32,9 @@ class Source:
         self.version = version
         self.flexible = flexible
         self.typed = typed
-        self.said_version = 0 if typed else version
+        self.error_version = 0 if typed else version
         self.names: dict[str, Any] = {}
-        """What the code names, for a function of the run time."""
+        """The objects that the code refers to, for a run-time function."""
         self.expressions: dict[str, str] = {}
         """The same for a module: Python expressions."""
         self._types: dict[str, str] = {}
@@ -52,7 +52,7 @@ class Source:
         self._indent -= 1
 
     def named(self, name: str, value: object, expression: str) -> str:
-        """Makes the value known to the code under this name."""
+        """Make the value available to the code under this name, and return the name."""
         self.names[name] = value
         self.expressions[name] = expression
         return name
@@ -61,12 +61,12 @@ class Source:
         return self.named(f"_{cls.name_in_code}", cls, cls.__qualname__)
 
     def packer_named(self, codes: str, verb: str) -> str:
-        """The method `pack` or `unpack_from` of a big-endian struct."""
+        """Return the name of the method `pack` or `unpack_from` of a big-endian struct."""
         name = f"{verb.removesuffix('_from')}_{codes.replace('?', 'o')}"
         return self.named(name, getattr(wire.packer(codes), verb), f'packer("{codes}").{verb}')
 
     def local(self, name: str, type: str = "i64") -> str:
-        """Declares a variable, which matters only where the code is typed."""
+        """Declare a variable, which matters only for typed code."""
         self._types[name] = type if self._types.get(name, type) == type else "Any"
         return name
 
@@ -75,7 +75,7 @@ class Source:
         return "\n".join((head, *declarations, *(self._lines or ["    pass"]), ""))
 
     def compile(self, head: str) -> Callable[..., Any]:
-        """The function whose `def` line is `head`."""
+        """Return the function whose `def` line is `head`."""
         exec(compile(self.text(head), f"<{self.message.__name__} version {self.version}>", "exec"), self.names)
         function: Callable[..., Any] = self.names[head.removeprefix("def ").partition("(")[0]]
         return function
@@ -87,12 +87,12 @@ class Source:
         return field.nullable.includes(self.version)
 
     def tagged(self, cls: StructType) -> list[Field]:
-        """The struct's tagged fields in this version, by tag."""
+        """Return the struct's tagged fields in this version, by tag."""
         fields = [field for field in cls.FIELDS if field.tag is not None and self.has(field)]
         return sorted(fields, key=lambda field: field.tag or 0)
 
     def minimum_size(self, cls: StructType, type: str) -> int:
-        """The least bytes that a value of the type takes: what bounds the count of an array's elements."""
+        """Return the minimum bytes of a value of the type, which bounds the count of an array's elements."""
         if type in SIZE:
             return SIZE[type]
         if type[0].isupper():

@@ -1,6 +1,6 @@
-"""What the codecs of the hot versions read and write with where they are machine code (see `codec_modules`).
+"""Primitives of the codecs of hot versions as machine code (see `codec_modules`).
 
-The numbers are those of `wire`, out of `bytes` and at positions that are machine integers.
+They are those of `wire`, but read from `bytes` at positions that are machine integers.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 def int16_at(data: bytes, at: i64) -> i64:
-    """`IndexError` if there are fewer bytes."""
+    """Return an int16. `IndexError` if there are fewer bytes."""
     first: i64 = data[at]
     return (first << 8 | data[at + 1]) - ((first & 0x80) << 9)
 
 
 def int32_at(data: bytes, at: i64) -> i64:
-    """`IndexError` if there are fewer bytes."""
+    """Return an int32. `IndexError` if there are fewer bytes."""
     first: i64 = data[at]
     second: i64 = data[at + 1]
     third: i64 = data[at + 2]
@@ -28,7 +28,7 @@ def int32_at(data: bytes, at: i64) -> i64:
 
 
 def raw_at(data: bytes, at: i64, size: i64) -> bytes:
-    """`IndexError` if there are fewer bytes."""
+    """Return `size` bytes. `IndexError` if there are fewer bytes."""
     end = at + size
     if end > len(data):
         raise IndexError
@@ -36,7 +36,7 @@ def raw_at(data: bytes, at: i64, size: i64) -> bytes:
 
 
 def text_of(data: bytes) -> str:
-    """What is no UTF-8 becomes what Java makes of it."""
+    """Decode UTF-8; invalid bytes are replaced as in Java."""
     try:
         return data.decode()
     except UnicodeDecodeError:
@@ -44,14 +44,14 @@ def text_of(data: bytes) -> str:
 
 
 def utf8(text: str) -> bytes:
-    """`UnicodeEncodeError` if it has halves of surrogate pairs, `TypeError` if it is no text."""
+    """Encode as UTF-8. `UnicodeEncodeError` for lone surrogates, `TypeError` if it is not text."""
     return text.encode()
 
 
 def rest_of_varint(data: bytes, at: i64, first: i64) -> tuple[i64, i64]:
-    """An unsigned varint whose first byte, above 127, has been read; and the position behind it.
+    """Return an unsigned varint whose first byte, above 127, has been read, and the position after it.
 
-    `IndexError` if it ends too early, `SchemaError` if it is longer than 5 bytes.
+    `IndexError` if it is incomplete, `SchemaError` if it is longer than 5 bytes.
     """
     value = first & 0x7F
     shift: i64 = 7
@@ -66,7 +66,7 @@ def rest_of_varint(data: bytes, at: i64, first: i64) -> tuple[i64, i64]:
 
 
 def rest_of_count(data: bytes, at: i64, first: i64) -> tuple[i64, i64]:
-    """The same for the count of a compact array or the size of records; null is no more than one way to say it."""
+    """Return the same for the count of a compact array or the size of records; negative values mean null."""
     count, at = rest_of_varint(data, at, first)
     if count >= 1 << 31:
         count = (count & 0xFFFFFFFF) - (1 << 32)
@@ -74,7 +74,7 @@ def rest_of_count(data: bytes, at: i64, first: i64) -> tuple[i64, i64]:
 
 
 def rest_of_string_length(data: bytes, at: i64, first: i64) -> tuple[i64, i64]:
-    """The same for a compact string, which is as limited as other strings."""
+    """Return the same for a compact string, with the limit of other strings."""
     length, at = rest_of_varint(data, at, first)
     if length > wire.MAX_STRING + 1:
         raise wire.SchemaError(f"a string of {length - 1} bytes")

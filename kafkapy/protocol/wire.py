@@ -1,4 +1,4 @@
-"""What the compiled codecs stand on: primitives of Kafka's wire format that are too long or too rare to be inlined."""
+"""Primitives of Kafka's wire format that are too long or too rare to be inlined in compiled codecs."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from kafkapy.protocol.errors import KafkaError
 Buffer: TypeAlias = bytes | bytearray | memoryview
 
 MAX_STRING: Final = 0x7FFF
-"""Kafka's limit for strings, in bytes of UTF-8, whether their length takes an int16 or a varint."""
+"""Kafka's limit for strings, in bytes of UTF-8, with either an int16 or a varint length."""
 
 JAVA_UTF8: Final = "kafkapy-java-utf-8"
-"""Error handler for UTF-8 that is not valid: what Java's decoder puts in its place."""
+"""Error handler for invalid UTF-8: replaces it as Java's decoder does."""
 
 
 class SchemaError(ValueError):
-    """Bytes that are not the message they ought to be, or a value that its field cannot take."""
+    """Bytes that are not the expected message, or a value that does not fit its field."""
 
 
-NOT_READ: Final = (SchemaError, struct.error, IndexError)
-"""What decoders raise."""
+DECODE_ERRORS: Final = (SchemaError, struct.error, IndexError)
+"""Errors of decoders."""
 
-NOT_WRITTEN: Final = (KafkaError, SchemaError, struct.error, AttributeError, TypeError, UnicodeEncodeError)
-"""What encoders raise."""
+ENCODE_ERRORS: Final = (KafkaError, SchemaError, struct.error, AttributeError, TypeError, UnicodeEncodeError)
+"""Errors of encoders."""
 
 
 def _java_replacement(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeDecodeError):
         raise error
-    # Python replaces as many bytes at a time as Java, but for surrogates (CESU-8), which are one U+FFFD to Java.
+    # Python replaces as many bytes at a time as Java, except for surrogates (CESU-8), which are one U+FFFD in Java.
     end = error.end
     start = error.object[error.start : error.start + 3]
     if len(start) > 1 and start[0] == 0xED and start[1] & 0xE0 == 0xA0:
@@ -46,23 +46,25 @@ codecs.register_error(JAVA_UTF8, _java_replacement)
 
 @cache
 def packer(codes: str) -> struct.Struct:
-    """The big-endian struct of these format characters; one for all codecs that need it."""
+    """Return the big-endian struct of these format characters; all codecs share one."""
     return struct.Struct(">" + codes)
 
 
 SMALL: Final = 16
-"""Arrays of fewer numbers than this have their structs ready."""
+"""Arrays of fewer numbers than this have cached structs."""
 
 
 @cache
 def small_unpackers(code: str) -> tuple[Callable[[Buffer, int], tuple[Any, ...]], ...]:
-    """`unpack_from` for 0, 1, ... `SMALL - 1` numbers of this format character."""
+    """Return `unpack_from` for 0, 1, ... `SMALL - 1` numbers of this format character."""
     return tuple(packer(f"{count}{code}").unpack_from for count in range(SMALL))
 
 
 @cache
 def small_packers(code: str, compact: bool) -> tuple[Callable[..., bytes], ...]:
-    """`pack` for the count and 0, 1, ... `SMALL - 1` numbers; the count of a compact array is a byte, one higher."""
+    """Return `pack` for the count and 0, 1, ... `SMALL - 1` numbers; the count of a compact array is a byte, stored
+    plus one.
+    """
     return tuple(packer(f"{'B' if compact else 'i'}{count}{code}").pack for count in range(SMALL))
 
 
@@ -70,7 +72,7 @@ def small_packers(code: str, compact: bool) -> tuple[Callable[..., bytes], ...]:
 
 
 def rest_of_varint(buffer: Buffer, position: int, first: int) -> tuple[int, int]:
-    """An unsigned varint whose first byte, above 127, has been read; and the position behind it."""
+    """Return an unsigned varint whose first byte, above 127, has been read, and the position after it."""
     value = first & 0x7F
     for shift in (7, 14, 21, 28):
         byte = buffer[position]
@@ -82,7 +84,9 @@ def rest_of_varint(buffer: Buffer, position: int, first: int) -> tuple[int, int]
 
 
 def rest_of_count(buffer: Buffer, position: int, first: int) -> tuple[int, int]:
-    """The same for the count of a compact array: an int32 to Java, so that one of 2^31 or more is negative there (and null)."""
+    """Return the same for the count of a compact array: an int32 in Java, so 2^31 or more is negative there (and means
+    null).
+    """
     count, position = rest_of_varint(buffer, position, first)
     if count >= 1 << 31:
         count = (count & 0xFFFFFFFF) - (1 << 32)
@@ -90,7 +94,7 @@ def rest_of_count(buffer: Buffer, position: int, first: int) -> tuple[int, int]:
 
 
 def rest_of_string_length(buffer: Buffer, position: int, first: int) -> tuple[int, int]:
-    """The same for the length of a compact string, which is as limited as that of other strings."""
+    """Return the same for the length of a compact string, with the limit of other strings."""
     length, position = rest_of_varint(buffer, position, first)
     if length > MAX_STRING + 1:
         raise SchemaError(f"a string of {length - 1} bytes")
@@ -103,7 +107,7 @@ def unsigned_varint(buffer: Buffer, position: int) -> tuple[int, int]:
 
 
 def skip_tagged_fields(buffer: Buffer, position: int, count: int) -> int:
-    """The position behind `count` tagged fields, none of which is known. `count` is the first byte of the varint."""
+    """Return the position after `count` unknown tagged fields. `count` is the first byte of the varint."""
     if count > 127:
         count, position = rest_of_varint(buffer, position, count)
     check_tag_count(count, len(buffer) - position)
@@ -117,7 +121,7 @@ def skip_tagged_fields(buffer: Buffer, position: int, count: int) -> int:
 
 
 def check_tag_count(count: int, remaining: int) -> None:
-    """A tagged field takes two bytes or more."""
+    """Check that each tagged field has two bytes or more."""
     if count * 2 > remaining:
         raise SchemaError(f"{count} tagged fields in {remaining} bytes")
 
@@ -149,7 +153,7 @@ _three_bytes: Final = struct.Struct(">BBB").pack
 
 
 def varint(value: int) -> bytes:
-    """An unsigned varint; `SchemaError` if it does not fit 32 bits."""
+    """Return an unsigned varint; `SchemaError` if it does not fit 32 bits."""
     if not 0 <= value <= 0xFFFFFFFF:
         raise SchemaError(f"{value} is no unsigned varint")
     if value < 128:
@@ -167,7 +171,7 @@ def varint(value: int) -> bytes:
 
 
 def string_length(length_and_one: int) -> bytes:
-    """The varint before a compact string, which is as limited as other strings."""
+    """Return the varint before a compact string, with the limit of other strings."""
     if length_and_one > MAX_STRING + 1:
         raise SchemaError(f"a string of {length_and_one - 1} bytes is too long")
     return varint(length_and_one)
@@ -178,7 +182,7 @@ def bad_uuid(name: str, value: bytes) -> NoReturn:
 
 
 def tagged_fields(fields: Sequence[tuple[int, bytes]]) -> bytes:
-    """A section of tagged fields: (tag, encoded value), tags ascending."""
+    """Return a section of tagged fields: (tag, encoded value), tags ascending."""
     parts = [varint(len(fields))]
     for tag, value in fields:
         parts += (varint(tag), varint(len(value)), value)
@@ -186,7 +190,7 @@ def tagged_fields(fields: Sequence[tuple[int, bytes]]) -> bytes:
 
 
 def joined(parts: list[Any], large: list[int]) -> list[Any]:
-    """Neighbouring parts joined; those whose indexes are in `large` stay alone."""
+    """Join adjacent parts; those whose indexes are in `large` stay separate."""
     pieces: list[Any] = []
     start = 0
     for index in large:

@@ -1,7 +1,7 @@
-"""Records as Arrow columns, and their bytes: a few of Arrow's kernels make those of many batches, and no object for any record.
+"""Encodes Arrow columns as records, with a few Arrow kernels for many batches and without an object per record.
 
-A record is some small pieces around key and value, each a function of a number: its size, its offset, the length of a field.
-All that may be needed of them and the columns are put one behind the other, and one `take` brings them into their order.
+A record is some small pieces around key and value, each a function of a number: its size, its offset, the length of a
+field. All pieces that may be needed and the columns are concatenated, and one `take` brings them into order.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ import pyarrow.compute as pc
 from kafkapy.record.varint import encode_varint
 
 Numbers = Any
-"""A numpy array of integers. (Stub files are no use here: numpy's types say nothing about lengths.)"""
+"""A numpy array of integers. (Stub files would not help: numpy's types say nothing about lengths.)"""
 
 _NULL_LENGTH = -1
 _MAX_TABLE = 1 << 15
-"""Pieces that are kept: larger numbers are made when they are needed."""
-_MOST_FOR_EACH = 64
-"""So many pieces out of a table are copied in the time in which one is made."""
+"""Limit of cached pieces: those for larger numbers are created when needed."""
+_MAX_COPIES = 64
+"""Copying this number of cached pieces takes as long as creating one."""
 
 
 class _Pieces(NamedTuple):
-    """One piece for each record: of `elements` those at `places`, of these `sizes` in bytes."""
+    """One piece per record: the `elements` at `places`, with their `sizes` in bytes."""
 
     elements: Any
     places: Numbers
@@ -35,17 +35,17 @@ class _Pieces(NamedTuple):
 
 
 class _PieceTable:
-    """Pieces for the numbers from -1 on, and their sizes; it grows when a larger number is asked for, in any thread."""
+    """Cached pieces for the numbers from -1 on, and their sizes; grows on demand, in any thread."""
 
     def __init__(self, make: Callable[[int], bytes]) -> None:
         self._make = make
         self._known = self._made(range(_NULL_LENGTH, 0))
 
     def of(self, numbers: Numbers) -> _Pieces:
-        """The pieces for these numbers, of which there is at least one."""
+        """Return the pieces for these numbers, of which there is at least one."""
         smallest, largest = int(numbers.min()), int(numbers.max())
         count = largest - smallest + 1
-        if smallest < _NULL_LENGTH or largest >= _MAX_TABLE or count > _MOST_FOR_EACH * len(numbers):
+        if smallest < _NULL_LENGTH or largest >= _MAX_TABLE or count > _MAX_COPIES * len(numbers):
             distinct, places = np.unique(numbers, return_inverse=True)
             elements, sizes = self._made(distinct.tolist())
             return _Pieces(elements, places, sizes[places])
@@ -67,16 +67,16 @@ _varints = _PieceTable(encode_varint)
 _null_keys = _PieceTable(lambda length: b"\x01" + encode_varint(length))
 """A null key, and the length of the value."""
 _heads = _PieceTable(lambda size: b"\0" + encode_varint(size) + b"\0")
-"""The header count of the record before, size and attributes."""
-_heads_at_once = _PieceTable(lambda size: b"\0" + encode_varint(size) + b"\0\0")
-"""The same, and a timestamp that is the batch's."""
+"""The header count of the previous record, size and attributes."""
+_heads_without_delta = _PieceTable(lambda size: b"\0" + encode_varint(size) + b"\0\0")
+"""The same, followed by a timestamp equal to the batch's."""
 
 
 class ArrowRecords:
     """Records without headers.
 
-    Invariant: `values` and `keys` are binary or large_binary arrays of one length, which is above 0; `keys` None: no record has a
-    key. `timestamps`: a numpy array of ms, or None for the time at which the records are appended.
+    Invariant: `values` and `keys` are binary or large_binary arrays of the same length, which is above 0; `keys` is
+    None if no record has a key. `timestamps`: a numpy array of ms, or None for the time of the append.
     """
 
     __slots__ = ("_key_lengths", "_value_lengths", "keys", "timestamps", "values")
@@ -88,7 +88,7 @@ class ArrowRecords:
         timestamps: Numbers = None,
         lengths: tuple[Numbers, Numbers | None] | None = None,
     ) -> None:
-        """`lengths`: of values and keys, -1 for null, where they are known."""
+        """`lengths`: of values and keys, -1 for null, if they are known."""
         self.values = values
         self.keys = keys
         self.timestamps = timestamps
@@ -99,7 +99,7 @@ class ArrowRecords:
         return len(self.values)
 
     def slice(self, first: int, last: int) -> ArrowRecords:
-        """Records `first` to `last` (exclusive); nothing is copied."""
+        """Return records `first` to `last` (exclusive) without copying."""
         return ArrowRecords(
             self.values.slice(first, last - first),
             self.keys.slice(first, last - first) if self.keys is not None else None,
@@ -116,17 +116,17 @@ class ArrowRecords:
         )
 
     def sizes(self) -> Numbers:
-        """Bytes of key and value of each."""
+        """Return the bytes of key and value of each record."""
         sizes = np.maximum(self._value_lengths, 0)
         return sizes if self._key_lengths is None else sizes + np.maximum(self._key_lengths, 0)
 
     def lengths(self) -> tuple[Sequence[int], Sequence[int] | None]:
-        """Of values and keys, -1 for null."""
+        """Return the lengths of values and keys, -1 for null."""
         keys = None if self._key_lengths is None else memoryview(self._key_lengths)
         return memoryview(self._value_lengths), keys
 
     def key_bytes(self) -> tuple[Numbers, Numbers, Numbers]:
-        """An array of bytes, where in it the keys begin, and their lengths, -1 for null."""
+        """Return an array of bytes, the starts of the keys in it, and their lengths, -1 for null."""
         keys = self.keys
         _, offsets, content = keys.buffers()
         kind = np.int64 if pa.types.is_large_binary(keys.type) else np.int32
@@ -135,10 +135,10 @@ class ArrowRecords:
         return data, starts.astype(np.int64), self._key_lengths
 
     def encode(self, counts: Sequence[int]) -> list[memoryview]:
-        """Batches of so many records, of each the records one after the other, uncompressed, as
-        `batch_encoder.encode_records` makes them. All share one buffer.
+        """Encode batches of these numbers of records; return the concatenated records of each, uncompressed.
 
-        A timestamp is the difference to that of the batch's first record.
+        The bytes are those of `batch_encoder.encode_records`. All batches share one buffer. Timestamps are encoded
+        relative to the batch's first record.
         """
         starts = np.cumsum([0, *counts[:-1]])
         rows = np.arange(len(self))
@@ -154,17 +154,17 @@ class ArrowRecords:
             pieces.append(_varints.of(lengths))
         pieces.append(_Pieces(self.values, rows, np.maximum(lengths, 0)))
         sizes = sum(piece.sizes for piece in pieces)
-        # Attributes, header count and, if there is none among the pieces, the timestamp.
+        # Attributes, header count and, unless a piece contains it, the timestamp.
         more = 2 if deltas is not None else 3
-        heads = (_heads if deltas is not None else _heads_at_once).of(sizes + more)
+        heads = (_heads if deltas is not None else _heads_without_delta).of(sizes + more)
         content = _interleaved([heads, *pieces])
         ends = np.cumsum(sizes + heads.sizes)
         edges = [0, *ends[np.cumsum(counts) - 1].tolist()]
-        # A record's header count stands at the head of its successor, so batches begin and end a byte later.
+        # A record's header count is stored with the next record's head, so batches begin and end a byte later.
         return [content[begin + 1 : end + 1] for begin, end in pairwise(edges)]
 
     def _timestamp_deltas(self, starts: Numbers, counts: Sequence[int]) -> Numbers | None:
-        """From the first one of each batch; None if there is only one time in each."""
+        """Return timestamps relative to the first one of each batch; None if each batch has only one."""
         if self.timestamps is None:
             return None
         deltas = self.timestamps - np.repeat(self.timestamps[starts], counts)
@@ -179,7 +179,7 @@ def _lengths(column: Any) -> Numbers:
 
 
 def _interleaved(pieces: Sequence[_Pieces]) -> memoryview:
-    """The first pieces of all, then the second ones, and so on; then a header count of none."""
+    """Return the first pieces of all records, then the second ones, and so on; then a header count of 0."""
     kind = pa.large_binary() if any(pa.types.is_large_binary(piece.elements.type) for piece in pieces) else pa.binary()
     elements = [piece.elements.cast(kind) for piece in pieces]
     count, width = len(pieces[0].places), len(pieces)

@@ -1,11 +1,11 @@
-"""Encoding whole batches from columns: what a producer does with the records it has collected.
+"""Encodes whole batches from columns, for the producer.
 
-The bytes are those of `MemoryRecordsBuilder` (and of the Java client), made without a step of Python per record: a
-record is a few small pieces around key and value, each a function of a length or an offset, so that pieces come out of
-tables by `map` and one `join` lays them behind each other.
+The bytes are those of `MemoryRecordsBuilder` (and of the Java client), created without a Python step per record: a
+record is a few small pieces around key and value, each a function of a length or an offset, so that `map` takes pieces
+from tables and one `join` concatenates them.
 
-A batch is cut into segments in which timestamp and size of the offset's varint are constant; then the sizes of a record
-depend on the lengths of key and value alone.
+A batch is cut into segments in which timestamp and size of the offset's varint are constant; then the size of a record
+depends only on the lengths of key and value.
 """
 
 from __future__ import annotations
@@ -26,20 +26,22 @@ from kafkapy.record.varint import encode_varint, size_of_varint
 
 Headers = Sequence[tuple[str, bytes | None]]
 TimeRun = tuple[int, int]
-"""(index of the first record, ms): the timestamp of all records from there to the next run."""
+"""(index of the first record, ms): the timestamp of all records up to the next run."""
 
 _OFFSET_STEPS = (64, 8192, 1 << 20, 1 << 27)
-"""Where the varint of an offset grows by a byte."""
+"""The offsets at which the varint grows by a byte."""
 _MAX_TABLE = 1 << 16
-"""Entries of a table before it begins anew, so that odd sizes of records do not fill the memory."""
+"""Limit of a table's entries, after which it is cleared, so that unusual record sizes do not fill the memory."""
 _FEW_RECORDS = 2
-"""So few records don't pay for a look at the tables."""
+"""For fewer records the tables are not worth their cost."""
 _NULL_LENGTH = -1
-"""The length that stands for null."""
+"""The length that means null."""
 
 
 class Columns(NamedTuple):
-    """The records of a batch. `keys` and `headers` None: no record has any; `runs`: see `TimeRun`, the first at 0."""
+    """The records of a batch. `keys` and `headers` None: no record has any; `runs`: see `TimeRun`, the first starts at
+    0.
+    """
 
     values: Sequence[bytes | None]
     keys: Sequence[bytes | None] | None
@@ -48,7 +50,7 @@ class Columns(NamedTuple):
 
 
 class BatchProducer(NamedTuple):
-    """What a batch says of its producer."""
+    """The producer's fields of a batch."""
 
     producer_id: int = NO_PRODUCER_ID
     producer_epoch: int = NO_PRODUCER_EPOCH
@@ -60,7 +62,7 @@ NO_PRODUCER = BatchProducer()
 
 
 class EncodedRecords(NamedTuple):
-    """The records' bytes, compressed, and what the header needs besides. `uncompressed_size` in bytes."""
+    """The records' bytes, compressed, and the header fields that depend on them. `uncompressed_size` in bytes."""
 
     body: Buffer
     record_count: int
@@ -73,7 +75,7 @@ class EncodedRecords(NamedTuple):
 def encode_columns(
     columns: Columns, codec: CompressionType = CompressionType.NONE, level: int | None = None
 ) -> EncodedRecords:
-    """The part of a batch that doesn't depend on its producer: it stays as it is when sequences change."""
+    """Encode the part of a batch that doesn't depend on its producer: it remains valid when sequences change."""
     return encoded_records(encode_records(columns), len(columns.values), columns.runs, codec, level)
 
 
@@ -84,7 +86,7 @@ def encoded_records(
     codec: CompressionType = CompressionType.NONE,
     level: int | None = None,
 ) -> EncodedRecords:
-    """The same of `count` records that have been encoded; `body` has their bytes, uncompressed."""
+    """Compress `count` encoded records, whose bytes are `body`."""
     size = len(body)
     if codec:
         body = compress(codec, body, level)
@@ -93,7 +95,7 @@ def encoded_records(
 
 
 def finish_batch(records: EncodedRecords, producer: BatchProducer = NO_PRODUCER) -> bytes:
-    """The v2 batch around encoded records, its CRC computed."""
+    """Return a v2 batch of encoded records, with its CRC."""
     return encode_batch(
         records.body,
         base_offset=0,
@@ -109,14 +111,14 @@ def finish_batch(records: EncodedRecords, producer: BatchProducer = NO_PRODUCER)
 
 
 def time_runs(timestamps: Sequence[int]) -> list[TimeRun]:
-    """Timestamps of single records (ms) as runs."""
+    """Return timestamps of single records (ms) as runs."""
     runs = [(0, timestamps[0])]
     runs += [(i, t) for i, (t, before) in enumerate(zip(timestamps[1:], timestamps, strict=False), 1) if t != before]
     return runs
 
 
 def encode_records(columns: Columns) -> bytes:
-    """The records one after the other, uncompressed."""
+    """Return the concatenated records, uncompressed."""
     count = len(columns.values)
     if columns.headers is not None or count <= _FEW_RECORDS or len(columns.runs) > 16 + count // 16:
         return b"".join(_irregular(columns))
@@ -129,12 +131,12 @@ def encode_records(columns: Columns) -> bytes:
             _values_only(columns.values[start:end], start, delta, pieces)
         else:
             _keys_and_values(columns.keys[start:end], columns.values[start:end], start, delta, pieces)
-    pieces.append(b"\0")  # the header count of the last record; those before stand at the head of their successor
+    pieces.append(b"\0")  # the header count of the last record; others are stored with the next record's head
     return b"".join(pieces)[1:]
 
 
 def _segments(runs: Sequence[TimeRun], count: int) -> list[tuple[int, int, int]]:
-    """(start, end, timestamp) of the parts in which timestamp and size of the offset's varint don't change."""
+    """Return (start, end, timestamp) of the parts in which timestamp and size of the offset's varint are constant."""
     segments = []
     for i, (start, timestamp) in enumerate(runs):
         end = runs[i + 1][0] if i + 1 < len(runs) else count
@@ -147,15 +149,16 @@ def _segments(runs: Sequence[TimeRun], count: int) -> list[tuple[int, int, int]]
 
 
 class _Table(dict[int, bytes]):
-    """Pieces by length of key or value, made when first asked for."""
+    """Pieces by length of key or value, created on demand."""
 
     def __init__(self, constant: int) -> None:
         self.constant = constant
 
 
 class _Heads(_Table):
-    """Total size of key and value with their lengths -> the header count of the record before, the record's length and
-    attributes. `constant`: what the record holds besides."""
+    """Total size of key and value with their lengths -> the header count of the previous record, the record's length
+    and attributes. `constant`: the size of the record's other fields.
+    """
 
     def __missing__(self, size: int) -> bytes:
         piece = self[size] = b"\0" + encode_varint(size + self.constant) + b"\0"
@@ -188,7 +191,7 @@ class _ValueHeads(_Table):
 
 
 class _Sizes(dict[int, int]):
-    """Length -> bytes of the field with its length."""
+    """Length -> bytes of the field including its length."""
 
     def __missing__(self, length: int) -> int:
         size = self[length] = size_of_varint(length) + max(length, 0)
@@ -220,7 +223,7 @@ def _offset_varints(start: int, end: int) -> list[bytes]:
 
 
 def _with_lengths(fields: Sequence[bytes | None]) -> tuple[Sequence[bytes], list[int]]:
-    """The fields with b"" for null, and their lengths with -1 for null."""
+    """Return the fields with b"" for null, and their lengths with -1 for null."""
     try:
         return fields, list(map(len, fields))  # type: ignore[return-value, arg-type]
     except TypeError:
@@ -229,7 +232,7 @@ def _with_lengths(fields: Sequence[bytes | None]) -> tuple[Sequence[bytes], list
 
 
 def _values_only(fields: Sequence[bytes | None], first_offset: int, delta: bytes, pieces: list[bytes]) -> None:
-    """Appends the pieces of records without key: head, timestamp, offset, null key and length, value."""
+    """Append the pieces of records without key: head, timestamp, offset, null key and length, value."""
     count = len(fields)
     values, lengths = _with_lengths(fields)
     offsets = _offset_varints(first_offset, first_offset + count)
@@ -252,7 +255,7 @@ def _keys_and_values(
     delta: bytes,
     pieces: list[bytes],
 ) -> None:
-    """Appends the pieces of records: head, timestamp, offset, length, key, length, value."""
+    """Append the pieces of records: head, timestamp, offset, length, key, length, value."""
     count = len(value_fields)
     keys, key_lengths = _with_lengths(key_fields)
     values, value_lengths = _with_lengths(value_fields)
@@ -273,7 +276,7 @@ def _keys_and_values(
 
 
 def _irregular(columns: Columns) -> list[bytes]:
-    """The pieces of few records, or of records with headers or with a timestamp each."""
+    """Return the pieces of few records, or of records with headers or separate timestamps."""
     values = columns.values
     count = len(values)
     keys = columns.keys if columns.keys is not None else [None] * count
@@ -300,7 +303,7 @@ def _irregular(columns: Columns) -> list[bytes]:
 
 
 def encode_headers(headers: Headers) -> bytes:
-    """The header count and the headers of one record."""
+    """Encode the header count and the headers of one record."""
     pieces = [encode_varint(len(headers))]
     for name, content in headers:
         encoded = name.encode()

@@ -1,4 +1,4 @@
-"""The walk over a buffer of batches, of any message format."""
+"""Iterates over a buffer of batches of any message format."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _LENGTH: Final = struct.Struct(">i")
 
 
 def batches(data: Buffer, position: int = 0, end: int | None = None) -> Iterator[RecordBatch | LegacyRecordBatch]:
-    """The complete batches of `data[position:end]`; a batch that is cut off at the end is left out.
+    """Yield the complete batches of `data[position:end]`, without an incomplete one at the end.
 
-    `KafkaError` CORRUPT_MESSAGE where a batch begins with an impossible size or magic. CRCs are not looked at.
+    `KafkaError` CORRUPT_MESSAGE where a batch has an impossible size or magic. CRCs are not checked.
     """
     if end is None:
         end = len(data)
@@ -42,7 +42,7 @@ def batches(data: Buffer, position: int = 0, end: int | None = None) -> Iterator
             )
         size = length + LOG_OVERHEAD
         if size > end - position:
-            if size > MAX_INT:  # a 3.9 broker fails on the overflow
+            if size > MAX_INT:  # a 3.9 broker fails because of an overflow
                 raise KafkaError(Errors.UNKNOWN_SERVER_ERROR, f"Record size {length} is not possible")
             return
         if magic == 2:

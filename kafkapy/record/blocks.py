@@ -1,4 +1,4 @@
-"""Bytes in pieces, for work on them that others must not wait for."""
+"""Splits bytes into pieces, for work that must not hold the interpreter lock for long."""
 
 from __future__ import annotations
 
@@ -6,26 +6,27 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from kafkapy.protocol.errors import Errors, KafkaError
-from kafkapy.runtime.hand_over import hand_over
+from kafkapy.runtime.yield_gil import yield_gil
 
 Buffer = bytes | bytearray | memoryview
 
 PIECE: Final = 1 << 18
-"""Bytes that a thread decompresses, checks or compresses between two hand-overs. The loads with large compressed batches in
-docs/benchmarks.md were measured with it."""
+"""Bytes that a thread decompresses, checks or compresses between two yields of the interpreter lock
+(docs/benchmarks.md, loads with large compressed batches).
+"""
 
 
 def pieces(data: Buffer) -> Iterator[bytes]:
-    """Copies of 256 KB each, with a hand-over before all but the first."""
+    """Yield copies of 256 KB each, and yield the interpreter lock before all but the first."""
     view = memoryview(data)
     yield bytes(view[:PIECE])
     for start in range(PIECE, len(view), PIECE):
-        hand_over()
+        yield_gil()
         yield bytes(view[start : start + PIECE])
 
 
 def blocks_of(chunks: Iterable[Buffer], size: int) -> Iterator[Buffer]:
-    """The same bytes in blocks of `size`, the last of which may be smaller."""
+    """Yield the same bytes in blocks of `size`, the last of which may be smaller."""
     rest: Buffer = b""
     for chunk in chunks:
         view = memoryview(chunk)
@@ -45,5 +46,5 @@ def blocks_of(chunks: Iterable[Buffer], size: int) -> Iterator[Buffer]:
 
 
 def too_large(limit: int) -> KafkaError:
-    """More than `limit` bytes come out."""
+    """Return the error for more than `limit` decompressed bytes."""
     return KafkaError(Errors.MESSAGE_TOO_LARGE, f"The records take more than {limit} bytes when they are decompressed")

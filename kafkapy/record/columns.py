@@ -1,6 +1,6 @@
-"""Records as columns: where the keys, values and headers of many records lie, without an object for any of them.
+"""Records as columns: positions of the keys, values and headers of many records, without an object per record.
 
-Consumers make their records, and Arrow tables, from these columns. They are views over the rows of a `RecordTable`.
+Consumers create their records, and Arrow tables, from these columns, which are views of the rows of a `RecordTable`.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ MAX_OFFSET = 2**63 - 1
 
 
 class Segment(NamedTuple):
-    """Records of a batch, or of batches that are alike, within `RecordColumns`: those up to `end` (exclusive) that no earlier
-    segment has."""
+    """Records of similar batches within `RecordColumns`: from the end of the previous segment up to `end` (exclusive)."""
 
     end: int
     leader_epoch: int
@@ -28,9 +27,9 @@ class Segment(NamedTuple):
 class RecordColumns:
     """Records of consecutive batches of a partition.
 
-    Invariant: the columns, which are memoryviews, have a number for each record (int64 offsets and timestamps in ms, int32
-    positions within `data` and lengths, -1 for null); offsets rise; the segments cover all records in order. `next_offset` is
-    where reading goes on behind them. `error` says what is wrong with the batch that would have come next, if something is.
+    Invariant: the columns, which are memoryviews, have a number for each record (int64 offsets and timestamps in ms,
+    int32 positions within `data` and lengths, -1 for null); offsets ascend; the segments cover all records in order.
+    `next_offset` is where the next read starts. `error` is the error of the next batch, if it has one.
     """
 
     __slots__ = (
@@ -75,25 +74,25 @@ class RecordColumns:
 
     @classmethod
     def empty(cls, next_offset: int, leader_epoch: int) -> RecordColumns:
-        """No records, only progress."""
+        """Return an instance without records, which only advances the offset."""
         return cls(b"", b"", b"", [Segment(0, leader_epoch, 0)], next_offset)
 
     def __len__(self) -> int:
         return len(self.offsets)
 
     def keys(self, first: int, last: int) -> list[bytes | None]:
-        """The keys of records `first` to `last` (exclusive)."""
+        """Return the keys of records `first` to `last` (exclusive)."""
         return self._pieces(self.key_starts[first:last], self.key_lengths[first:last])
 
     def values(self, first: int, last: int) -> list[bytes | None]:
         return self._pieces(self.value_starts[first:last], self.value_lengths[first:last])
 
     def headers(self, first: int, last: int) -> list[list[Header]]:
-        """Of each record a list of its own."""
+        """Return a list of headers for each record."""
         return self.headers_and_sizes(first, last)[0]
 
     def headers_and_sizes(self, first: int, last: int) -> tuple[list[list[Header]], list[int]]:
-        """The same, and for each the bytes of all keys and values; -1 where there are no headers."""
+        """Return the headers, and for each record the bytes of its headers' keys and values; -1 if it has no headers."""
         if first >= last or not self.have_headers:
             return [[] for _ in range(last - first)], [-1] * (last - first)
         counts = self.header_counts[first:last].tolist()
@@ -101,12 +100,13 @@ class RecordColumns:
 
     @property
     def have_headers(self) -> bool:
-        """Has any of all the records one?"""
+        """Return whether any record has headers."""
         return bool(self._header_rows)
 
     def header_columns(self, first: int, last: int) -> list[memoryview[int]]:
-        """Where the headers of all these records lie: int32 columns of the keys' starts and lengths, the values' starts and
-        lengths."""
+        """Return the positions of these records' headers: int32 columns of the keys' starts and lengths, the values'
+        starts and lengths.
+        """
         begin, end = 0, 0
         if first < last:
             begin, end = self._header_starts[first], self._header_starts[last - 1] + self.header_counts[last - 1]
@@ -114,8 +114,9 @@ class RecordColumns:
         return _columns(rows, "i", HEADER_ROW_SIZE)
 
     def per_record(self, field: int) -> int | list[int]:
-        """This field of `Segment` (1: leader epoch, 2: timestamp type): an int if all records have the same, else one for
-        each record."""
+        """Return this field of `Segment` (1: leader epoch, 2: timestamp type): an int if all records have the same,
+        else one for each record.
+        """
         found = self._of_segments.get(field)
         if found is None:
             values = [segment[field] for segment in self.segments]
@@ -131,7 +132,7 @@ class RecordColumns:
 
     def _pieces(self, starts: memoryview[int], lengths: memoryview[int]) -> list[bytes | None]:
         sizes = lengths.tolist()
-        if sizes.count(-1) == len(sizes):  # no keys, mostly
+        if sizes.count(-1) == len(sizes):  # usually there are no keys
             return [None] * len(sizes)
         return cut(self._bytes(), starts.tolist(), sizes)
 
@@ -142,7 +143,7 @@ class RecordColumns:
 
 
 def _columns(rows: bytes, kind: str, row_size: int) -> list[memoryview[int]]:
-    """`kind`: "q" or "i", the numbers of which a row consists."""
+    """`kind`: "q" or "i", the type of a row's numbers."""
     numbers: Any = memoryview(rows).cast(kind)  # type: ignore[call-overload]
     width = row_size // numbers.itemsize
     return [numbers[index::width] for index in range(width)]

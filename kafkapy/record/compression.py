@@ -1,9 +1,7 @@
-"""The codecs of record batches, in the framings that the Java client writes (Kafka's
-`org.apache.kafka.common.compress`).
+"""The codecs of record batches, in the framings of the Java client (Kafka's `org.apache.kafka.common.compress`).
 
-Decompression is bounded: no function here allocates more than the caller's limit, whatever a peer's bytes announce
-(CVE-2026-111073). The codec libraries are imported when a codec is first met: they are megabytes that most brokers need
-only in part.
+Decompression is bounded: no function here allocates more than the caller's limit, whatever size a peer's data claims
+(CVE-2026-111073). The libraries, which take megabytes, are imported on first use of a codec.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ class CompressionType(IntEnum):
 
     @classmethod
     def for_id(cls, codec: int) -> CompressionType:
-        """The codec of an id; `KafkaError` UNKNOWN_SERVER_ERROR for 5 to 7, as a 3.9 broker answers."""
+        """Return the codec of an id; `KafkaError` UNKNOWN_SERVER_ERROR for 5 to 7, as from a 3.9 broker."""
         try:
             return cls(codec)
         except ValueError:
@@ -42,7 +40,7 @@ class CompressionType(IntEnum):
 
     @classmethod
     def for_name(cls, name: str) -> CompressionType:
-        """The codec of a config value; `ValueError` if there is none."""
+        """Return the codec of a config value; `ValueError` if there is none."""
         try:
             return cls[name.upper()]
         except KeyError:
@@ -50,12 +48,12 @@ class CompressionType(IntEnum):
 
 
 def compress(codec: int, data: Buffer, level: int | None = None, magic: int = 2) -> bytes:
-    """`data` as the Java client of 3.9 writes it. `level`: of gzip, lz4 or zstd; None is the codec's default."""
+    """Compress `data` as the Java client of 3.9 does. `level`: of gzip, lz4 or zstd; None is the codec's default."""
     return b"".join(compress_chunks(codec, (data,), level, magic))
 
 
 def compress_chunks(codec: int, chunks: Iterable[Buffer], level: int | None = None, magic: int = 2) -> Iterable[Buffer]:
-    """As `compress`, piece by piece: only what is being compressed is in memory."""
+    """Compress as `compress`, in pieces, with only the current piece in memory."""
     if codec == CompressionType.LZ4:
         return lz4_frame.compressed(chunks, level, broken_checksum=magic == 0)
     if codec == CompressionType.GZIP:
@@ -68,10 +66,11 @@ def compress_chunks(codec: int, chunks: Iterable[Buffer], level: int | None = No
 
 
 def decompress(codec: int, data: Buffer, limit: int, magic: int = 2) -> bytes:
-    """All of the decompressed bytes.
+    """Return all decompressed bytes.
 
-    `KafkaError` MESSAGE_TOO_LARGE if there are more than `limit`; UNKNOWN_SERVER_ERROR if the data is damaged (what a
-    3.9 broker answers to both clients and logs).
+    Raises:
+        KafkaError: MESSAGE_TOO_LARGE if there are more than `limit`; UNKNOWN_SERVER_ERROR if the data is damaged (the
+            error that a 3.9 broker sends and logs).
     """
     chunks = []
     size = 0
@@ -84,10 +83,10 @@ def decompress(codec: int, data: Buffer, limit: int, magic: int = 2) -> bytes:
 
 
 def decompress_chunks(codec: int, data: Buffer, magic: int = 2, limit: int = MAX_INT) -> Iterator[bytes]:
-    """The decompressed bytes in pieces of a few megabytes at most, so that any stream can be walked in bounded memory. Only
-    snappy has larger ones: those of more than `limit` are refused.
+    """Yield the decompressed bytes in pieces of a few megabytes at most, so any stream can be read in bounded memory.
+    Only snappy has larger pieces: those of more than `limit` are refused.
 
-    Errors as of `decompress`, raised when the damaged part is reached.
+    Errors are those of `decompress`, raised when the damaged part is reached.
     """
     if codec == CompressionType.LZ4:
         return lz4_frame.blocks(data, check_header=magic > 0)
@@ -101,6 +100,5 @@ def decompress_chunks(codec: int, data: Buffer, magic: int = 2, limit: int = MAX
 
 
 def decompress_small(codec: int, data: memoryview) -> bytes | None:
-    """All of the decompressed bytes of a batch (format v2), if it shows at once that they are 64 KB at most and nothing is
-    wrong with them; None otherwise."""
+    """Return all decompressed bytes of a v2 batch if they are evidently at most 64 KB and valid; None otherwise."""
     return lz4_frame.only_block(data) if codec == CompressionType.LZ4 else None

@@ -1,5 +1,6 @@
-"""Control records: what the broker itself writes between the records of clients (Kafka's `ControlRecordType`,
-`EndTransactionMarker`)."""
+"""Control records, which the broker writes between clients' records (Kafka's `ControlRecordType`,
+`EndTransactionMarker`).
+"""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ _VALUE = struct.Struct(">hi")
 
 
 class ControlRecordType(IntEnum):
-    """Types of control records that a ZooKeeper-mode log can hold; `UNKNOWN` is every other one."""
+    """Types of control records in ZooKeeper mode; `UNKNOWN` is any other type."""
 
     ABORT = 0
     COMMIT = 1
@@ -32,7 +33,7 @@ class ControlRecordType(IntEnum):
 
     @classmethod
     def parse(cls, key: bytes | None) -> ControlRecordType:
-        """The type that a control record's key names; `KafkaError` INVALID_RECORD if the key is too short."""
+        """Return the type in a control record's key; `KafkaError` INVALID_RECORD if the key is too short."""
         if key is None or len(key) < _KEY.size:
             raise KafkaError(Errors.INVALID_RECORD, "Invalid value size found for end control record key")
         version, kind = _KEY.unpack_from(key)
@@ -43,8 +44,8 @@ class ControlRecordType(IntEnum):
 
 _KINDS = {kind.value: kind for kind in (ControlRecordType.ABORT, ControlRecordType.COMMIT)}
 _RECORD = struct.Struct(">5shhbhib")
-"""A whole record, of 17 bytes, with a key and a value of 4 and 6."""
-_AROUND = (b"\x20\0\0\0\x08", 12, 0)
+"""A whole record of 17 bytes, with a key of 4 and a value of 6 bytes."""
+_MARKER_FRAMING = (b"\x20\0\0\0\x08", 12, 0)
 """Its lengths, deltas and headers: before the key, before the value, after it."""
 
 
@@ -56,7 +57,7 @@ class EndTransactionMarker(NamedTuple):
 
     @classmethod
     def parse(cls, key: bytes | None, value: bytes | None) -> EndTransactionMarker:
-        """The marker of a control record; `KafkaError` INVALID_RECORD if it is none."""
+        """Return the marker in a control record; `KafkaError` INVALID_RECORD if it is not a marker."""
         control_type = ControlRecordType.parse(key)
         if control_type == ControlRecordType.UNKNOWN:
             raise KafkaError(Errors.INVALID_RECORD, "Invalid end transaction marker type")
@@ -69,7 +70,7 @@ class EndTransactionMarker(NamedTuple):
 
 
 def end_transaction_marker(batch: RecordBatch) -> EndTransactionMarker | None:
-    """The marker that a control batch holds, None if it holds another control record (or none any more)."""
+    """Return the marker in a control batch; None if it contains another control record (or is empty after compaction)."""
     marker = _plain_marker(batch.record_bytes()) if batch.record_count == 1 else None
     if marker is not None:
         return marker
@@ -81,18 +82,18 @@ def end_transaction_marker(batch: RecordBatch) -> EndTransactionMarker | None:
 
 
 def _plain_marker(record: bytes) -> EndTransactionMarker | None:
-    """Of a record as `_record` makes it."""
+    """Return the marker of a record in the form of `_record`."""
     if len(record) != _RECORD.size:
         return None
     before_key, key_version, kind, before_value, version, coordinator_epoch, after = _RECORD.unpack(record)
-    if (before_key, before_value, after) != _AROUND or key_version < 0 or version < 0 or kind not in _KINDS:
+    if (before_key, before_value, after) != _MARKER_FRAMING or key_version < 0 or version < 0 or kind not in _KINDS:
         return None
     return EndTransactionMarker(_KINDS[kind], coordinator_epoch)
 
 
 @lru_cache(maxsize=256)
 def _record(marker: EndTransactionMarker) -> bytes:
-    """The same in every batch of such a marker."""
+    """Encode the record, which is the same in every batch with this marker."""
     return encode_record(0, 0, _KEY.pack(0, marker.control_type), _VALUE.pack(0, marker.coordinator_epoch))
 
 
@@ -105,9 +106,9 @@ def build_end_transaction_marker(
     base_offset: int = 0,
     partition_leader_epoch: int = NO_PARTITION_LEADER_EPOCH,
 ) -> bytes:
-    """A control batch of one marker (`MemoryRecords.withEndTransactionMarker`); `timestamp` in ms.
+    """Return a control batch of one marker (`MemoryRecords.withEndTransactionMarker`).
 
-    `ValueError` if there is no such producer.
+    `timestamp`: ms. `ValueError` for an invalid producer id or epoch.
     """
     if producer_id == NO_PRODUCER_ID or producer_epoch == NO_PRODUCER_EPOCH:
         raise ValueError(f"Invalid producer of a marker: {producer_id}, epoch {producer_epoch}")

@@ -21,15 +21,15 @@ from kafkapy.record.record_batch import (
 )
 from kafkapy.record.records_builder import MemoryRecordsBuilder
 
-CONVERTED_AT_ONCE: Final = 1 << 17
-"""Bytes of a log (Kafka's MAX_READ_SIZE)."""
+CONVERSION_CHUNK: Final = 1 << 17
+"""Bytes of the log per conversion (Kafka's MAX_READ_SIZE)."""
 
 Buffer = bytes | bytearray | memoryview
 Batch = RecordBatch | LegacyRecordBatch
 
 
 class ConvertedRecords(NamedTuple):
-    """What a conversion gave. `temporary_memory_bytes` and `records_converted` feed Kafka's conversion metrics."""
+    """The result of a conversion. `temporary_memory_bytes` and `records_converted` feed Kafka's conversion metrics."""
 
     data: bytes
     temporary_memory_bytes: int
@@ -39,12 +39,20 @@ class ConvertedRecords(NamedTuple):
 def down_convert(
     stored: Iterable[Batch], to_magic: int, first_offset: int, limit: int = MAX_DECOMPRESSED_SIZE
 ) -> ConvertedRecords:
-    """The batches in message format v0 or v1 for an old fetcher.
+    """Convert batches to message format v0 or v1 for an old fetcher.
 
-    Control batches and the headers of records have no place there and are left out. An uncompressed batch loses the
-    records before `first_offset`, because its messages stand alone then (librdkafka relies on it); a compressed one
-    stays whole. `limit`: bytes that one batch may take decompressed. Raises `KafkaError` UNSUPPORTED_COMPRESSION_TYPE
-    for zstd.
+    These formats have no control batches and no record headers, so both are dropped. Of an uncompressed batch the
+    records before `first_offset` are dropped, because its messages become independent (librdkafka relies on it); a
+    compressed one remains whole.
+
+    Args:
+        stored: The batches.
+        to_magic: The target format, 0 or 1.
+        first_offset: The requested offset.
+        limit: Limit of decompressed bytes of one batch; default `MAX_DECOMPRESSED_SIZE`.
+
+    Raises:
+        KafkaError: UNSUPPORTED_COMPRESSION_TYPE for zstd.
     """
     out: list[Buffer] = []
     temporary = 0
@@ -85,19 +93,19 @@ def down_convert(
 
 
 class LazyDownConversionRecords:
-    """A slice of a log, converted some batches at a time for an old fetcher, in an answer of a size that is known before.
+    """A slice of a log, converted a few batches at a time for an old fetcher, in a response of predetermined size.
 
-    As Kafka's: it promises the size of the slice (or that of the first converted batches, if it is larger), and fills up what is
-    left at the end with an entry that claims to be cut off, which clients drop. Where nothing can be converted there is such an
-    entry alone: the client sees that there is something it cannot read.
+    As in Kafka, the size is that of the slice (or that of the first converted batches, if it is larger), and the end is
+    padded with an incomplete entry, which clients drop. If nothing can be converted there is only such an entry, which
+    shows the client that there are records it cannot read.
 
-    Invariant: what lies before `_position` of the file has been converted; at most `CONVERTED_AT_ONCE` bytes of the log, or one
-    batch, are in memory at a time.
+    Invariant: everything before `_position` of the file has been converted; at most `CONVERSION_CHUNK` bytes of the
+    log, or one batch, are in memory at a time.
     """
 
     def __init__(self, records: FileRecords, to_magic: int, first_offset: int) -> None:
         self.has_batches = False
-        """So far."""
+        """Whether any batch has been converted."""
         self._records = records
         self._to_magic = to_magic
         self._first_offset = first_offset
@@ -105,12 +113,16 @@ class LazyDownConversionRecords:
         self._position = records.position
         self._end = records.position + records.size
 
-    def convert_some(self, size: int = CONVERTED_AT_ONCE) -> bytes | None:
-        """The next batches, converted: as many as take `size` bytes in the log, at least one. It may be that nothing is left of
-        them. None at the end, which a zstd batch behind others is, too.
+    def convert_next(self, size: int = CONVERSION_CHUNK) -> bytes | None:
+        """Convert the next batches: those within `size` bytes of the log, at least one. The result may be empty. Return
+        None at the end, or at a zstd batch that is not the first.
 
-        Blocks. `KafkaError` UNSUPPORTED_COMPRESSION_TYPE if the first batch is zstd, and what `batches` and
-        `RecordBatch.records` raise; `OSError` also if the log was truncated meanwhile.
+        Blocks.
+
+        Raises:
+            KafkaError: UNSUPPORTED_COMPRESSION_TYPE if the first batch is zstd; errors of `batches` and
+                `RecordBatch.records`.
+            OSError: reading failed, or the log was truncated meanwhile.
         """
         converted: list[bytes] = []
         for batch in self._next_batches(size):
@@ -128,7 +140,7 @@ class LazyDownConversionRecords:
         return b"".join(converted) if converted else None
 
     def _next_batches(self, size: int) -> list[Batch]:
-        """None where only the beginning of a batch is left, or nothing."""
+        """Return an empty list if there is at most an incomplete batch."""
         data = self._read(max(size, RECORD_BATCH_OVERHEAD))
         first = LOG_OVERHEAD + int.from_bytes(data[LOG_OVERHEAD - 4 : LOG_OVERHEAD], "big", signed=True)
         if len(data) < LOG_OVERHEAD or first > self._end - self._position:
@@ -146,6 +158,6 @@ class LazyDownConversionRecords:
 
 
 def overflow_entry(size: int) -> bytes:
-    """`size` bytes of an entry that claims to be longer: offset -1, its length, zeros."""
+    """Return `size` bytes of an entry that claims to be longer: offset -1, its length, zeros."""
     entry = b"\xff" * 8 + max(size + 1, RECORD_BATCH_OVERHEAD).to_bytes(4, "big")
     return entry[:size] + bytes(max(0, size - len(entry)))

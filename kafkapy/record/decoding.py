@@ -1,4 +1,4 @@
-"""From the batches of a Fetch response to the columns of their records."""
+"""Decodes the batches of a Fetch response to columns."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from kafkapy.record.record_fields import RecordFields
 from kafkapy.record.record_table import ROW_SIZE, RecordTable
 
 _CONTENT_BYTES: Final = 1 << 25
-"""Decompressed batches are put together up to about this size."""
+"""Approximate limit of decompressed bytes that are put together."""
 
-_COPIED_FASTER: Final = 4096
-"""So few bytes are copied faster than a view of them is made."""
+_MAX_COPIED: Final = 4096
+"""Fewer bytes are copied faster than a view is created."""
 
 _LEGACY_ROW: Final = struct.Struct("<qqiiiiii")
 assert _LEGACY_ROW.size == ROW_SIZE
@@ -45,12 +45,12 @@ def decode_plain(
     check_crcs: bool = True,
     most: int = MAX_OFFSET,
 ) -> tuple[RecordColumns | None, int]:
-    """The records of the batches at the head of `data` that are as most are: of format v2, not compressed, no markers, sound
-    (and without transactions, unless they are `transactional`). Also where the first batch begins that is not; `decode_batches`
-    says what is wrong with it, if anything is. None: there are no such batches, or none with offsets from `first_offset` on.
+    """Decode the usual batches at the start of `data`: format v2, uncompressed, no markers, valid (and not
+    transactional, unless `transactional`).
 
-    No object is made of a batch: where producers send record by record, there are as many batches as records. After `most`
-    records no other batch is begun.
+    Return also the position of the first other batch, whose errors `decode_batches` reports. None: there are no such
+    batches, or none with offsets from `first_offset` on. No object is created per batch, because producers that send
+    single records write a batch for each. After `most` records no further batch is started.
     """
     refused: i64 = CODEC_MASK | CONTROL_MASK
     if not transactional:
@@ -98,8 +98,9 @@ def decode_plain(
 
 
 def _end_of_plain(data: bytes, position: i64, refused: i64) -> i64:
-    """Where the batch ends whose header is at `position`; -1 if it is not all there, or is none for `decode_plain`. `refused`:
-    attributes that it must not have."""
+    """Return the end of the batch whose header is at `position`; -1 if it is incomplete, or not usable for
+    `decode_plain`. `refused`: attributes that it must not have.
+    """
     length: i64 = i64(read_i32_be(data, position + 8))
     end = position + LOG_OVERHEAD + length
     base_offset = read_i64_be(data, position)
@@ -118,7 +119,7 @@ def _end_of_plain(data: bytes, position: i64, refused: i64) -> i64:
 
 def _crc_is_right(data: bytes, position: i64, end: i64) -> bool:
     stored: i64 = i64(read_i32_be(data, position + 17)) & 0xFFFFFFFF
-    if end - position < _COPIED_FASTER:
+    if end - position < _MAX_COPIED:
         return crc32c(data[position + 21 : end]) == stored
     return crc32c(memoryview(data)[position + 21 : end]) == stored
 
@@ -126,11 +127,11 @@ def _crc_is_right(data: bytes, position: i64, end: i64) -> bool:
 def decode_batches(
     batches: Sequence[RecordBatch], first_offset: int = 0, end_offset: int = MAX_OFFSET, limit: int | None = None
 ) -> RecordColumns:
-    """The records with first_offset <= offset < end_offset of batches that lie in one buffer, as columns.
+    """Decode the records with first_offset <= offset < end_offset of batches in one buffer to columns.
 
-    The batches are all compressed or all not, and their sizes and CRCs were checked, if they are to be. Not all are
-    taken if they decompress to too much: there is a segment for each that was. A damaged batch ends the columns before
-    it, with the error: INVALID_RECORD, UNKNOWN_SERVER_ERROR for damaged compressed data, MESSAGE_TOO_LARGE if a batch
+    The batches are all compressed or all not, and their sizes and CRCs were checked, if required. If they decompress to
+    too much, only the first ones are decoded: there is a segment for each. A damaged batch ends the columns before it,
+    with the error: INVALID_RECORD, UNKNOWN_SERVER_ERROR for damaged compressed data, MESSAGE_TOO_LARGE if a batch
     decompresses to more than `limit` bytes.
     """
     next_offset = batches[0].base_offset
@@ -170,7 +171,7 @@ def decode_legacy_batches(
     end_offset: int = MAX_OFFSET,
     limit: int | None = None,
 ) -> RecordColumns:
-    """The same for messages of formats v0 and v1."""
+    """Decode messages of formats v0 and v1 in the same way."""
     rows: list[bytes] = []
     pieces: list[bytes] = []
     segments: list[Segment] = []

@@ -1,4 +1,4 @@
-"""A slice of a log file that goes to the socket without being read (Kafka's `FileRecords.slice`)."""
+"""A slice of a log file that is sent without being read (Kafka's `FileRecords.slice`)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import BinaryIO
 class FileRecords:
     """Bytes `[position, position + size)` of an open log file.
 
-    Invariant: the slice keeps the file object alive, so its descriptor stays valid after the segment is deleted or closed;
-    the bytes below `position + size` were complete batches (or a cut at the fetch limit) when the slice was taken and are
-    never changed afterwards, only cut off by a truncation: a reader that finds fewer bytes must end the connection.
+    Invariant: the slice keeps the file object alive, so its descriptor stays valid after the segment is deleted or
+    closed. The bytes below `position + size` were complete batches (or cut at the fetch limit) when the slice was
+    taken. They never change afterwards, but a truncation may cut them off: a reader that finds fewer bytes must close
+    the connection.
     """
 
     __slots__ = ("file", "position", "size")
@@ -28,5 +29,5 @@ class FileRecords:
         return self.file.fileno()
 
     def read(self) -> bytes:
-        """All bytes of the slice (short only if the file was truncated meanwhile)."""
+        """Return all bytes of the slice (fewer only if the file was truncated meanwhile)."""
         return os.pread(self.file.fileno(), self.size, self.position)

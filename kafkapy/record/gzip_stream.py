@@ -12,11 +12,11 @@ Buffer = bytes | bytearray | memoryview
 
 _GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 _INPUT = 1 << 16
-"""What zlib does not take of a piece is copied, so it is given small ones."""
+"""Small input pieces, because zlib copies the unconsumed input."""
 
 
 def compressed(chunks: Iterable[Buffer], level: int | None = None) -> Iterator[bytes]:
-    """One member, with no time and an unknown system in its header. `level`: -1 (the default) or 1 to 9."""
+    """Yield one member, whose header has no time and an unknown system. `level`: -1 (the default) or 1 to 9."""
     stream = zlib.compressobj(-1 if level is None else level, zlib.DEFLATED, -15)
     crc = size = 0
     yield _GZIP_HEADER
@@ -29,7 +29,7 @@ def compressed(chunks: Iterable[Buffer], level: int | None = None) -> Iterator[b
 
 
 def blocks(data: Buffer) -> Iterator[bytes]:
-    """The decompressed data in pieces of at most 256 KB.
+    """Yield the decompressed data in pieces of at most 256 KB.
 
     Raises `KafkaError` UNKNOWN_SERVER_ERROR where the stream is damaged.
     """
@@ -52,7 +52,7 @@ def blocks(data: Buffer) -> Iterator[bytes]:
             elif not stream.eof and not stream.unconsumed_tail and position == len(view):
                 raise _damaged("unexpected end of the gzip stream")
         position -= len(stream.unused_data)
-        # Java reads further members, and takes anything that is not one for the end.
+        # Java reads further members, and treats anything else as the end.
         member = view[position : position + 3] == _GZIP_HEADER[:3]
 
 

@@ -36,10 +36,10 @@ _MESSAGE_SIZE = struct.Struct(">i")
 
 
 class LegacyRecordBatch:
-    """A message of a v0 or v1 message set, with the attributes of a `RecordBatch` where they mean something.
+    """A message of a v0 or v1 message set, with the applicable attributes of a `RecordBatch`.
 
-    Invariant: the fields are those of the bytes when the view was made, or were written through the `set_…` methods.
-    Making a view checks nothing but that its header is there.
+    Invariant: the fields are those of the bytes when the view was created, or were written through the `set_…` methods.
+    Creating a view only checks that the header is complete.
     """
 
     __slots__ = ("attributes", "crc", "data", "magic", "message_size", "offset", "position", "timestamp")
@@ -61,7 +61,7 @@ class LegacyRecordBatch:
     is_control = False
     delete_horizon_ms = None
     record_count = None
-    """How many records a wrapper holds is not in its header."""
+    """The header of a wrapper does not contain its number of records."""
 
     def __init__(self, data: Buffer, position: int = 0) -> None:
         self.data = data
@@ -84,7 +84,7 @@ class LegacyRecordBatch:
 
     @property
     def base_offset(self) -> int:
-        """The first record's offset; a wrapper has to be decompressed for it."""
+        """The first record's offset, for which a wrapper is decompressed."""
         return next(self.records()).offset if self.is_compressed else self.offset
 
     @property
@@ -121,7 +121,7 @@ class LegacyRecordBatch:
         return self.message_size >= MIN_RECORD_SIZE and self.crc == self.compute_crc()
 
     def ensure_valid(self) -> None:
-        """`KafkaError` CORRUPT_MESSAGE unless size and CRC are right."""
+        """Raise `KafkaError` CORRUPT_MESSAGE unless size and CRC are right."""
         if self.message_size < MIN_RECORD_SIZE:
             raise KafkaError(
                 Errors.CORRUPT_MESSAGE,
@@ -135,7 +135,7 @@ class LegacyRecordBatch:
             )
 
     def key_and_value(self) -> tuple[bytes | None, bytes | None]:
-        """`KafkaError` INVALID_RECORD if a length leads out of the message."""
+        """Return key and value; `KafkaError` INVALID_RECORD if a length exceeds the message."""
         key, position = self._nullable(
             self.position + (_MESSAGE_HEADER.size if self.magic == 0 else _MESSAGE_HEADER.size + 8)
         )
@@ -167,10 +167,12 @@ class LegacyRecordBatch:
             yield DefaultRecord(entry.offset, entry.timestamp, *entry.key_and_value())
 
     def inner_entries(self, limit: int = MAX_DECOMPRESSED_SIZE) -> list[LegacyRecordBatch]:
-        """The messages in a wrapper, with absolute offsets, and with the wrapper's timestamp if that is LogAppendTime.
+        """Return the messages in a wrapper, with absolute offsets, and with the wrapper's timestamp if that is
+        LogAppendTime.
 
-        `KafkaError` MESSAGE_TOO_LARGE if they take more than `limit` bytes, UNKNOWN_SERVER_ERROR if the data is
-        damaged, CORRUPT_MESSAGE or INVALID_RECORD if they do not follow the format.
+        Raises:
+            KafkaError: MESSAGE_TOO_LARGE if they take more than `limit` bytes, UNKNOWN_SERVER_ERROR if the data is
+                damaged, CORRUPT_MESSAGE or INVALID_RECORD if they violate the format.
         """
         codec = self.compression_type
         if codec == CompressionType.ZSTD:
@@ -201,7 +203,7 @@ class LegacyRecordBatch:
 
     def _make_absolute(self, entries: list[LegacyRecordBatch]) -> None:
         last = entries[-1].offset
-        # Producers send 0: then the inner offsets stand as they are.
+        # Producers send 0: then the inner offsets are used unchanged.
         if self.offset < last and self.offset != 0:
             raise _invalid(
                 "Found invalid wrapper offset in compressed v1 message set, "
@@ -221,7 +223,7 @@ class LegacyRecordBatch:
         self.offset = offset
 
     def set_max_timestamp(self, timestamp_type: TimestampType, timestamp: int) -> None:
-        """Write timestamp type and timestamp in place (v1 only), and the CRC if that changed anything."""
+        """Write timestamp type and timestamp in place (v1 only), and the CRC if anything changed."""
         if self.timestamp_type == timestamp_type and self.timestamp == timestamp:
             return
         append_time = TIMESTAMP_TYPE_MASK if timestamp_type == TimestampType.LOG_APPEND_TIME else 0

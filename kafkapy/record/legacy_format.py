@@ -21,7 +21,7 @@ _ENTRY_V1 = struct.Struct(">qiIbbq")
 
 
 def attributes(magic: int, compression_type: CompressionType, timestamp_type: TimestampType) -> int:
-    """The attributes byte of a message."""
+    """Return the attributes byte of a message."""
     append_time = magic > 0 and timestamp_type == TimestampType.LOG_APPEND_TIME
     return compression_type | (_LOG_APPEND_TIME if append_time else 0)
 
@@ -29,7 +29,7 @@ def attributes(magic: int, compression_type: CompressionType, timestamp_type: Ti
 def encode_entry(
     offset: int, magic: int, timestamp: int, key: bytes | None, value: bytes | None, attributes: int
 ) -> bytes:
-    """One entry of a message set, its CRC computed."""
+    """Return one entry of a message set, with its CRC."""
     body = _nullable(key) + _nullable(value)
     if magic == 0:
         entry = bytearray(_ENTRY_V0.pack(offset, _ENTRY_V0.size - 12 + len(body), 0, 0, attributes) + body)

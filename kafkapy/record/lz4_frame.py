@@ -29,11 +29,11 @@ _BROKEN_HEADER: Final = _LZ4_MAGIC + b"\x60\x40\x1a"
 _HEAD_AND_SIZE: Final = Struct(f"<{len(_FRAME_HEADER)}sI").unpack_from
 _BLOCK_SIZE: Final = Struct("<I").unpack_from
 _LZ4_DEFAULT_LEVEL: Final = 9
-"""Kafka's name for "the fast compressor"; every other level is that of lz4's high compression."""
+"""Kafka's name for "the fast compressor"; all other levels use lz4's high compression."""
 
 
 def compressed(chunks: Iterable[Buffer], level: int | None = None, broken_checksum: bool = False) -> Iterator[bytes]:
-    """One frame. `level`: 1 to 17, None or 9 for the fast compressor. `broken_checksum`: what message format v0 has."""
+    """Yield one frame. `level`: 1 to 17, None or 9 for the fast compressor. `broken_checksum`: as in message format v0."""
     import lz4.block
 
     yield _BROKEN_HEADER if broken_checksum else _FRAME_HEADER
@@ -53,7 +53,7 @@ def compressed(chunks: Iterable[Buffer], level: int | None = None, broken_checks
 
 
 def blocks(data: Buffer, check_header: bool = True) -> Iterator[bytes]:
-    """The decompressed blocks, 4 MB at most each; bytes after the end mark are ignored.
+    """Yield the decompressed blocks, 4 MB at most each; bytes after the end mark are ignored.
 
     Raises `KafkaError` UNKNOWN_SERVER_ERROR where the frame is damaged.
     """
@@ -86,9 +86,10 @@ def blocks(data: Buffer, check_header: bool = True) -> Iterator[bytes]:
 
 
 def only_block(data: memoryview) -> bytes | None:
-    """What the usual frame of a client holds: one block of 64 KB at most. None if it is another, or damaged: `blocks` tells.
+    """Decompress the usual frame of a client: one block of 64 KB at most. None if it is different or damaged; see
+    `blocks`.
 
-    A generator, and what can be different in a frame, cost as much as decompressing the block.
+    A generator, and support for other frames, would cost as much as decompressing the block.
     """
     import lz4.block
 
@@ -115,7 +116,7 @@ def only_block(data: memoryview) -> bytes | None:
 
 
 def _read_header(view: memoryview, check_header: bool) -> tuple[int, int, int]:
-    """(position of the first block, largest block size, bytes of a block's checksum)."""
+    """Return (position of the first block, largest block size, bytes of a block's checksum)."""
     if len(view) < 7:
         raise _damaged("stream ended prematurely")
     if view[:4] != _LZ4_MAGIC:
@@ -140,7 +141,7 @@ def _header_checksum(descriptor: bytes) -> int:
 
 
 def xxh32_short(data: bytes) -> int:
-    """The 32-bit xxHash (seed 0) of fewer than 16 bytes: all that a frame header needs."""
+    """Return the 32-bit xxHash (seed 0) of fewer than 16 bytes, which is enough for frame headers."""
     mask = 0xFFFFFFFF
     prime1, prime2, prime3, prime4, prime5 = 2654435761, 2246822519, 3266489917, 668265263, 374761393
     h = prime5 + len(data)

@@ -1,4 +1,4 @@
-"""Keys, values and headers cut out of the bytes that they lie in."""
+"""Cuts keys, values and headers out of a buffer."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ Header = tuple[str, bytes | None]
 
 
 def cut(content: bytes, starts: list[int], lengths: list[int]) -> list[bytes | None]:
-    """Pieces of these lengths; None for those of length -1."""
+    """Return pieces with these starts and lengths; None for length -1."""
     return [content[start : start + size] if size >= 0 else None for start, size in zip(starts, lengths, strict=False)]
 
 
 def cut_headers(content: bytes, rows: bytes, first: int, counts: list[int]) -> tuple[list[list[Header]], list[int]]:
-    """Of records that have so many headers each: the headers, and the bytes of their keys and values, -1 for none.
+    """Return the headers of records with these header counts, and the bytes of their keys and values, -1 for none.
 
     `rows`: as of a `RecordTable`; `first`: the row of the first header.
     """
-    names: dict[bytes, str] = {}  # they repeat: one string for all that are alike
+    names: dict[bytes, str] = {}  # names repeat: equal ones share a string
     last: list[str] = []
     last_places: list[int] = []
-    """The names before, the last one of each place in a record: most often they are the same again; and where they lie."""
+    """The last name at each position in a record, which usually repeats, and its place in the buffer."""
     found: list[list[Header]] = []
     sizes: list[int] = []
     at: i64 = first << 4
@@ -59,7 +59,7 @@ def cut_headers(content: bytes, rows: bytes, first: int, counts: list[int]) -> t
 
 
 def _are_alike(content: bytes, place: i64, other: i64) -> bool:
-    """Are the bytes at these places (length and start) the same?"""
+    """Return whether the bytes at these places (length and start) are equal."""
     length = place >> 32
     if length != other >> 32:
         return False

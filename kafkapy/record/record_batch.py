@@ -51,14 +51,13 @@ CONTROL_MASK: Final = 0x20
 DELETE_HORIZON_MASK: Final = 0x40
 
 MAX_DECOMPRESSED_SIZE: Final = 1 << 27
-"""How many bytes one batch may unfold to where its records have to be in memory all at once (Kafka has no such
-limit)."""
+"""Limit of a batch's decompressed bytes, where its records have to be in memory together (Kafka has no such limit)."""
 
 HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 assert HEADER.size == RECORD_BATCH_OVERHEAD
 HEADER_TO_MAX_TIMESTAMP: Final = struct.Struct(">qiiBIhiqq")
 HEADER_TO_MAGIC: Final = struct.Struct(">qi4xb")
-"""The first fields of the header: base offset, length and magic lie there in every message format."""
+"""The first fields of the header: base offset, length and magic, which are the same in every message format."""
 LAST_OFFSET_DELTA: Final = struct.Struct(">i")
 LAST_OFFSET_DELTA_POSITION: Final = 23
 _unpack_header: Final = HEADER.unpack_from
@@ -68,7 +67,7 @@ _CRC_AND_ATTRIBUTES: Final = struct.Struct(">Ih")
 
 
 class TimestampType(IntEnum):
-    """Who set a record's timestamp. `text` is the name in configurations."""
+    """The source of a record's timestamp. `text` is the name in configurations."""
 
     NO_TIMESTAMP_TYPE = -1
     CREATE_TIME = 0
@@ -102,10 +101,10 @@ class DefaultRecord(NamedTuple):
 
 
 class RecordBatch:
-    """A batch at a position of a buffer: the header's fields as attributes, the records when asked for.
+    """A batch at a position of a buffer: the header's fields as attributes; the records are decoded on access.
 
-    Invariant: the fields are those of the bytes when the view was made, or were written through the `set_…` methods;
-    the buffer holds the whole header. Making a view checks nothing: `ensure_valid` does.
+    Invariant: the fields are those of the bytes when the view was created, or were written through the `set_…` methods;
+    the buffer contains the whole header. Creating a view checks nothing: `ensure_valid` does.
     """
 
     __slots__ = (
@@ -141,7 +140,7 @@ class RecordBatch:
     record_count: int
 
     def __init__(self, data: Buffer, position: int = 0) -> None:
-        """A view on the batch that begins at `position`; `struct.error` if the header is cut off."""
+        """Create a view of the batch at `position`; `struct.error` if the header is incomplete."""
         self.data = data
         self.position = position
         (
@@ -179,14 +178,14 @@ class RecordBatch:
 
     @property
     def last_sequence(self) -> int:
-        """Sequence number of the last record; after 2^31 - 1 comes 0. -1 if the batch has none."""
+        """The sequence number of the last record (0 follows 2^31 - 1); -1 if the batch has none."""
         if self.base_sequence == NO_SEQUENCE:
             return NO_SEQUENCE
         return increment_sequence(self.base_sequence, self.last_offset_delta)
 
     @property
     def compression_type(self) -> CompressionType:
-        """`KafkaError` UNKNOWN_SERVER_ERROR for a codec that does not exist."""
+        """The codec. `KafkaError` UNKNOWN_SERVER_ERROR for one that does not exist."""
         return CompressionType.for_id(self.attributes & CODEC_MASK)
 
     @property
@@ -211,7 +210,7 @@ class RecordBatch:
 
     @property
     def delete_horizon_ms(self) -> int | None:
-        """When the tombstones or the marker of this batch may go (KIP-534), None if no cleaner has seen it yet."""
+        """When the tombstones or the marker of this batch may be removed (KIP-534); None before the first cleaning."""
         return self.base_timestamp if self.attributes & DELETE_HORIZON_MASK else None
 
     def _view(self) -> memoryview:
@@ -226,7 +225,7 @@ class RecordBatch:
         return self.batch_length >= RECORD_BATCH_OVERHEAD - LOG_OVERHEAD and self.crc == self.compute_crc()
 
     def ensure_valid(self) -> None:
-        """`KafkaError` CORRUPT_MESSAGE unless size and CRC are right."""
+        """Raise `KafkaError` CORRUPT_MESSAGE unless size and CRC are right."""
         if self.batch_length < RECORD_BATCH_OVERHEAD - LOG_OVERHEAD:
             raise KafkaError(
                 Errors.CORRUPT_MESSAGE,
@@ -241,7 +240,7 @@ class RecordBatch:
             )
 
     def record_bytes(self, limit: int = MAX_DECOMPRESSED_SIZE) -> bytes:
-        """What follows the header, decompressed; errors as of `compression.decompress`."""
+        """Return the bytes after the header, decompressed; errors as of `compression.decompress`."""
         start = self.position
         body = self._view()[start + RECORD_BATCH_OVERHEAD : start + self.batch_length + LOG_OVERHEAD]
         if not self.attributes & CODEC_MASK:
@@ -251,9 +250,12 @@ class RecordBatch:
     def records(self, limit: int = MAX_DECOMPRESSED_SIZE) -> Iterator[DefaultRecord]:
         """The records in order.
 
-        `limit`: how many bytes the records may take decompressed, else `KafkaError` MESSAGE_TOO_LARGE. A record that
-        does not follow the format raises INVALID_RECORD, damaged compressed data UNKNOWN_SERVER_ERROR, when it is
-        reached.
+        Args:
+            limit: Limit of the records' decompressed bytes; default `MAX_DECOMPRESSED_SIZE`.
+
+        Raises:
+            KafkaError: MESSAGE_TOO_LARGE above the limit; INVALID_RECORD for a malformed record, UNKNOWN_SERVER_ERROR
+                for damaged compressed data, when it is reached.
         """
         count = self.record_count
         if count == 0:
@@ -303,13 +305,13 @@ class RecordBatch:
         ), position
 
     def set_offset_and_epoch(self, base_offset: int, partition_leader_epoch: int) -> None:
-        """Write where the leader puts the batch, in place; the CRC does not cover these fields."""
+        """Write the fields that the leader assigns, in place; the CRC does not cover them."""
         _OFFSET_TO_EPOCH.pack_into(self.data, self.position, base_offset, self.batch_length, partition_leader_epoch)
         self.base_offset = base_offset
         self.partition_leader_epoch = partition_leader_epoch
 
     def set_max_timestamp(self, timestamp_type: TimestampType, max_timestamp: int) -> None:
-        """Write timestamp type and max timestamp in place, and the CRC if that changed anything."""
+        """Write timestamp type and max timestamp in place, and the CRC if anything changed."""
         if self.timestamp_type == timestamp_type and self.max_timestamp == max_timestamp:
             return
         self.attributes &= CODEC_MASK | TRANSACTIONAL_MASK | CONTROL_MASK | DELETE_HORIZON_MASK
@@ -330,7 +332,7 @@ class RecordBatch:
 
 
 def only_batch(data: Buffer) -> RecordBatch | None:
-    """The batch, if `data` is exactly one of format v2 by its size field: the usual case, told cheaply."""
+    """Return the batch, if `data` is exactly one of format v2 by its size field: a cheap check for the usual case."""
     size = len(data)
     if size >= RECORD_BATCH_OVERHEAD and data[16] == 2:
         batch = RecordBatch(data)
@@ -340,14 +342,14 @@ def only_batch(data: Buffer) -> RecordBatch | None:
 
 
 def increment_sequence(sequence: int, increment: int) -> int:
-    """`sequence + increment`, where 0 follows 2^31 - 1."""
+    """Return `sequence + increment`, where 0 follows 2^31 - 1."""
     if sequence > MAX_INT - increment:
         return increment - (MAX_INT - sequence) - 1
     return sequence + increment
 
 
 def decrement_sequence(sequence: int, decrement: int) -> int:
-    """`sequence - decrement`, where 2^31 - 1 comes before 0."""
+    """Return `sequence - decrement`, where 2^31 - 1 precedes 0."""
     if sequence < decrement:
         return MAX_INT - (decrement - sequence) + 1
     return sequence - decrement

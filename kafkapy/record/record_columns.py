@@ -1,9 +1,9 @@
-"""Many records of a v2 batch checked at once, as columns of bytes.
+"""Checks many records of a v2 batch together, as columns of bytes.
 
-`runs` takes records of one size: they lie at a constant distance, and a column is one slice with a step. `shapes`
-takes records whose values differ in length: their heads are gathered one after the other, and the columns are those
-of the heads. Both cost a fraction of a step per record in Python. Neither decides that something is wrong: they say
-how many records are right, and leave the others to the walk one by one.
+`runs` takes records of one size: they are at a constant distance, and a column is one slice with a step. `shapes` takes
+records whose values differ in length: their heads are collected, and the columns are those of the heads. Both cost a
+fraction of a Python step per record. Neither reports errors: they return how many records are right, and the others are
+checked one by one.
 """
 
 from __future__ import annotations
@@ -11,45 +11,45 @@ from __future__ import annotations
 from typing import Final
 
 _MIN_RUN: Final = 4
-"""Fewer records are not worth their columns."""
+"""Fewer records are not worth the effort."""
 _MAX_HEAD: Final = 256
-"""Bytes of a record up to its value; heads are copied to be compared, and larger ones have large keys."""
+"""Limit of bytes of a record before its value, since heads are copied for comparison; larger heads have large keys."""
 
 _ASCII: Final = bytes(range(128))
 _HIGH: Final = bytes(range(0x80, 0x100))
 _HIGH_EVEN: Final = bytes(range(0x80, 0x100, 2))
 _UP_TO: Final = [bytes(range(b + 1)) for b in range(256)]
 _EVEN_UP_TO: Final = [bytes(range(0, b + 1, 2)) for b in range(128)]
-"""For each byte the bytes of one-byte varints that stand for a number from 0 to its number."""
+"""For each byte, the one-byte varints of the numbers from 0 to its number."""
 _ZIGZAG_RANK: Final = bytes((64 + (b >> 1) if b & 1 == 0 else 63 - (b >> 1)) if b < 128 else 0 for b in range(256))
 """One-byte varints in the order of their numbers (64 is the rank of 0)."""
 
-# The bytes of the varints of offset deltas d = 0, 1, 2, ...: the column that records without gaps have.
+# The varints of offset deltas d = 0, 1, 2, ...: the column of records without gaps.
 _ONE_BYTE_OFFSETS: Final = bytes(range(0, 128, 2))
-_LOW: Final = _HIGH_EVEN * 128  # of two and more bytes the first, d = 0 to 8191, and again
-_SECOND_LAST: Final = b"".join(bytes((k,)) * 64 for k in range(128))  # the last byte of two, d = 0 to 8191
-_SECOND_MORE: Final = bytes(b | 0x80 for b in _SECOND_LAST)  # the second byte of three
+_LOW: Final = _HIGH_EVEN * 128  # the first byte of longer varints, d = 0 to 8191, repeated
+_SECOND_LAST: Final = b"".join(bytes((k,)) * 64 for k in range(128))  # the last of two bytes, d = 0 to 8191
+_SECOND_MORE: Final = bytes(b | 0x80 for b in _SECOND_LAST)  # the second of three bytes
 _PERIOD: Final = 8192
 
-# How far it is from the first byte of a record's length to the record's end, by the length's first byte (of two:
-# without what the second adds).
+# The distance from the first byte of a record's length to the record's end, by that byte (for two bytes: without the
+# part of the second).
 _STEP: Final = [(b >> 1) + 1 if b < 0x80 else (b - 0x80 >> 1) + 2 for b in range(256)]
 
 
-# (how many records are right, where they end, a lower bound of their timestamp deltas, the highest, whether they have
-# no keys)
+# (number of valid records, their end, a lower bound of their timestamp deltas, the highest one, whether they have no
+# keys)
 Checked = tuple[int, int, int, int, bool]
 
-# Where the fields of a record lie, and so how wide its varints are: its body (after the length), its end, timestamp
-# delta, offset delta, key (its length), value (its length), the first byte of the value, header count.
+# Positions of the fields of a record, which determine the widths of its varints: its body (after the length), its end,
+# timestamp delta, offset delta, key (its length), value (its length), the first byte of the value, header count.
 _Layout = tuple[int, int, int, int, int, int, int, int]
 
 
 def check(data: bytes, position: int, index: int, left: int, sequential: bool) -> Checked | None:
     """Check as many records as possible from `position` on; None if that is fewer than four.
 
-    `index`: how many records came before; `left`: how many are to come; `sequential`: their offset deltas have to be
-    index, index + 1, ... (else they may be anything).
+    `index`: the number of earlier records; `left`: the number of remaining ones; `sequential`: whether their offset
+    deltas must be index, index + 1, ... (else they may be anything).
     """
     try:
         layout = _locate(data, position)
@@ -59,7 +59,7 @@ def check(data: bytes, position: int, index: int, left: int, sequential: bool) -
         return None
     end = layout[1]
     offset_width = layout[4] - layout[3]
-    # Records can only look alike as long as their offset deltas are equally wide.
+    # Records are only alike while their offset deltas have the same width.
     if offset_width == 1:
         left = min(left, 64 - index)
     elif offset_width <= 3:
@@ -78,7 +78,7 @@ def check(data: bytes, position: int, index: int, left: int, sequential: bool) -
 
 
 def _locate(data: bytes, position: int) -> _Layout | None:
-    """The layout of the record at `position`, None if it is unusual, wrong, or not all there."""
+    """Return the layout of the record at `position`; None if it is unusual, wrong, or incomplete."""
     size = data[position]
     body = position + 1
     if size > 0x7F:
@@ -137,7 +137,7 @@ def _check_runs(
     stride = first_end - position
     end = position + count * stride
 
-    # The bytes that are the same in all records: those of the lengths.
+    # The bytes that are equal in all records: those of the lengths.
     constant = [position, key, value, header_count]
     if body - position == 2:
         constant.append(position + 1)
@@ -175,9 +175,10 @@ def _check_runs(
 
 
 def _locate_headers(data: bytes, at: int, end: int) -> list[int] | None:
-    """Where the lengths of the headers' keys and values lie; None unless all are one byte and the last ends at
-    `end`."""
-    fields = data[at]  # zig-zag doubles the count, and a header is a key and a value
+    """Return the positions of the lengths of the headers' keys and values; None unless all are one byte and the last
+    ends at `end`.
+    """
+    fields = data[at]  # zigzag encoding doubles the count, and a header is a key and a value
     if fields > 0x7F or fields & 1:
         return None
     at += 1
@@ -201,7 +202,7 @@ def _locate_headers(data: bytes, at: int, end: int) -> list[int] | None:
 def _check_shapes(
     data: bytes, position: int, index: int, count: int, sequential: bool, layout: _Layout
 ) -> Checked | None:
-    """Records without headers, with keys of one length, whose varints are as wide as those of the first."""
+    """Check records without headers, with keys of one length, whose varints have the widths of the first record's."""
     body, first_end, timestamp, offset, key, value, content, header_count = layout
     size = content - position
     if header_count + 1 != first_end or data[header_count] or size > _MAX_HEAD:
@@ -210,12 +211,12 @@ def _check_shapes(
     gathered = count = len(heads)
     if count < _MIN_RUN:
         return None
-    # A head is the byte before a record (that is, the last one's header count) and all bytes up to its value.
+    # A head is the byte before a record (the previous header count) and all bytes up to its value.
     joined = b"".join(heads)
     size += 1
     first = 1 - position
 
-    # Each column says how many records, counted from the first, are right: the least of them counts.
+    # Each column gives the number of valid records from the start: the minimum counts.
     counts = joined[size::size] + data[end - 1 : end]
     if counts.count(0) != count:
         count -= len(counts.lstrip(b"\0"))
@@ -237,8 +238,7 @@ def _check_shapes(
             [column[:count] for column in columns] for columns in (lengths, values, offsets, timestamps)
         )
 
-    # The value must leave exactly the byte of the header count in its record: length - value length is the same for
-    # all.
+    # After the value there must be exactly the byte of the header count: length - value length is the same for all.
     rest = _lanes([b"\1" * count]) * (2 * (content - body + 1))
     wrong = _lanes(lengths) ^ _lanes(values) + rest
     if wrong:
@@ -261,10 +261,10 @@ def _check_shapes(
 
 
 def _gather(data: bytes, position: int, count: int, size: int, width: int) -> tuple[list[bytes], int]:
-    """The heads of up to `count` records, and where the last of them ends.
+    """Return the heads of up to `count` records, and the end of the last one.
 
-    A head begins one byte before its record and has `size` bytes of it. `width`: bytes of each record's length; whether
-    they are as many is for the caller to see.
+    A head begins one byte before its record and has `size` bytes of it. `width`: bytes of each record's length, which
+    the caller verifies.
     """
     head = b"\0" + data[position : position + size]
     heads = []
@@ -299,7 +299,7 @@ def _gather(data: bytes, position: int, count: int, size: int, width: int) -> tu
 
 
 def _are_offsets(columns: list[bytes], index: int, count: int) -> bool:
-    """Are the columns the varints of index, index + 1, ..., all of one width and one period?"""
+    """Return whether the columns are the varints of index, index + 1, ..., all of one width and one period."""
     if len(columns) == 1:
         return index < 64 and columns[0] == _ONE_BYTE_OFFSETS[index : index + count]
     phase = index % _PERIOD
@@ -313,14 +313,14 @@ def _are_offsets(columns: list[bytes], index: int, count: int) -> bool:
 
 
 def _are_varints(columns: list[bytes]) -> bool:
-    """Are the columns the bytes of varints, all of this width?"""
+    """Return whether the columns are the bytes of varints, all of this width."""
     return columns[-1].isascii() and not any(column.translate(None, _HIGH) for column in columns[:-1])
 
 
 def _leading_varints(columns: list[bytes]) -> int:
-    """How many of the first rows are varints of numbers that are not negative, of this width (1 or 2 bytes).
+    """Return how many of the first rows are varints of non-negative numbers of this width (1 or 2 bytes).
 
-    A null is an odd byte; one-byte varints may be that.
+    An odd byte is null; one-byte varints may be null.
     """
     count = len(columns[0])
     last = columns[-1]
@@ -332,7 +332,7 @@ def _leading_varints(columns: list[bytes]) -> int:
 
 
 def _lanes(columns: list[bytes]) -> int:
-    """The raw numbers of varints of one or two bytes, side by side in 16 bits each, the first one lowest."""
+    """Return the raw numbers of varints of one or two bytes in one integer, 16 bits each, the first one lowest."""
     lanes = bytearray(2 * len(columns[0]))
     lanes[::2] = columns[0]
     number = int.from_bytes(lanes, "little")
@@ -345,11 +345,11 @@ def _lanes(columns: list[bytes]) -> int:
 
 
 def _one_byte_range(column: bytes) -> tuple[int, int] | None:
-    """(a lower bound, the highest) of the numbers whose one-byte varints are given; None if one has more bytes."""
+    """Return (a lower bound, the maximum) of one-byte varints; None if one has more bytes."""
     last = column[-1]
     if last < 0x80:
         if last & 1 == 0 and not column.translate(None, _EVEN_UP_TO[last]):
-            return 0, last >> 1  # the usual case: none before the batch's first, and the last is the latest
+            return 0, last >> 1  # the usual case: none is before the batch's first, and the last is the maximum
         if column.isascii():
             ranks = column.translate(_ZIGZAG_RANK)
             return min(ranks) - 64, max(ranks) - 64
@@ -357,7 +357,7 @@ def _one_byte_range(column: bytes) -> tuple[int, int] | None:
 
 
 def _two_byte_range(low: bytes, high: bytes) -> tuple[int, int] | None:
-    """(a lower bound, the highest) of the numbers whose varints have these first and second bytes.
+    """Return (a lower bound, the maximum) of varints with these first and second bytes.
 
     None if one has another width or is negative.
     """
@@ -368,7 +368,7 @@ def _two_byte_range(low: bytes, high: bytes) -> tuple[int, int] | None:
         top = max(high)
         if top > 0x7F:
             return None
-    # The latest is among those with the highest second byte, which mostly are the last ones.
+    # The maximum is among those with the highest second byte, which usually are the last ones.
     tail = low[high.find(top) :]
     if high.count(top) == len(tail):
         best = tail[-1]

@@ -1,7 +1,7 @@
-"""The kernel: the one loop body over the bytes of a record of format v2, which validation, consumers and the cleaner share.
+"""Parses one v2 record: the loop body that validation, consumers and the cleaner share.
 
-It reads a record, checks its structure, and says where its fields lie. As machine code (mypyc) that takes some 15 ns;
-`RecordBatch.records` is the plain reader that says, a field after the other, what is right, and tests compare the two.
+It reads a record, checks its structure, and returns the positions of its fields. As machine code (mypyc) that takes
+some 15 ns. `RecordBatch.records` is the plain, field-by-field reader, and tests compare the two.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ INVALID_STRUCTURE: Final = "Found invalid record structure"
 
 
 class RecordFields:
-    """The record that was read last: its deltas, and where in the bytes its key, value and headers lie.
+    """The record that was read last: its deltas, and the positions of its key, value and headers.
 
-    Invariant: a length is below 0 for null. `headers`, if there is one, has a row for each header of the records that were read:
+    Invariant: a negative length means null. `headers`, if set, has a row for each header of the records that were read:
     start and length of the key, then of the value, as int32. `shift` is added to the starts.
     """
 
@@ -51,9 +51,9 @@ class RecordFields:
         self.header_count: i64 = 0
 
     def read(self, data: bytes, position: i64) -> i64:
-        """Read the record at `position`; returns where it ends, or `NOT_ALL_THERE`: `data` ends before.
+        """Read the record at `position`; return its end, or `NOT_ALL_THERE` if it is incomplete.
 
-        `KafkaError` INVALID_RECORD, or `IndexError` where a field leads out of `data`: the record does not follow the format.
+        `KafkaError` INVALID_RECORD, or `IndexError` where a field exceeds `data`: the record violates the format.
         """
         end: i64 = len(data)
         if position + 5 > end and not _has_varint(data, position):
@@ -68,7 +68,7 @@ class RecordFields:
             return NOT_ALL_THERE
         end = position + size
 
-        field: i64 = data[position + 1]  # behind the attributes, which may be anything
+        field: i64 = data[position + 1]  # after the attributes, which may be anything
         position += 2
         if field > 0x7F:
             self.timestamp_delta, position = _rest_of_varlong(data, position, field)
@@ -120,7 +120,7 @@ class RecordFields:
         return position
 
     def _read_headers(self, data: bytes, position: i64, count: i64) -> i64:
-        """Where the headers end. `count`: the first byte of their number; `position` is behind it."""
+        """Return the end of the headers. `count`: the first byte of their number; `position` is after it."""
         if count > 0x7F:
             count, position = _rest_of_varint(data, position, count)
         count = (count >> 1) ^ -(count & 1)
@@ -155,7 +155,7 @@ class RecordFields:
 
 
 def _has_varint(data: bytes, position: i64) -> bool:
-    """Do the last bytes of `data`, from `position` on, hold a whole varint?"""
+    """Return whether `data` contains a whole varint from `position` on."""
     length: i64 = len(data)
     while position < length:
         if data[position] < 0x80:
@@ -165,8 +165,10 @@ def _has_varint(data: bytes, position: i64) -> bool:
 
 
 def _rest_of_varint(data: bytes, position: i64, raw: i64) -> tuple[i64, i64]:
-    """A varint whose first byte is `raw`, above 127, as it stands there: not yet turned into a signed number; and the
-    position behind it. As `read_varint`: `IndexError` past the end, `KafkaError` INVALID_RECORD beyond five bytes."""
+    """Read the rest of a varint whose first byte is `raw`, above 127; return it still zigzag-encoded, and its end.
+
+    As `read_varint`: `IndexError` past the end, `KafkaError` INVALID_RECORD beyond five bytes.
+    """
     byte: i64 = data[position]
     raw = raw & 0x7F | (byte & 0x7F) << 7
     if byte < 0x80:
@@ -183,7 +185,7 @@ def _rest_of_varint(data: bytes, position: i64, raw: i64) -> tuple[i64, i64]:
 
 
 def _rest_of_varlong(data: bytes, position: i64, first: i64) -> tuple[i64, i64]:
-    """The number whose varlong begins with `first`, above 127; and the position behind it."""
+    """Read the rest of a varlong whose first byte is `first`, above 127; return the number, and its end."""
     byte: i64 = data[position]
     if byte < 0x80:
         first = first & 0x7F | byte << 7

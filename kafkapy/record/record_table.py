@@ -1,4 +1,4 @@
-"""Where the records of v2 batches lie, as rows of numbers: what consumers' columns are cut from."""
+"""Positions of the records of v2 batches as rows of numbers, the source of consumers' columns."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 ROW_SIZE: Final = 40
 HEADER_ROW_SIZE: Final = 16  # 1 << 4
 
-_WRAPS: Final = compiled.is_used()
-"""Are the sums of i64 numbers as in Java?"""
+_OVERFLOWS: Final = compiled.is_used()
+"""Whether sums of i64 numbers overflow as in Java."""
 _MIN_RECORD_SIZE: Final = 7
-"""A record of which every field is empty: seven varints and bytes."""
+"""A record with only empty fields: seven varints and bytes."""
 
 
 class RecordTable:
-    """Records of batches that lie in one buffer.
+    """Records of batches in one buffer.
 
-    Invariant: `rows` has for each record, little-endian: int64 offset, int64 timestamp in ms, and int32 pairs: where the key
-    begins in the buffer and its length, the same of the value, where the headers begin in `headers` (counted in rows) and how
-    many there are. `headers` has an int32 pair for the key and one for the value of each. A length is -1 for null.
+    Invariant: `rows` has for each record, little-endian: int64 offset, int64 timestamp in ms, and int32 pairs: start
+    and length of the key, start and length of the value, first row in `headers` and number of headers. `headers` has an
+    int32 pair for the key and one for the value of each. A length of -1 means null.
     """
 
     __slots__ = ("_index", "headers", "rows")
@@ -44,8 +44,8 @@ class RecordTable:
     def add(self, batch: RecordBatch, data: bytes, shift: int, first_offset: int, end_offset: int) -> None:
         """Add the records of `batch` with first_offset <= offset < end_offset.
 
-        `data`: the bytes of all its records, and nothing else; `shift`: where they lie in the buffer. `KafkaError`
-        INVALID_RECORD if they do not follow the format: nothing is added then.
+        `data`: the bytes of all its records, and nothing else; `shift`: their position in the buffer. `KafkaError`
+        INVALID_RECORD for malformed records: then nothing is added.
         """
         size: i64 = len(self.rows)
         header_size: i64 = len(self.headers)
@@ -82,8 +82,9 @@ class RecordTable:
         first_offset: i64,
         end_offset: i64,
     ) -> bool:
-        """The same of a batch whose records lie in `data` from `start` to `end`; `fields` has `headers` and no shift. False, and
-        nothing is added, if they do not follow the format."""
+        """Add the records of a batch between `start` and `end` of `data`; `fields` has `headers` and no shift. Return
+        False, and add nothing, if they are malformed.
+        """
         size: i64 = len(self.rows)
         header_size: i64 = len(self.headers)
         if count < 0 or count > (end - start) // _MIN_RECORD_SIZE:
@@ -111,7 +112,7 @@ class RecordTable:
         first_offset: i64,
         end_offset: i64,
     ) -> i64:
-        """Where the records end."""
+        """Add records; return their end."""
         rows = self.rows
         headers = self.headers
         shift = fields.shift
@@ -124,7 +125,7 @@ class RecordTable:
             position = end
             offset = base_offset + fields.offset_delta
             timestamp = base_timestamp if append_time else base_timestamp + fields.timestamp_delta
-            if not _WRAPS:
+            if not _OVERFLOWS:
                 offset, timestamp = _as_long(offset), _as_long(timestamp)
             if offset < first_offset or offset >= end_offset:
                 headers.truncate(header_size)
@@ -145,5 +146,5 @@ class RecordTable:
 
 
 def _as_long(value: int) -> int:
-    """Overflow wraps, as in Java."""
+    """Return `value` with overflow as in Java."""
     return (value + (1 << 63)) % (1 << 64) - (1 << 63)

@@ -1,4 +1,4 @@
-"""Building record batches (Kafka's `MemoryRecordsBuilder`)."""
+"""Builds record batches (Kafka's `MemoryRecordsBuilder`)."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from kafkapy.record.varint import encode_varint
 
 
 class MemoryRecordsBuilder:
-    """Collects records of one batch and makes its bytes.
+    """Collects the records of one batch and encodes it.
 
-    Invariant: `_parts` holds the encoded records in ascending order of offset; `last_offset` is the offset of the
-    last one (or what `override_last_offset` set), `max_timestamp` and `offset_of_max_timestamp` describe the first
+    Invariant: `_parts` has the encoded records in ascending order of offset; `last_offset` is the offset of the last
+    one (or the value of `override_last_offset`), `max_timestamp` and `offset_of_max_timestamp` describe the first
     record with the latest timestamp.
     """
 
@@ -55,7 +55,7 @@ class MemoryRecordsBuilder:
     ) -> None:
         """`log_append_time`: ms, the timestamp of the batch if `timestamp_type` is LOG_APPEND_TIME.
 
-        `ValueError` for what message format v0 or v1 cannot say.
+        `ValueError` for properties that message format v0 or v1 lacks.
         """
         if magic < 2:
             if is_transactional or is_control or producer_id != NO_PRODUCER_ID or delete_horizon_ms != NO_TIMESTAMP:
@@ -85,7 +85,7 @@ class MemoryRecordsBuilder:
         self._parts: list[bytes] = []
 
     def append(self, timestamp: int, key: bytes | None, value: bytes | None, headers: Sequence[Header] = ()) -> int:
-        """Add a record at the next offset, which is returned."""
+        """Add a record at the next offset; return the offset."""
         offset = self.base_offset if self.last_offset is None else self.last_offset + 1
         self.append_with_offset(offset, timestamp, key, value, headers)
         return offset
@@ -93,7 +93,7 @@ class MemoryRecordsBuilder:
     def append_with_offset(
         self, offset: int, timestamp: int, key: bytes | None, value: bytes | None, headers: Sequence[Header] = ()
     ) -> None:
-        """Add a record at `offset` (above all before); `timestamp` in ms, -1 for none.
+        """Add a record at `offset` (above all earlier ones); `timestamp` in ms, -1 for none.
 
         `ValueError` for an offset out of order or range, a negative timestamp, or headers before v2.
         """
@@ -130,13 +130,13 @@ class MemoryRecordsBuilder:
             self.offset_of_max_timestamp = offset
 
     def override_last_offset(self, last_offset: int) -> None:
-        """Let the batch end at a later offset than its last record (a cleaned batch keeps its range)."""
+        """Set a later last offset than the last record's (a cleaned batch keeps its range)."""
         self.last_offset = last_offset
 
     def build(self) -> bytes:
-        """The bytes of the batch (v0 and v1: of the message set); empty if nothing was added.
+        """Return the bytes of the batch (v0 and v1: of the message set); empty if nothing was added.
 
-        `ValueError` if the producer's fields do not fit together.
+        `ValueError` if the producer's fields are inconsistent.
         """
         if not self._parts:
             return b""
@@ -208,7 +208,7 @@ def batch_of_one(
     base_offset: int = 0,
     partition_leader_epoch: int = NO_PARTITION_LEADER_EPOCH,
 ) -> bytes:
-    """A v2 batch of one encoded record without a sequence, whose deltas are 0: what a builder makes, by a shorter way."""
+    """Return a v2 batch of one encoded record without a sequence, whose deltas are 0: a shortcut for a builder."""
     return encode_batch(
         record,
         base_offset=base_offset,
@@ -226,7 +226,7 @@ def batch_of_one(
 def encode_record(
     offset_delta: int, timestamp_delta: int, key: bytes | None, value: bytes | None, headers: Sequence[Header] = ()
 ) -> bytes:
-    """One record of a v2 batch, its length first."""
+    """Encode one record of a v2 batch, including its length."""
     parts = [b"\0", encode_varint(timestamp_delta), encode_varint(offset_delta)]
     _add_bytes(parts, key)
     _add_bytes(parts, value)
@@ -252,7 +252,7 @@ def encode_batch(
     base_sequence: int = NO_SEQUENCE,
     partition_leader_epoch: int = NO_PARTITION_LEADER_EPOCH,
 ) -> bytes:
-    """A v2 batch around records that are encoded (and compressed) already."""
+    """Return a v2 batch of records that are encoded (and compressed) already."""
     batch = bytearray(RECORD_BATCH_OVERHEAD)
     batch += body
     put_header(
@@ -285,7 +285,7 @@ def put_header(
     base_sequence: int,
     partition_leader_epoch: int,
 ) -> None:
-    """Write the header of a v2 batch over its first `RECORD_BATCH_OVERHEAD` bytes."""
+    """Write the header of a v2 batch to its first `RECORD_BATCH_OVERHEAD` bytes."""
     HEADER.pack_into(
         batch,
         0,

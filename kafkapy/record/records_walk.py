@@ -1,9 +1,9 @@
-"""Checking the records of a v2 batch without making an object of any.
+"""Checks the records of a v2 batch without an object per record.
 
-A broker has to look at every record of every produce request: lengths, varints, offset deltas and timestamps must be
-right before the batch may be stored. As machine code that is a loop over bytes, a record after the other. In plain Python
-such a loop would cost more than all the rest of the request: there, records that look like their neighbours, as most do,
-are checked many at once, as columns of bytes (`record_columns`), and only the others one by one.
+A broker has to check every record of every produce request: lengths, varints, offset deltas and timestamps must be
+valid before the batch is stored. As machine code that is a loop over bytes, record by record. In plain Python such a
+loop would cost more than the rest of the request. There, similar records, as most are, are checked together as columns
+of bytes (`record_columns`), and only the others one by one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kafkapy.record.blocks import PIECE, too_large
 from kafkapy.record.record_columns import check as check_columns
 from kafkapy.record.record_fields import INVALID_STRUCTURE, RecordFields, invalid
 from kafkapy.record.varint import read_varint, read_varlong
-from kafkapy.runtime.hand_over import hand_over
+from kafkapy.runtime.yield_gil import yield_gil
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -26,35 +26,36 @@ _ONE_BY_ONE: Final = compiled.is_used()
 
 _MIN_MANY: Final = 4
 _MIN_SIZE: Final = 8
-"""Fewer records, or bytes, are not worth the attempt to check many at once."""
+"""For fewer records, or bytes, a joint check is not tried."""
 _FIRST_MANY: Final = 64
 _MAX_MANY: Final = 8192
-"""How many records are tried at once: more and more while that succeeds, so that no attempt costs much more than it
-gains."""
+"""Limit of records per joint check: it grows while checks succeed, so that a failure costs little more than it gains.
+"""
 _ENOUGH: Final = 16
 _MAX_ONES: Final = 63
-"""Where an attempt checks fewer than enough, records are walked one by one before the next: 1, 3, 7, ... and at most
-63."""
+"""After a joint check of too few records, this many at most are checked one by one before the next: 1, 3, 7, ..., 63.
+"""
 
 _MAX_STEPS: Final = 4_000_000
-"""Records and headers of a compressed batch that are walked one by one in plain Python, and headers of giant records, at most:
-a few seconds' work."""
-_WITHOUT_HAND_OVER: Final = 4096
-"""Records that machine code walks, in a thread, before it lets another one have the interpreter: some 0.1 ms."""
+"""Limit of single checks in plain Python of records and headers of a compressed batch, and of headers of giant records:
+a few seconds' work.
+"""
+_RECORDS_PER_YIELD: Final = 4096
+"""Records that machine code checks in a thread between two yields of the interpreter lock: some 0.1 ms."""
 
 
 class RecordsWalk:
-    """A walk over the records of one batch, and what it found.
+    """A check of the records of one batch, and its results.
 
-    Invariant: the first `walked` records are checked; `max_timestamp_delta` is the highest of them, no delta is below
-    `min_timestamp_delta`; `sequential` says whether their offset deltas are 0, 1, 2, ..., `keyless` whether one of
-    them has no key.
+    Invariant: the first `walked` records are checked; `max_timestamp_delta` is their maximum, and no delta is below
+    `min_timestamp_delta`; `sequential` tells whether their offset deltas are 0, 1, 2, ..., `keyless` whether any has no
+    key.
     """
 
     __slots__ = (
         "_fields",
-        "_hands_over",
         "_steps",
+        "_yields_gil",
         "count",
         "keyless",
         "max_timestamp_delta",
@@ -63,11 +64,12 @@ class RecordsWalk:
         "walked",
     )
 
-    def __init__(self, count: int, hands_over: bool = False) -> None:
-        """`count`: the number of records that the batch's header gives. `hands_over`: this is a thread that others must not
-        wait for."""
+    def __init__(self, count: int, yields_gil: bool = False) -> None:
+        """`count`: the number of records in the batch's header. `yields_gil`: whether to yield the interpreter lock, in
+        a thread.
+        """
         self.count = count
-        self._hands_over = hands_over
+        self._yields_gil = yields_gil
         self.walked = 0
         self.max_timestamp_delta = -(1 << 63)
         self.min_timestamp_delta = (1 << 63) - 1
@@ -77,9 +79,9 @@ class RecordsWalk:
         self._steps = 0
 
     def walk_all(self, data: bytes) -> None:
-        """Check the records of a batch, all in memory: `count` of them, and nothing after them.
+        """Check the records of a batch in memory: `count` of them, and nothing after them.
 
-        `KafkaError` INVALID_RECORD, in Kafka's words as far as they say something.
+        `KafkaError` INVALID_RECORD, with Kafka's messages where they are informative.
         """
         position = self.walk(data)
         if self.walked < self.count:
@@ -88,10 +90,9 @@ class RecordsWalk:
             raise invalid("Incorrect declared batch size, records still remaining in file")
 
     def walk_chunks(self, chunks: Iterator[bytes], limit: int) -> int:
-        """As `walk_all`, of decompressed data that comes in pieces, in bounded memory. Returns how many bytes there
-        were.
+        """Check as `walk_all` decompressed data in pieces, in bounded memory; return the number of bytes.
 
-        `KafkaError` MESSAGE_TOO_LARGE if there are more than `limit`, or so many records that walking takes too long.
+        `KafkaError` MESSAGE_TOO_LARGE if there are more than `limit`, or so many records that the check takes too long.
         """
         source = _Chunks(chunks, limit)
         data = source.take(b"")
@@ -117,9 +118,9 @@ class RecordsWalk:
         return source.size
 
     def walk(self, data: bytes) -> int:
-        """Check the complete records of `data`, from `walked` on; returns where they end.
+        """Check the complete records of `data`, from `walked` on; return their end.
 
-        `KafkaError` INVALID_RECORD where a record does not follow the format.
+        `KafkaError` INVALID_RECORD for a malformed record.
         """
         position = 0
         length = len(data)
@@ -131,12 +132,12 @@ class RecordsWalk:
             while index < count:
                 left = count - index
                 if _ONE_BY_ONE or left < _MIN_MANY or length - position < _MIN_SIZE:
-                    ones = min(left, _WITHOUT_HAND_OVER) if self._hands_over else left
+                    ones = min(left, _RECORDS_PER_YIELD) if self._yields_gil else left
                     done, position = self._walk_ones(data, position, index, ones)
                     index += done
                     if done < ones or index == count:
                         break
-                    hand_over()
+                    yield_gil()
                     continue
                 checked = check_columns(data, position, index, min(left, many), self.sequential)
                 if checked is not None:
@@ -165,8 +166,7 @@ class RecordsWalk:
         return position
 
     def _walk_ones(self, data: bytes, position: i64, index: i64, ones: i64) -> tuple[i64, i64]:
-        """Check up to `ones` records; (how many there were, where they end). Fewer than `ones`: the next is not all
-        there."""
+        """Check up to `ones` records; return (their number, their end). Fewer than `ones`: the next is incomplete."""
         fields = self._fields
         highest: i64 = self.max_timestamp_delta
         lowest: i64 = self.min_timestamp_delta
@@ -197,7 +197,7 @@ class RecordsWalk:
         return done, position
 
     def _walk_giant(self, source: _Chunks, data: bytes) -> bytes:
-        """Check one record that is too large to be held; returns the data after it, from which the walk goes on."""
+        """Check one record that is too large for memory; return the data after it, from which the check continues."""
         reader = _Reader(source, data)
         size = reader.varint()
         start = reader.consumed
@@ -237,7 +237,7 @@ class RecordsWalk:
 
 
 class _Chunks:
-    """Joins decompressed chunks into pieces of about 256 KB, and counts their bytes."""
+    """Joins decompressed chunks to pieces of about 256 KB, and counts their bytes."""
 
     def __init__(self, chunks: Iterator[bytes], limit: int) -> None:
         self._chunks = chunks
@@ -246,7 +246,7 @@ class _Chunks:
         self.ended = False
 
     def take(self, rest: bytes) -> bytes:
-        """`rest` and what follows it, at least one byte more unless the data has `ended`."""
+        """Return `rest` and what follows it, at least one byte more unless the data has `ended`."""
         parts = [rest] if rest else []
         wanted = self.size + PIECE
         for chunk in self._chunks:
@@ -262,7 +262,7 @@ class _Chunks:
 
 
 class _Reader:
-    """Reads the fields of a record from chunks, and skips over its contents without keeping them."""
+    """Reads the fields of a record from chunks, and skips its contents without keeping them."""
 
     def __init__(self, source: _Chunks, data: bytes) -> None:
         self._source = source
@@ -285,7 +285,7 @@ class _Reader:
         return value
 
     def skip(self, size: int) -> None:
-        """Go `size` bytes on (none if it is negative: the length of null)."""
+        """Skip `size` bytes (none if it is negative: the length of null)."""
         if size <= 0:
             return
         self._position += size
@@ -308,7 +308,7 @@ class _Reader:
 
 
 def _announced_size(data: bytes) -> int:
-    """The length of the record that `data` begins with, 0 if not even that is there."""
+    """Return the length of the record at the start of `data`, 0 if that is incomplete."""
     try:
         return read_varint(data, 0)[0]
     except IndexError:

@@ -17,12 +17,11 @@ _STREAM_HEADER = _SNAPPY_MAGIC + b"\0\0\0\1\0\0\0\1"
 _STREAM_HEAD = int.from_bytes(_SNAPPY_MAGIC[:4], "big", signed=True)
 _SNAPPY_BLOCK = 1 << 15
 _MAX_RATIO = 32
-"""A snappy element of two bytes copies at most 11, one of three at most 64: no honest block announces more than
-this."""
+"""A snappy element of two bytes copies at most 11, one of three at most 64, so no valid block has a larger ratio."""
 
 
 def compressed(chunks: Iterable[Buffer]) -> Iterator[bytes]:
-    """A xerial stream of 32 KB blocks."""
+    """Yield a xerial stream of 32 KB blocks."""
     import snappy
 
     yield _STREAM_HEADER
@@ -33,9 +32,10 @@ def compressed(chunks: Iterable[Buffer]) -> Iterator[bytes]:
 
 
 def blocks(data: Buffer, limit: int) -> Iterator[bytes]:
-    """The decompressed blocks. A block is never larger than 32 times its compressed size.
+    """Yield the decompressed blocks. A block is at most 32 times its compressed size.
 
-    Raises `KafkaError` UNKNOWN_SERVER_ERROR where the stream is damaged, MESSAGE_TOO_LARGE for a block of more than `limit`.
+    Raises `KafkaError` UNKNOWN_SERVER_ERROR where the stream is damaged, MESSAGE_TOO_LARGE for a block of more than
+    `limit`.
     """
     view = memoryview(data)
     if view[:8] != _SNAPPY_MAGIC:
@@ -44,7 +44,7 @@ def blocks(data: Buffer, limit: int) -> Iterator[bytes]:
     position = len(_STREAM_HEADER)
     while position < len(view):
         length = int.from_bytes(view[position : position + 4], "big", signed=True)
-        if length == _STREAM_HEAD:  # snappy-java takes concatenated streams
+        if length == _STREAM_HEAD:  # snappy-java accepts concatenated streams
             position += len(_STREAM_HEADER)
             continue
         position += 4

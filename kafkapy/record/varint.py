@@ -1,4 +1,4 @@
-"""Variable-length integers of record batches: zig-zag varints, as in protocol buffers (Kafka's `ByteUtils`)."""
+"""Variable-length integers of record batches: zigzag varints, as in protocol buffers (Kafka's `ByteUtils`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ VARINT_TOO_LONG: Final = "Varint is too long, the most significant bit of its la
 
 
 def encode_varint(value: int) -> bytes:
-    """The zig-zag varint of a signed number (int32 and int64 alike: the shortest form is the same)."""
+    """Return the zigzag varint of a signed number (int32 or int64: the shortest form is the same)."""
     raw = (value << 1) ^ (value >> 63)
     if raw < 0x80:
         return _ONE_BYTE[raw]
@@ -28,16 +28,16 @@ _ONE_BYTE: Final = [bytes((i,)) for i in range(128)]
 
 
 def size_of_varint(value: int) -> int:
-    """How many bytes `encode_varint` takes."""
+    """Return the number of bytes of `encode_varint`."""
     raw = (value << 1) ^ (value >> 63)
     return (max(raw.bit_length(), 1) + 6) // 7
 
 
 def read_varint(buffer: Buffer, position: int) -> tuple[int, int]:
-    """(int32, position after it). `IndexError` past the end of the buffer, `KafkaError` INVALID_RECORD beyond five
-    bytes.
+    """Return (int32, position after it). `IndexError` past the end of the buffer, `KafkaError` INVALID_RECORD beyond
+    five bytes.
 
-    Bits of the fifth byte that do not fit an int32 are dropped, as in Java.
+    Excess bits of the fifth byte are dropped, as in Java.
     """
     raw = buffer[position]
     position += 1
@@ -58,7 +58,7 @@ def read_varint(buffer: Buffer, position: int) -> tuple[int, int]:
 
 
 def read_varlong(buffer: Buffer, position: int) -> tuple[int, int]:
-    """(int64, position after it), with the same errors as `read_varint` (ten bytes at most)."""
+    """Return (int64, position after it), with the same errors as `read_varint` (ten bytes at most)."""
     raw = buffer[position]
     position += 1
     if raw > 0x7F:

@@ -1,8 +1,8 @@
 """Zstandard frames as Kafka's clients write them (`ZstdCompression`).
 
-A frame's blocks are walked before anything is decompressed: each gives at most 128 KB, so the walk tells whether the
-frame is whole (the library's reader ends silently where the data does) and bounds what comes out of it, without
-trusting the content size that the header may announce.
+A frame's block headers are scanned before decompression. Each block yields at most 128 KB, so the scan tells whether
+the frame is complete (the library's reader ends silently with the data) and bounds the decompressed size, without
+trusting the content size in the header.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ Buffer = bytes | bytearray | memoryview
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _ZSTD_BLOCK = 1 << 17
 _ONE_SHOT = 1 << 22
-"""Bytes that a frame may unfold to and be decompressed in one call; larger ones come in pieces."""
+"""Frames up to this decompressed size are decompressed in one call; larger ones in pieces."""
 _RLE = 1
 _ZSTD_DEFAULT_LEVEL = 3
 
 
 @cache
 def _library() -> ZstdLibrary:
-    """Looked for when the first frame comes."""
+    """Choose the library at the first frame."""
     return best_library()
 
 
 def compressed(chunks: Iterable[Buffer], level: int | None = None) -> Iterator[bytes]:
-    """One frame without content size and checksum. `level`: -131072 to 22, None is 3."""
+    """Yield one frame without content size and checksum. `level`: -131072 to 22, None is 3."""
     stream, flush_block = _library().compressor(_ZSTD_DEFAULT_LEVEL if level is None else level)
     for chunk in chunks:
         yield stream.compress(chunk)
@@ -40,7 +40,7 @@ def compressed(chunks: Iterable[Buffer], level: int | None = None) -> Iterator[b
 
 
 def blocks(data: Buffer) -> Iterator[bytes]:
-    """The decompressed data in pieces of at most 4 MB.
+    """Yield the decompressed data in pieces of at most 4 MB.
 
     Raises `KafkaError` UNKNOWN_SERVER_ERROR where a frame is damaged.
     """
@@ -63,7 +63,7 @@ def blocks(data: Buffer) -> Iterator[bytes]:
 
 
 def _scan(view: memoryview, position: int) -> tuple[int, int]:
-    """(end of the frame at `position`, upper bound of what it decompresses to)."""
+    """Return (end of the frame at `position`, upper bound of its decompressed size)."""
     length = len(view)
     magic = bytes(view[position : position + 4])
     if magic[1:] == b"\x2a\x4d\x18" and magic[0] >> 4 == 5:  # a skippable frame

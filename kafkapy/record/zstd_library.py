@@ -1,6 +1,8 @@
-"""Two libraries for Zstandard: the standard library's (before Python 3.14 `backports.zstd`, 2 MB), which every install has, and
-`zstandard` (23 MB), which is taken where it is installed, as with the broker: it keeps a context for decompression, which
-saves 40 µs a batch. What they write is the same.
+"""Two libraries for Zstandard.
+
+The standard library's (before Python 3.14 `backports.zstd`, 2 MB) is always installed. `zstandard` (23 MB) is used if
+it is installed, as with the broker: it keeps a context for decompression, which saves 40 µs per batch. Their output is
+the same.
 """
 
 from __future__ import annotations
@@ -16,21 +18,21 @@ Buffer = bytes | bytearray | memoryview
 
 
 class ZstdLibrary(Protocol):
-    """Frames have neither content size nor checksum."""
+    """A library. Its frames have neither content size nor checksum."""
 
     errors: tuple[type[Exception], ...]
-    """What it raises where a frame is damaged."""
+    """Exceptions for a damaged frame."""
 
     def compressor(self, level: int) -> tuple[Any, Any]:
-        """(a stream with `compress(data)` and `flush(mode)`, the mode that ends a block)."""
+        """Return (a stream with `compress(data)` and `flush(mode)`, the mode that ends a block)."""
         ...
 
     def decompress(self, frame: Buffer, bound: int) -> bytes:
-        """One whole frame that gives at most `bound` bytes."""
+        """Decompress one whole frame of at most `bound` decompressed bytes."""
         ...
 
     def pieces(self, frame: Buffer) -> Iterator[bytes]:
-        """One whole frame, bit by bit."""
+        """Decompress one whole frame in pieces."""
         ...
 
 
@@ -65,7 +67,7 @@ class StandardZstd:
 
 
 class _Contexts(local):
-    """A decompression context for each thread."""
+    """A decompression context per thread."""
 
     def __init__(self) -> None:
         import zstandard
@@ -96,7 +98,7 @@ class FastZstd:
 
 
 def best_library() -> ZstdLibrary:
-    """The fast one if it is installed."""
+    """Return the fast library if it is installed."""
     try:
         return FastZstd()
     except ImportError:

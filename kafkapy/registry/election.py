@@ -59,7 +59,7 @@ class InstanceIdentity(NamedTuple):
 
 
 def elect(members: Sequence[tuple[str, InstanceIdentity]]) -> tuple[str | None, InstanceIdentity | None, int]:
-    """Member id and identity of the primary (None: nobody is eligible), and an error: two members have one URL."""
+    """Return member id and identity of the primary (None: none is eligible), and an error: two members have one URL."""
     eligible = [(not identity.is_leader, member_id, identity) for member_id, identity in members if identity.eligible]
     urls = {identity.url for _, identity in members}
     error = _NO_ERROR if len(urls) == len(members) else _DUPLICATE_URLS

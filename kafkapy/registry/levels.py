@@ -1,4 +1,4 @@
-"""The levels of compatibility: against which versions a new schema is checked, and who must be able to read whom."""
+"""The levels of compatibility: the versions against which a new schema is checked, and the direction of the check."""
 
 from __future__ import annotations
 

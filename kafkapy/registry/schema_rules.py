@@ -248,5 +248,5 @@ def _same_text(one: SchemaContent, other: SchemaContent) -> bool:
 
 
 def _same_extras(one: SchemaContent, other: SchemaContent) -> bool:
-    """Who gives no metadata and no rules means the version whatever it has."""
+    """A request without metadata and rules matches any version."""
     return all(theirs is None or mine == theirs for mine, theirs in zip(one[3:], other[3:], strict=True))

@@ -20,7 +20,7 @@ _POLL_MS = 500
 
 
 class SchemaTopicError(Exception):
-    """The topic cannot be used; the sentence says why and what mends it."""
+    """The topic is unusable; the message has the cause and the remedy."""
 
 
 class SchemaTopic:

@@ -147,7 +147,7 @@ class ConsumerInstance:
 
 
 class ConsumerInstances:
-    """Invariant: an instance is here until it is closed; whoever takes it out closes it."""
+    """Invariant: an instance is here until it is closed; the code that removes it closes it."""
 
     def __init__(self, make: Callable[..., Any], idle_s: float, most: int) -> None:
         """`make`: a consumer of a group, from options. `most`: instances at a time."""

@@ -1,4 +1,4 @@
-"""Long lists, a few items at a time. This is machine code where there is any."""
+"""Splits long lists into chunks that fit a time slice. Compiled where possible."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, Final, TypeVar
 T = TypeVar("T")
 
 CHUNK: Final = 50
-"""Items of a chunk: of most handlers 20 to 100 µs of work, half a time slice at most (`TURN_SECONDS`)."""
+"""Items in a chunk. For most handlers that is 20 to 100 µs of work: at most half a time slice (`SLICE_SECONDS`)."""
 
 _SEQUENCES: Any = (list, tuple, range)
-"""Not in the call itself: mypyc takes what is one of the three for a list or a tuple."""
+"""A constant, because mypyc treats a value that `isinstance` narrows to these types as a list or a tuple."""
 
 
 def chunks(items: Iterable[T]) -> Iterable[Sequence[T]]:
-    """A few items at a time: a chunk is as much as may be done between two checkpoints.
+    """Split the items into chunks: the caller awaits a checkpoint between two of them.
 
     Example:
         >>> [len(chunk) for chunk in chunks(range(120))]

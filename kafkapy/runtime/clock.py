@@ -1,4 +1,4 @@
-"""Time as the broker's parts are given it: now, later, again and again, and in a thread."""
+"""The interfaces through which the broker's parts read the time, schedule work, yield, and use threads."""
 
 from __future__ import annotations
 
@@ -14,34 +14,37 @@ T = TypeVar("T")
 
 
 class InThread(Protocol):
-    """Runs what blocks in a pool of threads; its result or exception comes back to the thread that asked."""
+    """Runs a blocking function in a thread pool; the result or exception is delivered on the calling thread."""
 
     def __call__(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Awaitable[R]: ...
 
 
 class Clock(Time, Scheduler, Protocol):
-    """What needs only a part of it takes a `Time`, a `Scheduler` or an `InThread`.
+    """All of a broker's timing. A part that needs less takes a `Time`, a `Scheduler` or an `InThread`.
 
-    `in_thread`: the background pool. What a `Scheduler` has to do ends with the broker's work; `later` goes on until the end.
+    `in_thread` uses the background pool. Tasks of the `Scheduler` stop when the broker shuts down; `later` still works
+    then.
     """
 
     def later(self, delay_ms: float, function: Callable[[], object]) -> ScheduledTask:
-        """Call it once, on the reactor thread; not before the time is over."""
+        """Call the function once on the reactor thread, after at least `delay_ms`."""
         ...
 
-    def turn_is_over(self, late_seconds: float = 0.0) -> bool:
-        """Should work that has more to do give way? For code that cannot await a `checkpoint`; asked after each small part.
+    def should_yield(self, extra_seconds: float = 0.0) -> bool:
+        """Is the time slice used up?
 
-        `late_seconds`: for work that is expensive to divide, how much longer than other work it may go on.
+        For code that cannot await a `checkpoint`; to be asked after each small part of the work.
+
+        `extra_seconds`: how much longer this work may go on than other work, because it is expensive to interrupt.
         """
         ...
 
-    def slice_begins(self) -> None:
-        """A request begins: it may go on for a moment, even if others have used up the present time slice."""
+    def begin_request(self) -> None:
+        """Start a request: it gets a minimum of time even if the current time slice is used up."""
         ...
 
     def checkpoint(self) -> Awaitable[None]:
-        """To be awaited in the loop of work that may take long: other work has its turn here if the time slice is over.
+        """Yield if the time slice is used up. Await this in loops that may take long.
 
         Example:
             for chunk in chunks(partitions):
@@ -50,19 +53,19 @@ class Clock(Time, Scheduler, Protocol):
         """
         ...
 
-    def turn(self) -> Awaitable[None]:
-        """Done when all requests that were there have been looked at, and all work that gave way before has had a turn."""
+    def yield_now(self) -> Awaitable[None]:
+        """Yield: done after all ready requests have been served and all work that yielded before has been resumed."""
         ...
 
     def in_thread(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Awaitable[R]: ...
 
     def from_thread(self, function: Callable[P, object], /, *args: P.args, **kwargs: P.kwargs) -> None:
-        """Call it on the reactor thread; from any thread."""
+        """Call the function on the reactor thread. May be called from any thread."""
         ...
 
 
 class MockClock:
-    """A test moves it by `advance`; what is due runs on the way, and what is for a thread runs at once."""
+    """A clock for tests. `advance` moves it and runs the tasks that become due; work for threads runs at once."""
 
     def __init__(self) -> None:
         self._time = MockTime()
@@ -71,13 +74,13 @@ class MockClock:
         self.sleep = self._time.sleep
         self.schedule_once, self.schedule = self._tasks.schedule_once, self._tasks.schedule
         self.schedule_in_thread = self._tasks.schedule_in_thread
-        self.turns = 0
-        """How often work gave way."""
+        self.yields = 0
+        """How often work has yielded."""
         self._turn_ends_ms = self.monotonic_ms() + 1
 
     @property
     def pending(self) -> int:
-        """Tasks that are still to run."""
+        """The number of tasks that have not run yet."""
         return self._tasks.pending
 
     def advance(self, ms: int) -> None:
@@ -87,18 +90,18 @@ class MockClock:
     def later(self, delay_ms: float, function: Callable[[], object]) -> ScheduledTask:
         return self._tasks.schedule_once("later", function, int(delay_ms))
 
-    def turn_is_over(self, late_seconds: float = 0.0) -> bool:
-        return self.monotonic_ms() >= self._turn_ends_ms + late_seconds * 1000
+    def should_yield(self, extra_seconds: float = 0.0) -> bool:
+        return self.monotonic_ms() >= self._turn_ends_ms + extra_seconds * 1000
 
-    def slice_begins(self) -> None:
-        """Only `advance` ends a slice."""
+    def begin_request(self) -> None:
+        """Does nothing: only `advance` ends a slice."""
 
     async def checkpoint(self) -> None:
-        if self.turn_is_over():
-            await self.turn()
+        if self.should_yield():
+            await self.yield_now()
 
-    async def turn(self) -> None:
-        self.turns += 1
+    async def yield_now(self) -> None:
+        self.yields += 1
         self._turn_ends_ms = self.monotonic_ms() + 1
 
     async def in_thread(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:

@@ -1,4 +1,4 @@
-"""When Python's collector of cyclic garbage works, and when it is paused. Other modules leave `gc` to this one."""
+"""Controls Python's cyclic garbage collector. No other module uses `gc`."""
 
 from __future__ import annotations
 
@@ -11,56 +11,64 @@ from contextlib import contextmanager
 from typing import Final
 
 YOUNG_THRESHOLD: Final = 10_000
-"""Containers made beyond those freed, before a collection of the young generation (Python: 700, 3.13: 2,000). A request that
-names 1,000 partitions began some ten collections while it was answered, a third of its time."""
+"""Net allocations of containers that start a young collection (Python's default: 700; 3.13: 2,000).
+
+Higher than the default, because the objects of one request that names 1,000 partitions would start ten collections.
+"""
 
 MIDDLE_THRESHOLD: Final = 3
-"""Young collections before one of the middle generation (Python: 10): fewer objects are visited by each."""
+"""Young collections before one of the middle generation (Python's default: 10).
+
+A lower number visits fewer objects each time."""
 
 NEVER: Final = 1 << 30
-"""Middle collections before Python begins a full one by itself."""
+"""Middle collections before Python starts a full one: in effect, it never does."""
 
 CHECK_INTERVAL_MS: Final = 600_000
-"""How often `FullCollections.check` is due: a full collection of a million committed offsets takes 400 ms, 0.07 % of that."""
+"""How often to call `FullCollections.check`."""
 
 MIN_GROWTH_BLOCKS: Final = 250_000
-"""Growth that no full collection is worth: some 20 MB."""
+"""Growth too small for a full collection: about 20 MB."""
 
 log = logging.getLogger("kafkapy.server.GarbageCollector")
 
-LONGEST_REST_SECONDS = 60.0
-"""Bounds what a stream of large requests can keep the collector from."""
+MAX_PAUSE_SECONDS = 60.0
+"""Limit of consecutive pauses, so that a stream of large requests cannot keep the collector off."""
 
-_resting: set[int] = set()
+_pauses: set[int] = set()
 _began = 0.0
 
 
-class Rest:
-    """While there is one, nobody looks for garbage: a walk that meets a list of 300,000 visits all of them, which took 70 ms.
+class GcPause:
+    """Pauses the garbage collector while the object lives.
 
-    What a large request leaves goes by its reference counts. After a minute no rest begins before the collector has worked again.
+    For large requests: a collection would visit all objects of a list of 300,000. What the request leaves is freed by
+    its reference counts. After `MAX_PAUSE_SECONDS` without a collection, new objects of this class have no effect
+    until the others are gone.
     """
 
     def __init__(self) -> None:
         global _began
         now = time.monotonic()
-        if not _resting:
+        if not _pauses:
             _began = now
-        if now - _began <= LONGEST_REST_SECONDS:
-            _resting.add(id(self))
+        if now - _began <= MAX_PAUSE_SECONDS:
+            _pauses.add(id(self))
             gc.disable()
 
     def __del__(self) -> None:
-        """In whichever thread; should a new one begin just now, that one is of no use, and nothing else happens."""
-        if id(self) in _resting:
-            _resting.discard(id(self))
-            if not _resting:
+        """Resume the collector.
+
+        Runs on any thread; if a pause starts on another thread just then, that pause may have no effect."""
+        if id(self) in _pauses:
+            _pauses.discard(id(self))
+            if not _pauses:
                 gc.enable()
 
 
 @contextmanager
 def paused() -> Iterator[None]:
-    """No collection begins in the block; then the collector is as it was before."""
+    """Pause the collector for the block, then restore its state."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -71,7 +79,7 @@ def paused() -> Iterator[None]:
 
 
 def pause() -> None:
-    """No collection begins before `resume` or `settle`."""
+    """Pause the collector until `resume` or `configure`."""
     gc.disable()
 
 
@@ -79,25 +87,27 @@ def resume() -> None:
     gc.enable()
 
 
-def report_collections(heard: Callable[[str, dict[str, int]], object]) -> None:
-    """Call it when a collection begins and ends, on the thread that collects (as `gc.callbacks`)."""
-    gc.callbacks.append(heard)
+def report_collections(callback: Callable[[str, dict[str, int]], object]) -> None:
+    """Call the function at the start and end of each collection, on the collecting thread, with the arguments of
+    `gc.callbacks`."""
+    gc.callbacks.append(callback)
 
 
 def freeze() -> None:
-    """No later collection visits what is alive now."""
+    """Exclude all objects that exist now from later collections."""
     gc.freeze()
 
 
-def settle(middle_before_full: int = NEVER) -> None:
-    """Take what start-up has made out of the collector's way, and let collections begin later.
+def configure(middle_before_full: int = NEVER) -> None:
+    """Exclude the objects made at start-up from collections, set the thresholds, and enable the collector.
 
-    What a request leaves is freed by its reference counts, and so are partitions, groups, sessions and connections: tests
-    count that none of them leaves a cycle. Full collections are left to `FullCollections`: one that visits a million
-    committed offsets takes 400 ms. From Python 3.14 on a full collection is done in increments, and is left to Python.
+    Requests, partitions, groups, sessions and connections leave no reference cycles (tests check that), so they are
+    freed by reference counts. Full collections are left to `FullCollections`, because one that visits a million
+    committed offsets takes hundreds of milliseconds. From Python 3.14 on full collections are incremental, and are left
+    to Python.
 
     Args:
-        middle_before_full: Collections of the middle generation before Python begins a full one by itself.
+        middle_before_full: Collections of the middle generation before Python starts a full one.
     """
     freeze()
     resume()
@@ -108,13 +118,13 @@ def settle(middle_before_full: int = NEVER) -> None:
 
 
 class FullCollections:
-    """Bounds what cycles can cost that survive young collections, should some part of the process make them all the same.
+    """Does a full collection whenever the process has doubled, in case something leaves cycles.
 
-    Invariant: after `check` the process has at most twice the memory blocks (and `MIN_GROWTH_BLOCKS`) that were alive after
-    the last full collection. A process that does not grow does no full collection.
+    Invariant: after `check` the process has at most twice the memory blocks (plus `MIN_GROWTH_BLOCKS`) that were alive
+    after the last full collection. A process that does not grow does no full collection.
 
     Args:
-        blocks: How many blocks Python's allocator has given out.
+        blocks: Returns the number of blocks that Python's allocator has handed out.
         collect: Does a full collection; returns how many unreachable objects it has found.
     """
 

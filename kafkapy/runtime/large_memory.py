@@ -1,25 +1,25 @@
-"""Memory of one large request each: the kernel gives it page by page, as bytes come, and takes it back in portions."""
+"""Memory for single large requests: the kernel provides pages as bytes arrive, and gets them back in portions."""
 
 from __future__ import annotations
 
 from mmap import MADV_DONTNEED, MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from typing import Final
 
-from kafkapy.runtime.hand_over import hand_over
+from kafkapy.runtime.yield_gil import yield_gil
 
 _PORTION: Final = 1 << 20
-"""Bytes that go back to the kernel at once: 90 MB in one go had others wait for 4 ms, so these for some 0.05 ms."""
+"""Bytes freed at once. Freeing 90 MB in one call blocks other threads' allocations for milliseconds."""
 
 
 def allocate(size: int) -> memoryview:
-    """Nothing is zeroed or moved."""
+    """Map anonymous memory; nothing is zeroed or copied in advance."""
     return memoryview(mmap(-1, size, MAP_PRIVATE | MAP_ANONYMOUS))
 
 
 def release(views: list[memoryview]) -> None:
-    """Nobody else reads what they show. For a thread.
+    """Free the mappings behind these views, in portions. To be called in a thread; there must be no other users of the views.
 
-    Large memory that goes at once has whoever asks the kernel for memory meanwhile wait: 4 ms for 90 MB.
+    Freeing a large mapping in one call blocks all threads that ask the kernel for memory.
     """
     mappings = {id(view.obj): view.obj for view in views if isinstance(view.obj, mmap)}
     views.clear()
@@ -27,18 +27,19 @@ def release(views: list[memoryview]) -> None:
         size = len(mapping)
         for start in range(0, size, _PORTION):
             mapping.madvise(MADV_DONTNEED, start, min(_PORTION, size - start))
-            hand_over()
+            yield_gil()
 
 
 class LargeBytes:
-    """Bytes that come in pieces. What is there already does not move while there are no more than was expected: a bytearray
-    that grows may be copied as a whole, and keeps the interpreter to itself meanwhile.
+    """A byte buffer that is allocated once for the expected size.
 
-    Invariant: they are the first `_size` of `_memory`.
+    A growing bytearray may be copied as a whole, and holds the interpreter lock meanwhile.
+
+    Invariant: the content is the first `_size` bytes of `_memory`.
     """
 
     def __init__(self, expected: int) -> None:
-        """`expected`: how many there will be at most, roughly; what is not used costs nothing."""
+        """`expected`: roughly the largest size, in bytes; unused memory costs nothing."""
         self._memory = allocate(max(expected, 1))
         self._size = 0
 
@@ -55,5 +56,5 @@ class LargeBytes:
         self._size = end
 
     def view(self) -> memoryview:
-        """The bytes so far; `release` takes it."""
+        """Return the bytes so far; `release` frees them."""
         return self._memory[: self._size]

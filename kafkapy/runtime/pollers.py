@@ -1,4 +1,4 @@
-"""Which descriptors have something for the broker to do, on each of the two levels of `FeedbackQueue`."""
+"""Pollers that report ready descriptors on the two levels of a `FeedbackQueue`."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ Ready = list[tuple[int, int]]
 
 
 class Pollers(ABC):
-    """To Twisted it is one poller.
+    """Two pollers that look like one to Twisted.
 
-    Invariant: a descriptor in `second` is shown by `poll_second`, any other by `poll`; while `poll_second` may have
-    something to show, `poll` shows the descriptor `fileno`, which is no connection's.
+    Invariant: `poll_second` reports the descriptors in `second`, `poll` all others. While `poll_second` may have
+    something to report, `poll` reports the descriptor `fileno`, which is no connection's.
     """
 
     name: str
-    """What of the operating system it uses."""
+    """The system call it uses, for the log."""
 
     readable: int
     writable: int
     end: int
-    """Comes with other events: the peer sends no more. 0 if the system does not tell."""
+    """Reported together with other events: the peer has closed its side. 0 if the system does not report it."""
     broken: int
 
     fileno: int
     poll: Callable[[float, int], Ready]
-    """(seconds to wait, at most so many descriptors); negative seconds: without end."""
+    """(seconds to wait, maximum number of descriptors); negative seconds wait without limit."""
     poll_second: Callable[[float, int], Ready]
 
     def __init__(self) -> None:
@@ -49,22 +49,24 @@ class Pollers(ABC):
 
     @abstractmethod
     def demote(self, fd: int) -> None:
-        """From now on it is on the second level."""
+        """Move it to the second level."""
 
     @abstractmethod
     def promote(self, fd: int) -> None:
-        """From now on it is on the first level."""
+        """Move it to the first level."""
 
     @abstractmethod
     def close(self) -> None: ...
 
 
 class TwoEpolls(Pollers):
-    """The kernel lists what is ready in each epoll in the order in which it became so, and what it has shown comes last the next
-    time.
+    """Two epoll objects; the second is registered in the first.
 
-    Invariant: each descriptor is in one of both, in `_second` if it is in `second`. `_first` shows `_second`, too, while there is
-    anything to be shown. `_masks` has the events of each.
+    epoll reports descriptors in the order in which they became ready; one that was reported goes to the end of the
+    list.
+
+    Invariant: each descriptor is registered in exactly one, in `_second` if it is in `second`. `_first` reports
+    `_second` while that has ready descriptors. `_masks` has the event mask of each descriptor.
     """
 
     name = "two epolls"
@@ -116,10 +118,12 @@ class TwoEpolls(Pollers):
 
 
 class OneSelector(Pollers):
-    """kqueue, poll or select, which can't be nested everywhere. All that is ready is looked at each time, and what waits is
-    noted in the order in which it became ready.
+    """One kqueue, poll or select object, where pollers cannot be nested.
 
-    Invariant: `_ready` are descriptors in `second` that were ready when they were looked at, with their events.
+    Each poll asks for everything that is ready, and notes descriptors of the second level in the order in which they
+    became so.
+
+    Invariant: `_ready` has the descriptors in `second` that were ready when last polled, with their events.
     """
 
     readable, writable, end, broken = selectors.EVENT_READ, selectors.EVENT_WRITE, 0, 0
@@ -134,7 +138,7 @@ class OneSelector(Pollers):
         self.poll_second = self._poll_second
 
     def _poll(self, timeout: float, at_most: int) -> Ready:
-        """More than `at_most` if there are more: the system would show the same ones the next time."""
+        """Report all ready descriptors, even more than `at_most`: the system would report the same ones again."""
         ready = self._ready
         shown: Ready = []
         for key, event in self._selector.select(None if timeout < 0 else timeout):
@@ -148,7 +152,7 @@ class OneSelector(Pollers):
         return shown
 
     def _poll_second(self, timeout: float, at_most: int) -> Ready:
-        """Those that were noted, each once; `timeout` is 0."""
+        """Report the noted descriptors, each once; `timeout` is ignored."""
         ready = self._ready
         shown: Ready = []
         while ready and len(shown) < at_most:

@@ -1,4 +1,4 @@
-"""The reactor of a broker: one of Twisted's, with a shorter way from an event to a connection."""
+"""The broker's reactor: a Twisted reactor with a shorter path from an event to a connection."""
 
 from __future__ import annotations
 
@@ -14,37 +14,40 @@ from twisted.logger import Logger
 from twisted.python.log import callWithLogger
 from zope.interface import implementer
 
-from kafkapy.runtime.feedback_queue import IN_A_ROW, FeedbackQueue
+from kafkapy.runtime.direct_descriptor import DirectDescriptor
+from kafkapy.runtime.feedback_queue import EVENTS_TO_RECLASSIFY, FeedbackQueue
 from kafkapy.runtime.garbage import report_collections
 from kafkapy.runtime.pollers import Pollers, best_pollers
 from kafkapy.runtime.run_queue import RunQueue
-from kafkapy.runtime.served import Served
 from kafkapy.runtime.stall_meter import SHORT_SECONDS, StallMeter
 from kafkapy.runtime.time_slice import TimeSlice
 
 log = Logger("kafkapy.network.BrokerReactor")
 
 _LONGEST_WAIT_SECONDS = 1_000_000.0
-"""A poller takes milliseconds in 32 bits, so the wait for a timer of later begins anew after so long."""
+"""Longest wait in one poll, because pollers take milliseconds as 32-bit integers. Later timers wait several times."""
 
 
 @implementer(IReactorFDSet)
 class BrokerReactor(PosixReactorBase, _PollLikeMixin):
-    """Twisted enters a logging context for every event of every descriptor, which takes as long as a tenth of a small
-    produce request. A broker's connections log by themselves, so their plain reads and writes go without. And Twisted looks
-    for timers and calls of other threads each time before it waits for events; here it is only asked if there are any. All
-    else is as in Twisted's `EPollReactor`, whatever the system polls with, but for one thing: a call without delay is the rest
-    of a request that gave way at a checkpoint, and waits in `FeedbackQueue.suspended`.
+    """A poll reactor that serves the broker's connections without Twisted's overhead.
 
-    Invariant: `_selectables` are those that are watched, by descriptor; `_reads` and `_writes` are the descriptors of those
-    that are watched for reading and for writing.
+    Three things differ from Twisted's `EPollReactor`:
+
+    - Reads and writes of `DirectDescriptor` connections run without a logging context, because they log failures
+      themselves.
+    - Timers and calls of other threads are looked for only if there are any.
+    - A call without delay resumes a request that yielded at a checkpoint; it waits in `FeedbackQueue.suspended`.
+
+    Invariant: `_selectables` has the watched objects by descriptor; `_reads` and `_writes` are the descriptors watched
+    for reading and for writing.
     """
 
     _newTimedCalls: list[Any]
     _pendingTimedCalls: list[Any]
 
     def __init__(self, pollers: Pollers | None = None, now: Callable[[], float] = monotonic) -> None:
-        """`pollers` None: the best that the system has. `now`: a clock that never goes back, seconds."""
+        """`pollers`: by default the best that the system has. `now`: a monotonic clock, seconds."""
         self._pollers = pollers = pollers or best_pollers()
         self._POLL_IN, self._POLL_OUT, self._POLL_DISCONNECTED = pollers.readable, pollers.writable, pollers.broken
         self._selectables: dict[int, Any] = {}
@@ -53,27 +56,27 @@ class BrokerReactor(PosixReactorBase, _PollLikeMixin):
         self._run_queue = RunQueue()
         self._now = now
         self.meter = StallMeter(now, queued=self._run_queue.seconds)
-        self.time_slice = TimeSlice(self.meter, now, self._others_wait)
+        self.time_slice = TimeSlice(self.meter, now, self._has_other_work)
         self._queue = FeedbackQueue(
             self.time_slice,
             pollers,
             self._selectables,
             self._serve_in_context,
             self._disconnectSelectable,
-            self._show_again,
+            self._restore_mask,
             self._resume,
         )
         super().__init__()
 
     @property
     def poller_name(self) -> str:
-        """For the log."""
+        """The name of the poller, for the log."""
         return self._pollers.name
 
     def doIteration(self, delay: float | None) -> None:
-        self._queue.take_turn(-1 if delay is None else delay)
+        self._queue.run_once(-1 if delay is None else delay)
 
-    def _show_again(self, selectable: Any) -> None:
+    def _restore_mask(self, selectable: Any) -> None:
         if selectable.fileno() in self._reads:
             self.removeReader(selectable)
             self.addReader(selectable)
@@ -91,8 +94,8 @@ class BrokerReactor(PosixReactorBase, _PollLikeMixin):
             self._run_queue.close()
 
     def _serve(self, delay: float | None) -> None:
-        """Serve events until something else is to be done."""
-        self._queue.take_turn(-1 if delay is None else delay)
+        """Serve events until a timer or a call of another thread is due."""
+        self._queue.run_once(-1 if delay is None else delay)
         while self.running and not (self.threadCallQueue or self._newTimedCalls or self._justStopped):
             seconds = -1.0
             if self._pendingTimedCalls:
@@ -101,7 +104,7 @@ class BrokerReactor(PosixReactorBase, _PollLikeMixin):
                     return  # a timer is due
                 if seconds > _LONGEST_WAIT_SECONDS:
                     seconds = _LONGEST_WAIT_SECONDS
-            self._queue.take_turn(seconds)
+            self._queue.run_once(seconds)
 
     # --- what is watched
 
@@ -124,7 +127,7 @@ class BrokerReactor(PosixReactorBase, _PollLikeMixin):
         if fd in other:
             self._pollers.modify(fd, events | others_events)
         else:
-            if isinstance(selectable, Served) and selectable.quick_events < IN_A_ROW:
+            if isinstance(selectable, DirectDescriptor) and selectable.quick_events < EVENTS_TO_RECLASSIFY:
                 self._pollers.second.add(fd)
             self._pollers.register(fd, events)
         group.add(fd)
@@ -153,13 +156,13 @@ class BrokerReactor(PosixReactorBase, _PollLikeMixin):
     def getWriters(self) -> list[Any]:
         return [self._selectables[fd] for fd in self._writes]
 
-    # --- requests that gave way
+    # --- requests that yielded
 
-    def _others_wait(self) -> bool:
+    def _has_other_work(self) -> bool:
         return self._queue.has_work()
 
     def _resume(self, call: DelayedCall) -> bool:
-        """Call one that gave way. False if it was cancelled or put off."""
+        """Resume a request that yielded. Returns False if its call was cancelled or postponed."""
         if not call.active():
             return False
         if call.delayed_time > 0:  # it was reset to a later time
@@ -187,7 +190,7 @@ class BrokerReactor(PosixReactorBase, _PollLikeMixin):
         call = super().callLater(delay, self._call, function, *args, **kwargs)
         if delay == 0:
             self._newTimedCalls.pop()
-            call.canceller = _left_where_it_is
+            call.canceller = _leave_queued
             self._queue.suspended.append(call)
         return call
 
@@ -201,15 +204,15 @@ class BrokerReactor(PosixReactorBase, _PollLikeMixin):
             function(*args, **kwargs)
         finally:
             if (seconds := self._now() - before) > SHORT_SECONDS:
-                meter.took(seconds, function)
+                meter.record_item(seconds, function)
 
 
-def _left_where_it_is(_: DelayedCall) -> None:
-    """A cancelled call that gave way is passed over when its turn comes."""
+def _leave_queued(_: DelayedCall) -> None:
+    """Do nothing: a cancelled call stays in `suspended` and is skipped there."""
 
 
 def install_reactor() -> None:
-    """Make it the process's reactor; must come before anything imports `twisted.internet.reactor`."""
+    """Install it as the process's reactor. Must run before anything imports `twisted.internet.reactor`."""
     reactor = BrokerReactor()
-    report_collections(reactor.meter.collected)
+    report_collections(reactor.meter.on_gc_event)
     main.installReactor(reactor)

@@ -1,4 +1,4 @@
-"""`Clock` on the reactor and its thread pools (the job of Kafka's `Time` and `KafkaScheduler`)."""
+"""`Clock` on the reactor and its thread pools (Kafka's `Time` and `KafkaScheduler`)."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ log = logging.getLogger("kafkapy.server.KafkaScheduler")
 
 
 def run_in_pool(reactor: Any, pool: ThreadPool, function: Callable[[], R]) -> Completion[R]:
-    """Run `function` in a thread of the pool; the completion is done on the reactor thread with what it returns or raises."""
+    """Run `function` in a thread of the pool. The completion gets its result or exception on the reactor thread."""
     completion: Completion[R] = Completion()
-    # Twisted's `callInThreadWithCallback` makes of each call a closure that refers to itself.
+    # Twisted's `callInThreadWithCallback` would make a closure that refers to itself, a cycle, for each call.
     pool._team.do(partial(_run_for, completion, reactor, function))
     return completion
 
@@ -55,7 +55,7 @@ def _defer(result: Deferred[R], reactor: Any, function: Callable[[], R]) -> None
 
 
 class WorkerThreads:
-    """Threads for one kind of work: while all of them are busy or wait, other kinds go on. They begin when there is work."""
+    """A thread pool for one kind of work, so that it does not block other kinds. Threads start on demand."""
 
     def __init__(self, reactor: Any, name: str, size: int) -> None:
         self._reactor = reactor
@@ -75,9 +75,9 @@ class WorkerThreads:
 
 
 class RequestThreads(NamedTuple):
-    """What requests do beside the reactor thread.
+    """The thread pools that requests use beside the reactor thread.
 
-    They are stopped after the ZooKeeper client is closed, which wakes those that wait for it.
+    Stop them after the ZooKeeper client is closed: that wakes the threads that wait for it.
     """
 
     zookeeper: WorkerThreads
@@ -107,10 +107,10 @@ class RequestThreads(NamedTuple):
 
 
 class _Task:
-    """One piece of work that the reactor calls when its time comes.
+    """A scheduled call of some work.
 
-    Invariant: it refers to its timer only while that runs, and to its work only while that may still be called. The timer
-    refers to it, so together they would be a cycle, which reference counts alone never free.
+    Invariant: it refers to its timer only while that is pending, and to its work only while that may still be called.
+    The timer refers to the task, so together they would be a cycle that reference counts never free.
     """
 
     __slots__ = ("__weakref__", "_clock", "_period_ms", "_timer", "_work", "cancelled", "name")
@@ -132,12 +132,12 @@ class _Task:
             timer.cancel()
 
     def start(self, delay_ms: float) -> None:
-        """Run after `delay_ms`, unless it has been cancelled; on the reactor thread."""
+        """Schedule the work after `delay_ms`, unless cancelled. On the reactor thread."""
         if not self.cancelled:
             self._timer = self._clock.reactor.callLater(max(0.0, delay_ms / 1000), self)
 
     def __call__(self) -> None:
-        """Run now: the reactor calls this."""
+        """Run the work now; called by the reactor."""
         self._timer = None
         work = self._work
         if work is None or self._clock.is_stopped:
@@ -152,18 +152,18 @@ class _Task:
             work()
         except Exception as error:
             self._failed(error)
-        self._again()
+        self._reschedule()
 
     def _failed(self, error: BaseException) -> None:
         log.error("Uncaught exception in scheduled task '%s'", self.name, exc_info=error)
 
-    def _again(self) -> None:
+    def _reschedule(self) -> None:
         if self._period_ms > 0 and not self._clock.is_stopped:
             self.start(self._period_ms)
 
 
 class _Call(_Task):
-    """A call for `later`: it happens after `shutdown` too, and the reactor logs its errors."""
+    """A call for `later`: runs even after `shutdown`, and the reactor logs its errors."""
 
     __slots__ = ()
 
@@ -185,27 +185,30 @@ class _TaskInThread(_Task):
     def _done(self, completion: Completion[object]) -> None:
         if (error := completion.exception()) is not None:
             self._failed(error)
-        self._again()
+        self._reschedule()
 
 
 class ReactorClock(SystemTime):
-    """Invariant: after `shutdown` no scheduled task starts any more; those that run in the pool are let finish."""
+    """The reactor's time, timers and threads.
+
+    Invariant: after `shutdown` no scheduled task starts; those that run in the pool finish.
+    """
 
     def __init__(self, reactor: Any) -> None:
         self.reactor = reactor
         self.is_stopped = False
         time_slice: TimeSlice = getattr(reactor, "time_slice", None) or TimeSlice()
-        # Bound methods of machine code, where there is any: what hot paths call again and again.
-        self.turn_is_over = time_slice.is_over
-        self.slice_begins = time_slice.request_begins
-        self.checkpoint = Checkpoints(time_slice, self.turn).checkpoint
+        # Bound methods, compiled where possible, because hot paths call them often.
+        self.should_yield = time_slice.is_over
+        self.begin_request = time_slice.begin_request
+        self.checkpoint = Checkpoints(time_slice, self.yield_now).checkpoint
 
     def later(self, delay_ms: float, function: Callable[[], object]) -> _Task:
         call = _Call(self, name_of(function), function)
         call.start(delay_ms)
         return call
 
-    def turn(self) -> Completion[None]:
+    def yield_now(self) -> Completion[None]:
         completion: Completion[None] = Completion()
         self.reactor.callLater(0, completion.set_result, None)
         return completion
@@ -231,7 +234,9 @@ class ReactorClock(SystemTime):
         self.is_stopped = True
 
     def _start(self, task: _Task, delay_ms: int) -> _Task:
-        """Logs and coordinators schedule from other threads too (cleaner, recovery); only the reactor thread may start timers."""
+        """Start the timer on the reactor thread.
+
+        Logs and coordinators schedule from other threads, too (cleaner, recovery)."""
         if isInIOThread():
             task.start(delay_ms)
         else:

@@ -1,4 +1,4 @@
-"""How long a thread has been ready to run and had no core, as the kernel counts it."""
+"""Time that a thread spent in the kernel's run queue: ready to run, without a core."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from kafkapy.common.capabilities import RUN_QUEUE_FILE
 
 
 class RunQueue:
-    """Belongs to one thread, which opens it, asks, and closes it.
+    """The run-queue account of the thread that calls `open`.
 
-    Invariant: while it is open, `_file` is a descriptor of the kernel's account of the thread that has opened it; None if it is
-    not open, or if this kernel does not count.
+    Invariant: while it is open, `_file` is a descriptor of the kernel's account of that thread; None if it is not open,
+    or if this kernel keeps none.
     """
 
     def __init__(self) -> None:
@@ -23,7 +23,7 @@ class RunQueue:
             self._file = os.open(RUN_QUEUE_FILE, os.O_RDONLY | os.O_CLOEXEC)
 
     def seconds(self) -> float:
-        """Since the thread began, with a system call; 0 if nothing is known."""
+        """Return the seconds since the thread started, by one system call; 0 if the kernel does not count them."""
         return 0.0 if self._file is None else int(os.pread(self._file, 64, 0).split()[1]) / 1e9
 
     def close(self) -> None:

@@ -34,7 +34,7 @@ class AuthenticationOutcome(NamedTuple):
     mechanism: str | None = None
     """Of SASL: the one that was tried."""
     claimed: str | None = None
-    """The name that the client gave without proving it, for a failure; None: none that may be told."""
+    """The name that the client gave without proving it, for a failure; None: none, or it is confidential."""
     is_reauthentication: bool = False
     """The connection was authenticated before (KIP-368)."""
     reauthenticates: bool = False

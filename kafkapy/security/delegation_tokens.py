@@ -1,7 +1,7 @@
-"""Delegation tokens (KIP-48, owners: KIP-373): their values, rules, HMACs, and JSON in ZooKeeper. No I/O.
+"""Delegation tokens (KIP-48, owners: KIP-373): values, rules, HMACs, and JSON in ZooKeeper. No I/O.
 
-A token is its id and an HMAC of it, which is its password: nothing secret is stored, only `delegation.token.secret.key` is.
-Kafka's `DelegationTokenManager`, `DelegationTokenCache` and `TokenInformation`.
+A token is its id and an HMAC of the id, which is its password. Only `delegation.token.secret.key` is secret; no stored
+token is. Kafka's `DelegationTokenManager`, `DelegationTokenCache` and `TokenInformation`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MAX_INT64: Final = 2**63 - 1
 
 
 class TokenInformation(NamedTuple):
-    """All of a token but its HMAC. Times are ms since the epoch."""
+    """A token without its HMAC. Times are ms since the epoch."""
 
     token_id: str
     owner: KafkaPrincipal
@@ -35,23 +35,25 @@ class TokenInformation(NamedTuple):
     renewers: tuple[KafkaPrincipal, ...]
     issue_timestamp: int
     max_timestamp: int
-    """It cannot be renewed beyond."""
+    """The latest time to which it can be renewed."""
     expiry_timestamp: int
 
     def is_expired(self, now_ms: int) -> bool:
         return self.max_timestamp < now_ms or self.expiry_timestamp < now_ms
 
     def may_be_renewed_by(self, principal: KafkaPrincipal) -> bool:
-        """And expired: by its owner and its renewers."""
+        """Return whether the principal may renew and expire the token: its owner and its renewers may."""
         return _is_one_of(principal, (self.owner, *self.renewers))
 
     def concerns(self, principal: KafkaPrincipal) -> bool:
-        """The principal is its owner, requester or one of its renewers, and sees it (Kafka's `ownerOrRenewer`)."""
+        """Return whether the principal may see the token, as its owner, requester or renewer (Kafka's
+        `ownerOrRenewer`).
+        """
         return _is_one_of(principal, (self.owner, self.token_requester, *self.renewers))
 
 
 class DelegationToken(NamedTuple):
-    """A token, and what its owner logs in with (Kafka's `DelegationToken`). `repr` does not show that.
+    """A token with its HMAC (Kafka's `DelegationToken`). `repr` does not show the HMAC.
 
     Attributes:
         token_info: Id, owner, requester, renewers and times.
@@ -63,7 +65,7 @@ class DelegationToken(NamedTuple):
 
     @property
     def hmac_as_base64(self) -> str:
-        """The password for SCRAM; the user is the token's id."""
+        """Return the password for SCRAM; the user is the token's id."""
         return base64.b64encode(self.hmac).decode()
 
     def __repr__(self) -> str:
@@ -71,7 +73,7 @@ class DelegationToken(NamedTuple):
 
 
 def token_bytes(token: TokenInformation) -> bytes:
-    """The token as ZooKeeper has it, its fields in Kafka's order."""
+    """Encode the token for ZooKeeper, with its fields in Kafka's order."""
     value = {
         "issueTimestamp": token.issue_timestamp,
         "renewers": [sanitize(str(renewer)) for renewer in token.renewers],
@@ -86,7 +88,7 @@ def token_bytes(token: TokenInformation) -> bytes:
 
 
 def parse_token(data: bytes) -> TokenInformation:
-    """Read a token of ZooKeeper: versions 1 to 3; before 3 the owner is the requester.
+    """Decode a token from ZooKeeper: versions 1 to 3; before 3 the owner is the requester.
 
     Raises:
         ValueError: It is malformed.
@@ -111,7 +113,7 @@ def parse_token(data: bytes) -> TokenInformation:
 
 
 def new_token_id(random_bytes: bytes) -> str:
-    """A UUID of version 4 in base64url, from 16 random bytes (Kafka's `generateUuidAsBase64`)."""
+    """Return a UUID of version 4 in base64url, from 16 random bytes (Kafka's `generateUuidAsBase64`)."""
     value = bytearray(random_bytes[:16])
     value[6] = value[6] & 0x0F | 0x40
     value[8] = value[8] & 0x3F | 0x80
@@ -123,7 +125,7 @@ class TokenLifetimes(NamedTuple):
 
     Attributes:
         max_lifetime_ms: `delegation.token.max.lifetime.ms`.
-        expiry_time_ms: `delegation.token.expiry.time.ms`: for how long a token is good until it is renewed.
+        expiry_time_ms: `delegation.token.expiry.time.ms`: the time from a renewal to the expiry.
     """
 
     max_lifetime_ms: int = 604_800_000
@@ -139,7 +141,7 @@ def create_token(
     limits: TokenLifetimes,
     now_ms: int,
 ) -> TokenInformation:
-    """A new token. `max_lifetime_ms` of 0 or less is the broker's, which no other exceeds."""
+    """Create a token. `max_lifetime_ms` of 0 or less means the broker's, which is also the upper limit."""
     lifetime_ms = limits.max_lifetime_ms if max_lifetime_ms <= 0 else min(max_lifetime_ms, limits.max_lifetime_ms)
     max_timestamp = min(now_ms + lifetime_ms, _MAX_INT64)
     expiry_timestamp = min(max_timestamp, now_ms + limits.expiry_time_ms)
@@ -147,19 +149,19 @@ def create_token(
 
 
 class TokenChange(NamedTuple):
-    """What RenewDelegationToken or ExpireDelegationToken comes to."""
+    """The result of RenewDelegationToken or ExpireDelegationToken."""
 
     error: Errors
     expiry_timestamp: int = -1
-    """For the response."""
+    """For the response; ms since the epoch."""
     token: TokenInformation | None = None
-    """To be stored; None without an error: the token is to be removed."""
+    """The token to store; None without an error: the token is to be removed."""
 
 
 def renew_token(
     token: TokenInformation | None, principal: KafkaPrincipal, renew_period_ms: int, limits: TokenLifetimes, now_ms: int
 ) -> TokenChange:
-    """Renew a token; None: there is none of the HMAC. A negative period is the broker's."""
+    """Renew a token; None: there is no token with the HMAC. A negative period means the broker's."""
     refusal = _refusal(token, principal)
     if token is None or refusal is not None:
         return TokenChange(refusal or Errors.DELEGATION_TOKEN_NOT_FOUND)
@@ -171,7 +173,9 @@ def renew_token(
 def expire_token(
     token: TokenInformation | None, principal: KafkaPrincipal, expiry_period_ms: int, now_ms: int
 ) -> TokenChange:
-    """Let a token expire after this time; None: there is none of the HMAC. With a negative time it is removed at once."""
+    """Set a token's expiry after this time; None: there is no token with the HMAC. A negative time removes it
+    immediately.
+    """
     refusal = _refusal(token, principal)
     if token is None or refusal is not None:
         return TokenChange(refusal or Errors.DELEGATION_TOKEN_NOT_FOUND)
@@ -183,7 +187,7 @@ def expire_token(
 
 
 def token_requests_allowed(security_protocol: str, principal: KafkaPrincipal, is_delegation_token: bool) -> bool:
-    """Whether a connection may ask for tokens at all: not if it has shown one itself, nor if the client is not authenticated."""
+    """Return whether a connection may send token requests: it must be authenticated, and not by a delegation token."""
     anonymous = (principal.principal_type, principal.name) == (ANONYMOUS.principal_type, ANONYMOUS.name)
     return not (is_delegation_token or security_protocol == "PLAINTEXT" or (security_protocol == "SSL" and anonymous))
 
@@ -195,12 +199,12 @@ def is_described_to(
     may_describe_token: Callable[[str], bool],
     may_describe_tokens_of: Callable[[KafkaPrincipal], bool],
 ) -> bool:
-    """Whether DescribeDelegationToken has this token in its answer (Kafka's `filterToken`).
+    """Return whether DescribeDelegationToken includes this token (Kafka's `filterToken`).
 
     Args:
         token: The token.
-        principal: Asks.
-        owners: Whose tokens were asked for; None: those of all. There may be many: a set.
+        principal: The requesting principal.
+        owners: The requested owners; None: all. There may be many, so it is a set.
         may_describe_token: Whether the principal may DESCRIBE the DelegationToken of this id.
         may_describe_tokens_of: Whether it may DESCRIBE_TOKENS of this User.
     """
@@ -210,11 +214,11 @@ def is_described_to(
 
 
 class DelegationTokens:
-    """The tokens that a broker knows, and their HMACs (Kafka's `DelegationTokenCache`). `repr` shows no HMAC.
+    """The tokens that a broker has loaded, and their HMACs (Kafka's `DelegationTokenCache`). `repr` shows no HMAC.
 
-    Invariant: `_ids` has the HMAC of each token in `_tokens`, and `_credentials` only those of such tokens; they change under
-    `_lock`, and are read without. A credential is made when a client first logs in with the token (2 ms each): with its salt it
-    depends on the key and the id alone, so it is the same on all brokers.
+    Invariant: `_ids` has the HMAC of each token in `_tokens`, and `_credentials` only those of such tokens; they change
+    under `_lock`, and are read without it. A credential is computed at the first login with the token (2 ms each).
+    Including its salt it depends only on the key and the id, so it is the same on all brokers.
 
     Args:
         secret_key: `delegation.token.secret.key`.
@@ -234,14 +238,14 @@ class DelegationTokens:
         return len(self._tokens)
 
     def put(self, token: TokenInformation) -> None:
-        """A token is new or has changed."""
+        """Add or replace a token."""
         value = self.hmac(token.token_id)
         with self._lock:
             self._tokens[token.token_id] = token
             self._ids[value] = token.token_id
 
     def remove(self, token_id: str) -> None:
-        """A token is gone; one that is not known is left alone."""
+        """Remove a token; unknown ones are ignored."""
         value = self.hmac(token_id)
         with self._lock:
             if self._tokens.pop(token_id, None) is not None:
@@ -256,20 +260,20 @@ class DelegationTokens:
         return self._tokens.get(token_id)
 
     def of_hmac(self, value: bytes) -> TokenInformation | None:
-        """The token that a request names by its HMAC."""
+        """Return the token with this HMAC; None if there is none."""
         token_id = self._ids.get(bytes(value))
         return None if token_id is None else self._tokens.get(token_id)
 
     def expired(self, now_ms: int) -> list[TokenInformation]:
-        """Those to be removed."""
+        """Return the expired tokens."""
         return [token for token in self.all() if token.is_expired(now_ms)]
 
     def hmac(self, token_id: str) -> bytes:
-        """What the owner of the token is given (HMAC-SHA-512)."""
+        """Return the token's secret for its owner (HMAC-SHA-512)."""
         return hmac.digest(self._key, token_id.encode(), "sha512")
 
     def login(self, mechanism: str, token_id: str) -> TokenLogin | None:
-        """What SCRAM lets in with this token, expired or not; None: there is none. See `ScramServer`."""
+        """Return the SCRAM login with this token, expired or not; None: there is none. See `ScramServer`."""
         token = self._tokens.get(token_id)
         if token is None:
             return None
@@ -300,12 +304,12 @@ def _until(token: TokenInformation, timestamp: int) -> TokenChange:
 
 
 def _is_one_of(principal: KafkaPrincipal, others: Collection[KafkaPrincipal]) -> bool:
-    """By type and name, as Kafka compares them."""
+    """Compare by type and name, as Kafka does."""
     return any((other.principal_type, other.name) == (principal.principal_type, principal.name) for other in others)
 
 
 def _stored_principal(text: str) -> KafkaPrincipal:
-    """Type or name may be empty: those of a renewer are what the request says."""
+    """Type or name may be empty: those of renewers are unvalidated input."""
     principal_type, colon, name = text.partition(":")
     if not colon:
         raise ValueError("a principal of a delegation token has no type")

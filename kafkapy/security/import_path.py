@@ -1,5 +1,6 @@
-"""Objects of the user's own, named by import path: what stands in for the Java classes of `sasl.server.callback.handler.class`,
-`principal.builder.class` and the like."""
+"""Users' own objects, named by import path: the counterpart of Java classes in `sasl.server.callback.handler.class`,
+`principal.builder.class` and the like.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +12,18 @@ from kafkapy.security.jaas import LoginModule
 
 
 class ImportPathError(ValueError):
-    """Nothing of use is found under the path. The message names the config."""
+    """No usable object has the path. The message names the config."""
 
 
 def import_object(path: str, config: str) -> Any:
-    """What `package.module:Name` or `package.module.Name` names.
+    """Return the object named `package.module:Name` or `package.module.Name`.
 
     Args:
         path: The path.
-        config: What an error calls it: the config's name.
+        config: The config's name, for errors.
 
     Raises:
-        ImportPathError: There is no such module or name, or importing it fails.
+        ImportPathError: There is no such module or name, or the import fails.
 
     Example:
         >>> import_object("collections:OrderedDict", "principal.builder.class").__name__

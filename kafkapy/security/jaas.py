@@ -1,7 +1,8 @@
-"""JAAS configurations: `sasl.jaas.config` (Kafka's `JaasConfig`) and files (the JDK's `ConfigFile`), as Java reads them.
+"""Parses JAAS configurations as Java does: `sasl.jaas.config` (Kafka's `JaasConfig`) and files (the JDK's
+`ConfigFile`).
 
-Values may be secrets, and a slip can make any word of the text part of one. So no error here quotes the text: it names line and
-column, and what is expected there.
+Values may be secrets, and a syntax error can make any word of the text part of one. So no error here quotes the text:
+it names line and column, and what is expected there.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ DISALLOWED_LOGIN_MODULES: Final = (
     "com.sun.security.auth.module.JndiLoginModule",
     "com.sun.security.auth.module.LdapLoginModule",
 )
-"""Those that Kafka 3.9.1 refuses by default (CVE-2023-25194, CVE-2025-27818)."""
+"""The modules that Kafka 3.9.1 refuses by default (CVE-2023-25194, CVE-2025-27818)."""
 
 _QUOTES_NEEDED = (
     "; what does not begin with a letter, or has other characters than letters, digits, '.', '-', '_' and '$', "
@@ -31,14 +32,14 @@ _PROPERTY = re.compile(r"\$\{([^}]*)\}")
 
 
 class JaasConfigError(ValueError):
-    """The text is no JAAS configuration. The message names the source, line, column and cause, and quotes no value."""
+    """An invalid JAAS configuration. The message names the source, line, column and cause, and quotes no value."""
 
 
 class LoginModule:
-    """One login module with its options, immutable; `repr` shows no values, for they may be secrets.
+    """One login module with its options, immutable; `repr` shows no values, because they may be secrets.
 
     Args:
-        name: The Java class, `org.apache.kafka.common.security.plain.PlainLoginModule` for one.
+        name: The Java class, for example `org.apache.kafka.common.security.plain.PlainLoginModule`.
         control_flag: One of `CONTROL_FLAGS`.
         options: Option -> value.
 
@@ -55,7 +56,7 @@ class LoginModule:
         self.options = dict(options)
 
     def text(self) -> str:
-        """As a `sasl.jaas.config` has it. It holds the secrets.
+        """Return the module as in `sasl.jaas.config`, including secrets.
 
         Example:
             >>> LoginModule("x.PlainLoginModule", "required", {"username": 'a"b'}).text()
@@ -80,14 +81,15 @@ class LoginModule:
 
 
 def parse_jaas_config(text: str, source: str = "sasl.jaas.config") -> tuple[LoginModule, ...]:
-    """Read the value of `sasl.jaas.config`: `module flag option=value ...;`, once or more often (Kafka's `JaasConfig`).
+    """Parse the value of `sasl.jaas.config`: `module flag option=value ...;`, once or more often (Kafka's
+    `JaasConfig`).
 
     Args:
         text: The value.
-        source: What an error calls it, the config's whole name for one.
+        source: Its name in errors, for example the config's whole name.
 
     Raises:
-        JaasConfigError: The text is no such configuration.
+        JaasConfigError: The text is not such a configuration.
 
     Example:
         >>> module, = parse_jaas_config('x.PlainLoginModule required username="alice" password="a\\\\"b";')
@@ -106,18 +108,18 @@ def parse_jaas_config(text: str, source: str = "sasl.jaas.config") -> tuple[Logi
 def parse_jaas_file(
     text: str, source: str = "the JAAS file", properties: Mapping[str, str] | None = None
 ) -> dict[str, tuple[LoginModule, ...]]:
-    """Read a JAAS file: sections `Name { module flag option=value ...; ... };` (the JDK's `ConfigFile`).
+    """Parse a JAAS file: sections `Name { module flag option=value ...; ... };` (the JDK's `ConfigFile`).
 
     Args:
         text: The file's text.
-        source: What an error calls it, the file's path for one.
-        properties: What `${name}` in a value stands for (Java's system properties). Default: nothing is known.
+        source: Its name in errors, for example the file's path.
+        properties: The values of `${name}` (Java's system properties). Default: none are defined.
 
     Returns:
         Section -> its modules, in the file's order.
 
     Raises:
-        JaasConfigError: The text is no such file, two sections have one name, or a property is not known.
+        JaasConfigError: The text is not such a file, two sections have the same name, or a property is not defined.
 
     Example:
         >>> sections = parse_jaas_file('KafkaServer { x.ScramLoginModule required; };')
@@ -142,7 +144,8 @@ def parse_jaas_file(
 def server_section(
     sections: Mapping[str, tuple[LoginModule, ...]], listener_name: str, source: str = "the JAAS file"
 ) -> tuple[LoginModule, ...]:
-    """The modules of a listener: of `listener.KafkaServer` (lower case) if the file has it, else of `KafkaServer`.
+    """Return the modules of a listener: those of `listener.KafkaServer` (lower case) if the file has it, else of
+    `KafkaServer`.
 
     Raises:
         JaasConfigError: The file has neither.
@@ -156,7 +159,7 @@ def server_section(
 
 
 def single_module(modules: Sequence[LoginModule], source: str = "sasl.jaas.config") -> LoginModule:
-    """The one module that a `sasl.jaas.config` must have.
+    """Return the single module that a `sasl.jaas.config` must have.
 
     Raises:
         JaasConfigError: There are more.
@@ -180,12 +183,12 @@ def check_allowed(modules: Iterable[LoginModule], source: str) -> None:
 
 
 def module_option(modules: Iterable[LoginModule], option: str, module_name: str | None = None) -> str | None:
-    """The first value of an option (Kafka's `JaasContext.configEntryOption`).
+    """Return the first value of an option (Kafka's `JaasContext.configEntryOption`).
 
     Args:
-        modules: Where to look.
+        modules: The modules to search.
         option: Its name.
-        module_name: Look only in modules of this class. Default: in all.
+        module_name: Search only modules of this class. Default: all.
     """
     for module in modules:
         if module_name in (None, module.name) and option in module.options:
@@ -197,14 +200,14 @@ class _Token(NamedTuple):
     text: str
     start: int
     is_word: bool
-    """False: one of `{};=`, or a character that belongs to nothing."""
+    """False: one of `{};=`, or an invalid character."""
     open_quote: bool = False
 
 
 class _Tokens:
-    """The words and symbols of a text, one by one. `_at` is where the next one is looked for.
+    """The tokens of a text: words and symbols. `_at` is the position after the last one.
 
-    Java's StreamTokenizer: numbers are no words, and a line's end closes a quote.
+    As in Java's StreamTokenizer, numbers are not words, and the end of a line closes a quote.
     """
 
     def __init__(self, text: str, source: str) -> None:
@@ -218,7 +221,7 @@ class _Tokens:
         return self._at >= len(self._text)
 
     def take(self, symbol: str) -> bool:
-        """Step over this symbol, if it comes next."""
+        """Consume this symbol, if it comes next."""
         self._skip_blank()
         if self._at < len(self._text) and self._text[self._at] == symbol:
             self._at += 1
@@ -275,7 +278,7 @@ class _Tokens:
 
 
 def _module(tokens: _Tokens, properties: Mapping[str, str] | None) -> LoginModule:
-    """One module, up to its `;`. `properties` None: `${...}` stays as it is."""
+    """Parse one module, up to its `;`. `properties` None: `${...}` is not replaced."""
     name = tokens.word("the class of a login module")
     flag = tokens.word("a control flag (required, requisite, sufficient or optional)")
     if flag.text.lower() not in CONTROL_FLAGS:
@@ -309,7 +312,7 @@ def _unescaped(quoted: str) -> str:
 
 
 def user_passwords(modules: Iterable[LoginModule], module_name: str) -> Iterator[tuple[str, str]]:
-    """The users of PLAIN: each `user_alice="secret"` of the modules of this class; the first of a name counts."""
+    """Yield the users of PLAIN: each `user_alice="secret"` of the modules of this class; the first of a name counts."""
     seen: set[str] = set()
     for module in modules:
         if module.name != module_name:

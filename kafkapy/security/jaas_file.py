@@ -1,4 +1,4 @@
-"""The JAAS file of a process, as a JVM would find it."""
+"""The JAAS file of a process, located as by a JVM."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from kafkapy.common.java_options import system_properties
 from kafkapy.security.jaas import JaasConfigError, LoginModule, parse_jaas_file
 
 JAAS_FILE: Final = "java.security.auth.login.config"
-"""The system property that names it."""
+"""The system property with its path."""
 
 
 def java_properties() -> dict[str, str]:
-    """Java's system properties, of `KAFKA_OPTS`. Raises ConfigException if they cannot be told."""
+    """Return Java's system properties from `KAFKA_OPTS`. Raises ConfigException if that cannot be parsed."""
     try:
         return system_properties()
     except ValueError as error:
@@ -22,7 +22,7 @@ def java_properties() -> dict[str, str]:
 
 
 def load_jaas_file(system: Mapping[str, str] | None = None) -> dict[str, tuple[LoginModule, ...]]:
-    """The sections of the file that `java.security.auth.login.config` names; none without it.
+    """Return the sections of the file in `java.security.auth.login.config`; none without it.
 
     Args:
         system: Java's system properties; None: those of `KAFKA_OPTS`.

@@ -1,4 +1,4 @@
-"""`String.replaceAll` and `replaceFirst` of Java with patterns of Java, for rules that configs hold."""
+"""Java's `String.replaceAll` and `replaceFirst` with Java's patterns, for rules in configs."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ if TYPE_CHECKING:
     import regex
 
 _SECONDS: Final = 0.1
-"""For one name: a client chooses it, and a pattern may need exponential time."""
+"""Time limit per name: a client chooses the name, and a pattern may need exponential time."""
 _PARTS = re.compile(r"\\(.)|\$([0-9]+)|\$\{([A-Za-z][A-Za-z0-9]*)\}|([^\\$]+)|(.)", re.DOTALL)
 
 
 class JavaSubstitution:
-    r"""A pattern, and what to put in place of its matches: `$1`, `${name}` are groups, `\$` is a dollar.
+    r"""A pattern and the replacement of its matches: `$1`, `${name}` are groups, `\$` is a dollar.
 
     Args:
-        pattern: Of `java.util.regex`.
-        replacement: Of `Matcher.appendReplacement`.
+        pattern: Syntax of `java.util.regex`.
+        replacement: Syntax of `Matcher.appendReplacement`.
 
     Raises:
-        PatternError: One of them is wrong.
+        PatternError: One of them is invalid.
 
     Example:
         >>> JavaSubstitution("@(.*)", ".$1").replace_all("a@b")
@@ -42,23 +42,23 @@ class JavaSubstitution:
 
     @property
     def groups(self) -> int:
-        """How many the pattern has."""
+        """The number of groups in the pattern."""
         groups: int = self._compiled.groups
         return groups
 
     def matches(self, text: str) -> bool:
-        """Does the pattern match the whole text (`Matcher.matches`)? Raises PatternTimeoutError."""
+        """Return whether the pattern matches the whole text (`Matcher.matches`). Raises PatternTimeoutError."""
         try:
             return self._compiled.fullmatch(text, timeout=_SECONDS) is not None
         except TimeoutError:
             raise PatternTimeoutError(f"A match took longer than {_SECONDS:g} s") from None
 
     def replace_all(self, text: str) -> str:
-        """Raises PatternTimeoutError."""
+        """Replace all matches. Raises PatternTimeoutError."""
         return self._replaced(text, 0)
 
     def replace_first(self, text: str) -> str:
-        """Raises PatternTimeoutError."""
+        """Replace the first match. Raises PatternTimeoutError."""
         return self._replaced(text, 1)
 
     def _replaced(self, text: str, count: int) -> str:
@@ -69,14 +69,14 @@ class JavaSubstitution:
         return result
 
     def _expanded(self, match: regex.Match[str]) -> str:
-        # A group that took no part is nothing, as in Java.
+        # A group that has not matched is empty, as in Java.
         return "".join(
             text + ((match[group] or "") if group is not None else "") + rest for text, group, rest in self._parts
         )
 
 
 def _part(match: re.Match[str], groups: int, names: dict[str, int]) -> tuple[str, int | None, str]:
-    """Text, the group behind it, and the text behind that."""
+    """Return text, the following group, and the text after that."""
     escaped, digits, name, text, wrong = match.groups()
     if wrong is not None:
         raise PatternError("a replacement must not end with a backslash, and a dollar must be followed by a group")

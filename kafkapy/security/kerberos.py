@@ -1,4 +1,6 @@
-"""Names of Kerberos and `sasl.kerberos.principal.to.local.rules` (Kafka's `KerberosName`, `KerberosShortNamer`). No Kerberos."""
+"""Kerberos names and `sasl.kerberos.principal.to.local.rules` (Kafka's `KerberosName`, `KerberosShortNamer`), without
+Kerberos itself.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ class KerberosRuleError(ValueError):
 
 
 class NoMatchingKerberosRuleError(ValueError):
-    """No rule makes a short name of a principal's."""
+    """No rule maps a principal to a short name."""
 
 
 class KerberosName(NamedTuple):
@@ -42,7 +44,7 @@ class KerberosName(NamedTuple):
 
 
 def parse_kerberos_name(text: str) -> KerberosName:
-    """Read a principal's name; without a realm all of it is the service's.
+    """Parse a principal's name; without a realm all of it is the service's.
 
     Raises:
         ValueError: It has a realm but not the form `service/host@REALM`.
@@ -60,7 +62,9 @@ def parse_kerberos_name(text: str) -> KerberosName:
 
 
 def default_realm() -> str | None:
-    """`default_realm` of the system's Kerberos configuration (the first file of `KRB5_CONFIG`, or /etc/krb5.conf); None: none."""
+    """Return `default_realm` of the system's Kerberos configuration (the first file of `KRB5_CONFIG`, or
+    /etc/krb5.conf); None: none.
+    """
     path = os.environ.get("KRB5_CONFIG", "").split(":")[0] or "/etc/krb5.conf"
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
@@ -71,12 +75,13 @@ def default_realm() -> str | None:
 
 
 class KerberosShortNamer:
-    """The rules, in their order.
+    """The ordered rules.
 
     Args:
-        rules: `DEFAULT`, or `RULE:[n:string](regexp)s/pattern/replacement/g/L`; what follows `]` may be left out, `/U` makes
-            upper case. An empty list has no rule.
-        default_realm: Of the system's Kerberos configuration; `DEFAULT` takes names of this realm. None: there is none.
+        rules: `DEFAULT`, or `RULE:[n:string](regexp)s/pattern/replacement/g/L`; the part after `]` is optional, `/U`
+            converts to upper case. An empty list has no rule.
+        default_realm: The default realm of the system's Kerberos configuration; `DEFAULT` applies to names of this
+            realm. None: there is none.
 
     Raises:
         KerberosRuleError: A rule is malformed.
@@ -95,10 +100,10 @@ class KerberosShortNamer:
         return f"KerberosShortNamer(principalToLocalRules = [{', '.join(self._texts)}])"
 
     def short_name(self, name: KerberosName) -> str:
-        """What the first rule that fits makes of the name; a name of one part stays as it is.
+        """Return the short name by the first applicable rule; a name of one part is returned unchanged.
 
         Raises:
-            NoMatchingKerberosRuleError: No rule fits, or what one makes is no simple name.
+            NoMatchingKerberosRuleError: No rule applies, or the result is not a simple name.
         """
         if name.host_name is None and name.realm is None:
             return name.service_name
@@ -122,7 +127,7 @@ class _KerberosRule:
         self._text = text
 
     def apply(self, parameters: Sequence[str]) -> str | None:
-        """The short name; None: the rule does not fit. Raises PatternError and NoMatchingKerberosRuleError."""
+        """Return the short name; None: the rule does not apply. Raises PatternError and NoMatchingKerberosRuleError."""
         short = self._made(parameters)
         if short is not None and ("/" in short or "@" in short):
             raise NoMatchingKerberosRuleError(f"Non-simple name {short} after auth_to_local rule {self._text}")
@@ -143,7 +148,7 @@ class _DefaultKerberosRule(_KerberosRule):
 
 class _WrittenKerberosRule(_KerberosRule):
     def __init__(self, text: str, match: re.Match[str]) -> None:
-        """Raises PatternError and KerberosRuleError."""
+        """Raise PatternError and KerberosRuleError."""
         super().__init__(text)
         if not match["count"]:
             raise KerberosRuleError(f"Invalid rule: {text}: it lacks the number of parts")

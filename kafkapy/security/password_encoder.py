@@ -1,6 +1,6 @@
-"""Encrypts passwords that lie in ZooKeeper, in Kafka's text format (`EncryptingPasswordEncoder`, KIP-226).
+"""Encrypts passwords in ZooKeeper, in Kafka's text format (`EncryptingPasswordEncoder`, KIP-226).
 
-The text is `name:value` with commas in between. It has all that is needed but the secret: key factory, cipher, lengths,
+The text is `name:value`, separated by commas. It contains everything except the secret: key factory, cipher, lengths,
 iterations, salt, initialization vector, and the encrypted password.
 """
 
@@ -23,7 +23,7 @@ DEFAULT_CIPHER: Final = "AES/CBC/PKCS5Padding"
 DEFAULT_KEY_LENGTH: Final = 128
 DEFAULT_ITERATIONS: Final = 4096
 MAX_ITERATIONS: Final = 2_000_000
-"""A second or so of work. A text in ZooKeeper that asks for more is refused, as it would hold up the broker."""
+"""About a second of work. A text in ZooKeeper that requires more is refused, because it would block the broker."""
 
 _KEY_FACTORIES: Final = {f"PBKDF2WithHmacSHA{size}": f"sha{size}" for size in (1, 224, 256, 384, 512)}
 _MODES: Final = ("CBC", "CFB", "OFB", "CTR", "GCM")
@@ -36,11 +36,13 @@ _MAX_TEXT = 1 << 20
 
 
 class PasswordDecodeError(ConfigException):
-    """A text that cannot be decoded: it is malformed, or was encoded with another secret. The sentence has no secret in it."""
+    """A text that cannot be decoded: it is malformed, or was encoded with another secret. The message contains no
+    secret.
+    """
 
 
 class PasswordEncoder:
-    """Encodes with one set of algorithms; decodes whatever this module knows, as the text says.
+    """Encodes with one set of algorithms; decodes any supported ones, as named in the text.
 
     Its repr shows no secret.
 
@@ -50,10 +52,10 @@ class PasswordEncoder:
         cipher: `password.encoder.cipher.algorithm`.
         key_length: `password.encoder.key.length`, bits.
         iterations: `password.encoder.iterations`.
-        random_bytes: Makes salt and initialization vector; replaced in tests.
+        random_bytes: Creates salt and initialization vector; replaced in tests.
 
     Raises:
-        ConfigException: An algorithm that is not known here, or lengths that do not fit it.
+        ConfigException: An unknown algorithm, or lengths that do not fit it.
 
     Example:
         >>> encoder = PasswordEncoder(Password("secret"))
@@ -88,7 +90,9 @@ class PasswordEncoder:
         return f"PasswordEncoder({self._key_factory}, {self._cipher.name})"
 
     def encode(self, password: Password) -> str:
-        """The text for ZooKeeper. Takes milliseconds. Raises ConfigException if the cipher cannot hold it (NoPadding)."""
+        """Return the text for ZooKeeper. Takes milliseconds. Raises ConfigException if the cipher cannot encrypt it
+        (NoPadding).
+        """
         salt = self._random_bytes(_SALT_BYTES)
         vector = self._random_bytes(_GCM_IV_BYTES if self._cipher.mode == "GCM" else _BLOCK)
         key = self._key(self._key_factory, salt, self._iterations, self._key_length)
@@ -108,10 +112,10 @@ class PasswordEncoder:
         return ",".join(f"{name}:{fields[name]}" for name in hash_map_order(fields))
 
     def decode(self, text: str) -> Password:
-        """The password. Takes milliseconds.
+        """Return the password. Takes milliseconds.
 
         Raises:
-            PasswordDecodeError: The text is malformed, or another secret has encoded it.
+            PasswordDecodeError: The text is malformed, or was encoded with another secret.
         """
         fields = _fields(text)
         try:
@@ -153,7 +157,7 @@ class _AesCipher(NamedTuple):
 
     @classmethod
     def of(cls, name: str) -> _AesCipher:
-        """Of Java's name. Raises ConfigException."""
+        """Parse Java's name. Raises ConfigException."""
         algorithm, _, rest = name.partition("/")
         mode, _, padding = rest.partition("/")
         pads = padding == "PKCS5Padding"
@@ -185,7 +189,7 @@ class _AesCipher(NamedTuple):
         return bytes(context.update(data) + context.finalize())
 
     def decrypt(self, key: bytes, vector: bytes, data: bytes, tag_bits: int) -> bytes:
-        """`ValueError`: the key is another one's, or the data is damaged."""
+        """`ValueError`: the key is wrong, or the data is damaged."""
         if self.mode == "GCM":
             if tag_bits != _TAG_BITS or not _GCM_IV_BYTES <= len(vector) <= _BLOCK:
                 raise ValueError("the tag has another length")
@@ -216,7 +220,7 @@ def _hash_of(key_factory: str) -> str:
 
 
 def _fields(text: str) -> Mapping[str, str]:
-    """`name:value, name:value`, as Kafka's `Csv.parseCsvMap` takes it apart."""
+    """Parse `name:value, name:value`, as Kafka's `Csv.parseCsvMap` does."""
     if len(text) > _MAX_TEXT:
         raise PasswordDecodeError("Password could not be decoded: its text is too long")
     fields = {}
@@ -238,7 +242,7 @@ def _cipher(mode: str, key: bytes, vector: bytes) -> Any:
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
     if mode in ("CFB", "OFB"):
-        try:  # where newer releases have what is no longer recommended
+        try:  # newer releases have obsolete algorithms there
             from cryptography.hazmat.decrepit.ciphers import modes as decrepit
 
             return Cipher(algorithms.AES(key), getattr(decrepit, mode)(vector))
@@ -252,5 +256,5 @@ def _base64(data: bytes) -> str:
 
 
 def _java_length(text: str) -> int:
-    """In UTF-16's units, as Java counts."""
+    """Return the length in UTF-16 units, as in Java."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2

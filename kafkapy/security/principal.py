@@ -8,7 +8,7 @@ USER_TYPE: Final = "User"
 
 
 class KafkaPrincipal(NamedTuple):
-    """The identity that a connection has proved.
+    """The authenticated identity of a connection.
 
     Example:
         >>> str(KafkaPrincipal("User", "alice"))
@@ -23,12 +23,12 @@ class KafkaPrincipal(NamedTuple):
 
     @property
     def token_authenticated(self) -> bool:
-        """The connection has shown a delegation token, and so may not ask for tokens (KIP-48)."""
+        """Whether the connection has authenticated with a delegation token, and so may not request tokens (KIP-48)."""
         return False
 
 
 class TokenPrincipal(KafkaPrincipal):
-    """The principal of a connection that has shown a delegation token: equal to the one without, as in Kafka.
+    """The principal of a connection that has authenticated with a delegation token: equal to one without, as in Kafka.
 
     Example:
         >>> TokenPrincipal("User", "alice") == KafkaPrincipal("User", "alice")
@@ -43,11 +43,11 @@ class TokenPrincipal(KafkaPrincipal):
 
 
 ANONYMOUS: Final = KafkaPrincipal(USER_TYPE, "ANONYMOUS")
-"""Of a connection without authentication."""
+"""The principal of a connection without authentication."""
 
 
 def parse_principal(text: str) -> KafkaPrincipal:
-    """Read `Type:name`, as options and znodes have it.
+    """Parse `Type:name`, as in options and znodes.
 
     Raises:
         ValueError: There is no colon, or nothing before or after it.

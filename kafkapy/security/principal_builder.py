@@ -1,4 +1,4 @@
-"""From what a connection has proved to a principal (Kafka's `KafkaPrincipalBuilder`, `AuthenticationContext`)."""
+"""Maps an authenticated connection to a principal (Kafka's `KafkaPrincipalBuilder`, `AuthenticationContext`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ DEFAULT_PRINCIPAL_BUILDER: Final = "org.apache.kafka.common.security.authenticat
 
 
 class AuthenticationContext(NamedTuple):
-    """What is known of a connection when its principal is made (Kafka's `SslAuthenticationContext` and those beside it).
+    """The properties of a connection from which its principal is built (Kafka's `SslAuthenticationContext` and its
+    siblings).
 
     Example:
         >>> AuthenticationContext("PLAINTEXT", "127.0.0.1", "INTERNAL").authorization_id is None
@@ -27,18 +28,20 @@ class AuthenticationContext(NamedTuple):
     """The client's address."""
     listener_name: str
     peer_certificate: bytes | None = None
-    """The client's certificate (DER), which was verified; None: it has shown none."""
+    """The client's certificate (DER), verified; None: it has sent none."""
     mechanism: SaslMechanism | None = None
-    """Of SASL, complete: its `name`, for one. That of OAUTHBEARER has `token`, with the claims."""
+    """The completed SASL mechanism, with its `name`. That of OAUTHBEARER has `token`, with the claims."""
 
     @property
     def authorization_id(self) -> str | None:
-        """The name that SASL has proved: of a user, a token's owner or subject, a Kerberos principal."""
+        """The name authenticated by SASL: a user, a token's owner or subject, or a Kerberos principal."""
         return None if self.mechanism is None else self.mechanism.authorization_id
 
     @property
     def certificate_name(self) -> str | None:
-        """The distinguished name of the client's certificate, as Java prints it. Raises ValueError if it cannot be read."""
+        """The distinguished name of the client's certificate, as Java prints it. Raises ValueError if it cannot be
+        read.
+        """
         if self.peer_certificate is None:
             return None
         from kafkapy.security.tls.certificate_fields import subject_of
@@ -47,9 +50,10 @@ class AuthenticationContext(NamedTuple):
 
 
 class PrincipalBuilder:
-    """Base of a class that `principal.builder.class` names by its import path: `module.Class` or `module:Class`.
+    """Base class of principal builders; `principal.builder.class` has the import path: `module.Class` or
+    `module:Class`.
 
-    One object is made for each listener. Methods are called on the reactor thread and must not block.
+    One object is created for each listener. Methods are called on the reactor thread and must not block.
 
     Example:
         >>> class ByListener(PrincipalBuilder):
@@ -58,10 +62,18 @@ class PrincipalBuilder:
     """
 
     def configure(self, configs: Mapping[str, Any]) -> None:
-        """Called once, with the broker's configs by Kafka's names, those of the listener in place of the broker's."""
+        """Configure the builder; called once.
+
+        Args:
+            configs: The broker's configs by Kafka's names, with the listener's overrides.
+        """
 
     def build(self, context: AuthenticationContext) -> KafkaPrincipal:
-        """The principal of a connection: of each client that authenticates, and of those of PLAINTEXT listeners.
+        """Return the principal of a connection: of each client that authenticates, and of clients of PLAINTEXT
+        listeners.
+
+        Args:
+            context: The connection's properties.
 
         Raises:
             Exception: Any exception refuses the client. The log has its type and, of ValueError, its text.
@@ -70,17 +82,17 @@ class PrincipalBuilder:
 
 
 class DefaultPrincipalBuilder(PrincipalBuilder):
-    """As Kafka names principals: `User:` and the name that SASL has proved, of a Kerberos name the short one; that of the
-    certificate as `ssl.principal.mapping.rules` map it; else `User:ANONYMOUS`.
+    """Kafka's default mapping: `User:` and the name authenticated by SASL, for a Kerberos name its short name; for TLS
+    the certificate's name mapped by `ssl.principal.mapping.rules`; else `User:ANONYMOUS`.
 
-    A class of one's own may be derived from it.
+    Users' builders may be derived from it.
     """
 
     def __init__(self) -> None:
         self.configure({})
 
     def configure(self, configs: Mapping[str, Any]) -> None:
-        """Raises ConfigException for rules that are none."""
+        """Raise ConfigException for invalid rules."""
         from kafkapy.security.tls.principal_mapper import DEFAULT_RULES, SslPrincipalMapper
 
         rules = configs.get("ssl.principal.mapping.rules")
@@ -89,7 +101,7 @@ class DefaultPrincipalBuilder(PrincipalBuilder):
         self._short_namer = KerberosShortNamer(kerberos_rules or ["DEFAULT"], default_realm())
 
     def build(self, context: AuthenticationContext) -> KafkaPrincipal:
-        """Raises ValueError or NoMatchingKerberosRuleError if no rule has a name."""
+        """Raise ValueError or NoMatchingKerberosRuleError if no rule applies."""
         if context.mechanism is not None:
             name = context.mechanism.authorization_id
             if context.mechanism.name == GSSAPI:

@@ -1,6 +1,6 @@
-"""SCRAM-SHA-256 and -512 (RFC 5802, 7677), for both sides: credentials as ZooKeeper has them, messages, and the formulas.
+"""SCRAM-SHA-256 and -512 (RFC 5802, 7677), for both sides: credentials as stored in ZooKeeper, messages, and formulas.
 
-As in Kafka, names of users are ASCII, names and passwords are taken without SASLprep, and there is no channel binding.
+As in Kafka, names of users are ASCII, SASLprep is not applied, and there is no channel binding.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ SCRAM_HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 """Mechanism -> hash."""
 
 MIN_ITERATIONS: Final = 4096
-"""Fewer are refused, in a new credential, by a server and by a client (Kafka's `ScramMechanism.minIterations`)."""
+"""Minimum in a new credential, for a server and for a client (Kafka's `ScramMechanism.minIterations`)."""
 
 MAX_ITERATIONS: Final = 16384
-"""Of a credential that is made here (Kafka's `ScramMechanism.maxIterations`)."""
+"""Maximum of a credential that is created here (Kafka's `ScramMechanism.maxIterations`)."""
 
 MAX_ITERATIONS_OF_SERVER: Final = 1_000_000
-"""A client computes no more, half a second's work, whatever a server asks for: any server can ask before it has proved itself."""
+"""Limit of a client, half a second's work: any server can request iterations before it is authenticated."""
 
 MAX_MESSAGE_BYTES: Final = 16 * 1024
-"""Of a message of the exchange; those of real users have less than 1 KB."""
+"""Limit of a message of the exchange; real ones are below 1 KB."""
 
 MAX_CREDENTIAL_CHARACTERS: Final = 16 * 1024
 
 TOKEN_AUTH: Final = "tokenauth"
-"""The extension that says: the user is a delegation token's id, and the password its HMAC (KIP-48)."""
+"""The extension for a login with a delegation token: the user is its id, and the password its HMAC (KIP-48)."""
 
 _BASE64 = r"[A-Za-z0-9+/]*={0,2}"
 _NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]++|=2C|=3D)++"
@@ -49,17 +49,17 @@ _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 class ScramFormatError(ValueError):
-    """A message or a credential is malformed. The message quotes nothing of it: it may hold secrets."""
+    """A malformed message or credential. The error quotes nothing of it, because it may contain secrets."""
 
 
 class ScramCredential:
-    """What a server keeps of a user's password, immutable. `repr` shows no key.
+    """The stored form of a user's password, immutable. `repr` shows no key.
 
     Args:
         salt: Random bytes.
         stored_key: The hash of the client's key.
-        server_key: What the server proves itself with.
-        iterations: Of PBKDF2.
+        server_key: The key of the server's proof.
+        iterations: The iterations of PBKDF2.
 
     Example:
         >>> credential = ScramCredential.of_password("sha256", "pencil", b"salt", 4096)
@@ -87,28 +87,28 @@ class ScramCredential:
 
     @classmethod
     def of_salted_password(cls, hash_name: str, salted: bytes, salt: bytes, iterations: int) -> ScramCredential:
-        """The credential for a password that is salted already, as AlterUserScramCredentials carries it."""
+        """Return the credential for a salted password, as in AlterUserScramCredentials."""
         return cls(
             salt, stored_key(hash_name, client_key(hash_name, salted)), server_key(hash_name, salted), iterations
         )
 
     @classmethod
     def of_password(cls, hash_name: str, password: str, salt: bytes, iterations: int) -> ScramCredential:
-        """The credential for a password. Takes about 2 ms with 4,096 iterations."""
+        """Return the credential for a password. Takes about 2 ms with 4,096 iterations."""
         return cls.of_salted_password(
             hash_name, salted_password(hash_name, password, salt, iterations), salt, iterations
         )
 
 
 def credential_text(credential: ScramCredential) -> str:
-    """A credential as ZooKeeper has it (Kafka's `ScramCredentialUtils.credentialToString`)."""
+    """Return a credential as stored in ZooKeeper (Kafka's `ScramCredentialUtils.credentialToString`)."""
     parts = {"salt": credential.salt, "stored_key": credential.stored_key, "server_key": credential.server_key}
     fields = [f"{name}={base64.b64encode(value).decode()}" for name, value in parts.items()]
     return ",".join([*fields, f"iterations={credential.iterations}"])
 
 
 def parse_credential(text: str) -> ScramCredential:
-    """Read `salt=...,stored_key=...,server_key=...,iterations=...`, in any order.
+    """Parse `salt=...,stored_key=...,server_key=...,iterations=...`, in any order.
 
     Raises:
         ScramFormatError: It is malformed.
@@ -136,7 +136,7 @@ def parse_credential(text: str) -> ScramCredential:
 
 
 class ClientFirstMessage(NamedTuple):
-    """What a client says first. `bare` is the part that proofs are made over."""
+    """A client's first message. `bare` is the part that proofs cover."""
 
     gs2_header: str
     authorization_id: str
@@ -163,9 +163,9 @@ class ClientFinalMessage(NamedTuple):
     nonce: str
     proof: bytes
     without_proof: str
-    """What the proof is made over (RFC 5802): all before it."""
+    """The message up to the proof, which the proof covers (RFC 5802)."""
     without_extensions: str
-    """What Kafka's broker takes the proof to be made over."""
+    """The part of the message that Kafka's broker assumes to be covered by the proof."""
 
 
 class ServerFinalMessage(NamedTuple):
@@ -176,7 +176,9 @@ class ServerFinalMessage(NamedTuple):
 
 
 def parse_client_first(message: bytes) -> ClientFirstMessage:
-    """Raises ScramFormatError, for channel binding too. As in Kafka a mandatory extension (`m=`) is passed over."""
+    """Parse a message. Raises ScramFormatError, also for channel binding. As in Kafka, a mandatory extension (`m=`) is
+    ignored.
+    """
     match = _matched(_CLIENT_FIRST, message, "client first")
     pairs = (pair.split("=", 1) for pair in match["extensions"].split(",")[1:])
     return ClientFirstMessage(
@@ -190,14 +192,14 @@ def parse_client_first(message: bytes) -> ClientFirstMessage:
 
 
 def parse_server_first(message: bytes, *, max_iterations: int = MAX_ITERATIONS_OF_SERVER) -> ServerFirstMessage:
-    """For a client.
+    """Parse a server's message, for a client.
 
     Args:
-        message: What the server said.
+        message: The server's message.
         max_iterations: More are refused. Default: `MAX_ITERATIONS_OF_SERVER`.
 
     Raises:
-        ScramFormatError: It is malformed, or asks for fewer or more iterations than a client may take.
+        ScramFormatError: It is malformed, or has fewer or more iterations than allowed.
     """
     match = _matched(_SERVER_FIRST, message, "server first")
     iterations = int(match["iterations"])
@@ -209,20 +211,20 @@ def parse_server_first(message: bytes, *, max_iterations: int = MAX_ITERATIONS_O
 
 
 def parse_client_final(message: bytes) -> ClientFinalMessage:
-    """Raises ScramFormatError."""
+    """Parse a message. Raises ScramFormatError."""
     match = _matched(_CLIENT_FINAL, message, "client final")
     binding, proof = _decoded(match["binding"]), _decoded(match["proof"])
     return ClientFinalMessage(binding, match["nonce"], proof, match["unproved"], match["known"])
 
 
 def parse_server_final(message: bytes) -> ServerFinalMessage:
-    """For a client. Raises ScramFormatError."""
+    """Parse a server's message, for a client. Raises ScramFormatError."""
     match = _matched(_SERVER_FINAL, message, "server final")
     return ServerFinalMessage(match["error"], _decoded(match["signature"] or ""))
 
 
 def sasl_name(user: str) -> str:
-    """A name as messages have it: `=` and `,` are escaped.
+    """Return a name as in messages: `=` and `,` are escaped.
 
     Example:
         >>> sasl_name("a=b,c")
@@ -232,7 +234,7 @@ def sasl_name(user: str) -> str:
 
 
 def user_name(name: str) -> str:
-    """What `sasl_name` was given."""
+    """Decode the result of `sasl_name`."""
     return name.replace("=2C", ",").replace("=3D", "=")
 
 
@@ -245,7 +247,7 @@ def client_key(hash_name: str, salted: bytes) -> bytes:
 
 
 def stored_key(hash_name: str, key: bytes) -> bytes:
-    """The stored key of a client key."""
+    """Return the stored key of a client key."""
     return hashlib.new(hash_name, key).digest()
 
 
@@ -254,17 +256,17 @@ def server_key(hash_name: str, salted: bytes) -> bytes:
 
 
 def signature(hash_name: str, key: bytes, auth_message: str) -> bytes:
-    """The client's signature (of its stored key), or the server's (of its server key)."""
+    """Return the client's signature (with its stored key), or the server's (with its server key)."""
     return hmac.digest(key, auth_message.encode(), hash_name)
 
 
 def xor(left: bytes, right: bytes) -> bytes:
-    """Of equal lengths: proof from key and signature, or key from signature and proof."""
+    """Combine bytes of equal lengths: proof from key and signature, or key from signature and proof."""
     return bytes(a ^ b for a, b in zip(left, right, strict=True))
 
 
 def random_text(random_bytes: bytes) -> str:
-    """130 bits of these 17 bytes in base 36, as Kafka writes its nonces and, as ASCII bytes, its salts."""
+    """Return 130 bits of these 17 bytes in base 36, as in Kafka's nonces and, as ASCII bytes, its salts."""
     number = int.from_bytes(random_bytes[:17], "big") >> 6
     digits = []
     while number:

@@ -160,7 +160,7 @@ class Authorizer:
 
 
 class AllowAll(Authorizer):
-    """No `authorizer.class.name`: everybody may do everything, as in Kafka."""
+    """No `authorizer.class.name`: everything is allowed, as in Kafka."""
 
     enabled = False
 

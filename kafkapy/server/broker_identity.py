@@ -1,4 +1,4 @@
-"""Who this broker is: the cluster's id, its own id, and the `meta.properties` that hold them to its directories."""
+"""The broker's identity: the cluster's id, its own id, and the `meta.properties` that store them in its directories."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def write_meta_properties(
 ) -> None:
     """Make every directory say whose it is (only those that don't say so yet are written).
 
-    `on_failure` is told of a directory in which it can't be read or written, what was being done, and the error.
+    `on_failure` is called with a directory that can't be read or written, the operation, and the error.
     """
     wanted = BrokerMetadata(broker, cluster)
     for directory in directories:

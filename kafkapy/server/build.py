@@ -78,7 +78,7 @@ from kafkapy.server.reconfiguration.change_handlers import usable_topic_configs
 from kafkapy.server.reconfiguration.change_listener import ConfigHandler
 from kafkapy.server.replication.high_watermarks import HighWatermarkCheckpoints
 from kafkapy.server.replication.leadership import Fetchers, Leadership, PartitionListener
-from kafkapy.server.replication.log_threads import LargeAppends, flush_in
+from kafkapy.server.replication.log_threads import BackgroundAppends, flush_in
 from kafkapy.server.replication.replica_alter_log_dirs import ReplicaAlterLogDirsManager
 from kafkapy.server.replication.replica_manager import ReplicaManager
 from kafkapy.server.replication.replica_selector import make_replica_selector
@@ -124,7 +124,7 @@ class Outside(NamedTuple):
 
 
 class Guards(NamedTuple):
-    """Who may come in, and who may do what."""
+    """Authentication and authorization."""
 
     authorizer: Authorizer
     credentials: ScramCredentials
@@ -551,7 +551,7 @@ def _produce_handler(outside: Outside, core: Core, authorizer: Authorizer) -> Pr
         replicas,
         authorizer,
         core.metadata_cache,
-        LargeAppends(replicas, outside.records),
+        BackgroundAppends(replicas, outside.records),
         outside.clock,
         core.transactions.verifier,
     )

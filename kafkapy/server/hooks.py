@@ -34,7 +34,7 @@ class Hooks:
         """All parts are there, and no connection has been accepted."""
 
     def handler(self, handle: Handle) -> Handle:
-        """Who takes each request; `handle` is the broker's own."""
+        """The handler of each request; `handle` is the broker's own."""
         return handle
 
     def zk_session(self, session: Session | None) -> None:

@@ -1,4 +1,4 @@
-"""Answers that do not wait for longer than the client does."""
+"""Time limits of responses, so that they arrive before the client's time-out."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from kafkapy.runtime.completion import Completion, first_of, spawn
 
 R = TypeVar("R")
 
-LEAST_PATIENCE_MS = 1_000
-"""A client that does not wait still hears what is wrong with the request, as far as ZooKeeper answers in that time."""
+MIN_TIME_LIMIT_MS = 1_000
+"""Minimum time limit: even a client that does not wait gets errors if ZooKeeper answers in this time."""
 
 
 async def in_time(clock: Clock, timeout_ms: int, work: Awaitable[R], request: Request | None = None) -> R | None:
-    """The result of the work; None if it takes longer than that. It goes on then, and its result is dropped.
+    """Return the result of the work; None if it takes longer. Then the work continues, and its result is dropped.
 
-    `request`: what the work is for, if it reads the request: that is not freed before the work is done.
+    `request`: the request that the work reads, if any: it is not freed before the work is done.
     """
     pending = spawn(_result_of(work))
     if request is not None:

@@ -50,7 +50,7 @@ class KafkaApis:
         request.busy_ns, request.began_ns = request.thread_ns(), 0
 
     def _handle(self, request: Request) -> None:
-        self._clock.slice_begins()
+        self._clock.begin_request()
         try:
             answer = self._handlers[request.api_key](request)
             if answer is None or isinstance(answer, Message):
@@ -96,9 +96,9 @@ class KafkaApis:
             self._large_requests.answered(request, response)
 
     def _sent(self, request: Request) -> None:
-        afterwards, request.afterwards = request.afterwards, None
-        if afterwards is not None:
-            afterwards()
+        on_sent, request.on_sent = request.on_sent, None
+        if on_sent is not None:
+            on_sent()
 
     def _send(self, request: Request, response: Message, throttle_ms: int) -> None:
         try:

@@ -235,7 +235,7 @@ class KafkaServer:
                 self._log_dir_failed, directory, names, core, outside.zk_client
             )
         )
-        log_manager.check_live()  # those that failed before were told to no listener
+        log_manager.check_live()  # earlier failures were reported to no listener
         return core
 
     async def _register(self, zk_client: KafkaZkClient, sockets: SocketServer) -> BrokerInfo:
@@ -475,7 +475,7 @@ class KafkaServer:
     def _log_dir_failed(
         self, directory: str, partitions: list[TopicPartition], core: Core, zk_client: KafkaZkClient
     ) -> None:
-        """The controller is told through ZooKeeper and moves the leaders; without any directory left the broker ends.
+        """ZooKeeper notifies the controller, which moves the leaders; without any live directory the broker stops.
 
         Below inter.broker.protocol.version 1.0 it ends at the first: it couldn't tell a new replica from one that was in there.
         """
@@ -483,7 +483,7 @@ class KafkaServer:
         core.log_dir_moves.dir_failed(directory, partitions)
         core.replica_manager.mark_offline(partitions)
         log.error("%d partitions are offline because log directory %s has failed", len(partitions), directory)
-        if metadata_version.does_leader_and_isr_tell_new_replicas(self.config.inter_broker_protocol_version):
+        if metadata_version.does_leader_and_isr_mark_new_replicas(self.config.inter_broker_protocol_version):
             if core.log_manager.live_log_dirs:
                 self._in_thread(zk_client.propagate_log_dir_event, self.config.broker_id)
                 return

@@ -10,7 +10,7 @@ from kafkapy.protocol.errors import Errors, KafkaError
 
 
 class PolicyViolation(KafkaError):
-    """What is asked for is against the policy; the client is told the message (POLICY_VIOLATION)."""
+    """The request violates the policy; the client gets the message (POLICY_VIOLATION)."""
 
     def __init__(self, message: str) -> None:
         super().__init__(Errors.POLICY_VIOLATION, message)
@@ -68,7 +68,7 @@ class AlteredConfigs(NamedTuple):
     """The topic, or the broker's id; empty: all brokers."""
     configs: Mapping[str, str | None]
     """Those of the request. Of IncrementalAlterConfigs as they are there: None is to be deleted, and what is to be appended or
-    taken away cannot be told from what is to be set, as with Apache's."""
+    removed ones cannot be distinguished from set ones, as with Apache's."""
 
 
 class AlterConfigPolicy:

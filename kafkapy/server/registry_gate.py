@@ -22,11 +22,11 @@ _log = logging.getLogger("kafkapy.server.SchemaGate")
 REFUSED_MS = 10_000
 """How long it is remembered that a schema is not accepted: it may be registered meanwhile."""
 LOCK_S = 10.0
-"""How long a thread waits for the question that another one asks; then the producer is told to try again."""
+"""How long a thread waits for another one's request; then the producer gets a retriable error."""
 _MOST = 10_000
 """Bounds what made-up ids take of the memory: a few MB."""
 SubjectsOf = Callable[[int], list[str] | None]
-"""The subjects that have a schema with this id; None: there is no such schema. Raises any exception if nobody answers."""
+"""Return the subjects that have a schema with this id; None: there is none. Raises any exception without an answer."""
 
 
 class RegistryGate:
@@ -73,7 +73,7 @@ class TopicSchemas:
         if not gate.asking.acquire(timeout=LOCK_S):
             raise _nobody_answers("others wait for its answer")
         try:
-            found = self.verdict(prefix)  # somebody else may have asked
+            found = self.verdict(prefix)  # another thread may have asked
             return self._ask(prefix) if found is None else found
         finally:
             gate.asking.release()

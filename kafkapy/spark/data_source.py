@@ -1,4 +1,4 @@
-"""The data source that Spark is told of: `spark.dataSource.register(KafkaDataSource)`."""
+"""The data source to register with Spark: `spark.dataSource.register(KafkaDataSource)`."""
 
 from __future__ import annotations
 

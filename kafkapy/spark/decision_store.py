@@ -157,7 +157,7 @@ def _created() -> set[tuple[Any, str]]:
 
 
 class Turn:
-    """`last`: the decision that holds as long as nobody has taken the right to change it."""
+    """`last`: the decision that is valid until another writer takes the right to change it."""
 
     def __init__(
         self, producer: KafkaProducer[Any, Any], sink: str, partition: TopicPartition, last: Decision | None

@@ -9,7 +9,7 @@ from typing import Any
 from kafkapy.producer.kafka_producer import KafkaProducer
 
 MOST_KEPT = 4
-"""Who writes with more configs and topics than that in turn connects anew."""
+"""Writes that alternate between more configs and topics than that connect anew."""
 
 _kept: dict[tuple[str | None, str], KafkaProducer[Any, Any]] = {}
 """By topic and configs; the last one was used last. A worker process runs one task at a time; Spark ends it when it is idle."""

@@ -154,7 +154,7 @@ class BrokerProcess(ServerProcess):
             self.mend()
 
     def cut_off(self) -> int:
-        """How many connections there were; until `mend`."""
+        """Cut all connections until `mend`; return how many there were."""
         count: int = self.order("cut")
         return count
 

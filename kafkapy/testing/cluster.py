@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from kafkapy.common.capabilities import need_servers
+from kafkapy.common.capabilities import require_server_support
 from kafkapy.testing.access import Access
 from kafkapy.testing.broker_process import BROKERS, CLIENTS, BrokerProcess, properties_of
 from kafkapy.testing.cluster_security import ClusterSecurity
@@ -90,7 +90,7 @@ class KafkaCluster(Faults, Access):
     def start(self) -> Self:
         """Returns when every broker serves and the topics are there. `ClusterError` with the end of a log if that fails;
         `UnsupportedSystem` where there can be no broker (Windows)."""
-        need_servers("A cluster of kafkapy.testing")
+        require_server_support("A cluster of kafkapy.testing")
         if self.brokers:
             raise ClusterError("the cluster has been started already")
         self._owner = os.getpid()
@@ -240,7 +240,7 @@ class KafkaCluster(Faults, Access):
     # ------------------------------------------------------------------------------------------------ topics and contents
 
     def create_topic(self, name: str, partitions: int | None = None, config: Mapping[str, object] | None = None) -> str:
-        """Its name. Returns when every broker knows it, and who leads its partitions."""
+        """Return its name, when every broker knows it and the leaders of its partitions."""
         self.create_topics([WantedTopic(name, partitions, {key: str(value) for key, value in (config or {}).items()})])
         return name
 

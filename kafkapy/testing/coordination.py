@@ -25,7 +25,7 @@ class Coordination(Protocol):
 
 
 class WithoutProcess:
-    """One that somebody else runs, or that is in the broker (`embedded:DIRECTORY`)."""
+    """An external one, or one in the broker (`embedded:DIRECTORY`)."""
 
     def __init__(self, connect: str) -> None:
         self.connect = connect

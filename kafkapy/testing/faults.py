@@ -64,7 +64,7 @@ class Faults:
     # ------------------------------------------------------------------------------------------------ processes
 
     def pause(self, broker: int | None = None) -> None:
-        """It stands still (SIGSTOP): connections stay open, and nobody answers, until `resume`."""
+        """Stop the process (SIGSTOP): connections stay open without answers, until `resume`."""
         self.broker(broker).pause()
 
     def resume(self, broker: int | None = None) -> None:

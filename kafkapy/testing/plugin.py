@@ -71,11 +71,11 @@ def secured_kafka(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
 
 
 def _cluster(config: pytest.Config, secured: bool = False) -> KafkaCluster:
-    from kafkapy.common.capabilities import UnsupportedSystem, need_servers
+    from kafkapy.common.capabilities import UnsupportedSystem, require_server_support
     from kafkapy.testing.cluster import KafkaCluster
 
     try:
-        need_servers("The fixture kafka")
+        require_server_support("The fixture kafka")
     except UnsupportedSystem as error:
         pytest.fail(str(error), pytrace=False)
     brokers = config.getoption("kafka_brokers") or int(config.getini("kafka_brokers"))
@@ -166,7 +166,7 @@ def _consumer_options(kafka: KafkaCluster) -> dict[str, Any]:
 
 
 def _clusters() -> list[KafkaCluster]:
-    """Those that run in this process, whoever has made them."""
+    """Those that run in this process."""
     module = sys.modules.get("kafkapy.testing.cluster")
     return [] if module is None else list(module.running())
 

@@ -115,7 +115,7 @@ class ServerProcess:
         self._is_paused = False
 
     def pause(self) -> None:
-        """It stands still (SIGSTOP): connections stay open, and nobody answers."""
+        """Stop the process (SIGSTOP): connections stay open without answers."""
         self._signal(signal.SIGSTOP)
         self._is_paused = True
 

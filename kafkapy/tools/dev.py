@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kafkapy.common.capabilities import UnsupportedSystem, need_servers
+from kafkapy.common.capabilities import UnsupportedSystem, require_server_support
 from kafkapy.common.extras import MissingExtra, need
 from kafkapy.testing.cluster import KafkaCluster
 from kafkapy.testing.server_process import ClusterError
@@ -64,7 +64,7 @@ def execute(arguments: list[str]) -> int:
     if has_informed(PARSER, options):
         return 0
     try:
-        need_servers("kafkapy-dev")
+        require_server_support("kafkapy-dev")
         need("broker", "twisted", "kazoo", by="The broker")
         with _stop_signals() as stopped:
             return serve(cluster_of(options), options.value("json"), stopped)

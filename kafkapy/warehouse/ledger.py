@@ -5,7 +5,7 @@
     _ledger/base/000000018.json.gz      rollups before number 18, folded: one is enough to begin with, the newest counts
     _ledger/history/000000001439.json.gz   offsets of batches up to number 1439, whose directories are gone: for `backfill`
 
-Two processes that write are safe: a number can be taken once. Who loses loads again.
+Two processes that write are safe: a number can be taken once. The loser loads again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A warehouse at work: the ledger's decisions, and the metastore behind them. Whoever changes tables has one."""
+"""A warehouse at work: the ledger's decisions, and the metastore behind them. Every process that changes tables has one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Access lists for the znodes of a cluster that exists, as `zookeeper.set.acl` makes new ones (Kafka's `ZkSecurityMigrator`)."""
+"""Sets the access lists of an existing cluster's znodes to those that `zookeeper.set.acl` gives new ones (Kafka's
+`ZkSecurityMigrator`).
+"""
 
 from __future__ import annotations
 
@@ -19,16 +21,19 @@ _ROOT = "/"
 class AclMigration:
     """One run over the znodes below a chroot. Blocks; `ZooKeeperError`s are the pipeline's.
 
-    Nothing is created: Apache's makes every root that is missing, empty, which a broker of KRaft then trips over (KAFKA-19480).
+    It creates no znodes. Apache's tool creates every missing root, empty, on which KRaft brokers fail later
+    (KAFKA-19480).
     """
 
     def __init__(self, pipeline: RequestPipeline, is_secure: bool) -> None:
-        """`is_secure`: only the cluster's own user may change them afterwards; else they become open to all."""
+        """`is_secure`: whether only the cluster's own user may change the znodes afterwards; else they become open to
+        all.
+        """
         self._pipeline = pipeline
         self._is_secure = is_secure
 
     def missing_roots(self) -> list[str]:
-        """The roots that are not there, in Kafka's order."""
+        """Return the missing roots, in Kafka's order."""
         answers = self._pipeline.answers_to([Exists(path) for path in SECURE_ROOT_PATHS])
         missing = []
         for path, answer in zip(SECURE_ROOT_PATHS, answers, strict=True):
@@ -39,13 +44,15 @@ class AclMigration:
         return missing
 
     def set_root(self) -> bool:
-        """The chroot's own access list. False: there is no such znode."""
+        """Set the chroot's own access list. Return False if the chroot does not exist."""
         return bool(self._set([_ROOT]))
 
     def run(self, set_some: Callable[[int], object] = lambda _: None) -> int:
-        """All roots and what is below them; returns how many znodes were set. `set_some` hears of progress."""
+        """Set all roots and everything below; return the number of znodes that were set. `set_some` is called with the
+        progress.
+        """
         total = 0
-        roots = [path for path in SECURE_ROOT_PATHS if not path.startswith("/kafka-acl-extended/")]  # below another one
+        roots = [path for path in SECURE_ROOT_PATHS if not path.startswith("/kafka-acl-extended/")]  # a child
         for root in roots:
             level = [root]
             while level:
@@ -59,7 +66,7 @@ class AclMigration:
         return total
 
     def _set(self, paths: Sequence[str]) -> list[str]:
-        """Those that are there. Nodes may go meanwhile."""
+        """Set existing znodes and return them. Znodes may be deleted concurrently."""
         answers = self._pipeline.answers_to([SetAcl(path, default_acls(self._is_secure, path)) for path in paths])
         found = []
         for path, answer in zip(paths, answers, strict=True):

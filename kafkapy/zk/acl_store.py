@@ -47,7 +47,7 @@ _VERSION: Final = 1
 
 
 class VersionedAcls(NamedTuple):
-    """Entries of a pattern, and the version of their node: UNKNOWN_VERSION if there is none."""
+    """The entries of a pattern, and the version of their znode: UNKNOWN_VERSION if there is none."""
 
     entries: frozenset[AccessControlEntry]
     zk_version: int
@@ -65,10 +65,10 @@ class ResourceZNode:
 
     @staticmethod
     def path(pattern: AclPattern) -> str:
-        """Where they are.
+        """Return the path of the entries.
 
         Raises:
-            ValueError: ZooKeeper has no such path.
+            ValueError: ZooKeeper does not allow the path.
         """
         path = f"{ACL_PATHS[pattern.pattern_type]}/{pascal_case(pattern.resource_type)}/{pattern.name}"
         if (reason := paths.reason_invalid(path)) is not None:
@@ -90,12 +90,12 @@ class ResourceZNode:
 
     @staticmethod
     def decode(data: bytes | None) -> frozenset[AccessControlEntry]:
-        """The entries; none if there is no data, or if it is no JSON.
+        """Return the entries; none if there is no data, or it is not JSON.
 
-        Operations and permissions of a later release become UNKNOWN.
+        Operations and permissions of later releases become UNKNOWN.
 
         Raises:
-            ValueError: The JSON is another one than that of entries.
+            ValueError: The JSON is not that of entries.
         """
         if not data:
             return frozenset()
@@ -125,7 +125,7 @@ def _entry(item: dict[str, Any]) -> AccessControlEntry:
 
 
 class AclChangeZNode:
-    """Tells that the entries of a pattern have changed."""
+    """A notification that the entries of a pattern have changed."""
 
     @staticmethod
     def create_path(pattern: AclPattern) -> str:
@@ -142,7 +142,7 @@ class AclChangeZNode:
 
     @staticmethod
     def decode_literal(data: bytes) -> AclPattern:
-        """Raises ValueError for what is no pattern."""
+        """Raise ValueError if it is not a pattern."""
         type_name, colon, name = data.decode().partition(":")
         if not colon:
             raise ValueError(f"expected a string in format ResourceType:ResourceName but got {type_name}")
@@ -150,7 +150,7 @@ class AclChangeZNode:
 
     @staticmethod
     def decode_extended(data: bytes) -> AclPattern:
-        """Raises ValueError, KeyError for what is no pattern."""
+        """Raise ValueError or KeyError if it is not a pattern."""
         value = decode_json(data)
         if value["version"] > _VERSION:
             raise ValueError(f"Acl change event received for unsupported version: {value['version']}")
@@ -168,25 +168,27 @@ def _resource_type(name: str) -> ResourceType:
 
 
 class ZkAclStore:
-    """Reads and writes entries. Every method blocks; `ZooKeeperError`s are the client's, as `KafkaZkClient` raises them."""
+    """Reads and writes entries. Every method blocks; `ZooKeeperError`s are those of `KafkaZkClient`."""
 
     def __init__(self, zk_client: KafkaZkClient, time: Time, close_client: bool = False) -> None:
-        """`close_client`: the client is for this store alone, `close` closes it."""
+        """`close_client`: whether this store owns the client and `close` closes it."""
         self._zk_client = zk_client
         self._time = time
         self._close_client = close_client
 
     def close(self) -> None:
-        """Close the client, if it is for this store alone."""
+        """Close the client, if this store owns it."""
         if self._close_client:
             self._zk_client.close()
 
-    def patience(self, timeout_ms: int) -> AbstractContextManager[None]:
-        """In the block, this thread waits no longer than that for a lost connection: `ZooKeeperClientTimeoutError`."""
-        return self._zk_client.patience(timeout_ms)
+    def time_limit(self, timeout_ms: int) -> AbstractContextManager[None]:
+        """Limit how long this thread waits for a lost connection within the block; then `ZooKeeperClientTimeoutError`
+        is raised.
+        """
+        return self._zk_client.time_limit(timeout_ms)
 
     def create_acl_paths(self) -> None:
-        """Create the parents of all nodes, as far as they are missing."""
+        """Create the missing parents of all znodes."""
         for root in ACL_PATHS.values():
             for path in (root, *(f"{root}/{pascal_case(resource_type)}" for resource_type in RESOURCE_TYPES)):
                 self._create_if_missing(path, None)
@@ -194,10 +196,10 @@ class ZkAclStore:
             self._create_if_missing(path, None)
 
     def load_all(self) -> Iterator[tuple[AclPattern, VersionedAcls]]:
-        """Every pattern that has a node.
+        """Yield every pattern that has a znode.
 
         Raises:
-            ValueError: A node has what are no ACLs; the text names it.
+            ValueError: A znode does not contain ACLs; the message names it.
         """
         known = {pascal_case(resource_type): resource_type for resource_type in RESOURCE_TYPES}
         for pattern_type, root in ACL_PATHS.items():
@@ -213,10 +215,10 @@ class ZkAclStore:
                         yield pattern, _versioned(pattern, *node)
 
     def get(self, pattern: AclPattern) -> VersionedAcls:
-        """The pattern's entries as they are in ZooKeeper now.
+        """Read the pattern's entries from ZooKeeper.
 
         Raises:
-            ValueError: The pattern's name can be none of a node, or the node has what are no ACLs.
+            ValueError: The pattern's name is not valid for a znode, or the znode does not contain ACLs.
         """
         return self.get_many([pattern])[0]
 
@@ -229,10 +231,10 @@ class ZkAclStore:
         ]
 
     def update(self, pattern: AclPattern, entries: Collection[AccessControlEntry], zk_version: int) -> int | None:
-        """Write the entries if the node is at that version; without entries, delete it.
+        """Write the entries if the znode has that version; without entries, delete it.
 
         Returns:
-            The node's new version, UNKNOWN_VERSION if there is none any more; None if it was at another version.
+            The znode's new version, UNKNOWN_VERSION if it no longer exists; None if it had another version.
         """
         path = ResourceZNode.path(pattern)
         if not entries:

@@ -1,4 +1,4 @@
-"""A broker's entry under /brokers/ids: an ephemeral node that must belong to the present session."""
+"""A broker's ephemeral znode under /brokers/ids, which must belong to the current session."""
 
 from __future__ import annotations
 
@@ -14,15 +14,18 @@ from kafkapy.zk.zookeeper_client import ZooKeeperClient
 log = logging.getLogger("kafkapy.zk.KafkaZkClient")
 
 SESSION_END_MARGIN_MS = 6000
-"""ZooKeeper ends sessions at ticks of 2 to 3 s, so a session outlives its time-out by up to that, twice to be sure."""
+"""ZooKeeper expires sessions at ticks of 2 to 3 s, so a session outlives its time-out by up to that; doubled for
+safety.
+"""
 
 
 def create_checked_ephemeral(client: ZooKeeperClient, path: str, data: bytes) -> Stat:
-    """Create the node for the present session (Kafka's `CheckedEphemeral`); its stat, whose czxid is the broker epoch.
+    """Create the znode for the current session (Kafka's `CheckedEphemeral`); return its stat, whose czxid is the broker
+    epoch.
 
-    If it is there: one of this session (the reply was lost) is as good as made; one of an expired session of this
-    client is deleted and made again; one of another session is waited for, since a killed process's session ends by
-    itself. `NodeExistsError` if it doesn't.
+    If it exists and belongs to this session (the reply was lost), it counts as created. If it belongs to an expired
+    session of this client, it is deleted and created again. If it belongs to another session, wait for that session to
+    expire, as a killed process's session does. `NodeExistsError` if it doesn't.
     """
     pipeline = RequestPipeline(client)
     while True:

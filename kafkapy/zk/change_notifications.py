@@ -1,7 +1,7 @@
-"""Hears of changes through sequential nodes (Kafka's `ZkNodeChangeNotificationListener`).
+"""Receives change notifications through sequential znodes (Kafka's `ZkNodeChangeNotificationListener`).
 
-A broker that changes something writes it, and then creates a node `<path>/<prefix>0000000042` that names what has changed. Every
-broker watches the children, and reads each node whose number is above the last one that it handled.
+A broker writes a change, and then creates a znode `<path>/<prefix>0000000042` that says what has changed. Every broker
+watches the children, and reads each znode whose number is above the last one that it processed.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from kafkapy.zk.kafka_zk_client import KafkaZkClient
 log = logging.getLogger("kafkapy.common.ZkNodeChangeNotificationListener")
 
 CHANGE_EXPIRATION_MS: Final = 15 * 60 * 1000
-"""Age at which a notification is deleted."""
+"""Age at which a notification is deleted, ms."""
 
 _CHANGED, _NEW_SESSION, _STOP = range(3)
 
 
 class ZkNodeChangeNotificationListener:
-    """Reads notifications on a thread of its own.
+    """Reads notifications on its own thread.
 
-    Invariant: every notification up to `_last_executed_change` was handed to `process`, or was there before `startup` returned,
-    and so before the caller reads the state that they are about. One thread at a time reads.
+    Invariant: every notification up to `_last_executed_change` was passed to `process`, or existed before `startup`
+    returned, and so before the caller reads the changed state. One thread at a time reads.
     """
 
     def __init__(
@@ -69,12 +69,14 @@ class ZkNodeChangeNotificationListener:
         self._thread: threading.Thread | None = None
 
     def startup(self) -> None:
-        """Watch from now on; blocks on ZooKeeper. The caller reads the state afterwards: what is there by now is not handled."""
+        """Start watching; blocks on ZooKeeper. The caller reads the state afterwards: existing notifications are not
+        processed.
+        """
         self.watch()
         self.begin()
 
     def watch(self) -> None:
-        """The first half of `startup`, for a caller that reads the state before anything is processed in the thread."""
+        """Do the first half of `startup`, for a caller that reads the state before the thread processes anything."""
         self._zk_client.register_state_change_handler(
             StateChangeHandler(self._handler_name, after_initializing_session=lambda: self._put(_NEW_SESSION))
         )
@@ -84,12 +86,12 @@ class ZkNodeChangeNotificationListener:
         self._last_executed_change = max(self._notifications(), default=-1)
 
     def begin(self) -> None:
-        """The second half: process what has come since `watch`, and whatever comes."""
+        """Do the second half of `startup`: process the notifications since `watch`, and all later ones."""
         self._thread = threading.Thread(target=self._run, name=f"{self._path}-event-process-thread", daemon=True)
         self._thread.start()
 
     def shutdown(self) -> None:
-        """Stop listening; waits for the notification that is being handled."""
+        """Stop listening; waits for the notification that is being processed."""
         self._zk_client.unregister_state_change_handler(self._handler_name)
         self._zk_client.unregister_znode_child_change_handler(self._path)
         self._put(_STOP)
@@ -98,7 +100,7 @@ class ZkNodeChangeNotificationListener:
             self._thread = None
 
     def process_notifications(self) -> None:
-        """Handle what is new, delete what is old, arm the watch. Nothing is raised: the next change retries."""
+        """Process new notifications, delete expired ones, set the watch. Nothing is raised: the next change retries."""
         try:
             notifications = self._notifications()
             now = self._time.milliseconds()
@@ -117,7 +119,7 @@ class ZkNodeChangeNotificationListener:
         return f"change-notification-{self._path}"
 
     def _notifications(self) -> dict[int, str]:
-        """Paths by number; arms the watch. Nodes with other names are not ours."""
+        """Return paths by number, and set the watch. Znodes with other names are ignored."""
         found = {}
         for name in self._zk_client.get_children(self._path):
             number = name.removeprefix(self._sequence_prefix)
@@ -126,7 +128,7 @@ class ZkNodeChangeNotificationListener:
         return found
 
     def _put(self, event: int) -> None:
-        """Called on ZooKeeper's threads. A change need not wait behind another one."""
+        """Called on ZooKeeper's threads. A pending change makes another one redundant."""
         if event != _CHANGED or self._events.empty():
             self._events.put(event)
 
@@ -165,6 +167,6 @@ class ZkNodeChangeNotificationListener:
             if found is None:
                 continue
             if now - found[1] <= self._change_expiration_ms:
-                break  # the numbers grow with time: those that follow are younger
+                break  # the numbers grow with time, so later ones are younger
             log.debug("Purging change notification %s", path)
             self._zk_client.delete_path(path)

@@ -1,8 +1,8 @@
-"""How a client protects its way to ZooKeeper: TLS, and SASL with DIGEST-MD5.
+"""Protection of connections to ZooKeeper: TLS, and SASL with DIGEST-MD5.
 
-Kafka configs (`zookeeper.ssl.*`) hold before Java's system properties (`zookeeper.ssl.keyStore.location`, of `KAFKA_OPTS`), as in
-Kafka's `ZkConfigs` and `KafkaServer.zkClientConfigFromKafkaConfig`; the user comes from the JAAS file that
-`java.security.auth.login.config` names (Kafka's `JaasUtils`).
+Kafka configs (`zookeeper.ssl.*`) take precedence over Java's system properties (`zookeeper.ssl.keyStore.location`, of
+`KAFKA_OPTS`), as in Kafka's `ZkConfigs` and `KafkaServer.zkClientConfigFromKafkaConfig`. The user comes from the JAAS
+file in `java.security.auth.login.config` (Kafka's `JaasUtils`).
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ _PASSWORD_MODULES: Final = (
 
 
 class ZkClientSecurity:
-    """The protection of connections to one ZooKeeper. It does not change; its repr shows no secret.
+    """The protection of connections to one ZooKeeper. Immutable; its repr shows no secret.
 
     Attributes:
         tls: Kafka's `ssl.*` configs; None: without TLS.
-        is_authenticated: Will the server know the client, by SASL or by a certificate? Only then may znodes be the client's own
-            (`zookeeper.set.acl`).
+        is_authenticated: Whether the server authenticates the client, by SASL or by a certificate. Only then may znodes
+            be owned by the client (`zookeeper.set.acl`).
 
     Example:
         >>> PLAINTEXT
@@ -71,15 +71,16 @@ class ZkClientSecurity:
     def __init__(
         self, tls: TlsConfigs | None = None, user: str | None = None, password: str = "", has_certificate: bool = False
     ) -> None:
-        """
+        """Create the protection; without arguments there is none.
+
         Args:
-            tls: Kafka's `ssl.*` configs.
-            user: The user of SASL; None: without SASL.
-            password: The user's.
-            has_certificate: Is there a key store?
+            tls: Kafka's `ssl.*` configs; None (default): without TLS.
+            user: The user of SASL; None (default): without SASL.
+            password: The user's password.
+            has_certificate: Whether there is a key store; default False.
 
         Raises:
-            ConfigException: A store cannot be used, or a setting makes no sense.
+            ConfigException: A store is unusable, or a setting is invalid.
         """
         self.tls = tls
         self.user = user
@@ -87,7 +88,7 @@ class ZkClientSecurity:
         self.is_authenticated = user is not None or has_certificate
         self._stores = None
         if tls is not None:
-            # What a client without TLS does not need is not imported: a broker's start waits for its session.
+            # Imported only with TLS, because a broker's start waits for its session.
             from kafkapy.security.tls.store_watch import StoreWatch
 
             self._stores = StoreWatch(tls, server_side=False)
@@ -97,7 +98,7 @@ class ZkClientSecurity:
         return f"ZkClientSecurity({'without TLS' if self.tls is None else 'TLS'}, {sasl})"
 
     def to_text(self) -> str:
-        """All of it, passwords included, for another process of this broker; empty without TLS and SASL."""
+        """Return all of it, including passwords, for another process of this broker; empty without TLS and SASL."""
         if self.tls is None and self.user is None:
             return ""
         import json
@@ -107,14 +108,14 @@ class ZkClientSecurity:
 
     @classmethod
     def from_text(cls, text: str) -> ZkClientSecurity:
-        """Raises `ValueError` for anything but what `to_text` makes, ConfigException for stores that cannot be used."""
+        """Raise `ValueError` for anything but a result of `to_text`, ConfigException for unusable stores."""
         import json
 
         tls, user, password = json.loads(text)
         return cls(tls, user, password)
 
     def tls_context(self) -> ssl.SSLContext | None:
-        """For a new connection, of the stores as they are now, or of the last ones that could be used. None: no TLS."""
+        """Return the context for a new connection, with the current stores, or the last usable ones. None: no TLS."""
         if self._stores is None:
             return None
         try:
@@ -124,7 +125,7 @@ class ZkClientSecurity:
         return self._stores.context
 
     def new_exchange(self) -> DigestMd5Client | None:
-        """The client's side of SASL for a new connection; None: without SASL."""
+        """Return the client side of SASL for a new connection; None: without SASL."""
         if self.user is None:
             return None
         from kafkapy.security.sasl.digest_md5 import DigestMd5Client
@@ -138,22 +139,22 @@ PLAINTEXT: Final = ZkClientSecurity()
 def security_of_broker(
     originals: Mapping[str, str], system: Mapping[str, str] | None = None, prefix: str = ""
 ) -> ZkClientSecurity:
-    """What a broker's configs and `KAFKA_OPTS` ask for.
+    """Return the protection that a broker's configs and `KAFKA_OPTS` require.
 
     Args:
         originals: The broker's properties.
         system: Java's system properties; None: those of `KAFKA_OPTS`.
-        prefix: `authorizer.` for the ZooKeeper of ACLs: configs with it hold before those without.
+        prefix: `authorizer.` for the ZooKeeper of ACLs: configs with the prefix take precedence.
 
     Raises:
-        ConfigException: It cannot be served, or is contradictory.
+        ConfigException: It is not supported, or is contradictory.
     """
     system = java_properties() if system is None else system
     secure = SYSTEM_PROPERTIES[CLIENT_ENABLE]
     own = {name: originals[prefix + name] for name in SYSTEM_PROPERTIES if prefix and prefix + name in originals}
     enable = own.get(CLIENT_ENABLE, originals.get(CLIENT_ENABLE, system.get(secure, "")))
     if enable.strip().lower() != "true":
-        # An explicit false does not switch the system property off: ZooKeeper's client reads that by itself.
+        # An explicit false does not disable the system property, which ZooKeeper's client reads itself.
         return _security(system, system if system.get(secure) == "true" else {})
     return _security(system, {**system, **_as_java(originals), **_as_java(own), secure: "true"})
 
@@ -161,14 +162,14 @@ def security_of_broker(
 def security_of_tool(
     tls_file: Mapping[str, str] | None = None, system: Mapping[str, str] | None = None
 ) -> ZkClientSecurity:
-    """What a tool is told: the properties of its `--zk-tls-config-file` before those of `KAFKA_OPTS`.
+    """Return the protection of a tool: the properties of its `--zk-tls-config-file` take precedence over `KAFKA_OPTS`.
 
     Args:
-        tls_file: The file's properties; names that are none of TLS to ZooKeeper are ignored, as by Apache's tools.
+        tls_file: The file's properties; names other than those of TLS to ZooKeeper are ignored, as by Apache's tools.
         system: Java's system properties; None: those of `KAFKA_OPTS`.
 
     Raises:
-        ConfigException: It cannot be served, or is contradictory.
+        ConfigException: It is not supported, or is contradictory.
     """
     system = java_properties() if system is None else system
     java = {**system, **_as_java(tls_file or {})}
@@ -176,7 +177,7 @@ def security_of_tool(
 
 
 def sasl_properties_text(system: Mapping[str, str] | None = None) -> str:
-    """The properties that decide on SASL, as Kafka's messages list them (`JaasUtils.zkSecuritySysConfigString`)."""
+    """Return the properties that control SASL, as in Kafka's messages (`JaasUtils.zkSecuritySysConfigString`)."""
     system = java_properties() if system is None else system
     return (
         f"[{JAAS_FILE}={system.get(JAAS_FILE, 'null')}, {SASL_CLIENT}={system.get(SASL_CLIENT, 'default:true')}, "
@@ -187,16 +188,16 @@ def sasl_properties_text(system: Mapping[str, str] | None = None) -> str:
 def require_servable(
     originals: Mapping[str, str], set_acl: bool, is_embedded: bool, system: Mapping[str, str] | None = None
 ) -> None:
-    """Can a broker with these configs speak to its ZooKeeper as they ask?
+    """Check that a broker with these configs can connect to its ZooKeeper as they require.
 
     Args:
         originals: The broker's properties.
-        set_acl: `zookeeper.set.acl`, which needs a client that the server knows.
-        is_embedded: ZooKeeper is in the broker's process.
+        set_acl: `zookeeper.set.acl`, which requires an authenticated client.
+        is_embedded: Whether ZooKeeper is in the broker's process.
         system: Java's system properties; None: those of `KAFKA_OPTS`.
 
     Raises:
-        ConfigException: It cannot; a sentence.
+        ConfigException: It cannot; the message says why.
     """
     security = security_of_broker(originals, system)
     if is_embedded and security.tls is not None:
@@ -217,7 +218,7 @@ def _plain(value: object) -> object:
 
 
 def _as_java(configs: Mapping[str, str]) -> dict[str, str]:
-    """Kafka's configs by the names and in the values of ZooKeeper's properties."""
+    """Convert Kafka's configs to the names and values of ZooKeeper's properties."""
     java = {}
     for name, property_name in SYSTEM_PROPERTIES.items():
         value = configs.get(name)
@@ -245,7 +246,7 @@ def _security(system: Mapping[str, str], java: Mapping[str, str]) -> ZkClientSec
 
 
 def _user(system: Mapping[str, str]) -> tuple[str | None, str]:
-    """The user of SASL and the password (Kafka's `JaasUtils.isZkSaslEnabled`)."""
+    """Return the user and password of SASL (Kafka's `JaasUtils.isZkSaslEnabled`)."""
     section = system.get(SASL_SECTION, "Client")
     modules = load_jaas_file(system).get(section)
     if modules is None:

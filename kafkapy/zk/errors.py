@@ -1,10 +1,10 @@
-"""What can go wrong with ZooKeeper, without a word of kazoo."""
+"""Errors of ZooKeeper, independent of kazoo."""
 
 from __future__ import annotations
 
 
 class ZooKeeperError(Exception):
-    """ZooKeeper answered with an error; `path` is the znode it was about, if any."""
+    """ZooKeeper answered with an error; `path` is the znode, if any."""
 
     def __init__(self, message: str = "", path: str | None = None) -> None:
         super().__init__(message or f"{type(self).__name__} for {path}")
@@ -12,15 +12,15 @@ class ZooKeeperError(Exception):
 
 
 class NoNodeError(ZooKeeperError):
-    """The znode, or the parent of one to be created, is not there."""
+    """The znode, or the parent of one to be created, does not exist."""
 
 
 class NodeExistsError(ZooKeeperError):
-    """The znode to be created is there already."""
+    """The znode to be created exists already."""
 
 
 class BadVersionError(ZooKeeperError):
-    """The znode is at another version than the request asks for."""
+    """The znode has another version than requested."""
 
 
 class NotEmptyError(ZooKeeperError):
@@ -28,15 +28,15 @@ class NotEmptyError(ZooKeeperError):
 
 
 class NoAuthError(ZooKeeperError):
-    """The znode's ACL does not let us."""
+    """The znode's ACL does not permit the operation."""
 
 
 class InvalidAclError(ZooKeeperError):
-    """The ACL makes no sense to the server, or is for an authenticated client and this one is not."""
+    """The ACL is invalid for the server, or requires an authenticated client and this one is not."""
 
 
 class RolledBackError(ZooKeeperError):
-    """Another operation of the same multi failed, or this one came after the one that did."""
+    """Another operation of the same multi failed, or an earlier one."""
 
 
 class UnimplementedError(ZooKeeperError):
@@ -44,15 +44,15 @@ class UnimplementedError(ZooKeeperError):
 
 
 class ConnectionLossError(ZooKeeperError):
-    """The connection went while the request was under way: it may or may not have been done."""
+    """The connection was lost during the request, which may or may not have been executed."""
 
 
 class SessionExpiredError(ZooKeeperError):
-    """The session of the request has ended; its ephemeral znodes are gone."""
+    """The session of the request has ended; its ephemeral znodes are deleted."""
 
 
 class ZooKeeperClientClosedError(ZooKeeperError):
-    """The client was closed by us."""
+    """The client has been closed."""
 
 
 class ZooKeeperClientTimeoutError(ZooKeeperError):
@@ -60,8 +60,8 @@ class ZooKeeperClientTimeoutError(ZooKeeperError):
 
 
 class ZooKeeperClientAuthFailedError(ZooKeeperError):
-    """The server does not take the client's SASL credentials (Kafka's `ZooKeeperClientAuthFailedException`)."""
+    """The server refuses the client's SASL credentials (Kafka's `ZooKeeperClientAuthFailedException`)."""
 
 
 class ControllerMovedError(Exception):
-    """Another broker is controller now: whoever sees this resigns (Kafka's `ControllerMovedException`)."""
+    """Another broker is controller now, so this one must resign (Kafka's `ControllerMovedException`)."""

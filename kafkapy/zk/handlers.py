@@ -1,4 +1,4 @@
-"""What to call when a znode or the session changes. The calls come on kazoo's thread: they only enqueue events."""
+"""Handlers for changes of znodes and of the session. They are called on kazoo's thread, so they only enqueue events."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def _nothing() -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ZNodeChangeHandler:
-    """For one znode's creation, deletion and change of data. Armed by `exists` and `get_data` of that path."""
+    """For creation, deletion and data changes of one znode. Set by `exists` and `get_data` of that path."""
 
     path: str
     handle_creation: Callable[[], object] = _nothing
@@ -22,7 +22,7 @@ class ZNodeChangeHandler:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ZNodeChildChangeHandler:
-    """For one znode's children coming and going. Armed by `get_children` of that path."""
+    """For added and removed children of one znode. Set by `get_children` of that path."""
 
     path: str
     handle_child_change: Callable[[], object] = _nothing
@@ -32,10 +32,10 @@ class ZNodeChildChangeHandler:
 class StateChangeHandler:
     """For a new session after an expired one (Kafka's `StateChangeHandler`).
 
-    `before_initializing_session` runs when the old session is known to be lost; requests fail with
-    `SessionExpiredError` until it returns, and it may wait for others to notice (the controller resigns in it).
-    `after_initializing_session` runs when the new session is there: requests work, no watch is armed, no ephemeral node
-    of ours exists. Both run on a thread of the client's own, in order.
+    `before_initializing_session` runs when the old session is known to be lost. Requests fail with
+    `SessionExpiredError` until it returns, and it may wait for other threads (the controller resigns in it).
+    `after_initializing_session` runs when there is a new session: requests work, no watch is set, this broker has no
+    ephemeral nodes. Both run on a thread of the client, in order.
     """
 
     name: str

@@ -54,10 +54,10 @@ UNKNOWN_VERSION = -2
 
 
 class UpdateLeaderAndIsrResult(NamedTuple):
-    """What became of a batch of state updates.
+    """The result of a batch of state updates.
 
-    `finished_partitions`: written (the state with its new partition epoch) or failed for good (the error);
-    `partitions_to_retry`: another version was found; read the state again and decide anew.
+    `finished_partitions`: written (the state with its new partition epoch) or finally failed (the error);
+    `partitions_to_retry`: the znode had another version; read the state again and decide anew.
     """
 
     finished_partitions: dict[TopicPartition, LeaderAndIsr | ZooKeeperError]
@@ -71,25 +71,25 @@ class TopicToCreate(NamedTuple):
     configs: Mapping[str, str]
 
     def encode(self) -> bytes:
-        """What its node has."""
+        """Return the data of the topic's znode."""
         return TopicZNode.encode(self.topic_id, {p: ReplicaAssignment(tuple(r)) for p, r in self.assignment.items()})
 
 
 class KafkaZkClient:
     """Kafka's ZooKeeper operations by Kafka's names (`kafka.zk.KafkaZkClient`).
 
-    Every method blocks until the answer is there; if the connection is lost it waits for the next one and repeats the
-    request, so every caller accepts that an earlier try of its own may have gone through. Safe to call from several
-    threads, never from the reactor or from a watch handler. Methods raise `ZooKeeperError` subclasses for what their
-    docstring does not say otherwise, `SessionExpiredError` and `ZooKeeperClientClosedError` among them.
+    Every method blocks until it is answered. If the connection is lost it waits for the next one and repeats the
+    request, so callers must expect that an earlier attempt may have succeeded. Methods may be called from several
+    threads, never from the reactor or from a watch handler. Unless documented otherwise, methods raise `ZooKeeperError`
+    subclasses, `SessionExpiredError` and `ZooKeeperClientClosedError` among them.
 
     Fencing: methods with `expected_controller_epoch_zk_version` send each write as a multi with a check of
     /controller_epoch's version and raise `ControllerMovedError` if it has another one. MATCH_ANY_VERSION: no check.
-    Methods that take many partitions pipeline their requests.
+    Methods for many partitions pipeline their requests.
     """
 
     def __init__(self, client: ZooKeeperClient, time: Time | None = None) -> None:
-        """Takes over `client`, started: `close` closes it. `connect` makes both."""
+        """Takes ownership of `client`, started: `close` closes it. `connect` creates both."""
         self._client = client
         self._pipeline = RequestPipeline(client)
         self._time = time or SystemTime()
@@ -109,11 +109,20 @@ class KafkaZkClient:
     ) -> KafkaZkClient:
         """Connect to `zookeeper.connect` (`host:port[,host:port]...[/chroot]`).
 
-        `on_session` hears of each new session and of the end, `security` and `secure_acls`: see `ZooKeeperClient`.
-        `create_chroot`: create the chroot if it is missing; else it must be there.
+        Args:
+            connect: Servers and chroot.
+            session_timeout_ms: Time-out of the session, ms; default 18 s.
+            connection_timeout_ms: Time limit for connecting, ms; default 18 s.
+            max_in_flight_requests: Limit of pipelined requests; default 10.
+            time: The clock; None (default): the system's.
+            on_session: Called for each new session and the end, see `ZooKeeperClient`.
+            security: TLS and SASL, see `ZooKeeperClient`.
+            secure_acls: Whether znodes are created with Kafka's access lists, see `ZooKeeperClient`.
+            create_chroot: Whether to create a missing chroot; otherwise it must exist.
 
-        Raises `ZooKeeperClientTimeoutError`, whose text says where and how long, if there is no connection in time, and
-        `ZooKeeperClientAuthFailedError` if the server refuses SASL.
+        Raises:
+            ZooKeeperClientTimeoutError: there is no connection in time; the message says where and how long.
+            ZooKeeperClientAuthFailedError: the server refuses SASL.
         """
         hosts, slash, chroot = connect.partition("/")
         if chroot and create_chroot:
@@ -131,16 +140,18 @@ class KafkaZkClient:
 
     @property
     def session_state(self) -> str:
-        """CONNECTING, CONNECTED, EXPIRED or CLOSED."""
+        """The state CONNECTING, CONNECTED, EXPIRED or CLOSED."""
         return self._client.state
 
     @property
     def session_stats(self) -> SessionStats:
         return self._client.stats
 
-    def patience(self, timeout_ms: int) -> AbstractContextManager[None]:
-        """In the block, this thread waits no longer than that for a lost connection: `ZooKeeperClientTimeoutError`."""
-        return self._pipeline.patience(timeout_ms)
+    def time_limit(self, timeout_ms: int) -> AbstractContextManager[None]:
+        """Limit how long this thread waits for a lost connection within the block; then `ZooKeeperClientTimeoutError`
+        is raised.
+        """
+        return self._pipeline.time_limit(timeout_ms)
 
     # --- handlers -------------------------------------------------------------------------------------------------
 
@@ -151,11 +162,11 @@ class KafkaZkClient:
         self._client.unregister_state_change_handler(name)
 
     def register_znode_change_handler(self, handler: ZNodeChangeHandler) -> None:
-        """Have `handler` called for changes of its path, from the next `exists`/`get_data` read of that path on."""
+        """Call `handler` for changes of its path, from the next `exists`/`get_data` read of that path on."""
         self._client.register_znode_change_handler(handler)
 
     def register_znode_change_handler_and_check_existence(self, handler: ZNodeChangeHandler) -> bool:
-        """Register and arm the watch by asking whether the node exists; returns the answer."""
+        """Register and set the watch by reading whether the node exists; return that."""
         self._client.register_znode_change_handler(handler)
         return self.path_exists(handler.path)
 
@@ -163,7 +174,7 @@ class KafkaZkClient:
         self._client.unregister_znode_change_handler(path)
 
     def register_znode_child_change_handler(self, handler: ZNodeChildChangeHandler) -> None:
-        """Have `handler` called for children of its path, from the next read of the children on."""
+        """Call `handler` for children of its path, from the next read of the children on."""
         self._client.register_znode_child_change_handler(handler)
 
     def unregister_znode_child_change_handler(self, path: str) -> None:
@@ -172,14 +183,14 @@ class KafkaZkClient:
     # --- start-up and brokers -------------------------------------------------------------------------------------
 
     def create_top_level_paths(self) -> None:
-        """Create the persistent roots that are missing: all at once, in Kafka's order, then those that lacked their parents."""
+        """Create the missing persistent roots: all at once, in Kafka's order, then those whose parents were missing."""
         lacking = self._create_missing(PERSISTENT_PATHS)
         parents = dict.fromkeys(path.rpartition("/")[0] for path in lacking)
         for path in self._create_missing((*parents, *lacking)):
             raise NoNodeError(path=path)
 
     def _create_missing(self, paths: Sequence[str]) -> list[str]:
-        """Create the nodes that are not there; the answer is those that lack their parents."""
+        """Create missing nodes; return those without a parent."""
         lacking = []
         for path, response in zip(
             paths, self._pipeline.answers_to([Create(path, None) for path in paths]), strict=True
@@ -195,7 +206,7 @@ class KafkaZkClient:
         return None if version == UNKNOWN_VERSION else ClusterIdZNode.decode(data)
 
     def get_or_create_cluster_id(self, proposed: str) -> str:
-        """The cluster's id; `proposed` becomes it if there is none."""
+        """Return the cluster's id; set it to `proposed` if there is none."""
         try:
             self._pipeline.create_recursive(ClusterIdZNode.path, ClusterIdZNode.encode(proposed))
         except NodeExistsError:
@@ -206,7 +217,7 @@ class KafkaZkClient:
         return existing
 
     def generate_broker_id(self, reserved_broker_max_id: int) -> int:
-        """A broker id no one has, above `reserved_broker_max_id` (a counter in /brokers/seqid)."""
+        """Return an unused broker id above `reserved_broker_max_id` (from a counter in /brokers/seqid)."""
         path = BrokerSequenceIdZNode.path
         response = self._pipeline.answer_to(SetData(path, b""))
         if isinstance(response.error, NoNodeError):
@@ -215,10 +226,10 @@ class KafkaZkClient:
         return reserved_broker_max_id + response.raise_for_error().version
 
     def register_broker(self, broker_info: BrokerInfo) -> int:
-        """Create /brokers/ids/<id>; returns the broker epoch (its czxid).
+        """Create /brokers/ids/<id>; return the broker epoch (its czxid).
 
-        A node of our own expired session is deleted and made again; the end of another live session (a killed
-        predecessor's) is waited for; `NodeExistsError` if it does not end.
+        A node of this client's expired session is deleted and created again. If another session owns the node (a killed
+        predecessor's), wait for its end; `NodeExistsError` if it does not end.
         """
         data = BrokerIdZNode.encode(broker_info, self._time.milliseconds())
         path = BrokerIdZNode.path(broker_info.broker.id)
@@ -227,29 +238,31 @@ class KafkaZkClient:
         return stat.czxid
 
     def update_broker_info(self, broker_info: BrokerInfo) -> None:
-        """Overwrite /brokers/ids/<id> (changed listeners); the broker epoch stays."""
+        """Overwrite /brokers/ids/<id> (changed listeners); the broker epoch stays the same."""
         data = BrokerIdZNode.encode(broker_info, self._time.milliseconds())
         self.set_data(BrokerIdZNode.path(broker_info.broker.id), data)
 
     def get_broker(self, broker_id: int) -> Broker | None:
-        """The broker if registered; arms the data watch of its node."""
+        """Return the broker if registered; sets the data watch of its node."""
         return next(iter(self._get_brokers([broker_id])), None)
 
     def get_all_brokers_in_cluster(self) -> list[Broker]:
         return list(self._get_brokers(self.get_sorted_broker_list()))
 
     def get_all_broker_and_epochs_in_cluster(self) -> dict[Broker, int]:
-        """Every live broker with its epoch; arms the watches of /brokers/ids (children) and of each broker's node."""
+        """Return every live broker with its epoch; sets the watches of /brokers/ids (children) and of each broker's
+        node.
+        """
         return self._get_brokers(self.get_sorted_broker_list())
 
     def get_sorted_broker_list(self) -> list[int]:
-        """Ids of the live brokers; arms the children watch of /brokers/ids."""
+        """Return the ids of the live brokers; sets the children watch of /brokers/ids."""
         return sorted(int(name) for name in self.get_children(BrokersZNode.ids_path))
 
     # --- the controller -------------------------------------------------------------------------------------------
 
     def register_controller_and_increment_controller_epoch(self, controller_id: int) -> tuple[int, int]:
-        """Become controller; returns (controller epoch, version of /controller_epoch: the fencing token).
+        """Become controller; return (controller epoch, version of /controller_epoch: the fencing token).
 
         Raises `ControllerMovedError` if another broker is or just became controller.
         """
@@ -264,7 +277,8 @@ class KafkaZkClient:
         response = self._pipeline.answer_to(election)
         if not isinstance(response.error, NodeExistsError | BadVersionError):
             return epoch + 1, response.raise_for_error().results[1].version
-        # Perhaps our own try, whose answer was lost: then the node is ours and the epoch is the one we tried.
+        # Perhaps this client's own attempt, whose answer was lost: then the node is its own and has the epoch of the
+        # attempt.
         if self.get_controller_id() == controller_id:
             now = self.get_controller_epoch()
             if now is not None and now[0] == epoch + 1:
@@ -272,28 +286,28 @@ class KafkaZkClient:
         raise ControllerMovedError("Another broker has become controller; this election is over")
 
     def get_controller_id(self) -> int | None:
-        """The active controller's broker id; arms the watch of /controller."""
+        """Return the active controller's broker id; sets the watch of /controller."""
         data, version = self.get_data_and_version(ControllerZNode.path)
         return None if version == UNKNOWN_VERSION else ControllerZNode.decode(data)
 
     def get_controller_epoch(self) -> tuple[int, int] | None:
-        """(controller epoch, version of /controller_epoch), None if there has been no controller yet."""
+        """Return (controller epoch, version of /controller_epoch), None if there has been no controller yet."""
         data, version = self.get_data_and_version(ControllerEpochZNode.path)
         return None if version == UNKNOWN_VERSION else (ControllerEpochZNode.decode(data), version)
 
     def delete_controller(self, expected_controller_epoch_zk_version: int) -> None:
-        """Give up being controller. Not an error if the node is gone."""
+        """Resign as controller. Ignores a missing node."""
         self._delete_all([ControllerZNode.path], expected_controller_epoch_zk_version)
 
     # --- topics ---------------------------------------------------------------------------------------------------
 
     def get_all_topics_in_cluster(self, register_watch: bool = False) -> set[str]:
-        """Names of all topics; `register_watch` arms the children watch of /brokers/topics."""
+        """Return the names of all topics; `register_watch` sets the children watch of /brokers/topics."""
         request = GetChildren(BrokersZNode.topics_path, register_watch)
         return set(self._children(self._pipeline.answer_to(request)))
 
     def look_for_topics(self, topics: Iterable[str]) -> tuple[set[str], set[str]]:
-        """Which of these names topics have, and which of them are marked for deletion."""
+        """Return which of these names are existing topics, and which of those are marked for deletion."""
         names = list(topics)
         paths = [TopicZNode.path(name) for name in names] + [DeleteTopicsTopicZNode.path(name) for name in names]
         found = [self._exists(response) for response in self._pipeline.data_of(paths)]
@@ -303,9 +317,9 @@ class KafkaZkClient:
         )
 
     def create_topics(self, topics: Sequence[TopicToCreate]) -> list[Exception | None]:
-        """Write each topic's configs, then its node; None for those that were made. Many share a multi.
+        """Write each topic's configs, then its node; return None for each created topic. Many share a multi.
 
-        `NodeExistsError`: there is a topic of that name. Raises `ControllerMovedError` if there is no controller.
+        `NodeExistsError`: a topic of that name exists. Raises `ControllerMovedError` if there is no controller.
         """
         controller_version = self._version_of_controller()
         writes: list[Create | Delete | SetData] = []
@@ -321,7 +335,7 @@ class KafkaZkClient:
         return outcomes
 
     def _create_topic(self, new: TopicToCreate) -> Exception | None:
-        """One that could not be made at once: its configs were there already, or a node above it was not."""
+        """Create one topic for which the multi failed: its configs existed already, or a parent was missing."""
         try:
             self.set_or_create_entity_configs("topics", new.topic, new.configs)
             self.create_topic_assignment(new.topic, new.topic_id, new.assignment)
@@ -332,13 +346,13 @@ class KafkaZkClient:
     def create_topic_assignment(
         self, topic: str, topic_id: bytes | None, assignment: Mapping[int, Iterable[int]]
     ) -> None:
-        """Create the topic's node; `NodeExistsError` if it is there."""
+        """Create the topic's node; `NodeExistsError` if it exists."""
         try:
             self._pipeline.create_recursive(
                 TopicZNode.path(topic), TopicToCreate(topic, topic_id, assignment, {}).encode()
             )
         except NodeExistsError:
-            # The id is ours alone: a node that has it is our own try, whose answer was lost.
+            # The id is unique: a node with it is from an earlier attempt, whose answer was lost.
             if topic_id is None or self.get_topic_ids_for_topics([topic]).get(topic) != topic_id:
                 raise
 
@@ -356,14 +370,14 @@ class KafkaZkClient:
     def set_topic_ids(
         self, assignments: Iterable[TopicIdReplicaAssignment], expected_controller_epoch_zk_version: int
     ) -> list[TopicIdReplicaAssignment]:
-        """Give each of these topics (without an id) a fresh id; returns them with it, without those that are gone."""
+        """Assign a new id to each of these topics (without an id); return them with it, without deleted ones."""
         updated = [a._replace(topic_id=uuid.random_uuid()) for a in assignments]
         writes = [SetData(TopicZNode.path(a.topic), TopicZNode.encode(a.topic_id, a.assignment)) for a in updated]
         responses = self._pipeline.fenced(writes, expected_controller_epoch_zk_version)
         return [a for a, response in zip(updated, responses, strict=True) if self._exists(response)]
 
     def get_replica_assignment_and_topic_id_for_topics(self, topics: Iterable[str]) -> list[TopicIdReplicaAssignment]:
-        """Topics that are not there are left out; arms the data watch of each topic's node."""
+        """Return assignments and ids, without missing topics; sets the data watch of each topic's node."""
         names = list(topics)
         responses = self._pipeline.answers_to([GetData(TopicZNode.path(topic)) for topic in names])
         return [TopicZNode.decode(t, r.data) for t, r in zip(names, responses, strict=True) if self._exists(r)]
@@ -376,21 +390,21 @@ class KafkaZkClient:
         }
 
     def get_topic_partition_count(self, topic: str) -> int | None:
-        """None if there is no such topic."""
+        """Return the number of partitions; None if there is no such topic."""
         found = self.get_replica_assignment_and_topic_id_for_topics([topic])
         return len(found[0].assignment) if found else None
 
     def get_topic_ids_for_topics(self, topics: Iterable[str]) -> dict[str, bytes]:
-        """Ids of those topics that exist and have one."""
+        """Return the ids of those topics that exist and have one."""
         found = self.get_replica_assignment_and_topic_id_for_topics(topics)
         return {topic.topic: topic.topic_id for topic in found if topic.topic_id is not None}
 
     def get_topic_deletions(self) -> list[str]:
-        """Topics under /admin/delete_topics; arms its children watch."""
+        """Return the topics under /admin/delete_topics; sets its children watch."""
         return self.get_children(DeleteTopicsZNode.path)
 
     def create_delete_topic_paths(self, topics: Sequence[str]) -> dict[str, ZooKeeperError]:
-        """Ask the controller to delete the topics; those for which that failed. It may have been asked before."""
+        """Request deletion of the topics from the controller; return failures. It may have been requested before."""
         responses = self._pipeline.answers_to([Create(DeleteTopicsTopicZNode.path(topic)) for topic in topics])
         return {
             topic: response.error
@@ -399,7 +413,7 @@ class KafkaZkClient:
         }
 
     def delete_topic_znode(self, topic: str, expected_controller_epoch_zk_version: int) -> None:
-        """Delete the topic's node and all below it, bottom up."""
+        """Delete the topic's node and its descendants, bottom up."""
         self._pipeline.delete_recursive(TopicZNode.path(topic), expected_controller_epoch_zk_version)
 
     def delete_topic_configs(self, topics: Iterable[str], expected_controller_epoch_zk_version: int) -> None:
@@ -414,7 +428,7 @@ class KafkaZkClient:
     def get_topic_partition_states(
         self, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, LeaderIsrAndControllerEpoch]:
-        """States of those partitions that have one; `partition_epoch` is the node's version. Arms the watches."""
+        """Return the states of partitions that have one; `partition_epoch` is the node's version. Sets the watches."""
         wanted = list(partitions)
         responses = self._pipeline.data_of([TopicPartitionStateZNode.path(p) for p in wanted])
         return {
@@ -428,7 +442,8 @@ class KafkaZkClient:
         states: Mapping[TopicPartition, LeaderIsrAndControllerEpoch],
         expected_controller_epoch_zk_version: int,
     ) -> dict[TopicPartition, ZooKeeperError | None]:
-        """Create state nodes (with .../partitions and .../<p> above them); None for each partition that succeeded.
+        """Create state nodes (with .../partitions and .../<p> above them); return None for each partition that
+        succeeded.
 
         Kafka's `createTopicPartitionStatesRaw` with its `createTopicPartitions`.
         """
@@ -469,13 +484,13 @@ class KafkaZkClient:
     # --- configs --------------------------------------------------------------------------------------------------
 
     def get_entity_configs(self, root_entity_type: str, sanitized_entity_name: str) -> dict[str, str]:
-        """The overrides of one entity, {} if it has none. Types: topics, brokers, clients, users, ips."""
+        """Return the overrides of one entity, {} if it has none. Types: topics, brokers, clients, users, ips."""
         return self.get_entities_configs(root_entity_type, [sanitized_entity_name])[sanitized_entity_name]
 
     def get_entities_configs(
         self, root_entity_type: str, sanitized_entity_names: Iterable[str]
     ) -> dict[str, dict[str, str]]:
-        """`get_entity_configs` of many at once; every name is a key of the answer."""
+        """Return `get_entity_configs` of many at once; the result has all names as keys."""
         names = list(sanitized_entity_names)
         responses = self._pipeline.data_of([ConfigEntityZNode.path(root_entity_type, n) for n in names])
         return {
@@ -484,7 +499,7 @@ class KafkaZkClient:
         }
 
     def get_all_entities_with_config(self, entity_type: str) -> list[str]:
-        """Names under /config/<entity_type>."""
+        """Return the names under /config/<entity_type>."""
         return self.get_children(ConfigEntityTypeZNode.path(entity_type))
 
     def set_or_create_entity_configs(
@@ -494,9 +509,9 @@ class KafkaZkClient:
         config: Mapping[str, str],
         check_controller: bool = True,
     ) -> None:
-        """Replace one entity's overrides, its node is created if missing.
+        """Replace one entity's overrides; creates a missing node.
 
-        `check_controller`: an existing node is written only while /controller is there and unchanged (the guard of KRaft
+        `check_controller`: an existing node is written only while /controller exists unchanged (the guard of KRaft
         migration).
         """
         path, data = ConfigEntityZNode.path(root_entity_type, sanitized_entity_name), ConfigEntityZNode.encode(config)
@@ -517,7 +532,7 @@ class KafkaZkClient:
             response.raise_for_error()
 
     def set_or_create_configs_of_topics(self, configs: Mapping[str, Mapping[str, str]]) -> dict[str, ZooKeeperError]:
-        """`set_or_create_entity_configs` of many topics at once; those that failed, and why."""
+        """Do `set_or_create_entity_configs` of many topics at once; return the failed ones with their errors."""
         version = self._version_of_controller()
         writes = [SetData(ConfigEntityZNode.path("topics", t), ConfigEntityZNode.encode(c)) for t, c in configs.items()]
         check = Check(ControllerZNode.path, version)
@@ -542,7 +557,7 @@ class KafkaZkClient:
         return version
 
     def create_config_change_notification(self, *sanitized_entity_paths: str) -> None:
-        """Tell every broker that the entities ("topics/t", "brokers/1") changed."""
+        """Notify every broker that the entities ("topics/t", "brokers/1") changed."""
         self._pipeline.create_recursive(ConfigEntityChangeNotificationZNode.path, exist_ok=True)
         node = ConfigEntityChangeNotificationZNode
         bells = [Create(node.create_path(), node.encode(path), sequential=True) for path in sanitized_entity_paths]
@@ -552,7 +567,7 @@ class KafkaZkClient:
     # --- notifications to the controller --------------------------------------------------------------------------
 
     def get_all_log_dir_event_notifications(self) -> list[str]:
-        """Names of the log dir event nodes; arms the children watch."""
+        """Return the names of the log dir event nodes; sets the children watch."""
         return [sequence_number(name) for name in self.get_children(LogDirEventNotificationZNode.path)]
 
     def get_broker_ids_from_log_dir_events(self, sequence_numbers: Iterable[str]) -> list[int]:
@@ -572,7 +587,7 @@ class KafkaZkClient:
         self._delete_all(paths, expected_controller_epoch_zk_version)
 
     def get_all_isr_change_notifications(self) -> list[str]:
-        """Names of the ISR change nodes; arms the children watch."""
+        """Return the names of the ISR change nodes; sets the children watch."""
         return [sequence_number(name) for name in self.get_children(IsrChangeNotificationZNode.path)]
 
     def get_partitions_from_isr_change_notifications(self, sequence_numbers: Iterable[str]) -> list[TopicPartition]:
@@ -592,7 +607,7 @@ class KafkaZkClient:
         self._delete_all(paths, expected_controller_epoch_zk_version)
 
     def get_preferred_replica_election(self) -> set[TopicPartition]:
-        """What the legacy election node asks for; arms its watch. Empty if there is none."""
+        """Return the partitions in the legacy election node; sets its watch. Empty if there is none."""
         data, version = self.get_data_and_version(PreferredReplicaElectionZNode.path)
         return set() if version == UNKNOWN_VERSION else PreferredReplicaElectionZNode.decode(data)
 
@@ -600,7 +615,7 @@ class KafkaZkClient:
         self._delete_all([PreferredReplicaElectionZNode.path], expected_controller_epoch_zk_version)
 
     def get_partition_reassignment(self) -> dict[TopicPartition, list[int]]:
-        """What the legacy reassignment node asks for; arms its watch. Empty if there is none."""
+        """Return the partitions in the legacy reassignment node; sets its watch. Empty if there is none."""
         data, version = self.get_data_and_version(ReassignPartitionsZNode.path)
         return {} if version == UNKNOWN_VERSION else ReassignPartitionsZNode.decode(data)
 
@@ -620,7 +635,7 @@ class KafkaZkClient:
     # --- offsets of old consumers ---------------------------------------------------------------------------------
 
     def get_consumer_offset(self, group: str, partition: TopicPartition) -> int | None:
-        """The offset that the group keeps in ZooKeeper, None if it has none."""
+        """Return the offset that the group has stored in ZooKeeper, None if it has none."""
         response = self._pipeline.answer_to(GetData(ConsumerOffsetZNode.path(group, partition)))
         return ConsumerOffsetZNode.decode(response.data) if self._exists(response) else None
 
@@ -632,35 +647,37 @@ class KafkaZkClient:
     # --- single nodes ---------------------------------------------------------------------------------------------
 
     def path_exists(self, path: str) -> bool:
-        """Also arms the watch of `path` if a handler is registered for it."""
+        """Return whether the node exists; also sets the watch of `path` if a handler is registered for it."""
         return self._exists(self._pipeline.answer_to(Exists(path)))
 
     def get_children(self, path: str) -> list[str]:
-        """Also arms the children watch of `path` if a handler is registered for it; [] if there is no such node."""
+        """Return the children; [] if there is no such node. Also sets the children watch of `path` if a handler is
+        registered.
+        """
         return self._children(self._pipeline.answer_to(GetChildren(path)))
 
     def get_data_and_version(self, path: str) -> tuple[bytes | None, int]:
-        """(data, zk version); (None, UNKNOWN_VERSION) if there is no such node. Arms the watch."""
+        """Return (data, zk version); (None, UNKNOWN_VERSION) if there is no such node. Sets the watch."""
         response = self._pipeline.answer_to(GetData(path))
         if not self._exists(response):
-            # Reading a missing node sets no watch, asking for it does; it may have come in between.
+            # Reading a missing node sets no watch, `exists` does; the node may have been created in between.
             if not self.path_exists(path):
                 return None, UNKNOWN_VERSION
             return self.get_data_and_version(path)
         return response.data, response.version
 
     def get_data_and_ctime(self, path: str) -> tuple[bytes | None, int] | None:
-        """(data, creation time in ms), None if there is no such node."""
+        """Return (data, creation time in ms), None if there is no such node."""
         response = self._pipeline.answer_to(GetData(path))
         return (response.data, response.stat.ctime) if self._exists(response) and response.stat else None
 
     def get_many(self, paths: Sequence[str]) -> list[tuple[bytes | None, int] | None]:
-        """(data, zk version) of each path in order, None where there is no such node. Many share a request."""
+        """Return (data, zk version) of each path in order, None where there is no such node. Many share a request."""
         responses = self._pipeline.data_of(paths)
         return [(response.data, response.version) if self._exists(response) else None for response in responses]
 
     def create_recursive(self, path: str, data: bytes | None = None) -> None:
-        """Create `path` and the parents that are missing; `NodeExistsError` if it is there."""
+        """Create `path` and its missing parents; `NodeExistsError` if it exists."""
         self._pipeline.create_recursive(path, data)
 
     def create_sequential(self, path_prefix: str, data: bytes) -> None:
@@ -690,9 +707,10 @@ class KafkaZkClient:
         return versions
 
     def conditional_update_path(self, path: str, data: bytes, expected_version: int) -> tuple[bool, int]:
-        """Compare-and-set: (True, new version), or (False, UNKNOWN_VERSION) if the node has moved on or is gone.
+        """Compare-and-set: return (True, new version), or (False, UNKNOWN_VERSION) if the node has another version or
+        is deleted.
 
-        If the reply was lost and the node now holds exactly `data`, the update is ours and counts as done.
+        If the reply was lost and the node now contains exactly `data`, the update was this client's and counts as done.
         """
         response = self._pipeline.answer_to(SetData(path, data, expected_version))
         if isinstance(response.error, BadVersionError):
@@ -701,7 +719,7 @@ class KafkaZkClient:
         return (True, response.version) if self._exists(response) else (False, UNKNOWN_VERSION)
 
     def conditional_delete(self, path: str, expected_version: int) -> bool:
-        """Compare-and-delete: False if the node is at another version; a node that is gone is as good as deleted."""
+        """Compare-and-delete: return False if the node has another version; a missing node counts as deleted."""
         response = self._pipeline.answer_to(Delete(path, expected_version))
         if isinstance(response.error, BadVersionError):
             return False
@@ -709,26 +727,26 @@ class KafkaZkClient:
         return True
 
     def set_data(self, path: str, data: bytes, expected_version: int = MATCH_ANY_VERSION) -> int:
-        """Write an existing node; returns its new version."""
+        """Write an existing node; return its new version."""
         return self._pipeline.answer_to(SetData(path, data, expected_version)).raise_for_error().version
 
     def delete_path(self, path: str) -> bool:
-        """Delete the node and all below it; False if there was none."""
+        """Delete the node and its descendants; return False if there was none."""
         return self._pipeline.delete_recursive(path)
 
     @property
     def session_id(self) -> int | None:
-        """The present session's id, None while there is none."""
+        """The current session's id, None while there is none."""
         return self._client.session_id
 
     def close(self) -> None:
-        """End the session (ephemeral nodes go at once)."""
+        """End the session (ephemeral nodes are deleted immediately)."""
         self._client.close()
 
     # --- helpers --------------------------------------------------------------------------------------------------
 
     def _exists(self, response: Response) -> bool:
-        """Whether the node was there; other errors are raised."""
+        """Return whether the node existed; other errors are raised."""
         return not isinstance(response.error, NoNodeError) and response.raise_for_error() is response
 
     def _children(self, response: Response) -> list[str]:
@@ -738,16 +756,16 @@ class KafkaZkClient:
         self._pipeline.answer_to(Create(path, data, sequential=True)).raise_for_error()
 
     def _get_all(self, paths: Sequence[str]) -> list[bytes | None]:
-        """Data of those nodes that exist."""
+        """Return the data of existing nodes."""
         return [r.data for r in self._pipeline.answers_to([GetData(path) for path in paths]) if self._exists(r)]
 
     def _delete_all(self, paths: Sequence[str], epoch_zk_version: int) -> None:
-        """Fenced deletes; nodes that are gone are as good as deleted."""
+        """Do fenced deletes; missing nodes count as deleted."""
         for response in self._pipeline.fenced([Delete(path) for path in paths], epoch_zk_version):
             self._exists(response)
 
     def _get_brokers(self, broker_ids: Sequence[int]) -> dict[Broker, int]:
-        """Those that are registered, with their epochs."""
+        """Return the registered ones, with their epochs."""
         responses = self._pipeline.answers_to([GetData(BrokerIdZNode.path(i)) for i in broker_ids])
         return {
             BrokerIdZNode.decode(broker_id, response.data).broker: response.stat.czxid
@@ -756,7 +774,7 @@ class KafkaZkClient:
         }
 
     def _create_controller_epoch(self) -> tuple[int, int]:
-        """The first controller of a cluster makes the node; whoever comes second reads it."""
+        """Create the node, as the first controller of a cluster; if another broker has just created it, read it."""
         initial = ControllerEpochZNode.encode(ControllerEpochZNode.initial_epoch)
         try:
             self._pipeline.create_recursive(ControllerEpochZNode.path, initial)

@@ -1,8 +1,8 @@
-"""What is used of kazoo beyond its interface, all in one place; setup.cfg pins the version that this was written for.
+"""All uses of kazoo beyond its interface; setup.cfg pins the version that this was written for.
 
-kazoo gives each request a call that waits for the answer, forgets its watches with the connection, and hides the session's
-password. A broker pipelines requests, keeps its watches over a lost connection and tells its watchdog the session: for that
-the queue, the tables of watches and the session have to be reached.
+kazoo blocks on each request, loses its watches with the connection, and hides the session's password. A broker
+pipelines requests, keeps its watches over a lost connection, and passes the session to its watchdog. That requires
+access to kazoo's queue, tables of watches, and session.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from kafkapy.security.sasl.digest_md5 import DigestError
 from kafkapy.zk.client_security import PLAINTEXT, ZkClientSecurity
 
 _FIRST_HANDSHAKE_SECONDS = 2.0
-"""How long the first try of a session's handshake waits for an answer; each further try waits twice as long."""
+"""Time limit of the first attempt at a session's handshake; it doubles with each further attempt."""
 
 _AUTH_FAILED = (-115, -124)
 """AUTHFAILED; SESSIONCLOSEDREQUIRESASLAUTH of a server that requires SASL."""
 _SET_WATCHES_MAX_BYTES = 128 * 1024
-"""As ZooKeeper's own client splits them, to stay far below the server's jute.maxbuffer."""
+"""Split as in ZooKeeper's own client, to stay far below the server's jute.maxbuffer."""
 
 
 class OpenKazooClient(KazooClient):  # type: ignore[misc]  # kazoo has no types
-    """kazoo's client, with a patient connection, and doors to its session, its queue and its watches."""
+    """kazoo's client, with a retrying connection, and access to its session, its queue and its watches."""
 
     def __init__(
         self,
@@ -41,7 +41,9 @@ class OpenKazooClient(KazooClient):  # type: ignore[misc]  # kazoo has no types
         on_auth_failure: Callable[[str], object] = lambda _: None,
         **options: Any,
     ) -> None:
-        """`on_auth_failure` hears why SASL has failed, on the connection thread; another connection is tried after it."""
+        """`on_auth_failure` is called with the reason of a SASL failure, on the connection thread; then another
+        connection is tried.
+        """
         self._security = security
         handler = SequentialThreadingHandler() if security.tls is None else _TlsHandler(security)
         super().__init__(handler=handler, **options)
@@ -51,12 +53,12 @@ class OpenKazooClient(KazooClient):  # type: ignore[misc]  # kazoo has no types
             self._connection.sasl_options = {}
 
     def _session_callback(self, state: Any) -> None:
-        """kazoo says CONNECTED before SASL: then nothing may count on the connection yet."""
+        """kazoo reports CONNECTED before SASL: the connection must not be used yet."""
         if state != KeeperState.CONNECTED or self._security.user is None:
             super()._session_callback(state)
 
     def authenticated(self) -> None:
-        """SASL is done. On kazoo's connection thread."""
+        """Report that SASL is complete. Called on kazoo's connection thread."""
         super()._session_callback(KeeperState.CONNECTED)
 
     @property
@@ -74,37 +76,37 @@ class OpenKazooClient(KazooClient):  # type: ignore[misc]  # kazoo has no types
         return password
 
     def send(self, request: Any, result: Any) -> None:
-        """Queue a request; `result.set(value)` or `result.set_exception(error)` is called when it is answered."""
+        """Queue a request; its answer calls `result.set(value)` or `result.set_exception(error)`."""
         self._call(request, result)
 
     def send_first(self, request: Any) -> None:
-        """Queue a request without an answer before all others. On kazoo's connection thread."""
+        """Queue a request without an answer before all others. Called on kazoo's connection thread."""
         self._queue.appendleft((request, None))
         self._connection._write_sock.send(b"\0")
 
     def watched(self) -> tuple[dict[str, set[Any]], dict[str, set[Any]]]:
-        """What is watched by full path: data and existence of nodes, children of nodes."""
+        """Return the watches by full path: those for data and existence of nodes, and those for children."""
         return dict(self._data_watchers), dict(self._child_watchers)
 
     def watch(self, data: Mapping[str, set[Any]], child: Mapping[str, set[Any]]) -> None:
-        """Call these when ZooKeeper tells of the paths; the request for that is the caller's."""
+        """Register watches; the caller sends the request for them."""
         self._data_watchers.update(data)
         self._child_watchers.update(child)
 
 
 class _Connection(ConnectionHandler):  # type: ignore[misc]  # kazoo has no types
-    """kazoo's connection, but a handshake without an answer is given up sooner than after the session's time-out.
+    """kazoo's connection, but with a shorter time limit for a handshake than the session's time-out.
 
-    ZooKeeper's server forgets a client that asks for its session in the moment between the opening of the port and the
-    loading of the data (a NullPointerException in `NIOServerCnxn.close`): the connection stays open, no answer comes.
-    Whoever waited for it as long as the session lasts would have lost the session.
+    ZooKeeper's server drops a client that requests its session after the port is open and before the data is loaded (a
+    NullPointerException in `NIOServerCnxn.close`): the connection stays open without an answer. After waiting as long
+    as the session's time-out the session would be lost.
     """
 
-    _patience = _FIRST_HANDSHAKE_SECONDS
+    _handshake_timeout = _FIRST_HANDSHAKE_SECONDS
     on_auth_failure: Callable[[str], object]
 
     def _authenticate_with_sasl(self, host: str, timeout: float) -> None:
-        """kazoo's needs another package, and gives up for good where one server refuses."""
+        """kazoo's implementation needs another package, and stops permanently if one server refuses."""
         exchange = self.client.security.new_exchange()
         try:
             challenge = self._sasl_token(1, b"", timeout)
@@ -116,7 +118,7 @@ class _Connection(ConnectionHandler):  # type: ignore[misc]  # kazoo has no type
         self.client.authenticated()
 
     def _sasl_token(self, xid: int, token: bytes, timeout: float) -> bytes:
-        """The server's token for one of ours. Raises DigestError if it refuses."""
+        """Send a token and return the server's. Raises DigestError if it refuses."""
         self._submit(wire.SASL(token), timeout, xid)
         header, answer, offset = self._read_header(timeout)
         if header.err in _AUTH_FAILED:
@@ -131,10 +133,10 @@ class _Connection(ConnectionHandler):  # type: ignore[misc]  # kazoo has no type
     def _invoke(self, timeout: float, request: Any, xid: int | None = None) -> Any:
         if xid is not None:
             return super()._invoke(timeout, request, xid)
-        patience = min(timeout, self._patience)
-        self._patience *= 2
-        answer = super()._invoke(patience, request)
-        self._patience = _FIRST_HANDSHAKE_SECONDS
+        handshake_timeout = min(timeout, self._handshake_timeout)
+        self._handshake_timeout *= 2
+        answer = super()._invoke(handshake_timeout, request)
+        self._handshake_timeout = _FIRST_HANDSHAKE_SECONDS
         return answer
 
     def _socket_error_handling(self) -> _DropsConnection:
@@ -142,7 +144,7 @@ class _Connection(ConnectionHandler):  # type: ignore[misc]  # kazoo has no type
 
 
 class _TlsHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types
-    """kazoo's threads, with connections over TLS by a context of ours: kazoo's own takes files in PEM only."""
+    """kazoo's threads, with connections over TLS by the client's context: kazoo's own supports only files in PEM."""
 
     def __init__(self, security: ZkClientSecurity) -> None:
         super().__init__()
@@ -151,7 +153,7 @@ class _TlsHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo ha
     def create_connection(
         self, address: tuple[str, int], hostname: str | None = None, timeout: float | None = None, **_: Any
     ) -> ssl.SSLSocket:
-        """`address` is one of the host's; `hostname` is what the certificate must be for. Raises OSError."""
+        """`address` is one of the host's; `hostname` is checked against the certificate. Raises OSError."""
         context = self._security.tls_context()
         assert context is not None
         plain = socket.create_connection(address, timeout)
@@ -165,7 +167,9 @@ class _TlsHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo ha
     def select(
         self, readers: Sequence[Any], writers: Sequence[Any], errors: Sequence[Any], timeout: float | None = None
     ) -> Any:
-        """What OpenSSL has decrypted already makes no socket readable: kazoo would leave an answer there until the next comes."""
+        """Report sockets with decrypted data as readable: OpenSSL's buffer does not make them readable, so kazoo would
+        leave an answer there until the next one comes.
+        """
         decrypted = [each for each in readers if isinstance(each, ssl.SSLSocket) and each.pending()]
         if not decrypted:
             return super().select(readers, writers, errors, timeout)
@@ -174,10 +178,10 @@ class _TlsHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo ha
 
 
 class _DropsConnection:
-    """Makes of a socket's error what kazoo makes of it.
+    """Converts a socket's error as kazoo does.
 
-    kazoo's own is a generator under `contextlib.contextmanager`, whose frame holds the traceback that the frame is in: a
-    reference cycle with all that was to be sent, for each connection that breaks while a request is written.
+    kazoo's own is a generator under `contextlib.contextmanager`, whose frame refers to the traceback that contains the
+    frame: a reference cycle with all unsent data, for each connection that breaks during a write.
     """
 
     def __enter__(self) -> None:
@@ -189,7 +193,7 @@ class _DropsConnection:
 
 
 class SetWatches:
-    """ZooKeeper's request to watch again: reports at once each path that changed after `relative_zxid`."""
+    """ZooKeeper's request to set watches again: reports each path that changed after `relative_zxid`."""
 
     type = 101
     deserialize = staticmethod(lambda buffer, offset: True)
@@ -210,11 +214,11 @@ class SetWatches:
 
 
 class Watches:
-    """What must be watched again on the next connection of the same session.
+    """The watches to be set again on the next connection of the same session.
 
-    kazoo's tables say what is watched, by full path, until the connection goes; from then on `_data` and `_child` keep
-    it. kazoo doesn't tell the watch on a node from the watch for a node to come, so `_absent` has the paths that were
-    last seen missing. All calls come on kazoo's connection thread.
+    kazoo's tables have the watches, by full path, until the connection is lost; then `_data` and `_child` keep them.
+    kazoo doesn't distinguish watches on existing nodes from watches on missing ones, so `_absent` has the paths that
+    were last seen missing. All calls come on kazoo's connection thread.
     """
 
     def __init__(self, kazoo: OpenKazooClient) -> None:
@@ -223,23 +227,23 @@ class Watches:
         self._child: dict[str, set[Any]] = {}
         self._absent: set[str] = set()
 
-    def saw(self, path: str, exists: bool) -> None:
-        """A watched read of the node at this full path was answered."""
+    def record_read(self, path: str, exists: bool) -> None:
+        """Record the result of a watched read of the node at this full path."""
         if exists:
             self._absent.discard(path)
         else:
             self._absent.add(path)
 
-    def remember(self) -> None:
-        """The connection is lost; kazoo is about to clear its tables."""
+    def save(self) -> None:
+        """Save the watches when the connection is lost, before kazoo clears its tables."""
         self._data, self._child = self._kazoo.watched()
 
     def forget(self) -> None:
-        """The session is over, and its watches with it."""
+        """Remove all watches, which end with the session."""
         self._data, self._child, self._absent = {}, {}, set()
 
     def set_again(self) -> None:
-        """Connected again: before anything else is sent, ask for the watches and for what was missed."""
+        """Set the watches on a new connection before anything else is sent, which also reports missed changes."""
         self._kazoo.watch(self._data, self._child)
         for request in self._requests():
             self._kazoo.send_first(request)

@@ -1,4 +1,4 @@
-"""ZooKeeper's multiRead: the data of many znodes for one request (ZOOKEEPER-3402, since 3.6)."""
+"""ZooKeeper's multiRead: the data of many znodes in one request (ZOOKEEPER-3402, since 3.6)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ReadResult(NamedTuple):
 
 
 class MultiReadOperation:
-    """The request as kazoo sends it. `paths` with the chroot; no watches are set."""
+    """The request in kazoo's form. `paths` include the chroot; no watches are set."""
 
     type = 22
 
@@ -38,7 +38,7 @@ class MultiReadOperation:
 
     @staticmethod
     def deserialize(buffer: bytes, offset: int) -> list[ReadResult]:
-        """Jute's MultiResponse: a header before each answer, and one that says that there are no more."""
+        """Decode Jute's MultiResponse: a header before each answer, and a last one that marks the end."""
         results: list[ReadResult] = []
         while True:
             kind, done, _ = _HEADER.unpack_from(buffer, offset)

@@ -1,4 +1,4 @@
-"""Which paths ZooKeeper takes (`PathUtils.validatePath`)."""
+"""Validates ZooKeeper paths (`PathUtils.validatePath`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Final
 _BAD: Final = re.compile(
     r"(?P<empty>//)|(?P<relative>/\.{1,2}(?=/|\Z))|(?P<null>\0)|[\x01-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\U0010ffff]"
 )
-"""The last: controls, private use, and halves of a character, which Java takes for all that is beyond 16 bits."""
+"""The last range: control characters, private use, and surrogates, which in Java include all characters beyond 16 bits.
+"""
 
 _REASONS: Final = {
     "empty": "empty node name specified",
@@ -22,7 +23,7 @@ def is_valid(path: str) -> bool:
 
 
 def reason_invalid(path: str) -> str | None:
-    """Why ZooKeeper's client refuses an absolute path, in its words; None if it doesn't."""
+    """Return ZooKeeper's message why it refuses an absolute path; None if it doesn't."""
     if is_valid(path):
         return None
     if path.endswith("/"):

@@ -1,4 +1,4 @@
-"""Why servers give no ZooKeeper session: asks each of them for one, and says what comes of it."""
+"""Diagnoses why servers give no ZooKeeper session, by requesting one from each."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from kafkapy.zk.embedded.plain_client import PlainClient
 from kafkapy.zk.session_closer import Session
 
 PROBE_SECONDS = 2.0
-"""Bounds the wait for a server that takes connections and says nothing."""
+"""Time limit for a server that accepts connections without answering."""
 
 
 def cause(problem: OSError) -> str:
-    """What an error of a `PlainClient` means, with what to look at."""
+    """Return the meaning of an error of a `PlainClient`, with what to check."""
     if isinstance(problem, socket.gaierror):
         return f"no host of that name is known ({problem.strerror})"
     if isinstance(problem, ConnectionRefusedError):
@@ -28,7 +28,7 @@ def cause(problem: OSError) -> str:
 
 
 def why_unreachable(connect: str, seconds: float = PROBE_SECONDS, security: ZkClientSecurity = PLAINTEXT) -> str:
-    """A clause for each server of `host:port[,host:port]...[/chroot]`. Takes `seconds` at most."""
+    """Return a clause for each server of `host:port[,host:port]...[/chroot]`. Takes `seconds` at most."""
     addresses = Session(0, b"", 0, connect).addresses()
     found: dict[tuple[str, int], str] = {}
 

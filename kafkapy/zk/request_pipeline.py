@@ -1,4 +1,4 @@
-"""Requests that outlive a lost connection, and writes that only the present controller can make."""
+"""Requests that are repeated after a lost connection, and writes that only the current controller can do."""
 
 from __future__ import annotations
 
@@ -33,12 +33,13 @@ from kafkapy.zk.zookeeper_client import ZooKeeperClient
 
 MATCH_ANY_VERSION = -1
 MAX_OPS_OF_MULTI = 50
-"""A multi is one transaction: the server logs it as a whole, and where one write fails all its writes are tried again one by
-one."""
+"""A multi is one transaction: the server logs it as a whole, and if one write fails all of them are repeated one by
+one.
+"""
 MAX_BYTES_OF_MULTI = 256 * 1024
-"""ZooKeeper takes 1 MB (jute.maxbuffer)."""
+"""ZooKeeper's limit is 1 MB (jute.maxbuffer)."""
 MIN_PATHS_OF_MULTI_READ = 4
-"""Fewer paths are asked for one by one: their requests are on the way together, too."""
+"""Fewer paths are read with single requests, which are pipelined, too."""
 
 
 class RequestPipeline:
@@ -47,27 +48,30 @@ class RequestPipeline:
     def __init__(self, client: ZooKeeperClient) -> None:
         self._client = client
         self._multi_read_works = True
-        self._patience = threading.local()
+        self._time_limit = threading.local()
 
     @contextmanager
-    def patience(self, timeout_ms: int) -> Iterator[None]:
-        """What this thread asks for in the block waits no longer than that for a connection that was lost: then it fails with
-        `ZooKeeperClientTimeoutError`. What the server has taken meanwhile is done."""
-        self._patience.deadline = time.monotonic() + timeout_ms / 1000
+    def time_limit(self, timeout_ms: int) -> Iterator[None]:
+        """Limit how long requests of this thread wait for a lost connection within the block; then
+        `ZooKeeperClientTimeoutError` is raised. Requests that the server has received are executed nevertheless.
+        """
+        self._time_limit.deadline = time.monotonic() + timeout_ms / 1000
         try:
             yield
         finally:
-            self._patience.deadline = None
+            self._time_limit.deadline = None
 
     def _wait_until_connected(self) -> None:
-        deadline: float | None = getattr(self._patience, "deadline", None)
+        deadline: float | None = getattr(self._time_limit, "deadline", None)
         remaining_ms = None if deadline is None else max(0, int((deadline - time.monotonic()) * 1000))
         self._client.wait_until_connected(remaining_ms)
 
     def answers_to(self, requests: Sequence[Request]) -> list[Response]:
-        """The answers in order. Whatever was under way when the connection went is sent again once there is one.
+        """Return the answers in order. Requests that were in flight when the connection was lost are repeated on the
+        next one.
 
-        Raises only `SessionExpiredError`, `ZooKeeperClientClosedError` and, within `patience`, `ZooKeeperClientTimeoutError`.
+        Raises only `SessionExpiredError`, `ZooKeeperClientClosedError` and, within `time_limit`,
+        `ZooKeeperClientTimeoutError`.
         """
         responses = self._client.handle_requests(requests)
         while lost := [i for i, r in enumerate(responses) if isinstance(r.error, ConnectionLossError)]:
@@ -78,11 +82,11 @@ class RequestPipeline:
         return responses
 
     def answer_to(self, request: Request) -> Response:
-        """The answer to one request, its error inside."""
+        """Return the answer to one request, including its error."""
         return self.answers_to([request])[0]
 
     def data_of(self, paths: Sequence[str]) -> list[Response]:
-        """`GetData` of each path. Those without a handler that wants a watch share requests, where the server knows how."""
+        """Do `GetData` of each path. Paths without a registered handler share requests, if the server supports that."""
         alone = {path for path in paths if self._client.has_znode_change_handler(path)}
         shared = [path for path in paths if path not in alone]
         if not self._multi_read_works or len(shared) < MIN_PATHS_OF_MULTI_READ:
@@ -100,9 +104,9 @@ class RequestPipeline:
         return [answers[path] for path in paths]
 
     def fenced(self, ops: Sequence[Write], epoch_zk_version: int) -> list[Response]:
-        """Each write only if /controller_epoch is at this version; the answers are the writes', in order.
+        """Do each write only if /controller_epoch has this version; return the writes' answers, in order.
 
-        Raises `ControllerMovedError` if the version is another. MATCH_ANY_VERSION: plain writes.
+        Raises `ControllerMovedError` if it has another version. MATCH_ANY_VERSION: plain writes.
         """
         if epoch_zk_version == MATCH_ANY_VERSION:
             return self.answers_to(ops)
@@ -110,11 +114,12 @@ class RequestPipeline:
         return self.guarded(ops, Check(ControllerEpochZNode.path, epoch_zk_version), moved)
 
     def guarded(self, ops: Sequence[Write], check: Check, moved: str, together: int = 1) -> list[Response]:
-        """Each write only if the check holds; the answers are the writes', in order. Each `together` of them are all or nothing.
+        """Do each write only if the check holds; return the writes' answers, in order. Groups of `together` writes are
+        atomic.
 
-        Many writes share a multi, which is much faster than a multi for each. Where one of them fails, so does its whole multi:
-        its writes are then tried one by one, so that each gets its own answer. Raises `ControllerMovedError(moved)` if the check
-        fails.
+        Many writes share a multi, which is much faster than a multi for each. If one of them fails, so does its whole
+        multi: its writes are then repeated one by one, so that each gets its own answer. Raises
+        `ControllerMovedError(moved)` if the check fails.
         """
         chunks = _chunks(ops, together)
         answers: list[Response] = []
@@ -135,7 +140,7 @@ class RequestPipeline:
         return responses
 
     def create_recursive(self, path: str, data: bytes | None = None, exist_ok: bool = False) -> None:
-        """Create a persistent node and the parents it lacks; `NodeExistsError` unless `exist_ok`."""
+        """Create a persistent node and its missing parents; `NodeExistsError` unless `exist_ok`."""
         response = self.answer_to(Create(path, data))
         if isinstance(response.error, NoNodeError):
             parent = path.rpartition("/")[0]
@@ -145,7 +150,7 @@ class RequestPipeline:
             response.raise_for_error()
 
     def ensure_path(self, path: str) -> None:
-        """Create a persistent node and the parents it lacks, unless it is there: then no right to create is needed."""
+        """Create a persistent node and its missing parents, unless it exists: then no create permission is needed."""
         response = self.answer_to(Exists(path))
         if isinstance(response.error, NoNodeError):
             self.create_recursive(path, exist_ok=True)
@@ -153,7 +158,7 @@ class RequestPipeline:
             response.raise_for_error()
 
     def delete_recursive(self, path: str, epoch_zk_version: int = MATCH_ANY_VERSION) -> bool:
-        """Delete a node and all below it, deepest first; False if there was none."""
+        """Delete a node and its descendants, deepest first; return False if there was none."""
         paths = [path]
         level = [path]
         while level:
@@ -168,12 +173,12 @@ class RequestPipeline:
 
 
 def _of_writes(response: Response, count: int) -> list[Response]:
-    """The answers to a multi's writes, which come behind its check."""
+    """Return the answers to a multi's writes, which follow that of its check."""
     return response.results[1:] or [response] * count
 
 
 def _chunks(ops: Sequence[Write], together: int) -> list[list[Write]]:
-    """In order, none too large for a multi."""
+    """Split into chunks in order, none too large for a multi."""
     chunks: list[list[Write]] = []
     size = 0
     for start in range(0, len(ops), together):

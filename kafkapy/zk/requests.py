@@ -1,11 +1,11 @@
-"""Requests to ZooKeeper and what comes back, as plain values (Kafka's `AsyncRequest` and `AsyncResponse`)."""
+"""Requests to ZooKeeper and their responses, as plain values (Kafka's `AsyncRequest` and `AsyncResponse`)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from kafkapy.common.stored_errors import raisable
+from kafkapy.common.stored_errors import raisable_copy
 from kafkapy.zk.errors import ZooKeeperError
 from kafkapy.zk.znode_acls import Acls
 
@@ -27,7 +27,9 @@ class Stat(NamedTuple):
 
 
 class Create(NamedTuple):
-    """`data` None is no data at all, which ZooKeeper tells from empty data. The access list is the client's for the path."""
+    """`data` None means no data, which ZooKeeper distinguishes from empty data. The access list is the client's for the
+    path.
+    """
 
     path: str
     data: bytes | None = None
@@ -47,7 +49,7 @@ class SetData(NamedTuple):
 
 
 class Check(NamedTuple):
-    """Only inside a `Multi`: fail it unless the node is at `version`."""
+    """Only inside a `Multi`: fails it unless the node has `version`."""
 
     path: str
     version: int
@@ -62,7 +64,7 @@ class GetData(NamedTuple):
 
 
 class GetChildren(NamedTuple):
-    """`watch` False leaves the registered handler unarmed."""
+    """`watch` False does not set the registered handler's watch."""
 
     path: str
     watch: bool = True
@@ -81,7 +83,7 @@ class SetAcl(NamedTuple):
 
 
 class Multi(NamedTuple):
-    """All or nothing. `path` is that of the operation the multi is about, for messages."""
+    """Atomic. `path` is that of the main operation, for messages."""
 
     ops: tuple[Create | Delete | SetData | Check, ...]
 
@@ -91,7 +93,7 @@ class Multi(NamedTuple):
 
 
 class MultiRead(NamedTuple):
-    """The data of many nodes; no watches are armed. `UnimplementedError` before ZooKeeper 3.6."""
+    """The data of many nodes; no watches are set. `UnimplementedError` before ZooKeeper 3.6."""
 
     paths: tuple[str, ...]
 
@@ -107,11 +109,11 @@ Request = Create | Delete | SetData | Exists | GetData | GetChildren | GetAcl | 
 
 @dataclass(slots=True)
 class Response:
-    """The answer to one request: `error`, or the fields that the kind of request fills.
+    """The response to one request: `error`, or the fields of the kind of request.
 
-    Create: `path`, `stat`; SetData, SetAcl, Exists: `stat` (Exists of a missing node has a `NoNodeError`);
-    GetData: `data`, `stat`; GetAcl: `acls`, `stat`; GetChildren: `children`, `stat`; Multi: `results`, one Response for each
-    operation, also when it failed; MultiRead: `results`, one Response for each path.
+    Create: `path`, `stat`; SetData, SetAcl, Exists: `stat` (Exists of a missing node has a `NoNodeError`); GetData:
+    `data`, `stat`; GetAcl: `acls`, `stat`; GetChildren: `children`, `stat`; Multi: `results`, one Response for each
+    operation, even if it failed; MultiRead: `results`, one Response for each path.
     """
 
     error: ZooKeeperError | None = None
@@ -123,9 +125,9 @@ class Response:
     results: list[Response] = field(default_factory=list)
 
     def raise_for_error(self) -> Response:
-        """The response itself if it has no error."""
+        """Return the response itself if it has no error."""
         if self.error is not None:
-            raise raisable(self.error)
+            raise raisable_copy(self.error)
         return self
 
     @property

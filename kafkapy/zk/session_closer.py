@@ -33,15 +33,15 @@ CLOSE_SESSION = -11
 _SASL = 102
 _XID = 1
 _MAX_LINE = 4096
-"""What a pipe takes in one piece, on Linux."""
+"""Limit of an atomic write to a pipe on Linux."""
 _MAX_FRAME = 4096
-"""The messages above have some 40 bytes; whoever sends more is no ZooKeeper."""
+"""The messages above have some 40 bytes, so a larger frame is not ZooKeeper's."""
 
 
 class Session:
-    """What it takes to carry on a session, and where: `servers` is `host:port[,host:port]...[/chroot]`.
+    """The data to resume a session: `servers` is `host:port[,host:port]...[/chroot]`.
 
-    `security` is the text of a `ZkClientSecurity`, empty without TLS and SASL: it may have passwords in it.
+    `security` is the text of a `ZkClientSecurity`, empty without TLS and SASL: it may contain passwords.
     """
 
     def __init__(self, session_id: int, password: bytes, timeout_ms: int, servers: str, security: str = "") -> None:
@@ -52,28 +52,28 @@ class Session:
         self.security = security
 
     def to_line(self) -> bytes:
-        """One line of text, to be sent through a pipe."""
+        """Return one line of text, to be sent through a pipe."""
         words = [f"{self.session_id:x}", self.password.hex(), str(self.timeout_ms), self.servers.replace(" ", "")]
         if self.security:
             words.append(self.security.encode().hex())
         line = " ".join(words).encode() + b"\n"
-        # A longer one would not arrive in one piece. Without its last word the session ends by itself.
+        # A longer line is not written atomically. Without its last word the session expires by itself.
         return line if len(line) <= _MAX_LINE else " ".join(words[:4]).encode() + b"\n"
 
     @classmethod
     def from_line(cls, line: bytes) -> Session:
-        """Raises `ValueError` for anything but what `to_line` makes."""
+        """Raise `ValueError` for anything but a result of `to_line`."""
         session_id, password, timeout_ms, servers, *more = line.decode().split()
         security = bytes.fromhex(more[0]).decode() if more else ""
         return cls(int(session_id, 16), bytes.fromhex(password), int(timeout_ms), servers, security)
 
     def addresses(self) -> list[tuple[str, int]]:
-        """The chroot plays no part: a session belongs to no path."""
+        """Return the addresses without the chroot, which sessions don't depend on."""
         return [_address(server) for server in self.servers.partition("/")[0].split(",") if server]
 
 
 def _address(server: str) -> tuple[str, int]:
-    """`host`, `host:port`, `[v6]`, `[v6]:port`."""
+    """Parse `host`, `host:port`, `[v6]`, `[v6]:port`."""
     host, colon, port = server.rpartition(":")
     if not colon or server.endswith("]"):
         host, port = server, str(DEFAULT_PORT)
@@ -81,10 +81,10 @@ def _address(server: str) -> tuple[str, int]:
 
 
 def close_session(session: Session, address: tuple[str, int], timeout: float) -> bool:
-    """Close the session through one server: True if it was there, False if it had ended before.
+    """Close the session through one server: True if it existed, False if it had ended before.
 
-    `timeout` in seconds, for each step. Raises `OSError` if the server can't be reached or hangs up, as one without a
-    quorum does: the session may be open still, try another.
+    `timeout` in seconds, for each step. Raises `OSError` if the server can't be reached or closes the connection, as
+    one without a quorum does: then the session may still exist, so try another server.
     """
     security = _security(session.security)
     with _connect(address, timeout, security) as connection:
@@ -102,12 +102,12 @@ def close_session(session: Session, address: tuple[str, int], timeout: float) ->
 
 
 def _security(text: str) -> ZkClientSecurity | None:
-    """`ConnectionError`: it cannot be used any more, as when a store is gone."""
+    """`ConnectionError`: it is not usable any more, for example because a store was deleted."""
     if not text:
         return None
     import site
 
-    site.main()  # this process may have begun without the packages that stores need
+    site.main()  # this process may have started without the packages that stores need
     from kafkapy.zk.client_security import ZkClientSecurity
 
     try:
@@ -128,7 +128,7 @@ def _connect(address: tuple[str, int], timeout: float, security: ZkClientSecurit
 
 
 def _log_in(connection: socket.socket, security: ZkClientSecurity) -> None:
-    """SASL, if there is a user. `ConnectionError`: it has failed."""
+    """Log in with SASL, if there is a user. `ConnectionError`: it has failed."""
     exchange = security.new_exchange()
     if exchange is None:
         return
@@ -149,14 +149,14 @@ def _sasl_token(connection: socket.socket, token: bytes) -> bytes:
 
 
 def _ask(connection: socket.socket, kind: int, body: bytes = b"") -> tuple[int, bytes]:
-    """(error, body) of the answer."""
+    """Return (error, body) of the answer."""
     _send(connection, struct.pack("!ii", _XID, kind) + body)
     while True:
         answer = _receive(connection, 16)
         answered, _, error = struct.unpack_from("!iqi", answer)
         if answered == _XID:
             return error, answer[16:]
-        # else news for the session, such as an auth failure's
+        # otherwise an event of the session, such as an auth failure
 
 
 def _send(connection: socket.socket, message: bytes) -> None:
@@ -164,7 +164,7 @@ def _send(connection: socket.socket, message: bytes) -> None:
 
 
 def _receive(connection: socket.socket, least: int) -> bytes:
-    """One frame of at least so many bytes."""
+    """Receive one frame of at least `least` bytes."""
     (size,) = struct.unpack("!i", _read(connection, 4))
     if not least <= size <= _MAX_FRAME:
         raise ConnectionError(f"not a ZooKeeper: a frame of {size} bytes")

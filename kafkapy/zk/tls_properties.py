@@ -1,7 +1,7 @@
-"""ZooKeeper's own names of TLS settings, made Kafka's `ssl.*` (ZooKeeper's `X509Util`).
+"""Converts ZooKeeper's names of TLS settings to Kafka's `ssl.*` (ZooKeeper's `X509Util`).
 
-Both ends have them: the client as Java's system properties (`zookeeper.ssl.keyStore.location`), a server in its properties file
-(`ssl.keyStore.location`). Here they come without the prefix: `keyStore.location`.
+Both ends have them: the client as Java's system properties (`zookeeper.ssl.keyStore.location`), a server in its
+properties file (`ssl.keyStore.location`). Here the prefix is removed: `keyStore.location`.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ NAMES: Final = frozenset(
         *("hostnameVerification", "crl", "ocsp", "clientAuth"),
     }
 )
-"""What is understood, without the prefix."""
+"""Supported names, without the prefix."""
 
 
 def kafka_tls_configs(properties: Mapping[str, str], prefix: str = "zookeeper.ssl.") -> TlsConfigs:
-    """Kafka's `ssl.*` configs that mean the same.
+    """Return the equivalent `ssl.*` configs of Kafka.
 
     Args:
         properties: ZooKeeper's settings without their prefix.
-        prefix: What an error puts before a name.
+        prefix: Put before names in error messages.
 
     Raises:
-        ConfigException: A value that cannot be used, or asks for what there is not (revocation lists, OCSP).
+        ConfigException: A value is unusable, or requires an unsupported feature (revocation lists, OCSP).
 
     Example:
         >>> kafka_tls_configs({"trustStore.location": "ca.pem"})["ssl.truststore.type"]
@@ -47,7 +47,7 @@ def kafka_tls_configs(properties: Mapping[str, str], prefix: str = "zookeeper.ss
             )
     protocol = properties.get("protocol", "").strip() or DEFAULT_PROTOCOL
     configs: dict[str, object] = {
-        # ZooKeeper's clients and servers take new stores of any name.
+        # ZooKeeper's clients and servers accept new stores with any name.
         "ssl.allow.dn.changes": True,
         "ssl.allow.san.changes": True,
         "ssl.protocol": protocol,
@@ -90,7 +90,7 @@ def _store(properties: Mapping[str, str], store: str, prefix: str) -> dict[str, 
 
 
 def _password(properties: Mapping[str, str], store: str, prefix: str) -> str | None:
-    """The password, or the content of the file that has it, without the end of its line."""
+    """Return the password, or the content of the password file, without the end of its line."""
     path = properties.get(f"{store}.passwordPath", "").strip()
     if not path:
         return properties.get(f"{store}.password")
@@ -103,7 +103,7 @@ def _password(properties: Mapping[str, str], store: str, prefix: str) -> str | N
 
 
 def _client_auth(value: str, prefix: str) -> str:
-    """A server's default is to need a certificate."""
+    """A server requires a certificate by default."""
     word = value.strip().lower() or "need"
     if word not in _CLIENT_AUTH:
         raise ConfigException.invalid(f"{prefix}clientAuth", value, "one of none, want, need is expected")
@@ -111,5 +111,5 @@ def _client_auth(value: str, prefix: str) -> str:
 
 
 def _flag(value: str | None) -> bool:
-    """As Java's Boolean.parseBoolean."""
+    """Parse as Java's Boolean.parseBoolean."""
     return (value or "").strip().lower() == "true"

@@ -27,14 +27,14 @@ CHANGES_PATH: Final = "/delegation_token/token_changes"
 SEQUENCE_PREFIX: Final = "token_change_"
 
 MAX_TOKEN_BYTES: Final = 1_000_000
-"""ZooKeeper ends a connection whose request is larger than 1 MB (jute.maxbuffer), however often it is repeated."""
+"""ZooKeeper closes a connection whose request is larger than 1 MB (jute.maxbuffer), however often it is repeated."""
 
 
 def token_path(token_id: str) -> str:
-    """Where a token is.
+    """Return a token's path.
 
     Raises:
-        ValueError: ZooKeeper has no such path.
+        ValueError: ZooKeeper does not allow the path.
     """
     path = f"{TOKENS_PATH}/{token_id}"
     if "/" in token_id or not paths.is_valid(path):
@@ -43,23 +43,25 @@ def token_path(token_id: str) -> str:
 
 
 class ZkTokenStore:
-    """Reads and writes tokens. Every method blocks; `ZooKeeperError`s are the client's, as `KafkaZkClient` raises them."""
+    """Reads and writes tokens. Every method blocks; `ZooKeeperError`s are those of `KafkaZkClient`."""
 
     def __init__(self, zk_client: KafkaZkClient, time: Time) -> None:
         self._zk_client = zk_client
         self._time = time
 
-    def patience(self, timeout_ms: int) -> AbstractContextManager[None]:
-        """In the block, this thread waits no longer than that for a lost connection: `ZooKeeperClientTimeoutError`."""
-        return self._zk_client.patience(timeout_ms)
+    def time_limit(self, timeout_ms: int) -> AbstractContextManager[None]:
+        """Limit how long this thread waits for a lost connection within the block; then `ZooKeeperClientTimeoutError`
+        is raised.
+        """
+        return self._zk_client.time_limit(timeout_ms)
 
     def create_token_paths(self) -> None:
-        """Create the parents of all nodes, as far as they are missing."""
+        """Create the missing parents of all nodes."""
         for path in (CHANGES_PATH, TOKENS_PATH):
             self._create_if_missing(path, None)
 
     def load_all(self) -> list[TokenInformation]:
-        """Every token. A node that has none is logged and left out, as in Kafka."""
+        """Return every token. An invalid node is logged and skipped, as in Kafka."""
         names = [name for name in sorted(self._zk_client.get_children(TOKENS_PATH)) if "/" not in name]
         found = self._zk_client.get_many([f"{TOKENS_PATH}/{name}" for name in names])
         tokens = []
@@ -74,10 +76,10 @@ class ZkTokenStore:
         return tokens
 
     def get(self, token_id: str) -> TokenInformation | None:
-        """The token as it is in ZooKeeper now; None if there is none.
+        """Read the token from ZooKeeper; None if there is none.
 
         Raises:
-            ValueError: It is no id, or the node has what is no token.
+            ValueError: The id is invalid, or the node does not contain a token.
         """
         node = self._zk_client.get_many([token_path(token_id)])[0]
         return None if node is None else _parsed(token_id, node[0])
@@ -90,10 +92,10 @@ class ZkTokenStore:
         """
         path, data = token_path(token.token_id), _data_of(token)
         if not self._create_if_missing(path, data):
-            self._zk_client.set_data(path, data)  # an earlier try of ours
+            self._zk_client.set_data(path, data)  # an earlier attempt of this broker
 
     def update(self, token: TokenInformation) -> bool:
-        """Write the token over the one of its id; False if that is gone. (Kafka creates it again, and so undoes its removal.)"""
+        """Overwrite a token; return False if it is deleted. (Kafka creates it again, which undoes its removal.)"""
         try:
             self._zk_client.set_data(token_path(token.token_id), _data_of(token))
         except NoNodeError:
@@ -101,17 +103,19 @@ class ZkTokenStore:
         return True
 
     def remove(self, token_id: str) -> None:
-        """Delete the token; one that is gone is as good as deleted."""
+        """Delete the token; a missing one counts as deleted."""
         self._zk_client.delete_path(token_path(token_id))
 
     def notify(self, token_id: str) -> None:
-        """Tell every broker that the token is new, has changed or is gone."""
+        """Notify every broker that the token is new, changed or deleted."""
         self._zk_client.create_sequential(f"{CHANGES_PATH}/{SEQUENCE_PREFIX}", token_id.encode())
 
     def listener(
         self, changed: Callable[[str], object], reload: Callable[[], object]
     ) -> ZkNodeChangeNotificationListener:
-        """What calls `changed` with the id of every notification, and `reload` for a new session, on its thread; not started."""
+        """Return a listener that calls `changed` with the id of every notification, and `reload` for a new session, on
+        its thread; not started.
+        """
         return ZkNodeChangeNotificationListener(
             self._zk_client, CHANGES_PATH, SEQUENCE_PREFIX, lambda data: changed(data.decode()), self._time, reload
         )
@@ -132,7 +136,7 @@ def _data_of(token: TokenInformation) -> bytes:
 
 
 def _parsed(token_id: str, data: bytes | None) -> TokenInformation | None:
-    """None of an empty node. Raises ValueError."""
+    """Return None for an empty node. Raises ValueError."""
     if not data:
         return None
     token = parse_token(data)

@@ -1,7 +1,7 @@
-"""Path, encoding and decoding of every znode (after Kafka's `ZkData`). Pure: no connection, no clock.
+"""Path, encoding and decoding of every znode (Kafka's `ZkData`). Pure: no connection, no clock.
 
-Payloads are compact JSON in UTF-8. Writers write what Kafka 3.9 writes; readers take every older version, ignore
-unknown keys, depend on no order, and raise `ValueError` (or `KeyError` for a missing key) on anything else.
+Payloads are compact JSON in UTF-8. They are written as Kafka 3.9 does. All older versions can be read, unknown keys are
+ignored, the order does not matter; anything else raises `ValueError` (or `KeyError` for a missing key).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def encode_json(value: object) -> bytes:
 
 
 def decode_json(data: bytes | None) -> dict[str, Any]:
-    """The JSON object in `data`; `ValueError` if it is not one."""
+    """Return the JSON object in `data`; `ValueError` if it is not one."""
     value = json.loads(data or b"")
     if not isinstance(value, dict):
         raise ValueError(f"A JSON object is expected, not {data!r}")
@@ -49,7 +49,7 @@ def decode_json(data: bytes | None) -> dict[str, Any]:
 
 
 def sequence_number(name: str) -> str:
-    """The ten digits that ZooKeeper put after a sequential node's prefix."""
+    """Return the ten digits that ZooKeeper appended to a sequential node's prefix."""
     return name[-10:]
 
 
@@ -69,13 +69,13 @@ class ControllerZNode:
 
     @staticmethod
     def decode(data: bytes | None) -> int:
-        """The controller's broker id; the oldest brokers wrote it as bare text."""
+        """Return the controller's broker id; the oldest brokers wrote it as bare text."""
         value = json.loads(data or b"")
         return int(value["brokerid"] if isinstance(value, dict) else value)
 
     @staticmethod
     def decode_kraft_epoch(data: bytes | None) -> int:
-        """The epoch of a KRaft controller that holds the node during a migration, else -1."""
+        """Return the epoch of a KRaft controller that owns the node during a migration, else -1."""
         value = json.loads(data or b"")
         return int(value.get("kraftControllerEpoch", -1)) if isinstance(value, dict) else -1
 
@@ -112,8 +112,9 @@ class BrokersZNode:
 
 
 class BrokerInfo(NamedTuple):
-    """What a broker registers: itself, the version of the JSON (`metadata_version.broker_registration_version`) and its
-    JMX port."""
+    """A broker's registration: itself, the version of the JSON (`metadata_version.broker_registration_version`) and its
+    JMX port.
+    """
 
     broker: Broker
     version: int = 5
@@ -300,7 +301,7 @@ class ConfigEntityChangeNotificationZNode:
 
     @staticmethod
     def decode(data: bytes | None) -> str:
-        """The entity's path below /config, sanitized: "topics/t", "users/alice/clients/<default>"."""
+        """Return the entity's path below /config, sanitized: "topics/t", "users/alice/clients/<default>"."""
         value = decode_json(data)
         version = value.get("version")
         if version == 1:
@@ -350,7 +351,7 @@ class LogDirEventNotificationZNode(_NotificationZNode):
 
     @staticmethod
     def decode(data: bytes | None) -> int:
-        """The id of the broker whose log directory failed."""
+        """Return the id of the broker whose log directory failed."""
         return int(decode_json(data)["broker"])
 
 
@@ -365,7 +366,7 @@ class DeleteTopicsTopicZNode:
 
 
 class ReassignPartitionsZNode:
-    """Reassignment as old tools ask for it; AlterPartitionReassignments doesn't use it."""
+    """A reassignment requested by old tools; AlterPartitionReassignments doesn't use it."""
 
     path = "/admin/reassign_partitions"
 
@@ -399,7 +400,7 @@ class ConsumerOffsetZNode:
 
 
 class PreferredReplicaElectionZNode:
-    """Preferred leader election as old tools ask for it; ElectLeaders doesn't use it."""
+    """A preferred leader election requested by old tools; ElectLeaders doesn't use it."""
 
     path = "/admin/preferred_replica_election"
 
@@ -411,7 +412,7 @@ class PreferredReplicaElectionZNode:
 
 
 class ProducerIdsBlock(NamedTuple):
-    """Producer ids `first_producer_id` to `last_producer_id` (both included), given to one broker."""
+    """Producer ids `first_producer_id` to `last_producer_id` (both included), assigned to one broker."""
 
     broker_id: int
     first_producer_id: int

@@ -1,4 +1,4 @@
-"""Access lists of znodes, and which ones Kafka's znodes have (Kafka's `ZkData`)."""
+"""Access lists of znodes, and those of Kafka's znodes (Kafka's `ZkData`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import Final, NamedTuple
 
 
 class Acl(NamedTuple):
-    """One entry: who may do what. `perms` is a sum of 1 (read), 2 (write), 4 (create), 8 (delete) and 16 (admin)."""
+    """One entry: the permissions of an identity. `perms` is a sum of 1 (read), 2 (write), 4 (create), 8 (delete) and 16
+    (admin).
+    """
 
     perms: int
     scheme: str
@@ -18,11 +20,11 @@ Acls = tuple[Acl, ...]
 OPEN_ACL: Final[Acls] = (Acl(31, "world", "anyone"),)
 READ_ACL: Final[Acls] = (Acl(1, "world", "anyone"),)
 CREATOR_ALL_ACL: Final[Acls] = (Acl(31, "auth", ""),)
-"""For each identity that the creator has proved; without one the server refuses it."""
+"""For each authenticated identity of the creator; without one the server refuses it."""
 
 CONSUMERS_PATH: Final = "/consumers"
 SENSITIVE_ROOT_PATHS: Final = ("/config/users", "/config/brokers", "/delegation_token/tokens")
-"""What lies here only brokers may read: credentials, and passwords."""
+"""Only brokers may read znodes here: credentials, and passwords."""
 
 SECURE_ROOT_PATHS: Final = (
     *("/admin", "/brokers", "/cluster", "/config", "/controller", "/controller_epoch", "/isr_change_notification"),
@@ -35,7 +37,7 @@ SECURE_ROOT_PATHS: Final = (
     ),
     *("/feature", "/kafka-acl", "/kafka-acl-changes", "/kafka-acl-extended/prefixed", "/kafka-acl-extended-changes"),
 )
-"""What `zookeeper-security-migration.sh` goes through."""
+"""The roots that `zookeeper-security-migration.sh` processes."""
 
 
 def default_acls(is_secure: bool, path: str) -> Acls:

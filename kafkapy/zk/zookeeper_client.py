@@ -54,8 +54,8 @@ log = logging.getLogger("kafkapy.zk.ZooKeeperClient")
 _MAX_IN_FLIGHT = 64
 """kazoo wakes its thread with one byte on a socket pair for each request; some 270 unread bytes block the sender."""
 
-_FIRST_LOOK_MS = 3000
-"""After so long a connection that is not there is worth a warning."""
+_WARN_AFTER_MS = 3000
+"""A warning is logged if there is no connection after this time."""
 
 
 def _of_kazoo(acls: Acls) -> list[Any]:
@@ -63,13 +63,13 @@ def _of_kazoo(acls: Acls) -> list[Any]:
 
 
 _ACLS = {acls: _of_kazoo(acls) for acls in (OPEN_ACL, CREATOR_ALL_ACL, CREATOR_ALL_ACL + READ_ACL)}
-"""Those of Kafka's znodes: they are made once, not for each request."""
+"""The lists of Kafka's znodes, converted once, not for each request."""
 
 CONNECTING, CONNECTED, EXPIRED, CLOSED = "CONNECTING", "CONNECTED", "EXPIRED", "CLOSED"
 
 
 class SessionStats:
-    """What there was of sessions and requests so far."""
+    """Statistics of sessions and requests."""
 
     def __init__(self) -> None:
         self.connects = 0
@@ -83,9 +83,9 @@ class SessionStats:
 class ZooKeeperClient:
     """One session at a time, renewed when it expires (Kafka's `ZooKeeperClient`).
 
-    Invariant: requests are sent only in state CONNECTED. CONNECTING: wait. EXPIRED (from the news that the session is
-    lost until every `before_initializing_session` has run): requests fail with `SessionExpiredError`, so that whoever
-    holds things of the lost session lets go. CLOSED: they fail with `ZooKeeperClientClosedError`.
+    Invariant: requests are sent only in state CONNECTED. CONNECTING: they wait. EXPIRED (from the loss of the session
+    until every `before_initializing_session` has run): requests fail with `SessionExpiredError`, so that users of the
+    lost session stop. CLOSED: they fail with `ZooKeeperClientClosedError`.
     """
 
     def __init__(
@@ -97,11 +97,17 @@ class ZooKeeperClient:
         security: ZkClientSecurity = PLAINTEXT,
         secure_acls: bool = False,
     ) -> None:
-        """`connect` is `host:port[,host:port]...[/chroot]`; the chroot must exist.
+        """Create a client that `start` connects.
 
-        `security`: TLS and SASL. `secure_acls`: znodes are made with Kafka's access lists (`zookeeper.set.acl`), else open.
-        `on_session` hears of each new session before a request uses it, on kazoo's thread, and of None when `close` has
-        closed it at the server.
+        Args:
+            connect: `host:port[,host:port]...[/chroot]`; the chroot must exist.
+            session_timeout_ms: Time-out of the session, ms.
+            max_in_flight_requests: Limit of pipelined requests; default 10.
+            on_session: Called with each new session before a request uses it, on kazoo's thread, and with None when
+                `close` has closed it at the server.
+            security: TLS and SASL; default: neither.
+            secure_acls: Whether znodes are created with Kafka's access lists (`zookeeper.set.acl`); default: open to
+                all.
         """
         self.connect = connect
         self.session_timeout_ms = session_timeout_ms
@@ -109,12 +115,12 @@ class ZooKeeperClient:
         self.secure_acls = secure_acls
         self._auth_failure: str | None = None
         self._on_session = on_session
-        self._told_session: int | None = None
+        self._reported_session: int | None = None
         self.past_session_ids: set[int] = set()
         self.stats = SessionStats()
         self._state = CONNECTING
         self._state_changed = threading.Condition()
-        self._linked = False  # kazoo's view: connected, with whatever session
+        self._linked = False  # kazoo's view: connected, with any session
         self._in_flight = threading.BoundedSemaphore(min(max_in_flight_requests, _MAX_IN_FLIGHT))
         self._expirations: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self._pending_expirations = 0
@@ -137,9 +143,13 @@ class ZooKeeperClient:
     # --- the connection -------------------------------------------------------------------------------------------
 
     def start(self, connection_timeout_ms: int) -> None:
-        """Connect; `ZooKeeperClientTimeoutError` if that takes longer (the client is closed then). Its text says what keeps each
-        server from giving a session; so does a warning, if there is none after a moment. `ZooKeeperClientAuthFailedError` if a
-        server refuses SASL."""
+        """Connect. If there is no session after a moment, a warning says why each server does not give one.
+
+        Raises:
+            ZooKeeperClientTimeoutError: there is no session in time (then the client is closed); the message says why
+                for each server.
+            ZooKeeperClientAuthFailedError: a server refuses SASL.
+        """
         self._kazoo.start_async()
         self._session_thread.start()
         try:
@@ -158,9 +168,9 @@ class ZooKeeperClient:
 
     def _wait_and_warn(self, timeout_ms: int) -> None:
         deadline = time.monotonic() + timeout_ms / 1000
-        if timeout_ms > _FIRST_LOOK_MS:
+        if timeout_ms > _WARN_AFTER_MS:
             try:
-                self.wait_until_connected(_FIRST_LOOK_MS)
+                self.wait_until_connected(_WARN_AFTER_MS)
             except errors.ZooKeeperClientTimeoutError:
                 why = self._why_unreachable()
                 left = max(deadline - time.monotonic(), 0)
@@ -168,7 +178,9 @@ class ZooKeeperClient:
         self.wait_until_connected(max(int((deadline - time.monotonic()) * 1000), 0))
 
     def wait_until_connected(self, timeout_ms: int | None = None) -> None:
-        """Wait for the session to be usable; None: for ever. Raises as a request would in state EXPIRED and CLOSED."""
+        """Wait for the session to be usable; None: without limit. In the states EXPIRED and CLOSED it raises as a
+        request would.
+        """
         deadline = None if timeout_ms is None else time.monotonic() + timeout_ms / 1000
         with self._state_changed:
             while self._state == CONNECTING:
@@ -187,21 +199,21 @@ class ZooKeeperClient:
 
     @property
     def state(self) -> str:
-        """CONNECTING, CONNECTED, EXPIRED or CLOSED."""
+        """The state CONNECTING, CONNECTED, EXPIRED or CLOSED."""
         return self._state
 
     @property
     def session_id(self) -> int | None:
-        """The present session's id; the last one while the connection is lost, None before the first."""
+        """The current session's id; the last one while the connection is lost, None before the first."""
         return self._kazoo.session_id
 
     @property
     def session_password(self) -> bytes:
-        """The secret that lets another connection carry on this session."""
+        """The secret with which another connection can resume this session."""
         return self._kazoo.session_password
 
     def close(self) -> None:
-        """End the session at the server, if it can be reached, and wake all who wait."""
+        """End the session at the server, if it can be reached, and fail all waiting requests."""
         with self._state_changed:
             if self._state == CLOSED:
                 return
@@ -221,7 +233,9 @@ class ZooKeeperClient:
             raise errors.SessionExpiredError("The ZooKeeper session has expired")
 
     def _authentication_failed(self, why: str) -> None:
-        """On kazoo's connection thread. A client that has been connected before tries on: passwords may be about to change."""
+        """Called on kazoo's connection thread. A client that has been connected before retries: passwords may be about
+        to change.
+        """
         with self._state_changed:
             if why != self._auth_failure:
                 log.error("SASL with ZooKeeper at %s as %s fails: %s", self.connect, self.security.user, why)
@@ -238,7 +252,7 @@ class ZooKeeperClient:
                 log.info("Connected to ZooKeeper at %s, session 0x%x", self.connect, self.session_id or 0)
                 self.stats.connects += 1
                 self._auth_failure = None
-                self._tell_session()
+                self._report_session()
                 if self._state == CONNECTING:
                     self._state = CONNECTED
                 self._watches.set_again()
@@ -247,7 +261,7 @@ class ZooKeeperClient:
                 self.stats.disconnects += 1
                 if self._state == CONNECTED:
                     self._state = CONNECTING
-                self._watches.remember()
+                self._watches.save()
             else:
                 self.stats.expires += 1
                 self._state = EXPIRED
@@ -257,10 +271,10 @@ class ZooKeeperClient:
                 self._expirations.put(True)
             self._state_changed.notify_all()
 
-    def _tell_session(self) -> None:
+    def _report_session(self) -> None:
         session_id = self.session_id
-        if self._on_session and session_id is not None and session_id != self._told_session:
-            self._told_session = session_id
+        if self._on_session and session_id is not None and session_id != self._reported_session:
+            self._reported_session = session_id
             security = self.security.to_text()
             self._on_session(
                 Session(session_id, self.session_password, self.session_timeout_ms, self.connect, security)
@@ -269,7 +283,9 @@ class ZooKeeperClient:
     # --- a new session --------------------------------------------------------------------------------------------
 
     def _renew_sessions(self) -> None:
-        """The session thread: for each expired session the handlers before, the new session, the handlers after."""
+        """The session thread: for each expired session, call the handlers before, create the session, call the handlers
+        after.
+        """
         while self._expirations.get():
             log.warning("ZooKeeper session expired, a new one is being made")
             self._call_handlers("before_initializing_session")
@@ -277,9 +293,9 @@ class ZooKeeperClient:
                 self._call_handlers("after_initializing_session")
 
     def _reinitialize(self) -> bool:
-        """Let requests through again and wait for the connection; False if this session is over as well by then."""
+        """Enable requests again and wait for the connection; return False if this session has ended meanwhile, too."""
         if self._kazoo.client_state == KeeperState.CLOSED and self._state != CLOSED:
-            self._kazoo.stop()  # kazoo's thread has ended by an error of its own: start it anew
+            self._kazoo.stop()  # kazoo's thread has ended because of an error: restart it
             self._kazoo.start_async()
         with self._state_changed:
             self._pending_expirations -= 1
@@ -309,7 +325,7 @@ class ZooKeeperClient:
         self._state_change_handlers.pop(name, None)
 
     def register_znode_change_handler(self, handler: ZNodeChangeHandler) -> None:
-        """One handler a path; the next `Exists` or `GetData` of the path sets the watch."""
+        """One handler per path; the next `Exists` or `GetData` of the path sets the watch."""
         self._znode_handlers[handler.path] = handler
 
     def unregister_znode_change_handler(self, path: str) -> None:
@@ -319,7 +335,7 @@ class ZooKeeperClient:
         return path in self._znode_handlers
 
     def register_znode_child_change_handler(self, handler: ZNodeChildChangeHandler) -> None:
-        """One handler a path; the next `GetChildren` of the path sets the watch."""
+        """One handler per path; the next `GetChildren` of the path sets the watch."""
         self._child_handlers[handler.path] = handler
 
     def unregister_znode_child_change_handler(self, path: str) -> None:
@@ -344,7 +360,8 @@ class ZooKeeperClient:
     # --- requests -------------------------------------------------------------------------------------------------
 
     def handle_requests(self, requests: Sequence[Request]) -> list[Response]:
-        """Send all, wait for all; answers in order. Each response has its error, `ConnectionLossError` too.
+        """Send all requests, wait for all; return the responses in order. Each response has its error, including
+        `ConnectionLossError`.
 
         Raises only if nothing can be sent: `SessionExpiredError`, `ZooKeeperClientClosedError`.
         """
@@ -408,14 +425,14 @@ class ZooKeeperClient:
 
 
 class _QuietLogger(logging.LoggerAdapter[logging.Logger]):
-    """kazoo warns of every try to connect that fails, each second; one line when the connection goes is enough."""
+    """kazoo warns of every failed connection attempt, each second; one line when the connection is lost is enough."""
 
     def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
         super().log(logging.DEBUG if level == logging.WARNING else level, msg, *args, **kwargs)
 
 
 class _Batch:
-    """Responses of requests that were sent together; whoever waits is woken when the last has come."""
+    """Responses of requests that were sent together; the waiting thread is woken when all are complete."""
 
     def __init__(self, size: int, answered: Callable[[], None]) -> None:
         self.responses = [Response() for _ in range(size)]
@@ -440,7 +457,7 @@ class _Batch:
 
 
 class _Waiting:
-    """One unanswered request: kazoo's async result. Called on kazoo's thread, or on the sender's if it can't be sent"""
+    """One unanswered request: kazoo's async result. Called on kazoo's thread, or on the sender's if it cannot be sent."""
 
     __slots__ = ("batch", "done", "index", "kazoo", "request", "sent", "stats", "watches")
 
@@ -464,14 +481,14 @@ class _Waiting:
 
     def set(self, value: Any) -> None:
         if isinstance(self.request, Exists | GetData):
-            self.watches.saw(self.kazoo.chroot + self.request.path, value is not None)
+            self.watches.record_read(self.kazoo.chroot + self.request.path, value is not None)
         self._put(_to_response(self.request, value, self.kazoo))
 
     def set_exception(self, exception: Exception) -> None:
         self._put(Response(_to_error(exception, self.request.path)))
 
     def _put(self, response: Response) -> None:
-        if not self.done:  # kazoo may report a request twice when it is closed meanwhile
+        if not self.done:  # kazoo may report a request twice when it is closed
             self.done = True
             self.stats.requests += 1
             self.stats.request_seconds += time.monotonic() - self.sent

@@ -82,7 +82,7 @@ def test_the_log_says_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    capabilities.need_servers("A broker")
+    capabilities.require_server_support("A broker")
     monkeypatch.setattr(capabilities, "SERVERS", False)
     with pytest.raises(capabilities.UnsupportedSystem, match=r"A broker does not run on Windows\. Run it in WSL"):
-        capabilities.need_servers("A broker")
+        capabilities.require_server_support("A broker")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkapy.common.light_imports import part_of, postpone, without
+from kafkapy.common.light_imports import hide_packages, import_extension_module, import_lazily
 
 
 @pytest.fixture
@@ -25,21 +25,21 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_a_package_is_not_there_for_a_while(package: Path) -> None:
-    with without("burden"), pytest.raises(ModuleNotFoundError):
+    with hide_packages("burden"), pytest.raises(ModuleNotFoundError):
         importlib.import_module("burden")
     assert importlib.import_module("burden").__file__ == str(package / "__init__.py")
 
 
 def test_what_was_imported_before_stays(package: Path) -> None:
     imported = importlib.import_module("burden")
-    with without("burden"):
+    with hide_packages("burden"):
         assert importlib.import_module("burden") is imported
 
 
 def test_a_postponed_module_is_executed_when_it_is_used(package: Path) -> None:
     (package / "late.py").write_text("import burden\nburden.executed = True\nanswer = 42\n")
     importlib.import_module("burden")
-    postpone("burden.late")
+    import_lazily("burden.late")
     names: dict[str, object] = {}
     exec("import burden.late\nfrom burden import late", names)
     assert not hasattr(names["burden"], "executed")
@@ -50,15 +50,15 @@ def test_a_postponed_module_is_executed_when_it_is_used(package: Path) -> None:
 def test_one_that_is_imported_already_stays(package: Path) -> None:
     (package / "late.py").touch()
     imported = importlib.import_module("burden.late")
-    postpone("burden.late")
+    import_lazily("burden.late")
     assert sys.modules["burden.late"] is imported
 
 
 def test_a_part_comes_without_its_package(package: Path) -> None:
     (package / "__init__.py").write_text("raise AssertionError\n")
     (package / "part.py").write_text("answer = 42\n")
-    assert part_of("burden", "part").answer == 42
+    assert import_extension_module("burden", "part").answer == 42
 
 
 def test_where_there_is_no_such_part_it_is_the_package(package: Path) -> None:
-    assert part_of("burden", "part") is importlib.import_module("burden")
+    assert import_extension_module("burden", "part") is importlib.import_module("burden")

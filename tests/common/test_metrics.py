@@ -81,7 +81,7 @@ class TestShare:
 class TestRequestStats:
     def test_answered_at_once(self) -> None:
         stats = RequestStats()
-        stats.at_once(0.002)
+        stats.record_immediate(0.002)
         assert stats.count == 1
         stats.fold()
         assert stats.count == 1
@@ -90,13 +90,13 @@ class TestRequestStats:
 
     def test_where_the_time_of_others_went(self) -> None:
         stats = RequestStats()
-        stats.answered((1.0, 1.5, 3.5, 4.5))
+        stats.record_delayed((1.0, 1.5, 3.5, 4.5))
         stats.fold()
         assert (stats.total.sum, stats.local.sum, stats.remote.sum, stats.send.sum) == (3500, 500, 2000, 1000)
 
     def test_answered_by_the_handler_but_sent_later(self) -> None:
         stats = RequestStats()
-        stats.answered((1.0, 1.5, 1.25, 4.25))
+        stats.record_delayed((1.0, 1.5, 1.25, 4.25))
         stats.fold()
         assert (stats.total.sum, stats.local.sum, stats.remote.sum, stats.send.sum) == (3250, 250, 0, 3000)
 
@@ -108,8 +108,8 @@ class TestRequestStats:
 
     def test_fetches_of_followers_are_apart(self) -> None:
         by_api = RequestStatsByApi(5, 1)
-        by_api.followers[1].at_once(1.0)
-        by_api.followers[3].at_once(1.0)
+        by_api.followers[1].record_immediate(1.0)
+        by_api.followers[3].record_immediate(1.0)
         assert [stats.count for stats in by_api.clients] == [0, 0, 0, 1, 0, 0]
         assert by_api.fetch_of_followers.count == 1
         by_api.fold()
@@ -128,6 +128,6 @@ class TestTopicStats:
 
     def test_names_that_only_clients_know(self) -> None:
         stats = BrokerTopicStats()
-        stats.clients.known("nonsense").failed_produces += 1
+        stats.clients.existing_or_others("nonsense").failed_produces += 1
         assert list(stats.clients) == []
         assert stats.clients.all_topics().total_produces == 1

@@ -37,8 +37,8 @@ class Disk:
 
 
 @pytest.fixture(autouse=True)
-def no_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_cache, "_doubt", page_cache._Doubt())
+def no_full_scans(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_cache, "_full_scans", page_cache._FullScanWindow())
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_where_samples_were_wrong_all_is_looked_at_for_a_while(fd: int, monkeypa
     def is_cached() -> tuple[bool, bool]:
         return page_cache.is_cached(fd, 0, MB // 2), page_cache.is_cached(fd, MB // 2, 2 * MB)
 
-    page_cache.took_long(blocks_read_before=0)
+    page_cache.report_slow_send(blocks_read_before=0)
     assert is_cached() == (False, True)
     now += 0.9
     assert is_cached() == (False, True)
@@ -99,7 +99,7 @@ def test_where_samples_were_wrong_all_is_looked_at_for_a_while(fd: int, monkeypa
     assert is_cached() == (False, True), "holes are still met"
     now += 1.1
     assert is_cached() == (True, True)
-    page_cache.took_long(page_cache.blocks_read())
+    page_cache.report_slow_send(page_cache.blocks_read())
     assert is_cached() == (True, True), "it waited for a core, whatever the thread has read before"
     assert not page_cache.is_cached(fd, hole[0], 10)
     assert is_cached() == (False, True), "where something is missing, more is"
@@ -111,7 +111,7 @@ def test_where_samples_were_wrong_all_is_looked_at_for_a_while(fd: int, monkeypa
     now += 1.1
     before = page_cache.blocks_read()
     kernel.ru_inblock += 8
-    page_cache.took_long(before)
+    page_cache.report_slow_send(before)
     assert is_cached() == (False, True)
 
 
@@ -126,7 +126,7 @@ def test_reading_without_waiting(fd: int, monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_thread_that_may_not_wait(fd: int, monkeypatch: pytest.MonkeyPatch) -> None:
     disk(monkeypatch)
     assert page_cache.read(fd, 10, 20) == CONTENT[20:30]
-    monkeypatch.setattr(page_cache.patience, "waits", False)
+    monkeypatch.setattr(page_cache.blocking_reads, "allowed", False)
     with pytest.raises(BlockingIOError):
         page_cache.read(fd, 10, 20)
 

@@ -5,7 +5,7 @@ import traceback
 
 import pytest
 
-from kafkapy.common.stored_errors import raisable
+from kafkapy.common.stored_errors import raisable_copy
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.zk.errors import NoNodeError
 from kafkapy.zk.requests import Response
@@ -17,7 +17,7 @@ def test_what_is_raised_says_the_same() -> None:
     except KafkaError as error:
         stored = error
     with pytest.raises(KafkaError) as info:
-        raise raisable(stored)
+        raise raisable_copy(stored)
     assert info.value is not stored
     assert (info.value.error, info.value.message) == (Errors.NOT_CONTROLLER, "ask another")
     assert info.value.__cause__ is stored.__cause__

@@ -13,11 +13,11 @@ class HeldTurns(MockClock):
         super().__init__()
         self.waiting: list[Completion[None]] = []
 
-    def turn_is_over(self, late_seconds: float = 0.0) -> bool:
+    def should_yield(self, extra_seconds: float = 0.0) -> bool:
         return True
 
-    async def turn(self) -> None:
-        self.turns += 1
+    async def yield_now(self) -> None:
+        self.yields += 1
         turn: Completion[None] = Completion()
         self.waiting.append(turn)
         await turn

@@ -10,7 +10,7 @@ from crc32c import crc32c
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log_config import LogConfig
-from kafkapy.log.log_types import AppendOrigin, TakesLong
+from kafkapy.log.log_types import AppendOrigin, WouldBlock
 from kafkapy.log.log_validator import LogValidator
 from kafkapy.log.validation_result import RecordValidationError, ValidationResult
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -461,15 +461,15 @@ LARGE: dict[str, tuple[bytearray, dict[str, object]]] = {
 def test_what_takes_long_is_not_done_at_once(name: str) -> None:
     records, configs = LARGE[name]
     before = bytes(records)
-    with pytest.raises(TakesLong):
-        validator(**configs).validate(records, 5, NOW, 4, AppendOrigin.CLIENT, 2, at_once=True)
+    with pytest.raises(WouldBlock):
+        validator(**configs).validate(records, 5, NOW, 4, AppendOrigin.CLIENT, 2, non_blocking=True)
     assert bytes(records) == before
 
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_what_is_small_is_done_at_once(codec: CompressionType) -> None:
     for target in ("producer", "gzip"):
-        result = validator(compression_type=target).validate(batch(codec), 5, NOW, 4, at_once=True)
+        result = validator(compression_type=target).validate(batch(codec), 5, NOW, 4, non_blocking=True)
         assert result.first_offset == 5
 
 

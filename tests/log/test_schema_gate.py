@@ -11,7 +11,7 @@ from kafkapy.common.time import MockTime
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log import schema_configs
 from kafkapy.log.log_config import LogConfig, check_topic_configs
-from kafkapy.log.log_types import AppendOrigin, TakesLong
+from kafkapy.log.log_types import AppendOrigin, WouldBlock
 from kafkapy.log.log_validator import LogValidator
 from kafkapy.log.validation_result import RecordValidationError, ValidationResult
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -51,7 +51,7 @@ def validate(
     values: list[bytes | None],
     configs: dict[str, str],
     *,
-    at_once: bool = False,
+    non_blocking: bool = False,
     codec: CompressionType = CompressionType.NONE,
     origin: AppendOrigin = AppendOrigin.CLIENT,
 ) -> ValidationResult:
@@ -60,7 +60,7 @@ def validate(
         builder.append(NOW, b"key", each)
     config = LogConfig.from_overrides(LogConfig({}), configs)
     validator = LogValidator(TopicPartition("bookings", 0), config)
-    return validator.validate(bytearray(builder.build()), 0, NOW, 0, origin, at_once=at_once)
+    return validator.validate(bytearray(builder.build()), 0, NOW, 0, origin, non_blocking=non_blocking)
 
 
 def refused(
@@ -100,11 +100,11 @@ def test_without_it_nothing_is_asked(registry: Registry) -> None:
 
 
 def test_the_thread_that_serves_everybody_does_not_wait(registry: Registry) -> None:
-    with pytest.raises(TakesLong):
-        validate([value(1)], ON, at_once=True)
+    with pytest.raises(WouldBlock):
+        validate([value(1)], ON, non_blocking=True)
     assert registry.asked == []
     validate([value(1)], ON)
-    assert validate([value(1)], ON, at_once=True).record_count == 1
+    assert validate([value(1)], ON, non_blocking=True).record_count == 1
 
 
 def test_a_registry_that_is_down(registry: Registry) -> None:

@@ -22,7 +22,7 @@ from kafkapy.protocol.headers import ResponseHeader, encode_request
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkapy.record.file_records import FileRecords
-from kafkapy.record.late_records import LateRecords
+from kafkapy.record.lazy_records import LazyRecords
 from kafkapy.runtime.clock import InThread, MockClock
 from kafkapy.runtime.pollers import Pollers
 from kafkapy.runtime.reactor import BrokerReactor
@@ -59,7 +59,7 @@ class Loopback:
         )
         self.now = 0.0
         self.server.now = lambda: self.now
-        self.records: FileRecords | LateRecords | bytes = b""
+        self.records: FileRecords | LazyRecords | bytes = b""
         self.hold = False
         self.requests: list[Request] = []
         self.clients: list[LoopbackClient] = []

@@ -27,7 +27,7 @@ class Failing:
 
 
 class Factory(ServerFactory):
-    def room(self) -> int:
+    def free_slots(self) -> int:
         return 5
 
 

@@ -49,7 +49,7 @@ class Client:
         self.send_frame(encode_request(api_key, version, 1, "client", request)[4:])
 
     def send_frame(self, frame: bytes) -> None:
-        self._connection.takes(Channel(), memoryview(frame))
+        self._connection.handle_auth_frame(Channel(), memoryview(frame))
 
     def log_in(self, password: bytes = b"secret", version: int = 2) -> None:
         self.send(ApiKey.SASL_HANDSHAKE, 1, SaslHandshakeRequest(mechanism="PLAIN"))

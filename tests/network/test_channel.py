@@ -24,7 +24,7 @@ from kafkapy.network.channel import (
     KafkaChannel,
 )
 from kafkapy.network.connection_quotas import ConnectionLimits
-from kafkapy.network.large_requests import DECODED_AT_ONCE
+from kafkapy.network.large_requests import INLINE_DECODE_BYTES
 from kafkapy.network.memory_pool import MemoryPool
 from kafkapy.network.request import Request, RequestContext
 from kafkapy.network.send_queue import SendQueue
@@ -36,7 +36,7 @@ from kafkapy.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatRespo
 from kafkapy.protocol.messages.produce import ProduceRequest, ProduceResponse
 from kafkapy.runtime.clock import InThread, MockClock
 from kafkapy.runtime.completion import Completion
-from kafkapy.runtime.time_slice import BURST, BURST_SECONDS, TimeSlice
+from kafkapy.runtime.time_slice import BURST_REQUESTS, BURST_SECONDS, TimeSlice
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -134,7 +134,7 @@ def test_frames_are_handled_however_the_bytes_are_cut() -> None:
         assert broker.requests[0].context.client_id == "me"
 
 
-def large_heartbeat(correlation_id: int, size: int = DECODED_AT_ONCE) -> bytes:
+def large_heartbeat(correlation_id: int, size: int = INLINE_DECODE_BYTES) -> bytes:
     body = HeartbeatRequest(group_id="g" * 10_000, member_id="m" * 30_000, group_instance_id="i" * (size - 40_000))
     return encode_request(ApiKey.HEARTBEAT, 3, correlation_id, "me", body)
 
@@ -170,7 +170,7 @@ def test_a_large_request_is_decoded_in_a_thread_and_others_follow_it(later: bool
         respond(broker.requests[0])
     assert broker.answered() == [0]
     assert broker.channel.muted
-    assert pool.available < MAX_REQUEST - DECODED_AT_ONCE
+    assert pool.available < MAX_REQUEST - INLINE_DECODE_BYTES
     for count in (2, 4):
         [run] = threads.waiting
         threads.waiting.clear()
@@ -180,7 +180,7 @@ def test_a_large_request_is_decoded_in_a_thread_and_others_follow_it(later: bool
             respond(broker.requests[count])
         assert broker.answered() == list(range(count + 1))
     assert [len(request.body.group_id) for request in broker.requests] == [1, 10_000, 1, 10_000, 1]
-    assert broker.requests[1].size > DECODED_AT_ONCE
+    assert broker.requests[1].size > INLINE_DECODE_BYTES
     assert not broker.channel.muted
     assert pool.available == MAX_REQUEST
 
@@ -433,7 +433,8 @@ def test_a_connection_with_many_requests_gives_way() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "handled_at_once"), [(BURST_SECONDS / BURST, BURST), (0.7 * BURST_SECONDS, 3), (2 * BURST_SECONDS, 2)]
+    ("seconds", "handled_at_once"),
+    [(BURST_SECONDS / BURST_REQUESTS, BURST_REQUESTS), (0.7 * BURST_SECONDS, 3), (2 * BURST_SECONDS, 2)],
 )
 def test_a_few_that_arrived_together_are_answered_together(seconds: float, handled_at_once: int) -> None:
     """When the slice is over already; as many as a producer has in flight, if they don't take long."""
@@ -583,7 +584,7 @@ def test_when_a_leader_has_moved_all_that_wait_are_answered() -> None:
     broker = Broker(later=True)
     broker.channel.dataReceived(produce(0) + produce(1) + heartbeat(2))
     for request in broker.requests:
-        request.hurry = partial(respond, request)
+        request.answer_now = partial(respond, request)
     respond(broker.requests[1])
     broker.requests[1].leader_moved()
     assert broker.answered() == [0, 1]
@@ -594,7 +595,7 @@ def test_one_that_waits_alone_need_not_hurry() -> None:
     broker = Broker(later=True)
     broker.channel.dataReceived(produce(0) + heartbeat(1))
     (request,) = broker.requests
-    request.hurry = partial(respond, request)
+    request.answer_now = partial(respond, request)
     request.leader_moved()
     assert broker.answered() == []
 

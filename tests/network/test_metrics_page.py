@@ -18,7 +18,7 @@ from tests.network.loopback import Loopback
 class SliceIsOver(ReactorClock):
     """A turn at each checkpoint: each piece takes longer than a slice."""
 
-    def turn_is_over(self, late_seconds: float = 0.0) -> bool:
+    def should_yield(self, extra_seconds: float = 0.0) -> bool:
         return True
 
 
@@ -70,7 +70,7 @@ class Made:
 def made(make_loopback: Callable[..., Loopback]) -> Iterator[Made]:
     made = Made(make_loopback())
     made.loop.reactor.time_slice.seconds = 0  # each piece takes longer
-    made.loop.reactor.time_slice.longest_seconds = -1  # though nothing else waits
+    made.loop.reactor.time_slice.max_seconds = -1  # though nothing else waits
     yield made
     for client in made.clients:
         client.close()

@@ -103,7 +103,7 @@ def test_followers_are_apart(loop: Loopback) -> None:
     client = held(loop)
     client.fetch()
     loop.until(lambda: bool(loop.requests))
-    loop.requests[0].is_of_follower()
+    loop.requests[0].mark_follower()
     loop.answer(loop.requests[0])
     client.response()
     client.fetch()

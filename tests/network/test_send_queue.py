@@ -19,7 +19,7 @@ from kafkapy.common.capabilities import SENDFILE
 from kafkapy.network import send_queue
 from kafkapy.network.send_queue import LOADED_CHUNK, SENDFILE_CHUNK, Part, SendQueue, Unready
 from kafkapy.record.file_records import FileRecords
-from kafkapy.record.late_records import LateRecords
+from kafkapy.record.lazy_records import LazyRecords
 from kafkapy.runtime.completion import spawn
 
 CONTENT = bytes(range(251)) * 2000
@@ -42,7 +42,7 @@ def read(reader: socket.socket, size: int) -> bytes:
         return b""
 
 
-class Made(LateRecords):
+class Made(LazyRecords):
     """`size` bytes of CONTENT, `step` at a time."""
 
     def __init__(self, size: int, step: int) -> None:
@@ -61,7 +61,7 @@ class Made(LateRecords):
 def make_ready(queue: SendQueue, part: Unready | None) -> None:
     """As a transport does, but at once; a slice is in memory anyway."""
     if part is not None:
-        queue.ready(part, spawn(part.next_piece()).result() if isinstance(part, LateRecords) else b"")
+        queue.ready(part, spawn(part.next_piece()).result() if isinstance(part, LazyRecords) else b"")
 
 
 buffers = st.binary(max_size=40) | st.integers(0, 9000).map(lambda size: CONTENT[:size])
@@ -70,7 +70,7 @@ late = st.builds(Made, st.integers(0, 90_000), st.sampled_from([1000, 100_000]))
 
 
 def bytes_of(part: Part) -> bytes:
-    if isinstance(part, LateRecords):
+    if isinstance(part, LazyRecords):
         return CONTENT[: len(part)]
     return part.read() if isinstance(part, FileRecords) else bytes(part)
 
@@ -96,7 +96,7 @@ def test_everything_arrives_in_order(
         queue_and_reader(data.draw(st.booleans())) as (queue, reader),
         patch.object(page_cache, "is_cached", sometimes_cached),
         patch.object(page_cache, "read_cached", sometimes_read),
-        patch.object(page_cache, "LONG_SECONDS", float("inf")),  # a busy machine would decide what is drawn next
+        patch.object(page_cache, "SLOW_SEND_SECONDS", float("inf")),  # a busy machine would decide what is drawn next
     ):
         path = Path(directory, "log")
         path.write_bytes(CONTENT)
@@ -195,7 +195,7 @@ def test_others_get_their_turn_after_a_slice_that_took_long(tmp_path: Path, monk
     def slow(_to: int, _from: int, _position: int, count: int) -> int:
         nonlocal now, blocks
         sizes.append(count)
-        now += page_cache.LONG_SECONDS
+        now += page_cache.SLOW_SEND_SECONDS
         blocks += 1
         return count
 
@@ -207,7 +207,7 @@ def test_others_get_their_turn_after_a_slice_that_took_long(tmp_path: Path, monk
     monkeypatch.setattr(os, "sendfile", slow)
     monkeypatch.setattr(send_queue, "monotonic", lambda: now)
     monkeypatch.setattr(page_cache, "blocks_read", count_blocks)
-    monkeypatch.setattr(page_cache, "took_long", said.append)
+    monkeypatch.setattr(page_cache, "report_slow_send", said.append)
     with queue_and_reader() as (queue, _), open(path, "rb") as file:
         queue.send_parts([FileRecords(file, 0, 4 * SENDFILE_CHUNK)])
         assert (sizes, said) == ([SENDFILE_CHUNK], [7])

@@ -27,7 +27,7 @@ from kafkapy.network.send_queue import Buffer
 from kafkapy.network.socket_server import ALL_ADDRESSES, ListenError
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.file_records import FileRecords
-from kafkapy.record.late_records import LateRecords
+from kafkapy.record.lazy_records import LazyRecords
 from kafkapy.runtime.completion import Completion
 from tests.network.loopback import Loopback
 
@@ -466,7 +466,7 @@ def test_a_disk_that_fails_or_a_log_that_was_cut_ends_the_connection(
         loop.until(lambda: loop.server.connection_count == 0)
 
 
-class Failing(LateRecords):
+class Failing(LazyRecords):
     def __len__(self) -> int:
         return 100_000
 
@@ -652,7 +652,7 @@ def test_what_comes_too_fast_is_closed_unread_after_a_while(
     make_loopback: MakeLoopback, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A few are kept, to slow their clients down; others are closed at once."""
-    monkeypatch.setattr("kafkapy.network.socket_server.MOST_KEPT_REFUSED", 2)
+    monkeypatch.setattr("kafkapy.network.socket_server.MAX_DELAYED_REFUSALS", 2)
     loop = make_loopback()
     loop.server._ip_rates = FastIps()
     port = loop.listen()

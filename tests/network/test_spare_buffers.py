@@ -1,4 +1,4 @@
-from kafkapy.network.spare_buffers import MOST_SPARES, SpareBuffers
+from kafkapy.network.spare_buffers import MAX_SPARES, SpareBuffers
 
 
 def test_a_spare_buffer_serves_whoever_it_has_room_for() -> None:
@@ -17,7 +17,7 @@ def test_the_largest_are_kept() -> None:
     spares = SpareBuffers()
     for size in (5, 1, 9, 3, 7, 8, 2):
         spares.give(bytearray(size))
-    assert MOST_SPARES == 4
+    assert MAX_SPARES == 4
     for size in (9, 8, 7, 5):
         assert spares.take(size) is not None
         assert spares.take(size) is None

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kafkapy.protocol import many
-from kafkapy.protocol.many import free, has_many_structs, names_many
+from kafkapy.protocol.many import free, has_many_names, has_many_structs
 from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.describe_groups import DescribeGroupsRequest
 from kafkapy.protocol.messages.heartbeat import HeartbeatResponse
@@ -75,7 +75,7 @@ def test_long_lists_of_other_values_are_freed_a_part_at_a_time(monkeypatch: pyte
     names: list[str] = [Text(n) for n in range(2500)]
     watched = [weakref.ref(name) for name in names]
     left: list[int] = []
-    monkeypatch.setattr(many, "hand_over", lambda: left.append(sum(name() is not None for name in watched)))
+    monkeypatch.setattr(many, "yield_gil", lambda: left.append(sum(name() is not None for name in watched)))
     messages: list[Message] = [DescribeGroupsRequest(groups=names)]
     del names
     free(messages)
@@ -88,7 +88,7 @@ def test_dicts_are_freed_a_part_at_a_time(monkeypatch: pytest.MonkeyPatch) -> No
     left: list[int] = []
     things: list[Any] = [{key: number for number, key in enumerate(keys)}]
     del keys
-    monkeypatch.setattr(many, "hand_over", lambda: left.append(sum(key() is not None for key in watched)))
+    monkeypatch.setattr(many, "yield_gil", lambda: left.append(sum(key() is not None for key in watched)))
     emptied = things[0]
     free(things)
     assert (things, emptied) == ([], {})
@@ -114,7 +114,7 @@ def test_what_is_in_a_dict_or_list_is_freed_a_part_at_a_time(
     things: list[Any] = [made(values)]
     del values
     left: list[int] = []
-    monkeypatch.setattr(many, "hand_over", lambda: left.append(sum(value() is not None for value in watched)))
+    monkeypatch.setattr(many, "yield_gil", lambda: left.append(sum(value() is not None for value in watched)))
     free(things)
     assert left[-1] == 0
     assert max(before - after for before, after in zip([2500, *left], left, strict=False)) <= 1000
@@ -128,10 +128,10 @@ def test_a_list_in_a_dict_stays_as_it_is_for_others() -> None:
 
 
 def test_what_a_request_names_counts_whatever_it_is() -> None:
-    assert names_many(DescribeGroupsRequest(groups=["g"] * 101), 100)
-    assert not names_many(DescribeGroupsRequest(groups=["g"] * 100), 100)
+    assert has_many_names(DescribeGroupsRequest(groups=["g"] * 101), 100)
+    assert not has_many_names(DescribeGroupsRequest(groups=["g"] * 100), 100)
     topic = OffsetFetchRequest.OffsetFetchRequestTopic(name="t", partition_indexes=[1] * 60)
-    assert names_many(OffsetFetchRequest(group_id="g", topics=[topic, topic]), 100)
-    assert not names_many(OffsetFetchRequest(group_id="g", topics=[topic]), 100)
-    assert not names_many(OffsetFetchRequest(group_id="g", topics=None), 0)
-    assert names_many(offsets(1, 100), 100)
+    assert has_many_names(OffsetFetchRequest(group_id="g", topics=[topic, topic]), 100)
+    assert not has_many_names(OffsetFetchRequest(group_id="g", topics=[topic]), 100)
+    assert not has_many_names(OffsetFetchRequest(group_id="g", topics=None), 0)
+    assert has_many_names(offsets(1, 100), 100)

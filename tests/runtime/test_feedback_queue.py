@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from kafkapy.network.request import Request
-from kafkapy.runtime.feedback_queue import IN_A_ROW, SLOW_SECONDS
+from kafkapy.runtime.feedback_queue import EVENTS_TO_RECLASSIFY, SLOW_EVENT_SECONDS
 from kafkapy.runtime.pollers import OneSelector, Pollers, TwoEpolls
 from kafkapy.runtime.time_slice import SLICE_SECONDS
 from tests.network.loopback import Loopback, LoopbackClient
 from tests.waiting import HANG_SECONDS
 
 MakeLoopback = Callable[..., Loopback]
-LONG_SECONDS = 4 * SLOW_SECONDS
+SLOW_SEND_SECONDS = 4 * SLOW_EVENT_SECONDS
 
 
 class Clock:
@@ -29,7 +29,7 @@ class Clock:
         return self.now
 
 
-class Served:
+class DirectDescriptor:
     """A server that notes which clients it has served, by client, and takes long for those in `slow`."""
 
     def __init__(self, loop: Loopback, clock: Clock) -> None:
@@ -57,8 +57,8 @@ class Served:
         name = self._names[request.context.connection_id.split(":")[-1].split("-")[0]]
         self.order.append(name)
         if name in self.slow:
-            self.clock.now += LONG_SECONDS
-            self.waited += LONG_SECONDS
+            self.clock.now += SLOW_SEND_SECONDS
+            self.waited += SLOW_SEND_SECONDS
         self.loop.answer(request)
 
     def others_have_the_core(self) -> None:
@@ -92,19 +92,19 @@ class Served:
     def trusted(self, name: str) -> LoopbackClient:
         """One that has proved to be quick."""
         client = self.connect(name)
-        for _ in range(IN_A_ROW):
+        for _ in range(EVENTS_TO_RECLASSIFY):
             self.ask(client)
         assert not self.waits(client)
         return client
 
 
 @pytest.fixture(params=[TwoEpolls, OneSelector])
-def served(request: pytest.FixtureRequest, make_loopback: MakeLoopback) -> Served:
+def served(request: pytest.FixtureRequest, make_loopback: MakeLoopback) -> DirectDescriptor:
     clock = Clock()
-    return Served(make_loopback(pollers=request.param(), now=clock), clock)
+    return DirectDescriptor(make_loopback(pollers=request.param(), now=clock), clock)
 
 
-def test_new_connections_wait_for_one_that_was_quick(served: Served) -> None:
+def test_new_connections_wait_for_one_that_was_quick(served: DirectDescriptor) -> None:
     quick = served.trusted("quick")
     newcomers = [served.connect(f"new {n}") for n in range(10)]
     served.order.clear()
@@ -114,52 +114,52 @@ def test_new_connections_wait_for_one_that_was_quick(served: Served) -> None:
     assert served.order == ["quick", *(f"new {n}" for n in range(10))]
 
 
-def test_a_few_quick_requests_promote(served: Served) -> None:
+def test_a_few_quick_requests_promote(served: DirectDescriptor) -> None:
     client = served.connect("a")
-    for _ in range(IN_A_ROW - 1):
+    for _ in range(EVENTS_TO_RECLASSIFY - 1):
         served.ask(client)
     assert served.waits(client)
     served.trusted("b")
 
 
-def test_slow_requests_demote(served: Served) -> None:
+def test_slow_requests_demote(served: DirectDescriptor) -> None:
     """One by itself does not. It is promoted when it has been quick again."""
     client = served.trusted("a")
     served.slow.add("a")
-    for _ in range(IN_A_ROW - 1):
+    for _ in range(EVENTS_TO_RECLASSIFY - 1):
         served.ask(client)
     assert not served.waits(client)
     served.ask(client)
     assert served.waits(client)
     served.slow.clear()
-    for _ in range(IN_A_ROW - 1):
+    for _ in range(EVENTS_TO_RECLASSIFY - 1):
         served.ask(client)
     assert served.waits(client)
     served.ask(client)
     assert not served.waits(client)
 
 
-def test_time_without_a_core_does_not_demote(served: Served) -> None:
+def test_time_without_a_core_does_not_demote(served: DirectDescriptor) -> None:
     client = served.trusted("a")
     served.slow.add("a")
     served.others_have_the_core()
-    for _ in range(3 * IN_A_ROW):
+    for _ in range(3 * EVENTS_TO_RECLASSIFY):
         served.ask(client)
         assert not served.waits(client)
 
 
-def test_time_without_a_core_does_not_hinder_promotion(served: Served) -> None:
+def test_time_without_a_core_does_not_hinder_promotion(served: DirectDescriptor) -> None:
     client = served.connect("a")
     served.slow.add("a")
     served.others_have_the_core()
-    for _ in range(IN_A_ROW - 1):
+    for _ in range(EVENTS_TO_RECLASSIFY - 1):
         served.ask(client)
     assert served.waits(client)
     served.ask(client)
     assert not served.waits(client)
 
 
-def test_a_quick_request_comes_before_the_next_slow_one(served: Served) -> None:
+def test_a_quick_request_comes_before_the_next_slow_one(served: DirectDescriptor) -> None:
     """When those that wait have had their turn, the others are looked at again."""
     served.loop.reactor.time_slice.seconds = 0
     quick = served.trusted("quick")
@@ -174,7 +174,7 @@ def test_a_quick_request_comes_before_the_next_slow_one(served: Served) -> None:
     assert served.order == ["slow 0", "slow 1", "quick", "slow 2", "slow 3", "slow 4"]
 
 
-def test_the_second_level_does_not_starve(served: Served) -> None:
+def test_the_second_level_does_not_starve(served: DirectDescriptor) -> None:
     """Beside connections that have a request in every turn, and work that gives way in every turn."""
     served.loop.reactor.time_slice.seconds = 0
     quick = served.trusted("quick")
@@ -203,7 +203,7 @@ def test_the_second_level_does_not_starve(served: Served) -> None:
     assert served.order.count("quick") >= 3
 
 
-def test_one_that_waits_hears_of_its_end(served: Served) -> None:
+def test_one_that_waits_hears_of_its_end(served: DirectDescriptor) -> None:
     client = served.connect("a")
     assert served.waits(client)
     client.socket.close()

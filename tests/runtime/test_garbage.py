@@ -7,12 +7,12 @@ import time
 
 import pytest
 
-from kafkapy.runtime.garbage import LONGEST_REST_SECONDS, MIN_GROWTH_BLOCKS, FullCollections, Rest, paused
+from kafkapy.runtime.garbage import MAX_PAUSE_SECONDS, MIN_GROWTH_BLOCKS, FullCollections, GcPause, paused
 
 
 def test_the_collector_works_again_after_the_last_rest() -> None:
     assert gc.isenabled()
-    first, second = Rest(), Rest()
+    first, second = GcPause(), GcPause()
     assert not gc.isenabled()
     del first
     assert not gc.isenabled()
@@ -23,13 +23,13 @@ def test_the_collector_works_again_after_the_last_rest() -> None:
 def test_it_does_not_rest_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     now = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now)
-    first = Rest()
-    monkeypatch.setattr(time, "monotonic", lambda: now + LONGEST_REST_SECONDS + 1)
-    late = Rest()
+    first = GcPause()
+    monkeypatch.setattr(time, "monotonic", lambda: now + MAX_PAUSE_SECONDS + 1)
+    late = GcPause()
     del first
     assert gc.isenabled()
     del late
-    third = Rest()
+    third = GcPause()
     assert not gc.isenabled()
     del third
     assert gc.isenabled()

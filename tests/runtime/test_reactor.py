@@ -209,29 +209,29 @@ def goes_on(reactor: CountingReactor, *more: Callable[[], object]) -> tuple[bool
 
 
 def test_while_nothing_else_waits_a_slice_is_renewed(reactor: CountingReactor) -> None:
-    reactor.time_slice.longest_seconds = HANG_SECONDS
+    reactor.time_slice.max_seconds = HANG_SECONDS
     renewed, seconds = goes_on(reactor)
     assert renewed
     assert seconds > 0
 
 
 def test_a_slice_that_is_renewed_ends_in_time_for_timers(reactor: CountingReactor) -> None:
-    reactor.time_slice.longest_seconds = 0
+    reactor.time_slice.max_seconds = 0
     assert goes_on(reactor) == (False, 0)
 
 
 def test_a_slice_ends_if_there_is_something_to_be_read(reactor: CountingReactor, restless: Restless) -> None:
-    reactor.time_slice.longest_seconds = HANG_SECONDS
+    reactor.time_slice.max_seconds = HANG_SECONDS
     assert goes_on(reactor) == (False, 0)
 
 
 def test_a_slice_ends_if_other_work_gave_way(reactor: CountingReactor) -> None:
-    reactor.time_slice.longest_seconds = HANG_SECONDS
+    reactor.time_slice.max_seconds = HANG_SECONDS
     assert goes_on(reactor, int) == (False, 0)
 
 
 def test_a_slice_ends_if_a_thread_calls(reactor: CountingReactor) -> None:
-    reactor.time_slice.longest_seconds = HANG_SECONDS
+    reactor.time_slice.max_seconds = HANG_SECONDS
     reactor.callLater(0, int)
     reactor.iterate(0)
     reactor.callFromThread(int)

@@ -22,7 +22,7 @@ from kafkapy.protocol.messages.heartbeat import HeartbeatRequest
 from kafkapy.protocol.messages.metadata import MetadataRequest
 from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.runtime.reactor import BrokerReactor
-from kafkapy.runtime.stall_meter import BOUNDS, GARBAGE, MANY, SHORT, StallMeter, Turns
+from kafkapy.runtime.stall_meter import BOUNDS, GARBAGE, MANY, SHORT, StallMeter, TurnHistogram
 from tests.network.loopback import Loopback
 
 
@@ -43,8 +43,8 @@ class Times:
         self.now += seconds
         self.cpu += cpu
         for took, item in items:
-            self.meter.took(took, item)
-        self.meter.turn_ended(self.now)
+            self.meter.record_item(took, item)
+        self.meter.end_turn(self.now)
         self.meter.request = self.meter.body = None
 
     def work(self, seconds: float) -> None:
@@ -63,9 +63,9 @@ class Times:
         self.meter.woke = self.now
 
     def lost(self) -> float:
-        return self.meter.lost(self.now)
+        return self.meter.charge_run_queue_time(self.now)
 
-    def kinds(self) -> dict[str, Turns]:
+    def kinds(self) -> dict[str, TurnHistogram]:
         return dict(self.meter.by_kind())
 
 
@@ -141,9 +141,9 @@ class TestKinds:
         assert times.kinds()["fire"].counts[-1] == 1
 
     def test_a_collection_of_garbage_is_none_of_the_requests_work(self, times: Times, stalls: list[str]) -> None:
-        times.meter.collected("start", {})
+        times.meter.on_gc_event("start", {})
         times.now += 0.09
-        times.meter.collected("stop", {})
+        times.meter.on_gc_event("stop", {})
         times.turn(0.11, 0.11, (0.11, fire))
         assert times.kinds()[GARBAGE].counts[BOUNDS.index(0.25)] == 1
         times.turn(0.11, 0.11, (0.11, fire))
@@ -167,7 +167,7 @@ class TestLost:
         assert times.lost() == pytest.approx(0)
         times.wait_for_a_core(0.125)
         assert times.lost() == pytest.approx(0.125)
-        assert times.meter.lost_seconds == pytest.approx(0.375)
+        assert times.meter.run_queue_seconds == pytest.approx(0.375)
 
     def test_work_is_none(self, times: Times) -> None:
         times.work(3)
@@ -201,7 +201,7 @@ class TestLost:
         times.wait_for_a_core(0.1)
         times.lost()
         times.work(0.2)
-        times.meter.turn_ended(times.now)
+        times.meter.end_turn(times.now)
         assert "took 600 ms (500 ms CPU" in stalls[0]
 
 

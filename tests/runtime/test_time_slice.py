@@ -7,10 +7,10 @@ import pytest
 from kafkapy.runtime.completion import Completion, spawn
 from kafkapy.runtime.stall_meter import StallMeter
 from kafkapy.runtime.time_slice import (
-    BURST,
+    BURST_REQUESTS,
     BURST_SECONDS,
-    LEAST_SECONDS,
-    LONGEST_SECONDS,
+    MAX_SLICE_SECONDS,
+    MIN_REQUEST_SECONDS,
     SLICE_SECONDS,
     Checkpoints,
     TimeSlice,
@@ -50,7 +50,7 @@ def test_a_slice_ends_after_its_time(thread: Thread) -> None:
     assert not thread.slice.is_over()
     thread.work(2 * MOMENT)
     assert thread.slice.is_over()
-    assert not thread.slice.is_over(late_seconds=10 * MOMENT)
+    assert not thread.slice.is_over(extra_seconds=10 * MOMENT)
 
 
 def test_a_slice_without_a_beginning_does_not_end() -> None:
@@ -60,16 +60,16 @@ def test_a_slice_without_a_beginning_does_not_end() -> None:
 def test_a_request_has_its_least_time(thread: Thread) -> None:
     thread.work(2 * SLICE_SECONDS)
     assert thread.slice.is_over()
-    thread.slice.request_begins()
+    thread.slice.begin_request()
     assert not thread.slice.is_over()
-    thread.work(LEAST_SECONDS)
+    thread.work(MIN_REQUEST_SECONDS)
     assert thread.slice.is_over()
 
 
 def test_a_slice_is_renewed_while_nothing_else_waits(thread: Thread) -> None:
     """But timers are looked for in time."""
     thread.others = False
-    while thread.now < 100 + LONGEST_SECONDS - SLICE_SECONDS:
+    while thread.now < 100 + MAX_SLICE_SECONDS - SLICE_SECONDS:
         thread.work(SLICE_SECONDS + MOMENT)
         assert not thread.slice.is_over()
     thread.work(2 * SLICE_SECONDS)
@@ -82,13 +82,13 @@ def test_time_without_a_core_does_not_count(thread: Thread) -> None:
     assert not thread.slice.is_over()
     thread.work(SLICE_SECONDS / 2 + MOMENT)
     assert thread.slice.is_over()
-    assert thread.slice.meter.lost_seconds == pytest.approx(1.0)
+    assert thread.slice.meter.run_queue_seconds == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(("handled", "seconds"), [(1, BURST_SECONDS), (BURST, LEAST_SECONDS)])
+@pytest.mark.parametrize(("handled", "seconds"), [(1, BURST_SECONDS), (BURST_REQUESTS, MIN_REQUEST_SECONDS)])
 def test_a_burst_has_its_own_time(thread: Thread, handled: int, seconds: float) -> None:
     thread.work(2 * SLICE_SECONDS)
-    began = thread.slice.burst_begins()
+    began = thread.slice.begin_burst()
     thread.work(seconds - MOMENT)
     assert not thread.slice.burst_is_over(began, handled)
     thread.work(2 * MOMENT)
@@ -96,7 +96,7 @@ def test_a_burst_has_its_own_time(thread: Thread, handled: int, seconds: float) 
 
 
 def test_a_burst_goes_on_while_the_slice_lasts_and_others_have_the_core(thread: Thread) -> None:
-    began = thread.slice.burst_begins() - 1
+    began = thread.slice.begin_burst() - 1
     assert not thread.slice.burst_is_over(began, 100)
     thread.work(SLICE_SECONDS - MOMENT)
     thread.wait_for_core(1.0)

@@ -19,7 +19,7 @@ from kafkapy.cluster.partition import Partition
 from kafkapy.common.leader_and_isr import LeaderAndIsr
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
-from kafkapy.log.log_types import TakesLong
+from kafkapy.log.log_types import WouldBlock
 from kafkapy.log.manager.log_manager import LogManager
 from kafkapy.network.channel import KafkaChannel
 from kafkapy.network.connection_quotas import ConnectionLimits
@@ -34,7 +34,7 @@ from kafkapy.protocol.message import Message
 from kafkapy.protocol.messages.leader_and_isr import LeaderAndIsrRequest
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafkapy.record.file_records import FileRecords
-from kafkapy.record.late_records import LateRecords
+from kafkapy.record.lazy_records import LazyRecords
 from kafkapy.record.records_builder import MemoryRecordsBuilder
 from kafkapy.runtime.clock import MockClock, P, R
 from kafkapy.runtime.completion import Completion, spawn
@@ -44,7 +44,7 @@ from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.inter_broker.producer_ids import ProducerIdManager
 from kafkapy.server.kafka_apis import KafkaApis
-from kafkapy.server.replication.log_threads import LargeAppends
+from kafkapy.server.replication.log_threads import BackgroundAppends
 from kafkapy.server.replication.replica_fetcher_manager import InitialFetch
 from kafkapy.zk.kafka_zk_client import KafkaZkClient
 
@@ -74,7 +74,7 @@ class FakeTransport:
 
     def send_parts(self, parts: Iterable[Part]) -> None:
         for part in parts:
-            if isinstance(part, LateRecords):
+            if isinstance(part, LazyRecords):
                 while len(part):
                     self.sent += spawn(part.next_piece()).result()
             else:
@@ -398,8 +398,8 @@ class BrokerCore:
         records = bytearray(batch(*values, timestamp=when))
         try:
             info = self.replicas.append_to_local_log(name, records, 1)
-        except TakesLong:  # a segment begins
-            info = spawn(LargeAppends(self.replicas, MockClock().in_thread).append(name, records, 1, 11)).result()
+        except WouldBlock:  # a segment begins
+            info = spawn(BackgroundAppends(self.replicas, MockClock().in_thread).append(name, records, 1, 11)).result()
         self.replicas.appended(name)
         return info.first_offset
 

@@ -24,8 +24,8 @@ def written(caplog: pytest.LogCaptureFixture) -> str:
             meter.read_cpu()
             times[0] += 2
             times[1] += cpu
-            meter.took(1.9, stalls)
-            meter.turn_ended(times[0])
+            meter.record_item(1.9, stalls)
+            meter.end_turn(times[0])
     return "".join(f"{record.getMessage()}\n" for record in caplog.records)
 
 

@@ -1,4 +1,4 @@
-"""Regular expressions that users write for Java, ECMA-262 or Python: `translated_pattern` has the ways in."""
+"""Regular expressions in the syntax of Java, ECMA-262 or Python; see `translated_pattern`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-r"""Characters and sets of them in the syntax of the package `regex` (its version 1).
+r"""Characters and character sets in the syntax of the package `regex` (its version 1).
 
-Constants are members of a set, to be put between brackets. A character is written as itself if it is a letter or a digit of
-ASCII, else by its code, so nothing has a meaning of its own.
+Constants are members of a set, to be put in brackets. ASCII letters and digits stand for themselves; other characters
+are written as codes, so none has a special meaning.
 """
 
 from __future__ import annotations
@@ -14,15 +14,17 @@ _ASCII_CASES = (("a", "z", -32), ("A", "Z", 32))
 
 
 def literal(character: str) -> str:
-    """Example:
-    >>> literal("a"), literal("-")
-    ('a', '\\\\U0000002d')
+    """Return a character as an expression.
+
+    Example:
+        >>> literal("a"), literal("-")
+        ('a', '\\\\U0000002d')
     """
     return character if character.isascii() and character.isalnum() else f"\\U{ord(character):08x}"
 
 
 def members(first: str, last: str, ascii_cases: bool = False) -> str:
-    """A range.
+    """Return a range of characters.
 
     Args:
         first: Its first character.
@@ -43,6 +45,6 @@ def members(first: str, last: str, ascii_cases: bool = False) -> str:
 
 
 def code_points(*codes: int | tuple[int, int]) -> str:
-    """Members by their codes, of which a pair is a range."""
+    """Return members of a set by their codes; a pair is a range."""
     pairs = [code if isinstance(code, tuple) else (code, code) for code in codes]
     return "".join(members(chr(first), chr(last)) for first, last in pairs)

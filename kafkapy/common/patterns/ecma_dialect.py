@@ -1,7 +1,7 @@
-r"""Patterns of ECMA-262.
+r"""Parses patterns of ECMA-262.
 
-Beyond what the flag `u` allows there are two more levels, since schemas have such patterns: characters that are no letters may be
-escaped without need, and brackets and braces may stand for themselves; and, last, all that ECMA-262 allows without the flag.
+Schemas contain patterns that the flag `u` forbids, so there are two more lenient levels: needless escapes of characters
+other than letters, and unescaped brackets and braces; and everything that ECMA-262 allows without the flag.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _LONG_CATEGORIES = {
 
 
 class Leniency(IntEnum):
-    """What is taken beside the patterns that the flag `u` allows."""
+    """What is accepted beyond the patterns that the flag `u` allows."""
 
     NONE = 0
     ESCAPES = 1
@@ -55,7 +55,7 @@ class Leniency(IntEnum):
 
 
 def translations_of_ecma(pattern: str) -> Iterator[Callable[[], str]]:
-    """Readings of a pattern, the first of which that succeeds is meant."""
+    """Yield readings of a pattern; the first one that succeeds is used."""
     yield EcmaReader(pattern, Leniency.NONE).translation
     yield EcmaReader(pattern, Leniency.ESCAPES).translation
     yield JavaReader(pattern).translation
@@ -69,13 +69,13 @@ class EcmaReader(PatternReader):
         super().__init__(pattern)
         self._leniency = leniency
         self._nests = False
-        """Was there a set with an opening bracket or `&&` inside, as in Java's dialect?"""
+        """Whether a set contained an opening bracket or `&&`, as in Java's dialect."""
         self._all_groups, self._all_names = _groups_of(pattern)
 
     # -- structure
 
     def skip_comments(self) -> None:
-        """There are none."""
+        """Do nothing: the dialect has no comments."""
 
     def may_be_repeated(self, part: str) -> bool:
         if part.startswith(("(?<=", "(?<!", "^", "$", "\\b", "\\B")):
@@ -144,11 +144,11 @@ class EcmaReader(PatternReader):
         return self.literal(self._octal(self.next()))
 
     def _group_again(self, number: int) -> str:
-        """A group that has caught nothing so far is empty."""
+        """Return a back reference; to a group that has not matched it matches the empty string."""
         return self.in_case(rf"(?({number})\{number}|)")
 
     def _class(self, character: str) -> str | None:
-        """The members that an escape stands for; None if it is no class."""
+        """Return the members of an escape's class; None if it is not a class."""
         kind = character.lower()
         if kind == "p" and (self._leniency is not Leniency.LEGACY or self.peek() == "{"):
             if not self.takes("{"):
@@ -164,7 +164,7 @@ class EcmaReader(PatternReader):
         return f"[^{found}]" if character.isupper() else found
 
     def _escaped(self, character: str) -> str:
-        """The character that an escape stands for."""
+        """Return the character of an escape."""
         if character in _CONTROLS:
             return _CONTROLS[character]
         if character == "c" and self.peek().isascii() and self.peek().isalpha():
@@ -187,7 +187,7 @@ class EcmaReader(PatternReader):
     def _legacy(self, character: str) -> str:
         if character in "01234567":
             return self._octal(character)
-        if character == "c":  # the backslash itself
+        if character == "c":  # a literal backslash
             self.at -= 1
             return "\\"
         return character
@@ -221,7 +221,7 @@ class EcmaReader(PatternReader):
         return self.members(first, last)
 
     def _atom(self) -> tuple[str, str | None]:
-        """A character of a set, or the members of a class."""
+        """Parse one item of a set: a character, or the members of a class."""
         character = self.next()
         if character != "\\":
             return character, None
@@ -238,7 +238,7 @@ class EcmaReader(PatternReader):
 
 
 def _groups_of(pattern: str) -> tuple[int, dict[str, int]]:
-    """How many groups catch something, and the numbers of those with names: references may stand before them."""
+    """Return the number of capturing groups, and the numbers of named ones, since references may precede groups."""
     count, names, at, in_set = 0, {}, 0, False
     while at < len(pattern):
         character = pattern[at]
@@ -259,7 +259,7 @@ def _groups_of(pattern: str) -> tuple[int, dict[str, int]]:
 
 
 def _property(name: str) -> str | None:
-    """The members of a property; None if there is none of that name."""
+    """Return the members of a property; None if it is unknown."""
     kind, assigned, value = name.partition("=")
     if kind in ("Script", "sc", "Script_Extensions", "scx") and assigned:
         sound = value.replace("_", "").isalnum() and value.isascii()

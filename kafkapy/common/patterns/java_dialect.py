@@ -1,6 +1,6 @@
-r"""Patterns of `java.util.regex` (Java 9 to 25).
+r"""Parses patterns of `java.util.regex` (Java 9 to 25).
 
-Not taken: `\b{g}`, and the flags of a compilation from outside. Lookbehinds may be of any length here.
+Not supported: `\b{g}`, and flags of `Pattern.compile`. Lookbehinds may be of any length.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class JavaReader(PatternReader):
         before = self.flags
         self._set_flags()
         if self.next() == ")":
-            return PatternPart("")  # for what follows in the group around
+            return PatternPart("")  # applies to the rest of the enclosing group
         part = self.enclosed("(?:")
         self.flags = before
         return part
@@ -135,7 +135,7 @@ class JavaReader(PatternReader):
         return _UNICODE_CLASSES if "U" in self.flags else _CLASSES
 
     def _class(self, character: str) -> str | None:
-        """The members that an escape stands for; None if it is no class."""
+        """Return the members of an escape's class; None if it is not a class."""
         kind = character.lower()
         if kind == "p":
             name = self.until("}") if self.takes("{") else self.next()
@@ -149,7 +149,7 @@ class JavaReader(PatternReader):
         return f"[^{members}]" if character.isupper() else members
 
     def _reference(self, digits: str) -> str:
-        """The longest number of a group that there is."""
+        """Parse a back reference: the longest number that is an existing group."""
         while self.peek().isascii() and self.peek().isdigit() and int(digits + self.peek()) <= self.groups:
             digits += self.next()
         return self.in_case(rf"(?:\{digits})") if int(digits) <= self.groups else "(?!)"
@@ -161,7 +161,7 @@ class JavaReader(PatternReader):
         return self.in_case(rf"(?:\{self.names[name]})")
 
     def _escaped(self, character: str) -> str:
-        """The character that an escape stands for."""
+        """Return the character of an escape."""
         if character in _CONTROLS:
             return _CONTROLS[character]
         if character == "c":
@@ -238,7 +238,7 @@ class JavaReader(PatternReader):
 
 
 def _without_quotes(pattern: str) -> str:
-    r"""What stands between `\Q` and `\E`, with escapes instead."""
+    r"""Replace text between `\Q` and `\E` by escapes."""
     found, at = "", 0
     while at < len(pattern):
         if pattern[at] != "\\":

@@ -1,4 +1,4 @@
-r"""What `\p{…}` means in Java, as members of a set."""
+r"""The meaning of `\p{…}` in Java, as members of a set."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _OWN = {
     "ISOControl": code_points((0, 0x1F), (0x7F, 0x9F)),
     "Mirrored": r"\p{Bidi_Mirrored}",
 }
-"""Behind `java`: the methods of `Character` that begin with `is`."""
+"""Names after `java`: the methods of `Character` that begin with `is`."""
 _BINARY = {
     "ALPHABETIC": r"\p{Alphabetic}",
     "LETTER": r"\p{gc=L}",
@@ -99,19 +99,19 @@ _ANY_CASE = {
     **dict.fromkeys(("Lower", "Upper"), "a-zA-Z"),
     **dict.fromkeys(("Ll", "Lu", "Lt", "javaLowerCase", "javaUpperCase", "javaTitleCase"), _CASED_LETTERS),
 }
-"""Properties that mean all cases where case is ignored."""
+"""Properties that include all cases if case is ignored."""
 
 
 def property_members(name: str, ignores_case: bool, unicode: bool) -> str | None:
-    """The members of a property.
+    """Return the members of a property.
 
     Args:
-        name: What stands between the braces.
-        ignores_case: The flag `i` holds.
-        unicode: The flag `U` holds: POSIX's classes are Unicode's.
+        name: The text between the braces.
+        ignores_case: Whether the flag `i` is set.
+        unicode: Whether the flag `U` is set: POSIX classes are then Unicode's.
 
     Returns:
-        None if Java has no such property, as far as that can be said without a list of all scripts and blocks.
+        None if Java has no such property, as far as is known without a list of all scripts and blocks.
     """
     kind, assigned, value = name.partition("=")
     if assigned:
@@ -146,6 +146,6 @@ def _category(name: str) -> str | None:
 
 
 def _named(kind: str, name: str) -> str | None:
-    """Whether there is such a script or block the engine will say."""
+    """Return a script or block. The engine reports unknown names."""
     sound = bool(name) and all(each.isalnum() or each in "_- " for each in name) and name.isascii()
     return rf"\p{{{kind}={name}}}" if sound else None

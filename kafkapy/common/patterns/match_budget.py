@@ -1,4 +1,4 @@
-"""A limit of time for many matches together: a peer gives both the patterns and the texts."""
+"""A common time limit for many matches, when a peer supplies both patterns and texts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kafkapy.common.patterns import PatternTimeoutError, TranslatedPattern
 
 
 class MatchBudget:
-    """Matches until the time for all of them is used up.
+    """Matches until the total time is used up.
 
     Args:
         seconds: For all matches together.
@@ -22,7 +22,7 @@ class MatchBudget:
         self._clock = clock
 
     def search(self, pattern: TranslatedPattern, text: str) -> bool:
-        """Does the pattern match somewhere in the text? Raises PatternTimeoutError."""
+        """Return whether the pattern matches somewhere in the text. Raises PatternTimeoutError."""
         if self._left <= 0:
             raise PatternTimeoutError(f"Matching patterns took longer than {self._seconds:g} s")
         start = self._clock()

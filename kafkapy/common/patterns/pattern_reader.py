@@ -1,7 +1,7 @@
-"""What the dialects have in common: alternatives, groups, quantifiers and sets of characters, read by recursive descent.
+"""The common part of the dialects: a recursive-descent parser of alternatives, groups, quantifiers and sets.
 
-A reader gives the same pattern in the syntax of the package `regex`, with each literal escaped and each class of characters
-written out.
+A reader translates a pattern to the syntax of the package `regex`, with literals escaped and character classes
+expanded.
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ from typing import ClassVar, NamedTuple, NoReturn
 from kafkapy.common.patterns.characters import WORD, literal, members
 
 _MAX_COPIES = 100_000
-"""`regex` writes out what must be there several times; so many parts may come of it."""
+"""Limit of copies of parts: `regex` expands repetitions."""
 _MAX_COUNT = 2**31 - 1
 _MAX_GROUPS = 1_000
 _MAX_DEPTH = 100
-"""Groups, and groups in one another: patterns come from outside, and the reader and `regex` call themselves for each level."""
+"""Limits of groups and their nesting: patterns are untrusted, and the reader and `regex` recurse for each level."""
 
 
 class PatternError(ValueError):
-    """A text is no regular expression of its dialect; the sentence says what is wrong, and where."""
+    """An invalid regular expression; the message says what is wrong, and where."""
 
 
 class PatternPart(NamedTuple):
-    """A part of the translation, and how many copies of single parts `regex` will make of it."""
+    """A part of the translation, and the number of copies of parts that `regex` will make of it."""
 
     text: str
     copies: int = 1
 
 
 class PatternReader(ABC):
-    """Reads one pattern. `flags` are those that hold where it reads; they end with the group that they were set in."""
+    """Parses one pattern. `flags` are those in effect at the current position; they end with their group."""
 
     possessive = False
-    """Has the dialect quantifiers that give nothing back (`a*+`)?"""
+    """Whether the dialect has possessive quantifiers (`a*+`)."""
     openings: ClassVar[tuple[str, ...]]
-    """What follows the parenthesis of a group that catches nothing, but for those with flags."""
+    """What follows the parenthesis of non-capturing groups, except those with flags."""
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
@@ -47,7 +47,7 @@ class PatternReader(ABC):
         self._depth = 0
 
     def translation(self) -> str:
-        """Raises PatternError."""
+        """Return the translated pattern. Raises PatternError."""
         found = self._alternatives()
         if self.at < len(self.pattern):
             self.fail("a closing parenthesis without an opening one")
@@ -59,7 +59,7 @@ class PatternReader(ABC):
         return self.pattern[self.at : self.at + count]
 
     def takes(self, text: str) -> bool:
-        """Go behind a text if it stands here."""
+        """Skip the text if it comes next, and return whether it did."""
         if self.pattern.startswith(text, self.at):
             self.at += len(text)
             return True
@@ -72,7 +72,7 @@ class PatternReader(ABC):
         return self.pattern[self.at - 1]
 
     def until(self, end: str) -> str:
-        """The text before an end, and go behind that."""
+        """Return the text before `end`, and skip that."""
         stop = self.pattern.find(end, self.at)
         if stop < 0:
             self.fail(f"{end} is missing")
@@ -81,7 +81,7 @@ class PatternReader(ABC):
         return found
 
     def hexadecimal(self, digits: int) -> str | None:
-        """The character with a code of so many digits that stands here; None if there is none."""
+        """Parse a hexadecimal code of this many digits, and return its character; None if there is none."""
         code = self.peek(digits)
         if len(code) != digits or not all(digit in "0123456789abcdefABCDEF" for digit in code):
             return None
@@ -89,7 +89,7 @@ class PatternReader(ABC):
         return chr(int(code, 16))
 
     def code_point(self, code: str) -> str:
-        """Of the hexadecimal digits between braces."""
+        """Return the character of the hexadecimal digits between braces."""
         if not code or len(code) > 8 or not all(digit in "0123456789abcdefABCDEF" for digit in code):
             self.fail(f"{{{code}}} is no code of a character")
         number = int(code, 16)
@@ -98,7 +98,7 @@ class PatternReader(ABC):
         return chr(number)
 
     def utf16(self) -> str | None:
-        """The character behind `\\u`, which may be written as a pair of surrogates; None if there are no four digits."""
+        """Return the character after `\\u`, which may be a surrogate pair; None if there are no four digits."""
         high = self.hexadecimal(4)
         if high is None or not "\ud800" <= high <= "\udbff" or self.peek(2) != "\\u":
             return high
@@ -158,7 +158,7 @@ class PatternReader(ABC):
         return self._braces() if self.peek() == "{" else None
 
     def _braces(self) -> tuple[int, int | None] | None:
-        """A quantifier in braces; None if the dialect takes the braces for themselves."""
+        """Parse a quantifier in braces; None if the braces are literals."""
         stop = self.pattern.find("}", self.at)
         first, comma, last = self.pattern[self.at + 1 : max(stop, self.at + 1)].partition(",")
         numbers = [each for each in (first, last) if each]
@@ -185,7 +185,7 @@ class PatternReader(ABC):
         return PatternPart(self.literal(self.plain(character)))
 
     def group(self) -> PatternPart:
-        """What follows an opening parenthesis."""
+        """Parse what follows an opening parenthesis."""
         for opening in self.openings:
             if self.takes(opening):
                 return self.enclosed(f"({opening}")
@@ -197,7 +197,7 @@ class PatternReader(ABC):
         return self.with_flags() if self.takes("?") else self.capturing()
 
     def enclosed(self, opening: str) -> PatternPart:
-        """A group up to its end, with what opens it in the translation."""
+        """Parse a group up to its end; `opening` is its start in the translation."""
         flags = self.flags
         inner = self._alternatives()
         if not self.takes(")"):
@@ -218,13 +218,13 @@ class PatternReader(ABC):
     # -- characters
 
     def octal_digits(self, digits: str = "") -> str:
-        """These, and those that follow: three at most, and no number above 0o377."""
+        """Extend these by the octal digits that follow: at most three, and no number above 0o377."""
         while len(digits) < 3 and self.peek() in tuple("01234567") and int(digits + self.peek(), 8) <= 0o377:
             digits += self.next()
         return digits
 
     def referred_name(self) -> str:
-        r"""What follows `\k`."""
+        r"""Return the group name after `\k`."""
         if not self.takes("<"):
             self.fail(r"\k needs the name of a group")
         return self.until(">")
@@ -235,56 +235,56 @@ class PatternReader(ABC):
         return f"[{self.members(character)}]"
 
     def members(self, first: str, last: str | None = None) -> str:
-        """The members of a set from one character to another."""
+        """Return the members of a set from one character to another."""
         if last is not None and last < first:
             self.fail(f"a range goes from {first!r} to {last!r}")
         return members(first, last or first, "i" in self.flags and not self.folds_unicode)
 
     @property
     def folds_unicode(self) -> bool:
-        """Does ignoring case concern more than ASCII?"""
+        """Whether ignoring case applies beyond ASCII."""
         return True
 
     def in_case(self, translation: str) -> str:
-        """A literal, a set or a reference as it matches under the flags."""
+        """Wrap a literal, set or reference so that it matches under the current flags."""
         return f"(?i-f:{translation})" if "i" in self.flags and self.folds_unicode else translation
 
     def word_boundary(self, negated: bool, word: str = WORD) -> str:
         one, other = ("=", "=") if negated else ("!", "=")
         return f"(?:(?<=[{word}])(?{one}[{word}])|(?<![{word}])(?{'!' if negated else other}[{word}]))"
 
-    # -- what dialects differ in
+    # -- differences of dialects
 
     @abstractmethod
     def skip_comments(self) -> None:
-        """Go behind white space and comments where a flag says that they don't count."""
+        """Skip white space and comments if a flag says that they are ignored."""
 
     def may_be_repeated(self, part: str) -> bool:
-        """May a quantifier stand behind this part, which is given with the quantifier?"""
+        """Return whether a quantifier may follow this part. The text includes the quantifier."""
         return True
 
     def plain(self, character: str) -> str:
-        """A character that means itself. Raises PatternError if it needs an escape."""
+        """Return a character that stands for itself. Raises PatternError if it needs an escape."""
         return character
 
     @abstractmethod
     def no_counts(self) -> None:
-        """A brace that begins no quantifier: None if it means itself. Raises PatternError."""
+        """Handle a brace that starts no quantifier: None if it is a literal. Raises PatternError."""
 
     @abstractmethod
     def is_group_name(self, name: str) -> bool: ...
 
     @abstractmethod
     def with_flags(self) -> PatternPart:
-        """What follows an opening parenthesis and a question mark, in a group that has flags."""
+        """Parse what follows `(?` in a group with flags."""
 
     @abstractmethod
     def characters(self) -> str:
-        """What follows an opening bracket, as a set."""
+        """Parse what follows an opening bracket, as a set."""
 
     @abstractmethod
     def escape(self) -> str:
-        """What follows a backslash outside of brackets."""
+        """Parse what follows a backslash outside of brackets."""
 
     @abstractmethod
     def dot(self) -> str: ...
@@ -297,7 +297,7 @@ class PatternReader(ABC):
 
 
 def has_nested_sets(pattern: str) -> bool:
-    """Is there a set of characters with a bracket or `&&` inside, as in Java's dialect? `[[]` is none."""
+    """Return whether a set contains a bracket or `&&`, as in Java's dialect. `[[]` does not count."""
     at, in_set = 0, False
     while at < len(pattern):
         if pattern[at] == "\\":

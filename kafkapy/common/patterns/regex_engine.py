@@ -1,4 +1,4 @@
-"""The package `regex`, which is imported when the first pattern is compiled: most programs have none."""
+"""The package `regex`, imported only when the first pattern is compiled, since most programs have none."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kafkapy.common.patterns.pattern_reader import PatternError
 
 
 def compiled(translated: str) -> regex.Pattern[str]:
-    """Raises PatternError."""
+    """Compile a translated pattern. Raises PatternError."""
     try:
         return regex.compile(translated, regex.VERSION1, cache_pattern=False)
     except RecursionError:

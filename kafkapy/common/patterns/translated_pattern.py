@@ -1,8 +1,8 @@
-r"""Regular expressions of other languages: users write them for Java or ECMA-262, and Python's `re` knows neither.
+r"""Regular expressions in Java's or ECMA-262's syntax, which Python's `re` cannot read.
 
-`java` and `ecma` translate a pattern for the package `regex`, which has what `re` lacks: Unicode's properties and scripts, sets
-of characters within sets, lookbehinds of any length, and a limit of time for a match. What the dialects differ in (`$`, `.`,
-`\s`, `\b`, flags, references to groups that are not set) is written out, so nothing depends on the defaults of `regex`.
+`java` and `ecma` translate a pattern for the package `regex`, which has what `re` lacks: Unicode properties and
+scripts, nested sets, lookbehinds of any length, and time limits. Differences of the dialects (`$`, `.`, `\s`, `\b`,
+flags, references to groups that have not matched) are expanded, so nothing depends on the defaults of `regex`.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 __all__ = ["PatternError", "PatternTimeoutError", "TranslatedPattern", "ecma", "java", "java_whole", "python_or_java"]
 
 MATCH_SECONDS = 1.0
-"""The default limit of one match: a pattern and a text from outside may need exponential time."""
+"""Default time limit of a match: an untrusted pattern may need exponential time."""
 _MAX_LENGTH = 65_536
-"""Characters of a pattern: its translation is compiled in one go, and comes from outside."""
+"""Limit of a pattern's length in characters, because untrusted patterns are compiled in one go."""
 
 
 class PatternTimeoutError(PatternError):
-    """A match took longer than it may."""
+    """A match took longer than its limit."""
 
 
 class TranslatedPattern:
-    """A pattern that is ready to match.
+    """A compiled pattern.
 
     Attributes:
         pattern: As the user wrote it.
@@ -52,28 +52,28 @@ class TranslatedPattern:
         return f"TranslatedPattern({self.pattern!r})"
 
     def search(self, text: str, seconds: float = MATCH_SECONDS) -> bool:
-        """Does it match somewhere in the text? Raises PatternTimeoutError."""
+        """Return whether it matches somewhere in the text. Raises PatternTimeoutError."""
         try:
             return self._compiled.search(text, timeout=seconds) is not None
         except TimeoutError:
             raise self._too_long(text, seconds) from None
 
     def match(self, text: str, seconds: float = MATCH_SECONDS) -> bool:
-        """Does it match at the beginning of the text? Raises PatternTimeoutError."""
+        """Return whether it matches at the start of the text. Raises PatternTimeoutError."""
         try:
             return self._compiled.match(text, timeout=seconds) is not None
         except TimeoutError:
             raise self._too_long(text, seconds) from None
 
     def fullmatch(self, text: str, seconds: float = MATCH_SECONDS) -> bool:
-        """Does it match the whole text? Raises PatternTimeoutError."""
+        """Return whether it matches the whole text. Raises PatternTimeoutError."""
         try:
             return self._compiled.fullmatch(text, timeout=seconds) is not None
         except TimeoutError:
             raise self._too_long(text, seconds) from None
 
     def split(self, text: str, seconds: float = MATCH_SECONDS) -> list[str]:
-        """The parts of the text between its matches, without what groups have caught. Raises PatternTimeoutError."""
+        """Return the parts of the text between matches, without the groups' text. Raises PatternTimeoutError."""
         parts, start = [], 0
         try:
             for found in self._compiled.finditer(text, timeout=seconds):
@@ -92,7 +92,7 @@ class TranslatedPattern:
 
 @lru_cache(maxsize=1_000)
 def java(pattern: str) -> TranslatedPattern:
-    r"""A pattern of `java.util.regex`, compiled without flags; it may set some itself (`(?i)`).
+    r"""Compile a pattern of `java.util.regex` without flags; it may set some itself (`(?i)`).
 
     Raises:
         PatternError: It is no pattern of Java; the sentence says what is wrong, and where.
@@ -106,7 +106,7 @@ def java(pattern: str) -> TranslatedPattern:
 
 
 def java_whole(pattern: str) -> TranslatedPattern:
-    """`java`, for what must match a whole text, wherever it is matched: topics in Kafka's Java clients.
+    """Compile a pattern of Java that must match whole texts, such as topic names in Kafka's Java clients.
 
     Raises:
         PatternError: It is no pattern of Java.
@@ -117,10 +117,10 @@ def java_whole(pattern: str) -> TranslatedPattern:
 
 @lru_cache(maxsize=1_000)
 def ecma(pattern: str) -> TranslatedPattern:
-    r"""A pattern of ECMA-262, as JSON Schema asks for: with the flag `u`.
+    r"""Compile a pattern of ECMA-262 with the flag `u`, as JSON Schema requires.
 
-    Schemas are written for validators in several languages, so what the flag `u` forbids is tried further: escapes of characters
-    that need none (`\-`), then as Java's dialect, then ECMA-262 without the flag.
+    Schemas are written for validators in several languages, so what the flag `u` forbids is tried further: escapes of
+    characters that need none (`\-`), then as Java's dialect, then ECMA-262 without the flag.
 
     Raises:
         PatternError: It is a pattern of none of these; the sentence is ECMA-262's complaint.
@@ -141,9 +141,9 @@ def ecma(pattern: str) -> TranslatedPattern:
 
 
 def python_or_java(pattern: str) -> re.Pattern[str] | TranslatedPattern:
-    """A pattern of Python's `re` if that takes it, else one of Java: for clients that users bring from both worlds.
+    """Compile a pattern of Python's `re`, or else one of Java, since users of both kinds of clients supply patterns.
 
-    Sets within sets (`[a-z&&[^b]]`) are Java's first: Python warns of them, and takes their brackets for themselves.
+    Nested sets (`[a-z&&[^b]]`) are tried as Java first: Python warns about them, and reads their brackets as literals.
 
     Raises:
         PatternError: It is neither.

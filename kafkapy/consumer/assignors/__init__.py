@@ -1,4 +1,4 @@
-"""Who of a group gets which partitions: Kafka's assignors, with the same results, and the base for others."""
+"""Assigns partitions to members of a group: Kafka's assignors, with the same results, and the base class for others."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ GroupMember = SubscribedMember
 
 
 class AbstractPartitionAssignor(ABC):
-    """Who gets which partitions. One instance for each consumer; `name` is how the members of a group agree on it."""
+    """Assigns partitions. One instance for each consumer; members of a group agree on it by `name`."""
 
     name: ClassVar[str]
     in_user_thread: ClassVar[bool] = False

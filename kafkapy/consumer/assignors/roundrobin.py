@@ -1,4 +1,4 @@
-"""All partitions in order, dealt out to all members in turn (Kafka's `RoundRobinAssignor`)."""
+"""Assigns all partitions in order to all members, round robin (Kafka's `RoundRobinAssignor`)."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ class GeneralAssignment:
 
 
 def _previous_owners(members: list[Member], max_generation: int) -> dict[TopicPartition, str]:
-    """Who had a partition in an older generation: it may get it back."""
+    """The owner of a partition in an older generation, which may get it back."""
     newest: dict[TopicPartition, tuple[int, str]] = {}
     for member in members:
         generation = DEFAULT_GENERATION if member.generation is None else member.generation

@@ -85,7 +85,7 @@ class Fetcher:
         self.notify: Callable[[], object] = lambda: None
         """Called when there is something to collect."""
         self.is_awaited: Callable[[], bool] = lambda: False
-        """Does somebody wait for that? Else what comes to nothing is not asked for again."""
+        """Return whether a caller waits for that; otherwise failed requests are not repeated."""
         client.metadata.listeners.append(self._metadata_changed)
 
     # --- giving out
@@ -226,7 +226,7 @@ class Fetcher:
         response = done.result()
         answers = self._by_partition(response, session)
         if not session.accept(response, answers):
-            # A refused session is made anew at once; whoever answers nonsense gets a pause.
+            # A refused session is created again immediately; after an invalid response the broker is not asked for a while.
             self._send_later(0 if response.error_code else self._config.retry_backoff_ms)
             return
         nodes = [Node(n.node_id, n.host, n.port, n.rack) for n in response.node_endpoints or ()]
@@ -243,7 +243,7 @@ class Fetcher:
             self.send_fetches()
         self._progress()
         if size:
-            self.fetch_soon()  # after that: whoever waits for these few does not wait for a system call
+            self.fetch_soon()  # after that: callers that wait for these few don't wait for a system call
 
     def _by_partition(
         self, response: FetchResponse, session: FetchSessionHandler
@@ -372,7 +372,7 @@ class Fetcher:
         self._plan.rest(partitions, self._time.monotonic_ms() + self._config.retry_backoff_ms)
         self._send_later(self._config.retry_backoff_ms)
 
-    # --- who waits
+    # --- waiting callers
 
     def _metadata_changed(self, cluster: object) -> None:
         if self.is_awaited():
@@ -384,7 +384,7 @@ class Fetcher:
         self._progress()
 
     def _progress(self) -> None:
-        """Something may have changed: wake those who wait if there is something for them, else go on asking."""
+        """Process a possible change: wake waiting callers if there is data for them, else continue fetching."""
         if self._client.closed or not self.is_awaited():
             return
         if self.has_records():

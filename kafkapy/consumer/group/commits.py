@@ -155,7 +155,7 @@ class OffsetCommits:
             raise TopicAuthorizationFailedError(unauthorized)
 
     def _failure(self, error: Errors, sent: Generation) -> KafkaError:
-        """What the member must know of a refused commit it is told here."""
+        """Notify the member of a refused commit."""
         stale = sent != self._membership.generation
         joining = self._membership.state is MembershipState.JOINING
         if error in _ASK_ANOTHER:

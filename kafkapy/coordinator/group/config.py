@@ -1,4 +1,4 @@
-"""What the group coordinator can be told; the server fills it from the broker's configuration."""
+"""The configs of the group coordinator; the server sets them from the broker's configuration."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ class ClassicGroup(GroupData):
         return self.take_effects()
 
     def on_unloaded(self, now_ms: int) -> Effects:
-        """Another broker coordinates the group now: send everybody there."""
+        """Another broker coordinates the group now: redirect all members."""
         log.info("Unloading group metadata for %s with generation %d", self.group_id, self.generation_id)
         self._kill(now_ms)
         for member in self.members:
@@ -217,7 +217,7 @@ class ClassicGroup(GroupData):
         if error is not NONE or commit.is_transactional:
             return error
         if self.state is COMPLETING_REBALANCE:
-            # The member has the new generation already, so what it commits may belong to somebody else.
+            # The member has the new generation already, so its commits may concern other members' partitions.
             return Errors.REBALANCE_IN_PROGRESS
         self.expect_heartbeat(self.members[member_id])
         return NONE
@@ -235,7 +235,7 @@ class ClassicGroup(GroupData):
         return self._take_back(self.offsets.remove(partitions), now_ms)
 
     def expire_offsets(self, now_ms: int) -> tuple[int, Effects]:
-        """How many offsets nobody uses any more (KIP-211), and what is done about them.
+        """Return the number of expired offsets (KIP-211), and the effects that delete them.
 
         A group without members: counted from when it became empty. A stable consumer group: only topics it is no longer
         subscribed to, counted from the commit. A group that never had members: counted from the commit.

@@ -90,7 +90,7 @@ class GroupData:
         return effects
 
     def reply(self, to: Recipient | None, response: Message) -> bool:
-        """False if nobody waits for it."""
+        """Return False if there is no waiting request."""
         if to is not None:
             self.effects.append(Reply(to, response))
         return to is not None
@@ -149,7 +149,7 @@ class GroupData:
         self.members.remove(member_id)
 
     def supports_protocols(self, protocol_type: str, protocols: Protocols) -> bool:
-        """Can somebody with these protocols be a member?"""
+        """Return whether a client with these protocols can be a member."""
         if self.state is EMPTY:
             return bool(protocol_type and protocols)
         return self.protocol_type == protocol_type and self.members.all_support_one_of(protocols)
@@ -157,7 +157,7 @@ class GroupData:
     # ------------------------------------------------------------------------------------------------ generation
 
     def joined(self, member: ClassicGroupMember, skip_assignment: bool = False) -> JoinGroupResponse:
-        """The current generation, as the member is told of it; the leader is told of the members."""
+        """Return the response with the current generation; the leader's includes the members."""
         is_leader = self.members.leader_id == member.member_id
         return JoinGroupResponse(
             generation_id=self.generation_id,

@@ -22,7 +22,7 @@ JOIN_TIMER = "rebalance"
 SYNC_TIMER = "sync"
 """The group's, while members that joined the current generation have not sent SyncGroup."""
 PENDING_TIMER = "pending member"
-"""That of an id that was given out: whoever has it must join within its session timeout."""
+"""That of an assigned id: its client must join within its session timeout."""
 
 
 @dataclass(slots=True)

@@ -28,11 +28,11 @@ What each event does in each state; a cell names the next state where it changes
 | unloaded    | Dead             | Dead; replies            | Dead; replies            | Dead; replies             |
 
 (a) Once all members have joined and no id given out is outstanding, as (c).
-(c) Who has not joined is dropped (static members stay). CompletingRebalance: all who wait get the new generation; or,
-    with nobody left, Empty: write. With static members only, none of whom has joined, the wait begins anew.
+(c) Members that have not joined are removed (not static ones). CompletingRebalance: waiting ones get the generation; or,
+    with none left, Empty: write. With only static members, of which none has joined, the wait starts again.
 
 Known members time out by a heartbeat timer each; while they wait for an answer it has no effect. An id that was given
-out (KIP-394) has a timer until somebody joins with it.
+out (KIP-394) has a timer until a member joins with it.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ class ClassicGroupState(Enum):
     """The value is the name that DescribeGroups and ListGroups show."""
 
     EMPTY = "Empty"
-    """No members: a new group, one that everybody left, or one that only stores offsets."""
+    """No members: a new group, one that all members have left, or one that only stores offsets."""
     PREPARING_REBALANCE = "PreparingRebalance"
     """JoinGroup requests are parked until all known members have joined or the rebalance timeout is over."""
     COMPLETING_REBALANCE = "CompletingRebalance"
     """A generation has begun; SyncGroup requests are parked until the leader's brings the assignment."""
     STABLE = "Stable"
-    """Everybody has an assignment; heartbeats, commits and SyncGroup are answered at once."""
+    """All members have an assignment; heartbeats, commits and SyncGroup are answered at once."""
     DEAD = "Dead"
     """Deleted, expired or moved to another coordinator; no event changes it any more."""
 

@@ -36,7 +36,7 @@ def join(group: GroupData, join: Join, now_ms: int) -> None:
 
 
 def _has_room_for(group: GroupData, member_id: str) -> bool:
-    """While the group rebalances those count who have joined: late ones have to go."""
+    """While the group rebalances, members that have joined count: late ones are refused."""
     member = group.members.get(member_id)
     if group.state is EMPTY:
         return True
@@ -96,7 +96,7 @@ def _join_again(group: GroupData, join: Join, now_ms: int) -> None:
         # It did not get the answer to its JoinGroup: once more.
         group.reply(join.to, group.joined(member))
     else:
-        # In Stable the leader may always start a rebalance: it sees new partitions, which are in nobody's metadata.
+        # In Stable the leader may always start a rebalance: it sees new partitions, which are not in members' metadata.
         _update(group, member, join)
         rebalance.maybe_prepare(
             group, f"Member {member.member_id} joining during {group.state.value}; client reason: {join.reason}", now_ms
@@ -165,11 +165,11 @@ def static_stored(group: GroupData, replaced: ReplacedMember, error: Errors) -> 
 
 
 def _static_joined(group: GroupData, member: ClassicGroupMember, join: Join, before: StaticMember) -> JoinGroupResponse:
-    """The generation goes on. A leader that came back must not assign anew: nobody would hear of it (KIP-814)."""
+    """The generation continues. A rejoined leader must not assign again, because no member would get it (KIP-814)."""
     if join.supports_skipping_assignment:
         return group.joined(member, skip_assignment=group.members.leader_id == member.member_id)
     response = group.joined(member)
-    # Before v9 the leader is told its old id, so that it takes itself for a follower.
+    # Before v9 the response to the leader has its old id, so that it acts as a follower.
     response.leader = before.leader_id or ""
     response.members = []
     return response

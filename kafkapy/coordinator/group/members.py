@@ -1,4 +1,4 @@
-"""The members of one group: who they are, who leads them, which protocols they share."""
+"""The members of one group: their ids, their leader, their common protocols."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Protocols = list[tuple[str, bytes]]
 class ClassicGroupMember:
     """What a member told of itself, and the requests of it that wait.
 
-    Invariant: `awaiting_join` and `awaiting_sync` are the answers still owed to the member; whoever takes one out answers
+    Invariant: `awaiting_join` and `awaiting_sync` are the pending responses to the member; the code that removes one answers
     it. The member's id and session timeout change by `set_session` only.
     """
 
@@ -188,7 +188,7 @@ class Members:
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """How long a join or sync phase lasts at most: what the most patient member asked for."""
+        """The limit of a join or sync phase: the longest rebalance timeout of a member."""
         return max((member.rebalance_timeout_ms for member in self), default=0)
 
     def elect_joined_leader(self) -> bool:
@@ -223,7 +223,7 @@ class Members:
         return topics
 
     def described(self, protocol: str) -> list[JoinGroupResponse.JoinGroupResponseMember]:
-        """What the leader is told of the members in order to assign partitions to them."""
+        """The members' metadata for the leader, which assigns partitions to them."""
         return [
             JoinGroupResponse.JoinGroupResponseMember(
                 member_id=member.member_id,

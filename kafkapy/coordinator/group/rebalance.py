@@ -1,4 +1,4 @@
-"""A rebalance: the join phase, in which everybody joins, and the sync phase, in which the leader's assignment goes round."""
+"""A rebalance: the join phase, in which all members join, and the sync phase, which distributes the leader's assignment."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def maybe_prepare(group: GroupData, reason: str, now_ms: int) -> None:
 
 
 def prepare(group: GroupData, reason: str, now_ms: int) -> None:
-    """Begin to wait for everybody to join."""
+    """Start waiting for all members to join."""
     if group.state is COMPLETING_REBALANCE:
         _fail_assignment(group, Errors.REBALANCE_IN_PROGRESS)
     stop_waiting_for_sync(group)
@@ -61,7 +61,7 @@ def join_time_over(group: GroupData, now_ms: int) -> None:
 
 
 def maybe_complete_join(group: GroupData, now_ms: int) -> None:
-    """End the join phase if nobody is missing."""
+    """End the join phase if no member is missing."""
     if group.state is PREPARING_REBALANCE and group.initial_delay is None and group.members.have_all_joined:
         _complete_join(group, now_ms)
 
@@ -150,7 +150,7 @@ def _store_assignment(group: GroupData, request: SyncGroupRequest) -> None:
 
 
 def assignment_stored(group: GroupData, new: NewAssignment, error: Errors, now_ms: int) -> None:
-    # Somebody may have joined in between, and then nobody waits for this assignment any more.
+    # A member may have joined in between, and then no member waits for this assignment any more.
     if group.state is not COMPLETING_REBALANCE or group.generation_id != new.generation_id:
         return
     if error is not NONE:
@@ -167,7 +167,7 @@ def assignment_stored(group: GroupData, new: NewAssignment, error: Errors, now_m
 
 
 def _fail_assignment(group: GroupData, error: Errors) -> None:
-    """There will be no assignment for this generation: tell everybody who waits."""
+    """Answer all waiting members, because there will be no assignment for this generation."""
     for member in group.members:
         member.assignment = b""
         if group.answer_sync(member, sync_error(error)):

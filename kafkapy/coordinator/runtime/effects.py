@@ -20,7 +20,7 @@ from kafkapy.runtime.chunks import CHUNK
 from kafkapy.runtime.clock import Clock
 
 Recipient = Callable[[Any], None]
-"""Whoever waits for an answer. A machine keeps it and puts it into a `Reply`; it never calls it."""
+"""A waiting caller. A machine keeps it and puts it into a `Reply`; it never calls it."""
 
 
 @dataclass(slots=True)
@@ -133,7 +133,7 @@ class Performer:
                 self._busy = False
 
     def reply(self, to: Recipient, response: Any) -> None:
-        """An answer that no machine has to give, in its turn."""
+        """An ordered response that comes from no machine."""
         self._replies.append(Reply(to, response))
         self.perform_all(())
 

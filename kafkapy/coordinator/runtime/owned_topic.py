@@ -23,7 +23,7 @@ from kafkapy.runtime.clock import Clock
 from kafkapy.runtime.completion import spawn
 
 LOAD_RETRY_MS = 10_000
-"""A log that cannot be read will not be readable a moment later; meanwhile clients are told that it is being loaded."""
+"""Delay of a retry after a failed read; meanwhile clients get the error for a log that is being loaded."""
 
 Record = tuple[bytes, bytes | None]
 """Key and value; no value is a tombstone."""

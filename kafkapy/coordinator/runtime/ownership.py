@@ -18,9 +18,9 @@ from typing import Final
 
 class LoadState(Enum):
     LOADING = "loading"
-    """The partition is being read; clients are told to wait."""
+    """The partition is being read; clients get a retriable error."""
     FAILED = "failed"
-    """It could not be read and will be tried again; clients are told to wait. Half of it would be worse than nothing."""
+    """It could not be read and will be retried; clients get a retriable error, because partial state would be worse."""
     ACTIVE = "active"
     """All that it says is known here."""
 
@@ -79,7 +79,7 @@ class Ownership:
         return self.terms.get(term.partition) is term
 
     def change(self, term: Term, state: LoadState) -> bool:
-        """The load has come to that; False if the term is over, and nobody wants to know."""
+        """Record the result of a load; return False if the term is over, so it is not needed."""
         if not self.is_current(term):
             return False
         term.state = state

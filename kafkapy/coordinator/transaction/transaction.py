@@ -106,7 +106,7 @@ class Transition:
     target: TransactionMetadata
     to: Recipient | None = None
     answer: Any = NONE
-    """What `to` is told when it is done."""
+    """The response to `to` when it is done."""
     is_fence: bool = False
 
 
@@ -178,7 +178,7 @@ class Transaction:
             target = target._replace(producer_epoch=now.producer_epoch + 1, last_producer_epoch=NO_PRODUCER_EPOCH)
         elif now.producer_epoch in (NO_PRODUCER_EPOCH, expected.epoch):
             target = target._replace(producer_epoch=now.producer_epoch + 1, last_producer_epoch=now.producer_epoch)
-        elif expected.epoch != now.last_producer_epoch:  # else it has not heard what it was told, and asks again
+        elif expected.epoch != now.last_producer_epoch:  # otherwise it has not received the response, and retries
             return (Reply(to, InitProducerIdResult(Errors.PRODUCER_FENCED)),)
         return self._write(target, to, InitProducerIdResult(NONE, target.producer_id, target.producer_epoch))
 
@@ -359,7 +359,7 @@ class Transaction:
         before = self.metadata
         self.metadata, self.pending = step.target, None
         if self.metadata.state is EMPTY:
-            # The record has none. What is told goes on to be the time of the last one, until the next begins: as in Kafka.
+            # The record has none. As in Kafka, responses have the time of the last one, until the next begins.
             self.metadata = self.metadata._replace(start_ms=before.start_ms)
         answer = () if step.to is None else (Reply(step.to, step.answer),)
         if self.metadata.state is DEAD:

@@ -1,4 +1,6 @@
-"""What compaction leaves of a batch (Kafka's `MemoryRecords.filterTo` with the filter of `Cleaner.cleanInto`)."""
+"""Filters the batches of a segment during compaction (Kafka's `MemoryRecords.filterTo` with the filter of
+`Cleaner.cleanInto`).
+"""
 
 from __future__ import annotations
 
@@ -26,21 +28,23 @@ from kafkapy.record.records_builder import MemoryRecordsBuilder, encode_batch
 _KEPT_FLAGS = TIMESTAMP_TYPE_MASK | TRANSACTIONAL_MASK | CONTROL_MASK
 
 ActiveProducers = Mapping[int, tuple[int, int]]
-"""Of each producer that the log knows: (offset of its last data record or -1, its epoch)."""
+"""Producer id -> (offset of the last data record or -1, epoch), for each producer that the log knows."""
 
 
 @dataclass(eq=False)
 class BatchFilter:
-    """Decides for the batches of a segment, in order, what of them stays.
+    """Decides what remains of each batch of a segment.
 
-    - A record stays if the map knows no later one of its key, or does not reach so far.
-    - A tombstone stays until the delete horizon of its batch, which the first cleaning sets (KIP-534).
-    - Data of an aborted transaction goes. A marker goes once its data is gone and its own delete horizon has passed.
-    - A batch that has a producer's last sequence stays, empty if need be; so does the marker that has its epoch.
+    - A record remains if the map has no later record of its key, or does not cover its offset.
+    - A tombstone remains until the delete horizon of its batch, which the first cleaning sets (KIP-534).
+    - Data of an aborted transaction is removed. A marker is removed once its data is gone and its own delete horizon
+      has passed.
+    - A batch that has a producer's last sequence remains, empty if need be; so does the marker that has its epoch.
 
     A batch that loses records keeps its offset range, sequence, codec and header; its records keep their bytes.
 
-    `retain_legacy_deletes`: tombstones of message formats v0 and v1 stay. `breathe` is called often.
+    `retain_legacy_deletes`: whether tombstones of message formats v0 and v1 remain. `yield_regularly`: called often, to pause
+    the thread.
     """
 
     _map: OffsetMap
@@ -50,10 +54,15 @@ class BatchFilter:
     _delete_retention_ms: int
     _retain_legacy_deletes: bool
     _stats: CleanerStats
-    _breathe: Callable[[], object]
+    _yield_regularly: Callable[[], object]
 
     def filter(self, batch: Batch) -> Batch | None:
-        """The batch itself, a new one in its place, or None. `KafkaError` if it cannot be read; `OSError`."""
+        """Return the batch itself, a new batch in its place, or None.
+
+        Raises:
+            KafkaError: the batch cannot be read.
+            OSError: the transaction index cannot be written.
+        """
         if isinstance(batch, LegacyRecordBatch):
             return self._filter_legacy(batch)
         horizon = batch.delete_horizon_ms
@@ -69,12 +78,12 @@ class BatchFilter:
         data = batch.record_bytes() if batch.record_count and not discard else b""
         sieve = RecordSieve(data, batch.record_count if data else 0, batch.base_offset, self._map)
         while sieve.retain_all() if batch.is_control else sieve.retain_latest(self._is_past(horizon)):
-            self._breathe()
-        self._breathe()
+            self._yield_regularly()
+        self._yield_regularly()
         self._stats.invalid_messages_read += sieve.invalid
         if not sieve.retained:
-            return self._emptied(batch) if keep_empty else None
-        # A deletion is about to begin: of a tombstone, or of a marker whose data is all gone.
+            return self._without_records(batch) if keep_empty else None
+        # Set the delete horizon of a tombstone, or of a marker whose data is all gone.
         begins = horizon is None and (can_discard if batch.is_control else sieve.has_tombstones)
         self._stats.messages_written += sieve.retained
         if sieve.retained == sieve.found and not begins:
@@ -102,7 +111,7 @@ class BatchFilter:
             max_timestamp = base_timestamp + sieve.max_timestamp_delta
         body = b"".join(sieve.runs)
         if begins:
-            # The delete horizon takes the place of the base timestamp.
+            # The delete horizon is stored in place of the base timestamp.
             base_timestamp = self._now_ms + self._delete_retention_ms
             attributes |= DELETE_HORIZON_MASK
             body = self._rebased(body, batch.base_timestamp - base_timestamp)
@@ -116,11 +125,11 @@ class BatchFilter:
         while position < len(records):
             portion, position = rebase_timestamps(records, position, shift)
             portions.append(portion)
-            self._breathe()
+            self._yield_regularly()
         return b"".join(portions)
 
-    def _emptied(self, batch: RecordBatch) -> RecordBatch:
-        """Only the header, for the sake of the producer's state."""
+    def _without_records(self, batch: RecordBatch) -> RecordBatch:
+        """Return the batch's header without records, which preserves the producer's state."""
         attributes = batch.attributes & _KEPT_FLAGS
         return self._with_header_of(batch, b"", 0, attributes, NO_TIMESTAMP, batch.max_timestamp)
 
@@ -145,7 +154,7 @@ class BatchFilter:
         )
 
     def _filter_legacy(self, batch: LegacyRecordBatch) -> LegacyRecordBatch | None:
-        """As for v2; a delete horizon is the segment's, and a wrapper shrinks from both sides."""
+        """Filter as for v2. The delete horizon is the segment's; the records of a wrapper may be removed at either end."""
         self._transactions.on_batch_read(batch)
         records = list(batch.records())
         self._stats.messages_read += len(records)

@@ -1,4 +1,4 @@
-"""What the cleaner knows of transactions while it walks through a log (Kafka's `CleanedTransactionMetadata`)."""
+"""Tracks transactions while the cleaner reads a log (Kafka's `CleanedTransactionMetadata`)."""
 
 from __future__ import annotations
 
@@ -12,35 +12,34 @@ from kafkapy.record.record_batch import RecordBatch
 
 
 class CleanedTransactionMetadata:
-    """Says of each batch whether its transaction was aborted, and of each marker whether it may go.
+    """Decides for each batch whether its transaction was aborted, and for each marker whether it can be removed.
 
-    A marker stays until every batch of its transaction is gone: as long as one was seen on this walk. Invariant:
-    batches are shown in the order of the log; `cleaned_index`, if there is one, gets the aborted transactions whose
-    markers stay.
+    A marker remains while any batch of its transaction was seen during this cleaning. Invariant: batches are passed in
+    log order. `cleaned_index`, if set, receives the aborted transactions whose markers remain.
     """
 
     def __init__(self) -> None:
         self.cleaned_index: TransactionIndex | None = None
         """The transaction index of the segment that is being written."""
-        self._aborted: list[tuple[int, AbortedTxn]] = []  # a heap by first offset
+        self._aborted: list[tuple[int, AbortedTxn]] = []  # a heap ordered by first offset
         self._known: set[AbortedTxn] = set()
         self._ongoing_aborted: dict[int, AbortedTxn] = {}
-        self._with_data: set[int] = set()  # of the ongoing aborted ones, those with a batch seen
+        self._with_data: set[int] = set()  # ongoing aborted transactions with at least one batch seen
         self._ongoing_committed: set[int] = set()
 
     def add_aborted_transactions(self, transactions: Iterable[AbortedTxn]) -> None:
-        """Transactions of the part of the log that is walked next."""
+        """Add the transactions of the part of the log that is read next."""
         for transaction in transactions:
             if transaction not in self._known:
                 self._known.add(transaction)
                 heapq.heappush(self._aborted, (transaction.first_offset, transaction))
 
     def on_control_batch_read(self, batch: RecordBatch) -> bool:
-        """True if the marker can be discarded. Raises `OSError` (writing the index)."""
+        """Return whether the marker can be discarded. Raises `OSError` (writing the index)."""
         self._consume_up_to(batch.last_offset)
         record = next(batch.records(), None)
         if record is None:
-            return True  # a marker that was cleaned before
+            return True  # a marker whose data was cleaned earlier
         kind = ControlRecordType.parse(record.key)
         producer_id = batch.producer_id
         if kind == ControlRecordType.ABORT:
@@ -59,7 +58,7 @@ class CleanedTransactionMetadata:
         return False
 
     def on_batch_read(self, batch: Batch) -> bool:
-        """True if the batch belongs to an aborted transaction."""
+        """Return whether the batch belongs to an aborted transaction."""
         self._consume_up_to(batch.last_offset)
         if not batch.is_transactional:
             return False

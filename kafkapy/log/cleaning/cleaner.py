@@ -25,7 +25,7 @@ from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.batches import batches
 from kafkapy.record.legacy import LegacyRecordBatch
 from kafkapy.record.record_batch import LOG_OVERHEAD, RecordBatch
-from kafkapy.runtime.hand_over import hand_over
+from kafkapy.runtime.yield_gil import yield_gil
 
 logger = logging.getLogger("kafkapy.log.LogCleaner")
 
@@ -33,11 +33,11 @@ logger = logging.getLogger("kafkapy.log.LogCleaner")
 class Cleaner:
     """Compacts logs one after the other, in its own thread, with memory for one offset map and two I/O buffers.
 
-    A cleaning reads the dirty part of a log and notes the last offset of each key; then it copies every segment up to
-    there without the records that a later one replaces, and swaps the copies in. What a crash leaves: `.cleaned`
-    files, which the next start drops, or `.swap` files, which it puts in place.
+    A cleaning reads the dirty part of a log and records the last offset of each key. Then it copies every segment of
+    that range without the records that a later one replaces, and swaps the copies in. A crash leaves `.cleaned` files,
+    which the next start deletes, or `.swap` files, which it swaps in.
 
-    The thread shares the interpreter with the reactor, so it pauses for a moment after each millisecond of work.
+    The thread shares the interpreter lock with the reactor, so it sleeps briefly after each millisecond of work.
     """
 
     def __init__(
@@ -50,10 +50,11 @@ class Cleaner:
         time: Time,
         check_done: Callable[[TopicPartition], object],
     ) -> None:
-        """`io_buffer_size`: bytes read and written at a time; `load_factor`: how full the offset map may become.
+        """`io_buffer_size`: bytes read and written at a time; `load_factor`: the share of the offset map that may be
+        filled.
 
-        `check_done` is called often, and raises what shall end the cleaning. `ValueError` if the map has no room for
-        a key.
+        `check_done` is called often, and raises an exception to stop the cleaning. `ValueError` if the map has no room
+        for a key.
         """
         if offset_map.slots * load_factor <= 1:
             raise ValueError(
@@ -67,13 +68,17 @@ class Cleaner:
         self._throttler = throttler
         self._time = time
         self._check_done = check_done
-        self._last_breath = 0
+        self._last_yield_ms = 0
 
     def clean(self, cleanable: LogToClean) -> tuple[int, CleanerStats]:
-        """Compact a log; (the first offset that is not cleaned, what was done).
+        """Compact a log; return (the first offset that is not cleaned, statistics).
 
-        What `check_done` raises, `OSError`, `KafkaError` (KAFKA_STORAGE_ERROR or a damaged batch): the log is as
-        before, but for whole groups of segments that were done.
+        If it fails, the log is as before, except for groups of segments that were completed.
+
+        Raises:
+            OSError: reading or writing failed.
+            KafkaError: KAFKA_STORAGE_ERROR, or a damaged batch.
+            Exception: whatever `check_done` raises.
         """
         now_ms = self._time.milliseconds()
         log = cleanable.log
@@ -106,7 +111,7 @@ class Cleaner:
     # -- the offset map
 
     def _build_offset_map(self, log: Log, start: int, end: int, stats: CleanerStats) -> None:
-        """Note the last offset of each key in [start, end), or as far as the map has room."""
+        """Record the last offset of each key in [start, end), or as far as the map has room."""
         self._map.clear(start, end)
         dirty = log.segments.between(start, end)
         logger.info(
@@ -130,7 +135,7 @@ class Cleaner:
         transactions: CleanedTransactionMetadata,
         stats: CleanerStats,
     ) -> bool:
-        """False if the map is full."""
+        """Add a segment's keys; return False if the map is full."""
         first = next(iter(segment.headers_towards(start)), None)
         position = segment.size if first is None else first.position
         for chunk, bytes_read in self._read(log.topic_partition, segment, position):
@@ -142,12 +147,12 @@ class Cleaner:
                 if batch.last_offset >= start:
                     self._map.update_latest_offset(batch.last_offset)
             stats.map_bytes_read += bytes_read
-        # The last records of the segment may be gone: the next cleaning still begins behind it.
+        # The last records of the segment may have been removed: the next cleaning still starts after it.
         self._map.update_latest_offset(end - 1)
         return True
 
     def _add_batch(self, batch: Batch, start: int) -> bool:
-        """False if the map is full."""
+        """Add a batch's keys; return False if the map is full."""
         offset_map = self._map
         if isinstance(batch, LegacyRecordBatch):
             for record in batch.records():
@@ -155,14 +160,14 @@ class Cleaner:
                     if offset_map.size >= self._max_map_size:
                         return False
                     offset_map.put(record.key, record.offset)
-            self._breathe()
+            self._yield_regularly()
             return True
         if not batch.record_count:
             return True
         sieve = RecordSieve(batch.record_bytes(), batch.record_count, batch.base_offset, offset_map)
         while sieve.put_keys(start, self._max_map_size):
-            self._breathe()
-        self._breathe()
+            self._yield_regularly()
+        self._yield_regularly()
         return not sieve.is_full
 
     # -- the copy
@@ -176,7 +181,7 @@ class Cleaner:
         transactions: CleanedTransactionMetadata,
         legacy_delete_horizon: int,
     ) -> None:
-        """Copy a group of segments into one, and put that in their place."""
+        """Copy a group of segments into one, and replace them by it."""
         cleaned = LogSegment.create(log.directory, segments[0].base_offset, log.config, self._time, CLEANED_FILE_SUFFIX)
         transactions.cleaned_index = cleaned.txn_index
         try:
@@ -227,7 +232,7 @@ class Cleaner:
             log.config.delete_retention_ms,
             retain_legacy_deletes,
             stats,
-            self._breathe,
+            self._yield_regularly,
         )
         for chunk, bytes_read in self._read(log.topic_partition, source, 0):
             retained = []
@@ -243,14 +248,17 @@ class Cleaner:
                 stats.bytes_written += len(data)
                 self._throttle(log.topic_partition, len(data))
 
-    # -- reading, and not too fast
+    # -- throttled reads
 
     def _read(self, partition: TopicPartition, segment: LogSegment, position: int) -> Iterator[tuple[list[Batch], int]]:
-        """(whole batches, their bytes) from a position on: a buffer full at a time, or one batch that is larger.
+        """Yield (whole batches, their bytes) from a position on: one buffer full at a time, or one batch that is
+        larger.
 
-        They lie in a buffer that the next ones take.
+        The next batches reuse the buffer.
 
-        `KafkaError` CORRUPT_MESSAGE where there is no batch; `OSError`.
+        Raises:
+            KafkaError: CORRUPT_MESSAGE where there is no batch.
+            OSError: reading failed.
         """
         file, buffer = segment.file, memoryview(self._io_buffer)
         while position < segment.size:
@@ -274,20 +282,20 @@ class Cleaner:
     def _throttle(self, partition: TopicPartition, size: int) -> None:
         self._throttler.maybe_throttle(size, lambda: self._check_done(partition))
 
-    def _breathe(self) -> None:
-        if self._time.monotonic_ms() != self._last_breath:
-            hand_over()
-            self._last_breath = self._time.monotonic_ms()
+    def _yield_regularly(self) -> None:
+        if self._time.monotonic_ms() != self._last_yield_ms:
+            yield_gil()
+            self._last_yield_ms = self._time.monotonic_ms()
 
 
 def group_segments_by_size(
     segments: list[LogSegment], max_size: int, max_index_size: int, first_uncleanable_offset: int
 ) -> list[list[LogSegment]]:
-    """Neighbours that fit one segment together: by their sizes in bytes, those of their indexes, and their offsets."""
+    """Group adjacent segments that fit in one segment, by size in bytes, index size and offset range."""
     groups: list[list[LogSegment]] = []
     log_size = index_size = time_index_size = 0
     for i, segment in enumerate(segments):
-        # The next segment's base offset bounds the last offset of this one, without a look into it.
+        # The next segment's base offset bounds the last offset of this one, without reading it.
         upper_bound = segments[i + 1].base_offset if i + 1 < len(segments) else first_uncleanable_offset
         log_size += segment.size
         index_size += segment.offset_index.size_in_bytes
@@ -309,7 +317,7 @@ def group_segments_by_size(
 
 
 def _aborted_transactions(log: Log, start: int, end: int) -> list[AbortedTxn]:
-    """Those that overlap [start, end)."""
+    """Return the aborted transactions that overlap [start, end)."""
     found: list[AbortedTxn] = []
     for segment in log.segments.from_offset(start):
         transactions, complete = segment.collect_aborted_txns(start, end)

@@ -1,4 +1,4 @@
-"""What one cleaning of a log read and wrote (Kafka's `CleanerStats`)."""
+"""Statistics of one cleaning of a log (Kafka's `CleanerStats`)."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class CleanerStats:
         self.messages_read = 0
         self.messages_written = 0
         self.invalid_messages_read = 0
-        """Records without a key, which have no place in a compacted log."""
+        """Records without a key, which are invalid in a compacted log."""
         self.buffer_utilization = 0.0
-        """How full the offset map was, 0 to 1."""
+        """The filled share of the offset map, 0 to 1."""
 
     def index_done(self) -> None:
-        """The offset map is built."""
+        """Record that the offset map is complete."""
         self._index_end = self._time.monotonic_ms()
 
     def all_done(self) -> None:

@@ -1,7 +1,6 @@
 """Log compaction: the threads that clean the logs of compacted topics (Kafka's `LogCleaner`).
 
-Each thread takes the dirtiest log, cleans it, and looks for the next; with nothing to do it sleeps for
-log.cleaner.backoff.ms.
+Each thread cleans the dirtiest log, then chooses the next. Without a log to clean it sleeps for log.cleaner.backoff.ms.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ logger = logging.getLogger("kafkapy.log.LogCleaner")
 
 
 class CleanerBrokerConfig(Protocol):
-    """The broker configs that the cleaner follows; all can change while it runs."""
+    """The configs of the cleaner; all of them can change at runtime."""
 
     log_cleaner_threads: int
     log_cleaner_dedupe_buffer_size: int
@@ -55,7 +54,7 @@ class CleanerConfig(NamedTuple):
 
     @classmethod
     def of(cls, config: CleanerBrokerConfig) -> CleanerConfig:
-        """The values of a broker's config."""
+        """Return the values of a broker's config."""
         return cls(
             config.log_cleaner_threads,
             config.log_cleaner_dedupe_buffer_size,
@@ -67,10 +66,10 @@ class CleanerConfig(NamedTuple):
 
 
 class LogCleaner:
-    """The cleaner threads and what they share.
+    """The cleaner threads and their shared state.
 
-    Whoever truncates, deletes or moves a log first has its cleaning aborted and paused here. The methods block for at
-    most the few milliseconds until a cleaner notices.
+    Before a log is truncated, deleted or moved, its cleaning is aborted and paused here. The methods block for at most
+    the few milliseconds until a cleaner notices.
     """
 
     def __init__(
@@ -81,7 +80,7 @@ class LogCleaner:
         time: Time,
         on_dir_failure: DirFailureHandler,
     ) -> None:
-        """`log_dirs`: absolute paths of the live ones; `logs`: the live map of all logs."""
+        """`log_dirs`: absolute paths of the live dirs; `logs`: the live map of all logs."""
         self._config = config
         self._time = time
         self._on_dir_failure = on_dir_failure
@@ -101,11 +100,13 @@ class LogCleaner:
             thread.start()
 
     def new_thread(self, thread_id: int) -> CleanerThread:
-        """A cleaner thread, not started. `ValueError` if its share of memory is too small for a single key."""
+        """Return a cleaner thread that is not started. `ValueError` if its share of memory is too small for a single
+        key.
+        """
         return CleanerThread(thread_id, self._config, self.manager, self._throttler, self._time, self._on_dir_failure)
 
     def shutdown(self) -> None:
-        """Stop the threads; a cleaning that is going on is dropped. Returns when they have ended."""
+        """Abort running cleanings and stop the threads. Returns when they have ended."""
         logger.info("Shutting down the log cleaner.")
         for thread in self._threads:
             thread.initiate_shutdown()
@@ -128,20 +129,20 @@ class LogCleaner:
             )
 
     def reconfigure(self, config: CleanerConfig) -> None:
-        """Go on with other values: new threads take the place of the old ones, of those that died as well."""
+        """Use other values: new threads replace the old ones, including those that died."""
         self._config = config
         self._throttler.desired_rate_per_sec = config.max_io_bytes_per_second
         self.shutdown()
         self.startup()
 
-    # -- for those who change logs
+    # -- for users of logs
 
     def abort_cleaning(self, partition: TopicPartition) -> None:
-        """Stop the cleaning of a partition, if it is going on; returns when it has stopped."""
+        """Abort the cleaning of a partition, if one is running; return when it has stopped."""
         self.manager.abort_cleaning(partition)
 
     def abort_and_pause_cleaning(self, partition: TopicPartition) -> None:
-        """As `abort_cleaning`, and no cleaning begins until `resume_cleaning` was called as often."""
+        """Abort as `abort_cleaning`, and prevent cleanings until `resume_cleaning` has been called once for each call."""
         self.manager.abort_and_pause_cleaning(partition)
 
     def resume_cleaning(self, partitions: Iterable[TopicPartition]) -> None:
@@ -149,23 +150,23 @@ class LogCleaner:
         self.manager.resume_cleaning(partitions)
 
     def pause_cleaning_for_non_compacted_partitions(self) -> list[tuple[TopicPartition, Log]]:
-        """Keep the cleaner off the logs that are not compacted and not being cleaned; those logs."""
+        """Pause cleaning of the logs that are not compacted and not being cleaned; return these logs."""
         return self.manager.pause_cleaning_for_non_compacted_partitions()
 
     def update_checkpoints(self, directory: str, partitions_to_remove: Collection[TopicPartition] = ()) -> None:
-        """Write a dir's cleaner-offset-checkpoint without partitions that are gone."""
+        """Write a dir's cleaner-offset-checkpoint without deleted partitions."""
         self.manager.update_checkpoints(directory, partitions_to_remove)
 
     def alter_checkpoint_dir(self, partition: TopicPartition, source: str, destination: str) -> None:
-        """A log has moved to another dir."""
+        """Move a log's checkpoint entry to another dir."""
         self.manager.alter_checkpoint_dir(partition, source, destination)
 
     def maybe_truncate_checkpoint(self, directory: str, partition: TopicPartition, offset: int) -> None:
-        """A log was truncated to `offset`."""
+        """Limit a log's checkpoint entry after truncation to `offset`."""
         self.manager.maybe_truncate_checkpoint(directory, partition, offset)
 
     def handle_log_dir_failure(self, directory: str) -> None:
-        """A dir is offline."""
+        """Ignore a dir that is offline."""
         self.manager.handle_log_dir_failure(directory)
 
     # -- metrics
@@ -176,12 +177,12 @@ class LogCleaner:
 
     @property
     def max_buffer_utilization_percent(self) -> int:
-        """Of all threads' last cleanings."""
+        """Return the maximum over all threads' last cleanings."""
         return int(max((thread.last_stats.buffer_utilization for thread in self._threads), default=0.0) * 100)
 
     @property
     def cleaner_recopy_percent(self) -> int:
-        """Bytes written of bytes read in the last cleanings."""
+        """Return the ratio of bytes written to bytes read in the last cleanings."""
         stats = [thread.last_stats for thread in self._threads]
         return 100 * sum(one.bytes_written for one in stats) // max(sum(one.bytes_read for one in stats), 1)
 
@@ -191,7 +192,7 @@ class LogCleaner:
 
 
 class _ShutdownError(Exception):
-    """The thread shall end."""
+    """The thread is to stop."""
 
 
 class CleanerThread:
@@ -227,7 +228,7 @@ class CleanerThread:
         )
         self._thread = threading.Thread(target=self._run, name=f"kafka-log-cleaner-thread-{thread_id}", daemon=True)
         self.failed = False
-        """It died of an error that nobody expected."""
+        """Whether it died of an unexpected error."""
         self.last_stats = CleanerStats(time)
 
     def start(self) -> None:
@@ -259,7 +260,7 @@ class CleanerThread:
         self._manager.check_cleaning_aborted(partition)
 
     def try_clean_filthiest_log(self) -> bool:
-        """Clean the dirtiest log, and apply retention to all that are compacted; True if there was one to clean.
+        """Clean the dirtiest log, and apply retention to compacted logs; return whether there was a log to clean.
 
         A log that fails is marked as uncleanable, unless it failed because it is being deleted.
         """
@@ -298,7 +299,7 @@ class CleanerThread:
         except LogCleaningAbortedError:
             pass
         except KafkaError as error:
-            if error.error is not Errors.KAFKA_STORAGE_ERROR:  # else the dir is offline already
+            if error.error is not Errors.KAFKA_STORAGE_ERROR:  # otherwise the dir is offline already
                 raise
         except OSError as error:
             message = f"Failed to clean up log for {log.topic_partition} in dir {log.parent_dir} due to IOException"

@@ -1,4 +1,6 @@
-"""Which log is cleaned next, up to where, and who may not be (Kafka's `LogCleanerManager`)."""
+"""Chooses the log to clean next and its range, and tracks which partitions may be cleaned (Kafka's
+`LogCleanerManager`).
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,11 @@ logger = logging.getLogger("kafkapy.log.LogCleaner")
 IN_PROGRESS: Literal["in progress"] = "in progress"
 ABORTED: Literal["aborted"] = "aborted"
 CleaningState = Literal["in progress", "aborted"] | int
-"""Being cleaned, or to be let go; a number: paused so many times. A partition without a state may be cleaned."""
+"""In progress, being aborted, or the number of pauses. A partition without a state may be cleaned."""
 
 
 class LogCleaningAbortedError(Exception):
-    """Somebody needs the log that is being cleaned."""
+    """The cleaning must stop because the log is to be changed otherwise."""
 
 
 class LogCleaningError(Exception):
@@ -41,21 +43,21 @@ class OffsetsToClean(NamedTuple):
     first_dirty_offset: int
     first_uncleanable_offset: int
     force_update_checkpoint: bool
-    """What the checkpoint says cannot be; it should say `first_dirty_offset`."""
+    """Whether the checkpoint is impossible and must be set to `first_dirty_offset`."""
 
 
 class LogToClean:
-    """A log and what cleaning it would gain."""
+    """A log and the benefit of cleaning it."""
 
     def __init__(self, log: Log, first_dirty_offset: int, uncleanable_offset: int, compaction_delay_ms: int) -> None:
         self.topic_partition = log.topic_partition
         self.log = log
         self.first_dirty_offset = first_dirty_offset
         self.compaction_delay_ms = compaction_delay_ms
-        """How long ago max.compaction.lag.ms was over for its oldest dirty record, 0 if it is not."""
+        """How long ago max.compaction.lag.ms expired for the oldest dirty record, in ms; 0 if it has not."""
         uncleanable = log.non_active_segments_from(uncleanable_offset) or [log.active_segment]
         self.first_uncleanable_offset = uncleanable[0].base_offset
-        """Whole segments are cleaned: the base offset of the one that `uncleanable_offset` is in."""
+        """Whole segments are cleaned: the base offset of the segment that contains `uncleanable_offset`."""
         self.clean_bytes = total_size(log.segments.between(-1, first_dirty_offset))
         dirty_from = min(first_dirty_offset, self.first_uncleanable_offset)
         self.cleanable_bytes = total_size(log.segments.between(dirty_from, self.first_uncleanable_offset))
@@ -73,12 +75,14 @@ class LogToClean:
 
 
 class LogCleanerManager:
-    """The states of partitions with regard to cleaning, and the cleaner-offset-checkpoint of each log dir.
+    """The cleaning states of partitions, and the cleaner-offset-checkpoint of each log dir.
 
-    A partition goes from no state to `IN_PROGRESS` and back; or, if its cleaning is to stop, to `ABORTED` and then to
-    paused once (the number 1); from there up and down, and at 0 it has no state. Invariant: at most one thread has a
-    partition in progress; a paused one is touched by no cleaner. One lock covers all states, another one the checkpoints, which
-    are synced under it: whoever deletes a log asks for the first one only. With neither is any other lock taken.
+    A partition goes from no state to `IN_PROGRESS` and back. If its cleaning is to stop, it goes to `ABORTED`, then to
+    paused once (the number 1); from there up and down, and at 0 it has no state.
+
+    Invariant: at most one thread has a partition in progress; no cleaner touches a paused one. One lock covers all
+    states, another the checkpoints, which are synced under it; deleting a log takes only the first. No other lock is
+    taken while holding either.
     """
 
     def __init__(
@@ -102,14 +106,14 @@ class LogCleanerManager:
         self._checkpoint_lock = threading.Lock()
         self._paused = threading.Condition(self._lock)
         self.dirtiest_log_cleanable_ratio = 0.0
-        """Of the dirtiest log when a log was last chosen; feeds a metric, as do the next three."""
+        """For the dirtiest log of the last choice; feeds a metric, as do the next three."""
         self.time_of_last_run = 0
         self.max_compaction_delay_ms = 0
 
     # -- choosing
 
     def grab_filthiest_compacted_log(self, now_ms: int) -> LogToClean | None:
-        """Choose the log to clean, now `IN_PROGRESS`; None if there is nothing to do. `LogCleaningError`."""
+        """Choose the log to clean and mark it `IN_PROGRESS`; return None if there is none. `LogCleaningError`."""
         self.time_of_last_run = now_ms
         last_clean = self.all_cleaner_checkpoints()
         with self._lock:
@@ -140,7 +144,7 @@ class LogCleanerManager:
         return None
 
     def _measure(self, log: Log, last_clean: Mapping[TopicPartition, int], now_ms: int) -> LogToClean:
-        """What cleaning a log would gain; puts a checkpoint right that cannot be. `LogCleaningError`."""
+        """Compute the benefit of cleaning a log, and correct an impossible checkpoint. `LogCleaningError`."""
         partition = log.topic_partition
         try:
             offsets = cleanable_offsets(log, last_clean.get(partition), now_ms)
@@ -154,13 +158,13 @@ class LogCleanerManager:
         return to_clean
 
     def deletable_logs(self) -> list[Log]:
-        """The compacted logs that are free, now `IN_PROGRESS`: the cleaner sees to their retention as well."""
+        """Return the compacted logs without a state, now `IN_PROGRESS`: the cleaner applies retention to them, too."""
         return self._grab(
             lambda partition, log: log.config.compact and not self._is_uncleanable(log), state=IN_PROGRESS
         )
 
     def pause_cleaning_for_non_compacted_partitions(self) -> list[tuple[TopicPartition, Log]]:
-        """The logs that are not compacted, now paused, so that retention and a change of policy do not meet."""
+        """Pause and return the logs that are not compacted, so that retention and a change of policy do not overlap."""
         return [(log.topic_partition, log) for log in self._grab(lambda _, log: not log.config.compact, state=1)]
 
     def _grab(self, wanted: Callable[[TopicPartition, Log], bool], state: CleaningState) -> list[Log]:
@@ -181,15 +185,16 @@ class LogCleanerManager:
             return self._states.get(partition)
 
     def abort_cleaning(self, partition: TopicPartition) -> None:
-        """Stop the cleaning of a partition, if it is going on; returns when it has stopped."""
+        """Abort the cleaning of a partition, if one is running; return when it has stopped."""
         with self._lock:
             self.abort_and_pause_cleaning(partition)
             self.resume_cleaning([partition])
 
     def abort_and_pause_cleaning(self, partition: TopicPartition) -> None:
-        """As `abort_cleaning`, and keep the cleaners off until `resume_cleaning` was called as often.
+        """Abort as `abort_cleaning`, and prevent cleanings until `resume_cleaning` has been called once for each call.
 
-        The cleaner looks at the state every few milliseconds. `ValueError` if somebody else is aborting it just now.
+        The cleaner checks the state every few milliseconds. `ValueError` if another thread is aborting it at the
+        moment.
         """
         with self._lock:
             state = self._states.get(partition)
@@ -205,7 +210,7 @@ class LogCleanerManager:
                 self._paused.wait(0.1)
 
     def resume_cleaning(self, partitions: Iterable[TopicPartition]) -> None:
-        """Take one pause back from each. `ValueError` if one is not paused."""
+        """Remove one pause from each partition. `ValueError` if one is not paused."""
         with self._lock:
             for partition in partitions:
                 state = self._states.get(partition)
@@ -219,12 +224,12 @@ class LogCleanerManager:
                     del self._states[partition]
 
     def check_cleaning_aborted(self, partition: TopicPartition) -> None:
-        """Raises `LogCleaningAbortedError` if the cleaning shall stop."""
+        """Raise `LogCleaningAbortedError` if the cleaning must stop."""
         if self._states.get(partition) == ABORTED:
             raise LogCleaningAbortedError
 
     def done_cleaning(self, log: Log, end_offset: int) -> None:
-        """A cleaning ended: write the checkpoint, unless it was aborted."""
+        """End a cleaning: write the checkpoint, unless it was aborted."""
         partition = log.topic_partition
         with self._lock:
             finished = self._states.get(partition) == IN_PROGRESS
@@ -233,7 +238,7 @@ class LogCleanerManager:
         self.done_deleting([partition])
 
     def done_deleting(self, partitions: Iterable[TopicPartition]) -> None:
-        """Let go of partitions that were in progress. `ValueError` if one was not."""
+        """End the state of partitions that were in progress. `ValueError` if one was not."""
         with self._lock:
             for partition in partitions:
                 state = self._states.get(partition)
@@ -248,7 +253,7 @@ class LogCleanerManager:
     # -- logs that failed
 
     def mark_uncleanable(self, log: Log) -> bool:
-        """Leave a log alone: its cleaning failed in a way that will come again. False if it is no partition's log any more."""
+        """Exclude a log whose cleaning fails repeatedly. Return False if it is no longer a partition's log."""
         with self._lock:
             if self._logs.get(log.topic_partition) is not log:
                 return False
@@ -263,11 +268,11 @@ class LogCleanerManager:
             return set(self._uncleanable.get(directory, ()))
 
     def uncleanable_count(self, directory: str) -> int:
-        """How many there are."""
+        """Return the number of uncleanable logs in a dir."""
         return len(self._uncleanable.get(directory, ()))
 
     def maintain_uncleanable_partitions(self) -> None:
-        """Forget those that were deleted."""
+        """Remove deleted logs."""
         with self._lock:
             for directory, partitions in list(self._uncleanable.items()):
                 partitions.intersection_update(self._logs)
@@ -280,7 +285,7 @@ class LogCleanerManager:
     # -- checkpoints
 
     def all_cleaner_checkpoints(self) -> dict[TopicPartition, int]:
-        """First dirty offsets, of all dirs."""
+        """Return the first dirty offsets of all dirs."""
         with self._checkpoint_lock:
             offsets: dict[TopicPartition, int] = {}
             for directory, checkpoint in self._checkpoints.items():
@@ -296,7 +301,7 @@ class LogCleanerManager:
         partitions_to_remove: Collection[TopicPartition] = (),
         to_update: tuple[TopicPartition, int] | None = None,
     ) -> None:
-        """Write a dir's checkpoint: without partitions that are gone, without and with those named."""
+        """Write a dir's checkpoint without deleted partitions and `partitions_to_remove`, and with `to_update`."""
 
         def change(offsets: dict[TopicPartition, int]) -> dict[TopicPartition, int]:
             kept = {p: offset for p, offset in offsets.items() if p in self._logs and p not in partitions_to_remove}
@@ -307,7 +312,7 @@ class LogCleanerManager:
         self._change_checkpoint(directory, change)
 
     def maybe_truncate_checkpoint(self, directory: str, partition: TopicPartition, offset: int) -> None:
-        """The log was truncated: nothing at or behind `offset` is clean any more."""
+        """Limit the clean part of a log after truncation to `offset`."""
         log = self._logs.get(partition)
         if log is not None and log.config.compact:
             self._change_checkpoint(
@@ -316,7 +321,7 @@ class LogCleanerManager:
             )
 
     def alter_checkpoint_dir(self, partition: TopicPartition, source: str, destination: str) -> None:
-        """The log has moved from one dir to another: so does what is known of it."""
+        """Move a log's checkpoint entry from one dir to another."""
         with self._checkpoint_lock:
             try:
                 checkpoint = self._checkpoints.get(source)
@@ -333,7 +338,7 @@ class LogCleanerManager:
             self.update_checkpoints(destination, to_update=(partition, offset))
 
     def handle_log_dir_failure(self, directory: str) -> None:
-        """A dir is offline: leave its checkpoint alone."""
+        """Ignore a dir that is offline."""
         logger.warning("Stopping cleaning logs in dir %s", directory)
         with self._checkpoint_lock:
             self._checkpoints = {path: file for path, file in self._checkpoints.items() if path != directory}
@@ -359,16 +364,17 @@ class LogCleanerManager:
 
 
 def cleanable_offsets(log: Log, last_clean_offset: int | None, now_ms: int) -> OffsetsToClean:
-    """The range of a log that may be cleaned. `last_clean_offset`: what the checkpoint says, if anything. `OSError`.
+    """Return the range of a log that may be cleaned. `last_clean_offset`: from the checkpoint, None if it has none.
+    `OSError`.
 
-    It ends at the last stable offset, at the active segment, and at the first segment with a record that is younger
-    than min.compaction.lag.ms.
+    The range ends at the last stable offset, at the active segment, and at the first segment with a record that is
+    younger than min.compaction.lag.ms.
     """
     start = log.log_start_offset
     first_dirty = start if last_clean_offset is None else last_clean_offset
     force_update = False
     if first_dirty < start:
-        if not log.config.delete:  # with retention that is how it goes
+        if not log.config.delete:  # with retention, this is normal
             logger.warning(
                 "Resetting first dirty offset of %s to log start offset %d since the checkpointed offset %d is invalid.",
                 log.name, start, first_dirty,
@@ -393,8 +399,9 @@ def cleanable_offsets(log: Log, last_clean_offset: int | None, now_ms: int) -> O
 
 
 def max_compaction_delay(log: Log, first_dirty_offset: int, now_ms: int) -> int:
-    """For how long, in ms, the oldest dirty record has waited beyond max.compaction.lag.ms; 0 if none has.
-    `OSError`."""
+    """Return how long, in ms, the oldest dirty record has waited beyond max.compaction.lag.ms; 0 if none has.
+    `OSError`.
+    """
     clean_until = now_ms - log.config.max_compaction_lag_ms
     if clean_until <= 0:
         return 0

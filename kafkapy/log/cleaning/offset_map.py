@@ -1,4 +1,4 @@
-"""The cleaner's memory of the last offset of each key (Kafka's `SkimpyOffsetMap`)."""
+"""The map from keys to last offsets that the cleaner uses (Kafka's `SkimpyOffsetMap`)."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ from mypy_extensions import i64, u8
 
 _ENTRY_SIZE: Final = 24
 _TABLE_ENTRIES: Final = 4096
-"""Keys of a table on average: one that grows is copied as a whole, some 100 KB."""
+"""Average number of keys of a table: growing a table copies all of it, some 100 KB."""
 _FIRST_ENTRIES: Final = 16
-_MOST_ENTRIES: Final = 4224
-"""Of a table, unless by chance more keys than usual come to it."""
+_MAX_ENTRIES: Final = 4224
+"""Upper limit for a table, unless more keys than usual hash to it."""
 _BITS: Final = 31
-_PART: Final = (1 << _BITS) - 1
-"""Of a hash: enough of it to choose a place. A division takes longer than a product."""
+_HASH_MASK: Final = (1 << _BITS) - 1
+"""The bits of a hash that choose a slot. Multiplication and shift are faster than division."""
 
 _short_md5: Final = import_module("_md5").md5
-"""What hashlib gives where there is no OpenSSL, whose MD5 takes twice as long for a short key."""
+"""The implementation that hashlib falls back to without OpenSSL, whose MD5 takes twice as long for a short key."""
 _LONG_KEY: Final = 2048
-"""From here on hashlib's lets other threads run."""
+"""For keys from this length on hashlib's MD5 is used, which releases the interpreter lock."""
 
 
 class OffsetMap:
-    """A map from keys to offsets in 24 bytes an entry: the key's MD5 hash and its last offset.
+    """A map from keys to offsets in 24 bytes per entry: the key's MD5 hash and its last offset.
 
-    It also knows which offsets are the last of their keys, in a bit for each: for the records that made the map there is nothing
-    to look up. That goes as far as a 24th of `memory` suffices.
+    It also has a bit for each offset that is the last one of its key, so the records that made the map need no look-up.
+    The bits use at most a 24th of `memory`; offsets beyond that have none.
 
-    Entries lie in tables with open addressing, each an array of numbers that grows as it fills; so the map takes the memory of
-    the entries it holds, and never more than a tenth above `memory`.
+    Entries are in tables with open addressing, each an array of numbers that grows as it fills. So the map uses memory
+    only for existing entries, and never more than a tenth above `memory`.
 
-    Invariants: the hash gives an entry's table, and the place there at or behind which it lies, without a free one between. An
-    entry is three numbers: the halves of the hash, and the offset + 1, which is 0 in a free one. `size` counts the entries;
-    `latest_offset` is the last offset put, or further on if `update_latest_offset` said so. The bit of an offset is set if and
-    only if an entry has it. As in Kafka, two keys with one hash are one key.
+    Invariants: the hash determines an entry's table, and the slot at or after which the entry is, without a free slot
+    between. An entry is three numbers: the halves of the hash, and the offset + 1, which is 0 in a free slot. `size` is
+    the number of entries; `latest_offset` is the last offset put, or a later one set by `update_latest_offset`. The bit
+    of an offset is set if and only if an entry has it. As in Kafka, two keys with the same hash are one key.
     """
 
     def __init__(self, memory: int) -> None:
-        """`memory`: bytes, Kafka's log.cleaner.dedupe.buffer.size of one thread."""
+        """`memory`: bytes, a thread's share of Kafka's log.cleaner.dedupe.buffer.size."""
         self.slots = memory // _ENTRY_SIZE
-        """How many entries fit the memory."""
+        """The number of entries that fit in memory."""
         self.clear(0, 0)
 
     def clear(self, start: int, end: int) -> None:
-        """Forget everything. No offset to come is outside of [start, end)."""
+        """Remove all entries. Later offsets will be in [start, end)."""
         tables = min(self.slots, end - start) // _TABLE_ENTRIES + 1
         self._tables: vec[vec[i64]] = vec[vec[i64]]([vec[i64]([0, 0, 0]) for _ in range(tables)])
         self._counts: vec[i64] = vec[i64]([0] * tables)
@@ -63,11 +63,11 @@ class OffsetMap:
         return self.size / self.slots
 
     def put(self, key: bytes, offset: i64) -> None:
-        """Note the offset of a key, in place of an earlier one. `ValueError` if the map is full."""
+        """Set the offset of a key, replacing an earlier one. `ValueError` if the map is full."""
         digest = _digest(key)
         first = read_i64_le(digest, 0)
         second = read_i64_le(digest, 8)
-        number = (first & _PART) * len(self._tables) >> _BITS
+        number = (first & _HASH_MASK) * len(self._tables) >> _BITS
         table = self._tables[number]
         at = _place(table, first, second)
         self.latest_offset = offset
@@ -79,7 +79,7 @@ class OffsetMap:
             self.size += 1
             self._counts[number] += 1
             if 16 * self._counts[number] > 5 * len(table):
-                table = _grown(table)
+                table = _enlarged(table)
                 self._tables[number] = table
                 at = _place(table, first, second)
             table[at] = first
@@ -88,23 +88,23 @@ class OffsetMap:
         self._mark(offset, True)
 
     def get(self, key: bytes) -> i64:
-        """The last offset put for a key, -1 if there is none."""
+        """Return the last offset put for a key, -1 if there is none."""
         digest = _digest(key)
         first = read_i64_le(digest, 0)
-        table = self._tables[(first & _PART) * len(self._tables) >> _BITS]
+        table = self._tables[(first & _HASH_MASK) * len(self._tables) >> _BITS]
         return table[_place(table, first, read_i64_le(digest, 8)) + 2] - 1
 
     def knows_offset(self, offset: i64) -> bool:
-        """Is there a bit for this offset?"""
+        """Return whether there is a bit for this offset."""
         return self._start <= offset < self._end
 
     def is_last(self, offset: i64) -> bool:
-        """Has the key that was put with this offset no later one?"""
+        """Return whether the key that was put with this offset has no later one."""
         offset -= self._start
         return self._last[offset >> 3] >> u8(offset & 7) & 1 != 0
 
     def update_latest_offset(self, offset: int) -> None:
-        """The log was read up to `offset`, though no key may have been there."""
+        """Record that the log was read up to `offset`, even if there was no key."""
         self.latest_offset = offset
 
     def _mark(self, offset: i64, is_last: bool) -> None:
@@ -123,9 +123,9 @@ def _digest(key: bytes) -> bytes:
 
 
 def _place(table: vec[i64], first: i64, second: i64) -> i64:
-    """Where the entry of a hash is in its table, or where it would be."""
+    """Return the slot of the entry with this hash, or the free slot where it would be."""
     end: i64 = len(table)
-    at: i64 = 3 * ((second & _PART) * (end // 3) >> _BITS)
+    at: i64 = 3 * ((second & _HASH_MASK) * (end // 3) >> _BITS)
     while table[at + 2] and (table[at] != first or table[at + 1] != second):
         at += 3
         if at == end:
@@ -133,13 +133,13 @@ def _place(table: vec[i64], first: i64, second: i64) -> i64:
     return at
 
 
-def _grown(table: vec[i64]) -> vec[i64]:
-    """The same entries with more room."""
+def _enlarged(table: vec[i64]) -> vec[i64]:
+    """Return the same entries in a larger table."""
     entries = len(table) // 3
     if entries < _FIRST_ENTRIES:
         room = _FIRST_ENTRIES
-    elif entries < _MOST_ENTRIES:
-        room = min(2 * entries, _MOST_ENTRIES)
+    elif entries < _MAX_ENTRIES:
+        room = min(2 * entries, _MAX_ENTRIES)
     else:
         room = entries + entries // 16
     grown = vec[i64]([0] * (3 * room))

@@ -1,4 +1,4 @@
-"""The cleaner's walk over the records of a batch: the keys of which the map takes note, the records that stay."""
+"""Scans the records of a batch for the cleaner: records their keys in the map, or copies those that remain."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from kafkapy.record.record_fields import INVALID_STRUCTURE, RecordFields, invali
 from kafkapy.record.varint import encode_varint, read_varint, read_varlong
 
 PORTION: Final = 512
-"""Records of one step: some 0.2 ms as machine code, which lets nobody else run meanwhile."""
+"""Records per step: some 0.2 ms of machine code, during which no other thread runs."""
 PORTION_BYTES: Final = 1 << 18
-"""A step also ends with the record that goes beyond so many bytes: they are hashed or copied."""
+"""A step also ends with the record that exceeds this number of bytes, because they are hashed or copied."""
 
 
 class RecordSieve:
-    """One batch of format v2, walked through once, a portion at each step.
+    """One batch of format v2, scanned once, a portion per step.
 
-    Invariant: the first `found` records, up to `_position`, are done; of them `retained` stay. Their bytes are `runs` and,
-    within a step, those from `_run` on if that is not negative.
+    Invariant: the first `found` records, up to `_position`, are done; `retained` of them remain. Their bytes are `runs`
+    and, within a step, those from `_run` on if that is not negative.
     """
 
     def __init__(self, data: bytes, count: int, base_offset: int, offset_map: OffsetMap) -> None:
         """`data`: all `count` records, decompressed."""
         self.runs: list[bytes] = []
-        """The bytes of records that stay, in order."""
+        """The bytes of remaining records, in order."""
         self.retained: i64 = 0
         self.found: i64 = 0
         self.invalid: i64 = 0
-        """Of those found, the ones without a key, which have no place in a compacted log."""
+        """The number of records without a key, which are invalid in a compacted log."""
         self.max_timestamp_delta: i64 = 0
-        """Of those retained."""
+        """The maximum over the retained records."""
         self.has_tombstones = False
-        """Among those retained."""
+        """Whether a retained record is a tombstone."""
         self.is_full = False
-        """The map has no room for the keys of the other records."""
+        """Whether the map has no room for the remaining keys."""
         self._data = data
         self._count: i64 = count
         self._base_offset: i64 = base_offset
@@ -46,9 +46,10 @@ class RecordSieve:
         self._run: i64 = -1
 
     def put_keys(self, start: i64, room: i64) -> bool:
-        """A step: the map takes note of the keys at offsets >= `start`, as long as it has fewer than `room`: `is_full` else.
+        """Put the keys of one portion, at offsets >= `start`, into the map while it has fewer than `room`; else set
+        `is_full`.
 
-        True if there is more to do. `KafkaError` INVALID_RECORD.
+        Return whether there is more to do. `KafkaError` INVALID_RECORD.
         """
         end = min(self._count, self.found + PORTION)
         limit = self._position + PORTION_BYTES
@@ -67,7 +68,9 @@ class RecordSieve:
         return self.found < self._count
 
     def retain_all(self) -> bool:
-        """A step: all records stay, as they do in a control batch. True if there is more to do. `KafkaError` INVALID_RECORD."""
+        """Retain all records of one portion, as for control batches. Return whether there is more to do. `KafkaError`
+        INVALID_RECORD.
+        """
         end = min(self._count, self.found + PORTION)
         limit = self._position + PORTION_BYTES
         while self.found < end and self._position < limit:
@@ -75,9 +78,9 @@ class RecordSieve:
         return not self._is_over()
 
     def retain_latest(self, drops_tombstones: bool) -> bool:
-        """A step: records stay if the map knows no later one of their key, tombstones unless they are to be dropped.
+        """Retain the records of one portion that have no later one in the map; `drops_tombstones`: without tombstones.
 
-        True if there is more to do. `KafkaError` INVALID_RECORD.
+        Return whether there is more to do. `KafkaError` INVALID_RECORD.
         """
         end = min(self._count, self.found + PORTION)
         limit = self._position + PORTION_BYTES
@@ -105,7 +108,7 @@ class RecordSieve:
         return not self._is_over()
 
     def _read(self) -> i64:
-        """Where the next record ends."""
+        """Parse a record, and return the position of its end."""
         try:
             end = self._fields.read(self._data, self._position)
         except IndexError:
@@ -132,7 +135,7 @@ class RecordSieve:
         self._position = end
 
     def _is_over(self) -> bool:
-        """A step ends: is there no other?"""
+        """End a step; return whether it was the last one."""
         self._end_run()
         return self.found >= self._count
 
@@ -143,8 +146,10 @@ class RecordSieve:
 
 
 def rebase_timestamps(data: bytes, position: i64, shift: i64) -> tuple[bytes, i64]:
-    """A step: records of `data` from `position` on with `shift` added to their timestamp deltas, for a batch whose base timestamp
-    changes; and where the next one begins."""
+    """Add `shift` to the timestamp deltas of one portion of records, for a batch whose base timestamp changes.
+
+    Return the new bytes, and the position of the next record.
+    """
     fields = RecordFields()
     records: list[bytes] = []
     end: i64 = min(len(data), position + PORTION_BYTES)

@@ -1,7 +1,7 @@
-"""The small files beside the data: offset and epoch checkpoints, the clean-shutdown marker, topic and broker identity.
+"""Small files beside the data: offset and epoch checkpoints, the clean-shutdown marker, topic and broker identity.
 
-All are replaced as a whole: written to `<name>.tmp`, fsynced, renamed over the old one, directory fsynced. A crash leaves
-the old file or the new one, and perhaps a stale `.tmp` that the next write overwrites.
+All are replaced as a whole: written to `<name>.tmp`, fsynced, renamed over the old file, directory fsynced. A crash
+leaves the old or the new file, and possibly a stale `.tmp` that the next write overwrites.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CHECKPOINT_VERSION = 0
 _META_PROPERTIES_VERSIONS = (0, 1)
 _NUMBER = re.compile(r"-?[0-9]+", re.ASCII)
 
-_WITHOUT = {
+_EFFECT_OF_REMOVAL = {
     RECOVERY_POINT_CHECKPOINT: "without it every log of the directory is checked from its beginning",
     LOG_START_OFFSET_CHECKPOINT: "without it records come back that DeleteRecords has deleted and whose segments are still there",
     CLEANER_OFFSET_CHECKPOINT: "without it compacted logs are cleaned from their beginning once more",
@@ -42,31 +42,30 @@ _WITHOUT = {
     PARTITION_METADATA_FILE: "without it the log takes the topic id that the controller names next",
     META_PROPERTIES_FILE: "without it the directory counts as new, and is marked with this broker's id and cluster",
 }
-"""What it means to remove a file that can't be read."""
+"""File name -> the consequence of removing an unreadable file."""
 
 Entry = TypeVar("Entry")
 
 
 class MalformedFileError(OSError):
-    """A checkpoint or metadata file whose content is not what its format says. The message names the file, what is wrong with
-    it, and what to do."""
+    """A checkpoint or metadata file with invalid content. The message has the file name, the error and the remedy."""
 
 
 def _malformed(what: str, path: str, error: object) -> MalformedFileError:
-    without = _WITHOUT.get(os.path.basename(path))
+    without = _EFFECT_OF_REMOVAL.get(os.path.basename(path))
     remedy = f". Restore it from a backup, or remove it: {without}" if without else ""
     return MalformedFileError(f"Malformed {what} {path}: {error}{remedy}")
 
 
 def _number(text: str, most: int, least: int = 0) -> int:
-    """Raises `ValueError` for what is no decimal number of this range."""
+    """Parse a decimal number in a range. Raises `ValueError`."""
     if not _NUMBER.fullmatch(text) or not least <= (number := int(text)) <= most:
         raise ValueError(f"{text[:40]!r} is no number from {least} to {most}")
     return number
 
 
 def write_atomically(path: str, content: bytes, sync: bool = True) -> None:
-    """Replace a file as a whole. Without `sync` it survives the death of the process, not that of the machine."""
+    """Replace a file as a whole. Without `sync` it survives a crash of the process, but not of the machine."""
     temporary = path + ".tmp"
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     try:
@@ -89,7 +88,7 @@ def _write_checkpoint(path: str, lines: Iterable[str], sync: bool = True) -> Non
 
 
 def _read_checkpoint(path: str, parse: Callable[[list[str]], Entry]) -> list[Entry]:
-    """All entries; none if the file does not exist. `MalformedFileError` for anything but version 0 in full."""
+    """Read all entries; none if the file does not exist. `MalformedFileError` for anything but a complete version 0."""
     try:
         lines = read_small_file(path).decode().splitlines()
     except FileNotFoundError:
@@ -112,13 +111,15 @@ def _read_checkpoint(path: str, parse: Callable[[list[str]], Entry]) -> list[Ent
 
 
 class OffsetCheckpointFile:
-    """Offsets by partition: text, line `0`, line `<count>`, then `<topic> <partition> <offset>` each (Kafka's class)."""
+    """Offsets by partition, as text: a line `0`, a line `<count>`, then lines `<topic> <partition> <offset>` (Kafka's
+    class).
+    """
 
     def __init__(self, path: str) -> None:
         self.path = path
 
     def create(self) -> None:
-        """An empty file where there is none, as Kafka makes it at start. Raises `OSError`."""
+        """Create an empty file if there is none, as Kafka does at start. Raises `OSError`."""
         open(self.path, "ab").close()
 
     def write(self, offsets: Mapping[TopicPartition, int], sync: bool = True) -> None:
@@ -139,7 +140,7 @@ def _parse_offset(fields: list[str]) -> tuple[TopicPartition, int]:
 
 
 class LeaderEpochCheckpointFile:
-    """`<epoch> <start offset>` each, in the format of the offset checkpoints; lies in the partition's directory."""
+    """Lines `<epoch> <start offset>`, in the format of the offset checkpoints, in the partition's directory."""
 
     def __init__(self, directory: str) -> None:
         self.path = f"{directory}/{LEADER_EPOCH_CHECKPOINT}"
@@ -159,7 +160,7 @@ def _parse_epoch(fields: list[str]) -> tuple[int, int]:
 
 
 class CleanShutdownFile:
-    """Says that a log dir was closed properly. What counts is that it exists; removed as soon as it was seen at start."""
+    """Marks a log dir as closed cleanly by its existence. It is deleted at the next start."""
 
     def __init__(self, directory: str) -> None:
         self.path = f"{directory}/{CLEAN_SHUTDOWN_FILE}"
@@ -171,7 +172,7 @@ class CleanShutdownFile:
         write_atomically(self.path, b'{"version":0,"brokerEpoch":%d}' % broker_epoch)
 
     def read(self) -> int | None:
-        """The broker epoch it holds; None if there is no file or an older broker left it empty."""
+        """Return the broker epoch in it; None if there is no file, or an older broker wrote an empty one."""
         try:
             with open(self.path, "rb") as file:
                 return int(json.loads(file.read())["brokerEpoch"])
@@ -183,7 +184,7 @@ class CleanShutdownFile:
 
 
 class PartitionMetadataFile:
-    """`version: 0` and `topic_id: <22 characters>`, no final newline; ties the directory to one life of a topic's name."""
+    """`version: 0` and `topic_id: <22 characters>` without final newline: the topic id of the directory's log."""
 
     def __init__(self, directory: str) -> None:
         self.path = f"{directory}/{PARTITION_METADATA_FILE}"
@@ -192,7 +193,9 @@ class PartitionMetadataFile:
         write_atomically(self.path, f"version: 0\ntopic_id: {uuid.to_string(topic_id)}".encode(), sync)
 
     def read(self) -> bytes | None:
-        """The topic id; None if there is no file, or an empty one (of a machine's crash). Raises `MalformedFileError`."""
+        """Return the topic id; None if there is no file, or an empty one (after a machine crash). Raises
+        `MalformedFileError`.
+        """
         try:
             content = read_small_file(self.path)
         except FileNotFoundError:
@@ -212,12 +215,12 @@ class PartitionMetadataFile:
 
 
 class BrokerMetadata(NamedTuple):
-    """Who a log dir belongs to: the content of `meta.properties`."""
+    """The identity of a log dir's broker: the content of `meta.properties`."""
 
     broker_id: int | None = None
     cluster_id: str | None = None
     version: int = 0
-    """0 in ZooKeeper mode; 1 (with node.id) where a migration to KRaft was begun."""
+    """0 in ZooKeeper mode; 1 (with node.id) after the start of a migration to KRaft."""
     directory_id: str | None = None
 
 
@@ -239,7 +242,7 @@ class BrokerMetadataCheckpoint:
         write_atomically(self.path, ("\n".join(lines) + "\n").encode("latin-1"))
 
     def read(self) -> BrokerMetadata | None:
-        """None if there is no file. Raises `MalformedFileError` for an unknown version or a number that is none."""
+        """Return None if there is no file. Raises `MalformedFileError` for an unknown version or an invalid number."""
         try:
             properties = load_file(self.path)
             node = properties.get("node.id", properties.get("broker.id"))

@@ -1,4 +1,4 @@
-"""Walks over the batches in a .log file by `pread`: headers only, or whole batches (Kafka's `FileLogInputStream`)."""
+"""Iterates over the batches in a .log file by `pread`: headers only, or whole batches (Kafka's `FileLogInputStream`)."""
 
 from __future__ import annotations
 
@@ -23,38 +23,38 @@ from kafkapy.record.record_batch import (
 
 Batch = RecordBatch | LegacyRecordBatch
 File = int | io.FileIO
-"""A descriptor, or an open file that the walk keeps open: a segment that is deleted meanwhile lets go of its own."""
+"""A descriptor, or an open file, which the iterator keeps open even if the segment is deleted."""
 
 _V1_TIMESTAMP: Final = struct.Struct(">q")
 _V1_TIMESTAMP_POSITION: Final = 18
-SCANNED_AT_ONCE: Final = 8192
-"""Bytes of a file that one read of a walk over headers takes."""
+HEADER_SCAN_CHUNK: Final = 8192
+"""Bytes per read when scanning headers."""
 _WHOLE_BATCHES_CHUNK: Final = 1 << 20
-"""Bytes that one read takes where whole batches are wanted: as many as Kafka's default for `max.message.bytes`."""
+"""Bytes per read when reading whole batches: Kafka's default for `max.message.bytes`."""
 
 
 class BatchHeader(NamedTuple):
-    """What the first bytes of a batch tell, in every message format."""
+    """The fields that the first bytes of a batch contain, in every message format."""
 
     position: int
     size: int
     base_offset: int
-    """For formats v0 and v1 the last offset: the base offset of a compressed set is not in its header."""
+    """For formats v0 and v1 the last offset, because the header of a compressed set has no base offset."""
     last_offset: int
     max_timestamp: int
 
 
 def headers(file: File, position: int, end: int) -> Iterator[BatchHeader]:
-    """The headers of the complete batches in `[position, end)`.
+    """Yield the headers of the complete batches in `[position, end)`.
 
-    `KafkaError` CORRUPT_MESSAGE, with the file's name, where a batch begins with an impossible size.
+    `KafkaError` CORRUPT_MESSAGE, with the file's name, where a batch has an impossible size.
     """
     fd = _descriptor(file)
     chunk: bytes | bytearray = b""
     start = position
     while end - position >= HEADER_SIZE_UP_TO_MAGIC:
         if position + HEADER_TO_MAX_TIMESTAMP.size > start + len(chunk):
-            chunk, start = page_cache.read(fd, min(SCANNED_AT_ONCE, end - position), position), position
+            chunk, start = page_cache.read(fd, min(HEADER_SCAN_CHUNK, end - position), position), position
         header = parse_header(chunk, position - start, position, file)
         if header is None or position + header.size > end:
             return
@@ -63,11 +63,11 @@ def headers(file: File, position: int, end: int) -> Iterator[BatchHeader]:
 
 
 def parse_header(chunk: bytes | bytearray, index: int, position: int, file: File) -> BatchHeader | None:
-    """The header at `chunk[index]`, which is at `position` of its file; None if the chunk ends in it."""
+    """Return the header at `chunk[index]`, which is at `position` of the file; None if it extends beyond the chunk."""
     try:
         base_offset, length, _, magic, _, _, delta, _, max_timestamp = HEADER_TO_MAX_TIMESTAMP.unpack_from(chunk, index)
     except struct.error:
-        # Only a small message of an old format can end so soon.
+        # Only a small message of an old format can be this short.
         cut = chunk[index:]
         if len(cut) < HEADER_SIZE_UP_TO_MAGIC or cut[16] >= 2:
             return None
@@ -87,12 +87,12 @@ def parse_header(chunk: bytes | bytearray, index: int, position: int, file: File
 
 
 def find_offset(file: File, position: int, end: int, offset: int) -> BatchHeader | None:
-    """The first batch at or behind `position` whose last offset is >= `offset`."""
+    """Return the first batch at or after `position` whose last offset is >= `offset`."""
     return first_up_to(headers(file, position, end), offset)
 
 
 def first_up_to(walk: Iterator[BatchHeader], offset: int) -> BatchHeader | None:
-    """The next batch of a walk whose last offset is >= `offset`."""
+    """Return the next batch of an iterator whose last offset is >= `offset`."""
     for header in walk:
         if header.last_offset >= offset:
             return header
@@ -100,7 +100,9 @@ def first_up_to(walk: Iterator[BatchHeader], offset: int) -> BatchHeader | None:
 
 
 def batch_with(file: File, position: int, end: int, offset: int) -> BatchHeader | None:
-    """The batch that begins at `position`, if it is complete and has the offset: then no batch before it does."""
+    """Return the batch that begins at `position`, if it is complete and contains the offset: then no earlier batch
+    does.
+    """
     chunk = page_cache.read(_descriptor(file), HEADER_TO_MAX_TIMESTAMP.size, position)
     try:
         header = parse_header(chunk, 0, position, file)
@@ -112,7 +114,7 @@ def batch_with(file: File, position: int, end: int, offset: int) -> BatchHeader 
 
 
 def read_batch(file: File, header: BatchHeader) -> Batch:
-    """One whole batch. `KafkaError` CORRUPT_MESSAGE if the file ends in it."""
+    """Read one whole batch. `KafkaError` CORRUPT_MESSAGE if the file ends within it."""
     data = os.pread(_descriptor(file), header.size, header.position)
     if len(data) < header.size:
         raise KafkaError(Errors.CORRUPT_MESSAGE, f"The batch at position {header.position} is cut off")
@@ -120,9 +122,9 @@ def read_batch(file: File, header: BatchHeader) -> Batch:
 
 
 def whole_batches(file: File, position: int, end: int) -> Iterator[Batch]:
-    """All complete batches of `[position, end)` with their bytes, about a megabyte in memory at a time.
+    """Yield all complete batches of `[position, end)` with their bytes, about a megabyte in memory at a time.
 
-    `KafkaError` CORRUPT_MESSAGE where a batch begins with an impossible size or magic; CRCs are not looked at.
+    `KafkaError` CORRUPT_MESSAGE where a batch has an impossible size or magic. CRCs are not checked.
     """
     fd = _descriptor(file)
     chunk, start = b"", position

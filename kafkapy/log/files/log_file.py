@@ -9,10 +9,10 @@ from kafkapy.common.capabilities import FADVISE
 
 
 class LogFile(io.FileIO):
-    """The kernel reads nothing ahead by itself: looking whether a page is in memory would make it ask the disk for megabytes.
-    Whoever reads on reads large pieces, or says what is next (`page_cache.load`).
+    """A file without kernel read-ahead, because probing for cached pages would trigger reads of megabytes from the
+    disk. Sequential readers read large chunks, or announce the next range (`page_cache.load`).
 
-    Closes itself when the last slice of it is gone, without the warning that other files give then.
+    It is closed when the last slice of it is released, without the warning of other files.
     """
 
     def __init__(self, path: str, mode: str) -> None:

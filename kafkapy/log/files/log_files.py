@@ -19,11 +19,11 @@ TXN_INDEX_FILE_SUFFIX = ".txnindex"
 PRODUCER_SNAPSHOT_FILE_SUFFIX = ".snapshot"
 
 DELETED_FILE_SUFFIX = ".deleted"
-"""A file that waits for its delayed removal."""
+"""A file that waits for delayed deletion."""
 CLEANED_FILE_SUFFIX = ".cleaned"
-"""Output of the cleaner or of a segment split, still being written."""
+"""Output of the cleaner or of a segment split that is still being written."""
 SWAP_FILE_SUFFIX = ".swap"
-"""Finished output that is about to take the place of old segments."""
+"""Complete output that is about to replace old segments."""
 
 DELETE_DIR_SUFFIX = "-delete"
 FUTURE_DIR_SUFFIX = "-future"
@@ -31,7 +31,7 @@ STRAY_DIR_SUFFIX = "-stray"
 
 MAX_DIR_NAME_LENGTH = 255
 _SMALL_FILE_BYTES = 4096
-"""One read of so many is all that a checkpoint of some lines needs."""
+"""Size of one read: enough for a checkpoint of a few lines."""
 _SEGMENT_SUFFIXES = r"\.(?:log|index|timeindex|txnindex|snapshot)(?:\.cleaned|\.swap)?"
 _SEGMENT_FILE_NAME = re.compile(f"([0-9]{{20}}){_SEGMENT_SUFFIXES}")
 _ENDS_AS_SEGMENT_FILE = re.compile(f"{_SEGMENT_SUFFIXES}$")
@@ -39,12 +39,12 @@ _SUFFIXED_DIR = re.compile(r"^(\S+-\S+)\.\S+(-delete|-future|-stray)$")
 
 
 def segment_file(directory: str, base_offset: int, file_suffix: str, suffix: str = "") -> str:
-    """Path of one file of a segment, e.g. `<dir>/00000000000000000042.index.swap`; the names sort as the offsets do."""
+    """Return the path of one file of a segment, e.g. `<dir>/00000000000000000042.index.swap`; names sort as offsets do."""
     return f"{directory}/{base_offset:020d}{file_suffix}{suffix}"
 
 
 def offset_from_file(name: str) -> int:
-    """The base offset in a segment file's name; `ValueError` with a sentence if there is none."""
+    """Return the base offset in a segment file's name. `ValueError` if there is none."""
     match = _SEGMENT_FILE_NAME.fullmatch(name)
     if match is None or (offset := int(match[1])) > MAX_LONG:
         raise ValueError(
@@ -54,7 +54,7 @@ def offset_from_file(name: str) -> int:
 
 
 def is_segment_file(name: str) -> bool:
-    """Does the name end as those of a segment's files do?"""
+    """Return whether the name has the suffix of a segment's file."""
     return _ENDS_AS_SEGMENT_FILE.search(name) is not None
 
 
@@ -63,18 +63,18 @@ def log_dir_name(partition: TopicPartition) -> str:
 
 
 def log_delete_dir_name(partition: TopicPartition) -> str:
-    """`<topic>-<p>.<32 hex digits>-delete`; the topic is cut so that the name fits 255 characters."""
+    """Return `<topic>-<p>.<32 hex digits>-delete`; the topic is truncated so that the name fits in 255 characters."""
     end = f"-{partition.partition}.{uuid.uuid4().hex}{DELETE_DIR_SUFFIX}"
     return partition.topic[: MAX_DIR_NAME_LENGTH - len(end)] + end
 
 
 def log_future_dir_name(partition: TopicPartition) -> str:
-    """`<topic>-<p>.<32 hex digits>-future`; not cut: a name that is too long must be refused before."""
+    """Return `<topic>-<p>.<32 hex digits>-future`, not truncated: names that are too long must be refused earlier."""
     return f"{partition.topic}-{partition.partition}.{uuid.uuid4().hex}{FUTURE_DIR_SUFFIX}"
 
 
 def parse_topic_partition_name(directory: str) -> TopicPartition:
-    """The partition that a log directory holds; `ValueError` with a sentence if the name is of no such form."""
+    """Return the partition of a log directory. `ValueError` if the name does not have that form."""
     name = os.path.basename(directory)
     stem = name
     if name.endswith((DELETE_DIR_SUFFIX, FUTURE_DIR_SUFFIX, STRAY_DIR_SUFFIX)):
@@ -91,7 +91,7 @@ def parse_topic_partition_name(directory: str) -> TopicPartition:
 
 
 def read_small_file(path: str) -> bytes:
-    """All of a file that is expected to be small, with a third of the system calls of `open`. Raises `OSError`."""
+    """Read a file that is expected to be small, with a third of the system calls of `open`. Raises `OSError`."""
     fd = os.open(path, os.O_RDONLY)
     try:
         content = os.read(fd, _SMALL_FILE_BYTES)
@@ -104,12 +104,12 @@ def read_small_file(path: str) -> bytes:
 
 
 def fsync_dir(directory: str) -> None:
-    """Make renames and new files of a directory durable; a directory that is gone meanwhile is left alone."""
+    """Make renames and new files of a directory durable. Ignores a directory that no longer exists."""
     fsync_file(directory, os.O_RDONLY | os.O_DIRECTORY)
 
 
 def fsync_file(path: str, flags: int = os.O_RDONLY) -> None:
-    """Make the bytes of a file durable; a file that is gone meanwhile is left alone."""
+    """Make the content of a file durable. Ignores a file that no longer exists."""
     try:
         fd = os.open(path, flags)
     except FileNotFoundError:
@@ -121,8 +121,8 @@ def fsync_file(path: str, flags: int = os.O_RDONLY) -> None:
 
 
 def sync_file_system(directory: str) -> None:
-    """Make durable all that was written to the directory's file system, in one go where fsyncs would be thousands. `OSError`.
-    Only where there is `SYNCFS`.
+    """Make durable everything written to the directory's file system, with one call instead of thousands of fsyncs.
+    `OSError`. Only available with `SYNCFS`.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
@@ -142,8 +142,8 @@ def delete_if_exists(path: str) -> bool:
 
 
 def delete_directory(directory: str) -> None:
-    """Remove a directory with everything in it; files that somebody else removes meanwhile do not matter. Raises `OSError`."""
-    import shutil  # with bz2 and lzma, for archives; a broker may never delete anything
+    """Remove a directory recursively, ignoring files that are removed concurrently. Raises `OSError`."""
+    import shutil  # it imports bz2 and lzma for archives, and most brokers never delete a log
 
     while os.path.isdir(directory):
         with suppress(FileNotFoundError):

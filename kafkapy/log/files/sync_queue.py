@@ -1,4 +1,4 @@
-"""fsyncs of small files that nobody waits for."""
+"""Delayed fsyncs of small files."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from kafkapy.protocol.errors import KafkaError
 logger = logging.getLogger("kafkapy.log.SyncQueue")
 
 SYNC_DELAY_MS = 1000
-"""What comes meanwhile is synced with it, each file once, after clients that wait for new leaders have had the disk."""
+"""Files added during the delay are synced together, each once, after the disk has served clients that wait for new
+leaders.
+"""
 
 
 class SyncQueue:
-    """Runs them one after the other in one background task, a moment later.
+    """Runs fsyncs one after the other in one delayed background task.
 
-    One change of leaders or one new topic touches the files of a thousand logs. A task for each would fill the background pool,
-    and its fsyncs would hold up those of ZooKeeper on the same disk, just when clients wait for leaders.
+    One change of leaders or one new topic touches the files of a thousand logs. A task for each would fill the
+    background pool, and its fsyncs would delay those of ZooKeeper on the same disk, just when clients wait for leaders.
 
-    Invariant: what was added is run once after that.
+    Invariant: after `add`, the function is run once.
     """
 
     def __init__(self, scheduler: Scheduler) -> None:
@@ -31,7 +33,7 @@ class SyncQueue:
         self._scheduled = False
 
     def add(self, sync: Callable[[], object]) -> None:
-        """From any thread. What waits already is not added again; a `KafkaError` of it is logged."""
+        """Queue a function, from any thread, unless it is queued already. Its `KafkaError` is logged."""
         with self._lock:
             self._waiting[sync] = None
             schedule, self._scheduled = not self._scheduled, True
@@ -39,7 +41,7 @@ class SyncQueue:
             self._scheduler.schedule_in_thread("sync-small-files", self.run_all, SYNC_DELAY_MS)
 
     def run_all(self) -> None:
-        """Run what waits; blocks on the disk."""
+        """Run all queued functions; blocks on the disk."""
         while True:
             with self._lock:
                 waiting, self._waiting = self._waiting, {}
@@ -52,4 +54,4 @@ class SyncQueue:
                 except KafkaError as error:
                     logger.error("%s", error)
                 except Exception:
-                    logger.exception("A file could not be synced")  # the others must be nevertheless
+                    logger.exception("A file could not be synced")  # continue with the others

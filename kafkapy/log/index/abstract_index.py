@@ -1,4 +1,4 @@
-"""What the offset index and the time index share: fixed-size entries, searched by halves (Kafka's `AbstractIndex`)."""
+"""Common code of the offset index and the time index: fixed-size entries with binary search (Kafka's `AbstractIndex`)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from typing import ClassVar, Final
 from kafkapy.common import page_cache
 
 _SEARCH_BLOCK_ENTRIES: Final = 512
-"""Entries of the last step of a search, read at once: 4 KB of an offset index, a page."""
+"""Entries of the last step of a binary search, read together: 4 KB of an offset index, a page."""
 _SPILL_BYTES: Final = 1024
-"""Bytes of new entries that a hot index keeps in memory before they are written: 128 entries of an offset index with one
-system call."""
+"""Bytes of new entries that a hot index buffers before writing: 128 entries of an offset index with one system call."""
 
 
 class IndexFile:
-    """A file that may be renamed, with its segment, while it is read."""
+    """A file that may be renamed, with its segment, while being read."""
 
     __slots__ = ("path",)
 
@@ -24,7 +23,9 @@ class IndexFile:
         self.path = path
 
     def _open_file(self) -> int:
-        """A descriptor to read from. `FileNotFoundError` if the file is renamed at this moment: the name may have a new owner."""
+        """Open a descriptor for reading. `FileNotFoundError` if the file is being renamed: its name may belong to
+        another log now.
+        """
         path = self.path
         fd = os.open(path, os.O_RDONLY)
         if path != self.path:
@@ -60,15 +61,15 @@ class AbstractIndex(IndexFile):
         self._memory: bytearray | None = None
         self._written = 0
         self._found = 0
-        """Where the last search of the file ended; only a hint where to begin the next one."""
+        """The slot that the last search of the file found: a hint where to start the next one."""
 
-    # -- life of the file
+    # -- file lifecycle
 
     def create(self, recovering: bool = False) -> None:
-        """Be hot and empty, whatever is in the file. Raises `OSError`.
+        """Become hot and empty, whatever the file contains. Raises `OSError`.
 
-        The file is made or emptied, and preallocated. `recovering`: it stays as it is until the index is trimmed, which writes
-        only what differs: of thousands of logs that are recovered most find again what was there.
+        The file is created or emptied, and preallocated. `recovering`: the file is not changed until the index is
+        trimmed, which writes only differences, because most recovered logs result in the same index.
         """
         self._memory = bytearray()
         self._written = self.entries = 0
@@ -77,7 +78,7 @@ class AbstractIndex(IndexFile):
             self._set_file_size(self.max_entries * self.ENTRY.size, os.O_TRUNC)
 
     def open(self) -> None:
-        """Take an existing file as it is: every whole entry in it counts (recovery resets what may be wrong)."""
+        """Use an existing file: every whole entry in it counts (recovery resets invalid ones)."""
         size = os.stat(self.path).st_size
         self._memory = None
         self._written = 0
@@ -88,7 +89,7 @@ class AbstractIndex(IndexFile):
         return self._memory is not None
 
     def heat(self) -> None:
-        """Get ready for appends: entries into memory, file preallocated again."""
+        """Prepare for appends: load entries into memory, preallocate the file."""
         if self._memory is None:
             self._memory = bytearray(self._read(0, self.entries))
             self._written = len(self._memory)
@@ -96,9 +97,9 @@ class AbstractIndex(IndexFile):
             self._set_file_size(self.max_entries * self.ENTRY.size)
 
     def write_out(self) -> None:
-        """Bring the file up to date with the memory (page cache only)."""
+        """Write new entries to the file (page cache only)."""
         memory = self._memory
-        if memory is not None and self._written < len(memory) and self.path:  # else it has no file yet
+        if memory is not None and self._written < len(memory) and self.path:  # otherwise it has no file yet
             fd = os.open(self.path, os.O_WRONLY)
             try:
                 while self._written < len(memory):
@@ -107,16 +108,16 @@ class AbstractIndex(IndexFile):
                 os.close(fd)
 
     def trim_to_valid_size(self) -> None:
-        """Write out, cut the file behind the last entry, and be cold."""
+        """Write new entries, cut the file after the last entry, and become cold."""
         if self._memory is not None:
-            self._write_what_differs(self._memory)
+            self._write_differences(self._memory)
             self._memory = None
             self._written = 0
         elif self.max_entries != self.entries:
             self._set_file_size(self.entries * self.ENTRY.size)
         self.max_entries = self.entries
 
-    def _write_what_differs(self, memory: bytearray) -> None:
+    def _write_differences(self, memory: bytearray) -> None:
         fd = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             size = os.fstat(fd).st_size
@@ -157,12 +158,12 @@ class AbstractIndex(IndexFile):
             self.write_out()
 
     def _truncate_to_entries(self, entries: int) -> None:
-        """Keep the first entries only, as a hot index: what is truncated is, or becomes, the active segment."""
+        """Keep only the first entries, as a hot index: the truncated segment is, or becomes, the active one."""
         self.heat()
         assert self._memory is not None
         del self._memory[entries * self.ENTRY.size :]
         if self._written > len(self._memory):
-            # the tail of the file must read as zeros again
+            # the tail of the file must be zeros again
             self._written = len(self._memory)
             self._set_file_size(self._written)
             self._set_file_size(self.max_entries * self.ENTRY.size)
@@ -173,14 +174,14 @@ class AbstractIndex(IndexFile):
         return self._unpack(self._read(slot, 1), 0) if memory is None else self._unpack(memory, slot)
 
     def _lower_bound_slot(self, target: int, field: int) -> int:
-        """The last slot whose field (0 or 1) is <= target; -1 if there is none."""
-        memory = self._memory  # it may become cold in another thread meanwhile
+        """Return the last slot whose field (0 or 1) is <= target; -1 if there is none."""
+        memory = self._memory  # another thread may make the index cold meanwhile
         if memory is not None:
             return self._search(memory, 0, self.entries, target, field)
         return self._search_file(target, field)[0]
 
     def _lower_bound(self, target: int, field: int) -> tuple[int, int] | None:
-        """The last entry whose field (0 or 1) is <= target, as it stands there; None if there is none."""
+        """Return the last entry whose field (0 or 1) is <= target, in its stored form; None if there is none."""
         memory = self._memory
         if memory is None:
             return self._search_file(target, field)[1]
@@ -188,7 +189,7 @@ class AbstractIndex(IndexFile):
         return None if slot < 0 else self._unpack(memory, slot)
 
     def _neighbours(self, target: int, field: int) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
-        """The same, and the entry behind it; None if there is none, or it would have to be read for this alone."""
+        """Return the entry of `_lower_bound` and the next one; None if it does not exist or would need another read."""
         memory, count = self._memory, self.entries
         if memory is None:
             _, found, behind = self._search_file(target, field)
@@ -210,10 +211,10 @@ class AbstractIndex(IndexFile):
         return low - 1
 
     def _search_file(self, target: int, field: int) -> tuple[int, tuple[int, int] | None, tuple[int, int] | None]:
-        """The slot, its entry, and the one behind it if that was read, too.
+        """Return the slot, its entry, and the next entry if that was read, too.
 
-        Look where the last search ended, for one who reads on; else halve with single reads until one block is left, and search
-        that block.
+        It starts where the last search ended, for sequential readers; else it halves the range with single reads down
+        to one block, and searches that block.
         """
         entries = self.entries
         if not entries:
@@ -231,7 +232,7 @@ class AbstractIndex(IndexFile):
                 while high - low > _SEARCH_BLOCK_ENTRIES:
                     middle = (low + high) >> 1
                     if self.ENTRY.unpack(page_cache.read(fd, size, middle * size))[field] <= target:
-                        low = middle  # stays in the block: it may be the one
+                        low = middle  # stays in the block, because it may be the result
                     else:
                         high = middle
                 block = page_cache.read(fd, (high - low) * size, low * size)

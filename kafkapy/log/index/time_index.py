@@ -1,4 +1,4 @@
-"""From timestamps to offsets (Kafka's `TimeIndex`)."""
+"""The index from timestamps to offsets (Kafka's `TimeIndex`)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from kafkapy.log.index.abstract_index import AbstractIndex
 class TimeIndex(AbstractIndex):
     """Entries of 12 bytes: int64 timestamp, int32 offset minus base offset.
 
-    Invariant: timestamps grow strictly, offsets do not shrink. An entry (t, o) says that no record at or before offset o
-    has a timestamp above t, where o is the last offset of the batch whose max timestamp is t. The last slot is kept for the
-    entry that is added on roll or close, so the index counts as full one entry early.
-    What a crash leaves: see `AbstractIndex`.
+    Invariant: timestamps are strictly increasing, offsets never decrease. An entry (t, o) means that no record at or
+    before offset o has a timestamp above t, where o is the last offset of the batch whose max timestamp is t. The last
+    slot is reserved for the entry that is added on roll or close, so the index counts as full one entry early. For the
+    state after a crash see `AbstractIndex`.
     """
 
     __slots__ = ("_last",)
@@ -39,14 +39,16 @@ class TimeIndex(AbstractIndex):
 
     @property
     def last_entry(self) -> tuple[int, int]:
-        """(timestamp, offset) of the last entry; (-1, base offset) if there is none."""
+        """Return (timestamp, offset) of the last entry; (-1, base offset) if there is none."""
         last = self._last
         if last is None:
             last = self._last = self.entry(self.entries - 1) if self.entries else (NO_TIMESTAMP, self.base_offset)
         return last
 
     def maybe_append(self, timestamp: int, offset: int, skip_full_check: bool = False) -> None:
-        """Add an entry if its timestamp is larger than the last one's. Raises `ValueError` if time or offset go back."""
+        """Add an entry if its timestamp is larger than the last one's. Raises `ValueError` if timestamp or offset
+        decrease.
+        """
         last_timestamp, last_offset = self.last_entry
         if self.entries and offset < last_offset:
             raise ValueError(
@@ -66,7 +68,9 @@ class TimeIndex(AbstractIndex):
             self._last = (timestamp, offset)
 
     def lookup(self, timestamp: int) -> tuple[int, int]:
-        """(timestamp, offset) of the last entry with a timestamp <= the given one; (-1, base offset) if there is none."""
+        """Return (timestamp, offset) of the last entry with a timestamp <= the given one; (-1, base offset) if there is
+        none.
+        """
         found = self._lower_bound(timestamp, 0)
         return (NO_TIMESTAMP, self.base_offset) if found is None else (found[0], self.base_offset + found[1])
 
@@ -75,6 +79,6 @@ class TimeIndex(AbstractIndex):
         return timestamp, self.base_offset + relative
 
     def truncate_to(self, offset: int) -> None:
-        """Drop all entries at or behind an offset."""
+        """Remove all entries at or after an offset."""
         self._truncate_to_entries(self._lower_bound_slot(offset - 1 - self.base_offset, 1) + 1)
         self._last = None

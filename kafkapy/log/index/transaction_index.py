@@ -1,4 +1,4 @@
-"""The aborted transactions of one segment (Kafka's `TransactionIndex`)."""
+"""The index of aborted transactions in one segment (Kafka's `TransactionIndex`)."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ _ABORTED_TXN_ENTRY: Final = struct.Struct(">hqqqq")
 _ABORTED_TXN_VERSION: Final = 0
 _ENTRY_BYTES: Final = _ABORTED_TXN_ENTRY.size
 _BLOCK_ENTRIES: Final = 120
-"""Read at once: some 4 KB."""
+"""Entries per read: some 4 KB."""
 
 
 class AbortedTxn(NamedTuple):
-    """One aborted transaction: its data lies in [first_offset, last_offset], the abort marker at last_offset."""
+    """An aborted transaction: its data is in [first_offset, last_offset], the abort marker at last_offset."""
 
     producer_id: int
     first_offset: int
     last_offset: int
     last_stable_offset: int
-    """The last stable offset right after the marker: no transaction aborted later began before it."""
+    """The last stable offset just after the marker: no transaction that is aborted later began before it."""
 
 
 class TransactionIndex(IndexFile):
     """Entries of 34 bytes: int16 version 0, int64 producer id, first offset, last offset, last stable offset.
 
-    Invariant: entries are in order of their last offset, which lies in this segment, and of their last stable offset; the file
-    exists only once a transaction was aborted in it. All entries are in the file, none is kept in memory: a look-up reads a block
-    of them. A crash may leave a torn or a missing last entry: recovery of the segment writes the file anew.
-    The owner's lock covers every method that changes the index.
+    Invariant: entries are ordered by last offset, which is in this segment, and by last stable offset. The file exists
+    only once a transaction was aborted in the segment. All entries are in the file, none in memory: a look-up reads a
+    block of them. A crash may leave a torn or missing last entry: recovery of the segment rewrites the file. The
+    owner's lock covers every method that changes the index.
     """
 
     __slots__ = ("_count", "_found", "base_offset")
@@ -45,21 +45,22 @@ class TransactionIndex(IndexFile):
         super().__init__(path)
         self.base_offset = base_offset
         self._count = -1 if exists else 0
-        """Of the entries; -1: not known yet."""
+        """The number of entries; -1: not yet known."""
         self._found = 0
-        """Where the last look-up began; only a hint where to begin the next one."""
+        """The slot where the last look-up started: a hint where to start the next one."""
 
     @property
     def count(self) -> int:
-        """How many entries there are; what follows the last whole one is none. Raises `OSError`."""
+        """Return the number of entries; an incomplete last one does not count. Raises `OSError`."""
         count = self._count
         if count < 0:
             count = self._count = os.stat(self.path).st_size // _ENTRY_BYTES
         return count
 
     def entries(self) -> list[AbortedTxn]:
-        """All entries. Raises `MalformedFileError` for an unknown version or a foreign offset, `FileNotFoundError` if the file is
-        renamed at this moment."""
+        """Return all entries. Raises `MalformedFileError` for an unknown version or an offset outside of the segment,
+        `FileNotFoundError` if the file is being renamed.
+        """
         return list(self._entries_from(0))
 
     def append(self, txn: AbortedTxn) -> None:
@@ -79,7 +80,9 @@ class TransactionIndex(IndexFile):
         self._count = count + 1
 
     def collect_aborted_txns(self, fetch_offset: int, upper_bound_offset: int) -> tuple[list[AbortedTxn], bool]:
-        """The transactions that overlap [fetch_offset, upper_bound_offset); True if later segments can hold no more."""
+        """Return the transactions that overlap [fetch_offset, upper_bound_offset), and whether later segments cannot
+        have more.
+        """
         found: list[AbortedTxn] = []
         if self.count:
             for txn in self._entries_from(self._first_slot(fetch_offset)):
@@ -90,20 +93,20 @@ class TransactionIndex(IndexFile):
         return found, False
 
     def truncate_to(self, offset: int) -> None:
-        """Drop the transactions whose marker is at or behind an offset."""
+        """Remove the transactions whose marker is at or after an offset."""
         kept = self._first_slot(offset)
         if kept < self.count:
             os.truncate(self.path, kept * _ENTRY_BYTES)
             self._count = kept
 
     def reset(self) -> None:
-        """Drop all entries whatever the file holds (an empty file stays, as Kafka leaves it)."""
+        """Remove all entries, whatever the file contains (an empty file remains, as in Kafka)."""
         if self._count != 0 and os.path.exists(self.path):
             os.truncate(self.path, 0)
         self._count = 0
 
     def sanity_check(self) -> None:
-        """Raises `MalformedFileError` for what no broker writes: offsets out of order, or a last entry that is cut off."""
+        """Raise `MalformedFileError` for content that no broker writes: unordered offsets, or a truncated last entry."""
         size = os.stat(self.path).st_size
         if size % _ENTRY_BYTES:
             raise MalformedFileError(
@@ -111,7 +114,7 @@ class TransactionIndex(IndexFile):
             )
         last_offset, stable_offset = self.base_offset - 1, 0
         for txn in self._entries_from(0):
-            # What is aborted after another transaction has not begun before the last stable offset of then.
+            # A transaction that is aborted after another one did not begin before that one's last stable offset.
             is_right = (
                 last_offset < txn.last_offset >= txn.last_stable_offset - 1
                 and stable_offset <= txn.first_offset <= txn.last_offset
@@ -128,9 +131,9 @@ class TransactionIndex(IndexFile):
     # -- reading
 
     def _first_slot(self, offset: int) -> int:
-        """The slot of the first entry whose last offset is >= `offset`; how many there are if it has none.
+        """Return the slot of the first entry whose last offset is >= `offset`; the number of entries if there is none.
 
-        From where the last look-up ended, in growing steps, for one who reads on; else by halves.
+        It searches from the end of the last look-up, in growing steps, for sequential readers; else by binary search.
         """
         low, high = 0, self.count
         if not high:
@@ -163,7 +166,7 @@ class TransactionIndex(IndexFile):
             finally:
                 os.close(fd)
             count = len(block) // _ENTRY_BYTES
-            if not count:  # truncated meanwhile
+            if not count:  # truncated concurrently
                 return
             for index in range(count):
                 yield self._unpack(block, index)

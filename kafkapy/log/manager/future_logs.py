@@ -1,4 +1,4 @@
-"""Logs on their way to another log dir (KIP-113; part of Kafka's `LogManager`)."""
+"""Future logs, which are copies in another log dir (KIP-113; part of Kafka's `LogManager`)."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ logger = logging.getLogger("kafkapy.log.LogManager")
 
 @dataclass(eq=False)
 class FutureLogs:
-    """Copies of current logs that are to take their place once they have caught up.
+    """Copies of current logs that replace them once they have caught up.
 
-    Invariants: `logs` holds at most one for each partition, in a live dir that is not the current log's, in a directory
-    `<topic>-<partition>.<uuid>-future`. `preferred` names the dir for the next log of a partition, current or future.
-    Everything is done under the manager's lock.
+    Invariants: `logs` holds at most one for each partition, in a live dir other than the current log's, in a directory
+    `<topic>-<partition>.<uuid>-future`. `preferred` has the dir of the next log of a partition, current or future. All
+    methods require the manager's lock.
     """
 
     logs: dict[TopicPartition, Log]
     _current_logs: dict[TopicPartition, Log]
-    """Both maps, the lock and the dirs are the manager's."""
+    """Both maps, the lock and the dirs are shared with the manager."""
     _lock: threading.RLock
     _dirs: LogDirs
     _opener: LogOpener
@@ -44,16 +44,17 @@ class FutureLogs:
         return self.logs.get(partition)
 
     def maybe_prefer(self, partition: TopicPartition, directory: str) -> None:
-        """The next log of the partition is made in this dir, unless one is there already (`maybeUpdatePreferredLogDir`)."""
+        """Create the partition's next log in this dir, unless one is there already (`maybeUpdatePreferredLogDir`)."""
         with self._lock:
             there = (self._current_logs.get(partition), self.logs.get(partition))
             if not any(log is not None and log.parent_dir == directory for log in there):
                 self.preferred[partition] = directory
 
     def get_or_create(self, partition: TopicPartition, topic_id: bytes | None) -> Log:
-        """The future log, made in the preferred dir if there is none.
+        """Return the future log, created in the preferred dir if there is none.
 
-        `KafkaError` KAFKA_STORAGE_ERROR if it cannot be made, or if a dir is offline: there may be another one in it.
+        `KafkaError` KAFKA_STORAGE_ERROR if it cannot be created, or if a dir is offline, because that may contain
+        another one.
         """
         with self._lock:
             log = self.logs.get(partition)
@@ -81,10 +82,10 @@ class FutureLogs:
             return log
 
     def replace_current(self, partition: TopicPartition) -> Log:
-        """Give the future log the place of the current one, which is deleted later; the log that is current now.
+        """Replace the current log by the future log, delete the replaced one later, and return the new current log.
 
-        They must end at the same offset, and nobody may append meanwhile. `KafkaError` KAFKA_STORAGE_ERROR: if it comes from the
-        old log's dir, the place has been taken nevertheless.
+        Both must end at the same offset, without concurrent appends. `KafkaError` KAFKA_STORAGE_ERROR: if it comes from
+        the old log's dir, the log has been replaced nevertheless.
         """
         with self._lock:
             source, destination = self._current_logs.get(partition), self.logs.get(partition)
@@ -93,7 +94,7 @@ class FutureLogs:
                     Errors.KAFKA_STORAGE_ERROR, f"The current or the future replica of {partition} is offline"
                 )
             logger.info("Replacing %s with %s", source, destination)
-            # A crash between the two renames leaves two logs of the same name: the next start says which to look at.
+            # A crash between the two renames leaves two logs of the same name, which the next start reports.
             destination.rename_dir(log_dir_name(partition))
             destination.update_high_watermark(source.high_watermark)
             del self.logs[partition]
@@ -108,7 +109,9 @@ class FutureLogs:
             return destination
 
     def async_delete(self, partition: TopicPartition) -> Log | None:
-        """Take a future log away, as `LogManager.async_delete` does; None if there is none. `KafkaError` KAFKA_STORAGE_ERROR."""
+        """Remove a future log, as `LogManager.async_delete` does; None if there is none. `KafkaError`
+        KAFKA_STORAGE_ERROR.
+        """
         with self._lock:
             self.preferred.pop(partition, None)
             log = self.logs.pop(partition, None)
@@ -116,8 +119,8 @@ class FutureLogs:
                 self._deleter.remove_later(log, log_delete_dir_name(partition))
             return log
 
-    def pass_over_neighbours(self) -> None:
-        """Leave those alone that lie in the dir of their current log, as no move leaves them: they can't take its place."""
+    def ignore_same_dir_logs(self) -> None:
+        """Ignore future logs in the dir of their current log, which no move creates: they cannot replace it."""
         for partition, log in list(self.logs.items()):
             current = self._current_logs.get(partition)
             if current is not None and current.parent_dir == log.parent_dir:
@@ -130,7 +133,7 @@ class FutureLogs:
                 log.close_handlers()
 
     def drop_dir(self, directory: str) -> list[Log]:
-        """A dir is offline: forget what lies in it; those logs."""
+        """Remove and return the logs of a dir that is offline."""
         gone = [log for log in self.logs.values() if log.parent_dir == directory]
         for log in gone:
             del self.logs[log.topic_partition]

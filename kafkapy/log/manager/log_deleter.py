@@ -1,4 +1,4 @@
-"""Removes logs from their dirs, later (part of Kafka's `LogManager`)."""
+"""Delayed deletion of logs (part of Kafka's `LogManager`)."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from kafkapy.protocol.errors import KafkaError
 
 logger = logging.getLogger("kafkapy.log.LogManager")
 
-_FORGOTTEN_TOGETHER_MS = 100
-"""Logs that are deleted within it are taken out of the checkpoints by one writing."""
+_CHECKPOINT_DELAY_MS = 100
+"""Logs that are deleted within this period are removed from the checkpoints with one write."""
 
 
 class _Removal(NamedTuple):
     due_ms: int
-    """Of the monotonic clock."""
+    """In ms of the monotonic clock."""
     delete: Callable[[], object]
     directory: str
 
 
 class LogDeleter:
-    """Logs that are in no map any more.
+    """Deletes logs that are in no map any more.
 
-    Invariant: a log's directory has its new name (`-delete`) before its removal is waited for, so a crash leaves nothing that
-    looks like a log. `_to_forget` are those that may still be in the checkpoints of their dir. As long as there is something
-    `_to_remove`, one call of `_remove_what_is_due` is to come or under way.
+    Invariant: a log's directory is renamed (`-delete`) before its removal is scheduled, so a crash leaves nothing that
+    looks like a log. `_to_forget` are logs that may still be in the checkpoints of their dir. While `_to_remove` is not
+    empty, one call of `_remove_what_is_due` is scheduled or running.
     """
 
     def __init__(
@@ -56,10 +56,10 @@ class LogDeleter:
         self._stopped = False
 
     def remove_later(self, log: Log, name: str, sync: bool = False) -> None:
-        """Rename a log that is in no map any more, and remove it after log.segment.delete.delay.ms. `KafkaError`.
+        """Rename a log that is in no map any more, and delete it after log.segment.delete.delay.ms. `KafkaError`.
 
-        Its new name is durable a moment later, with `sync` at once: a topic of a thousand partitions must not hold up everybody
-        for as many fsyncs.
+        The new name is made durable later, or immediately with `sync`: a topic of a thousand partitions must not block
+        the reactor for as many fsyncs.
         """
         log.rename_dir(name, sync)
         logger.info(
@@ -71,7 +71,8 @@ class LogDeleter:
     def delete_later(self, delete: Callable[[], object], directory: str) -> None:
         """Call `delete`, which removes `directory`, after log.segment.delete.delay.ms.
 
-        One after the other, as Kafka does: several threads at it would mostly wait for each other, and everybody for them.
+        Directories are removed one after the other, as in Kafka: several threads would mostly wait for each other, and
+        delay other work.
         """
         with self._lock:
             delay_ms = self._delay_ms()
@@ -93,7 +94,9 @@ class LogDeleter:
                 self._to_remove.popleft()
 
     def _next_removal(self) -> _Removal | None:
-        """It stays the first until it is done, so that no other thread begins. None: nothing is due, who comes next is told."""
+        """Return the next due removal, which remains the first until it is done, so that no other thread starts. Return
+        None if nothing is due, after scheduling the next call.
+        """
         with self._lock:
             if not self._to_remove or self._stopped:
                 return None
@@ -105,18 +108,19 @@ class LogDeleter:
             return first
 
     def stop(self) -> None:
-        """What is left is removed after the next start."""
+        """Stop; the next start removes the rest."""
         self._stopped = True
 
     def _forget_later(self, log: Log) -> None:
-        """Take a deleted log out of the checkpoints, so that a log of the same name is not opened with its recovery point after a
-        crash. Each checkpoint is synced, and its dir with the new name of the log: logs are deleted by the hundred, and one
-        writing serves all that came before it."""
+        """Schedule the removal of a deleted log from the checkpoints, so that a log of the same name does not get its
+        recovery point after a crash. Each checkpoint is synced, and its dir with the new name of the log. Logs are
+        deleted by the hundred, and one write serves all that came before.
+        """
         with self._lock:
             self._to_forget.append((log.parent_dir, log.topic_partition))
             if len(self._to_forget) == 1:
                 self._scheduler.schedule_in_thread(
-                    "checkpoint-after-delete", self._forget_deleted, _FORGOTTEN_TOGETHER_MS
+                    "checkpoint-after-delete", self._forget_deleted, _CHECKPOINT_DELAY_MS
                 )
 
     def _forget_deleted(self) -> None:

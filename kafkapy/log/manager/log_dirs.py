@@ -1,4 +1,4 @@
-"""The directories of log.dirs: made, checked, and locked against other brokers (part of Kafka's `LogManager`)."""
+"""The directories of log.dirs: creates, checks and locks them (part of Kafka's `LogManager`)."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _locked_here_guard = threading.Lock()
 
 
 class LogDirError(Exception):
-    """The broker cannot start on these directories; the message says which and why."""
+    """The broker cannot start with these directories; the message says which one and why."""
 
 
 class DirLock:
     """The lock file of a log dir.
 
-    Invariant: while `acquire` has succeeded and `release` was not called, no other process that asks for the same fcntl lock (as
-    Apache's brokers do) gets it, and no other `DirLock` of this process. The file goes on release and stays after a crash.
+    Invariant: between `acquire` and `release` no other process that uses the same fcntl lock (as Apache's brokers do)
+    holds it, and no other `DirLock` of this process. `release` deletes the file; it remains after a crash.
     """
 
     def __init__(self, directory: str) -> None:
@@ -42,7 +42,7 @@ class DirLock:
         self._fd: int | None = None
 
     def acquire(self) -> None:
-        """Raises `LogDirError` if another broker has it, `OSError`."""
+        """Raise `LogDirError` if another broker holds the lock, or `OSError`."""
         with _locked_here_guard:
             if self._path in _locked_here:
                 raise self._in_use()
@@ -83,12 +83,12 @@ class LogDir:
         self.log_start_offsets = OffsetCheckpointFile(f"{path}/{LOG_START_OFFSET_CHECKPOINT}")
         self.clean_shutdown_file = CleanShutdownFile(path)
         self.had_clean_shutdown = False
-        """The broker before had closed it properly."""
+        """Whether the previous broker closed it cleanly."""
         self.load_completed = False
-        """Every log in it was loaded (and recovered): only then may a clean stop be marked."""
+        """Whether every log in it was loaded (and recovered): only then a clean shutdown may be marked."""
 
     def create_and_validate(self) -> None:
-        """Make it if it is not there. Raises `OSError`."""
+        """Create the directory if it does not exist. Raises `OSError`."""
         if not os.path.exists(self.path):
             logger.info("Log directory %s not found, creating it.", self.path)
             os.makedirs(self.path)
@@ -98,13 +98,13 @@ class LogDir:
 
 
 class LogDirs:
-    """All of log.dirs.
+    """All directories of log.dirs.
 
-    Invariant: the live ones are locked; a dir that was taken offline never comes back before the next start.
+    Invariant: the live ones are locked; a dir that was taken offline remains so until the next start.
     """
 
     def __init__(self, directories: Sequence[str]) -> None:
-        """Makes, checks and locks them. `LogDirError` if none can be used, two are the same, or a broker uses one."""
+        """Creates, checks and locks the dirs. `LogDirError` if none is usable, two are the same, or a broker uses one."""
         self._paths = [os.path.abspath(directory) for directory in directories]
         self._live: dict[str, LogDir] = {}
         if len({os.path.realpath(path) for path in self._paths}) < len(self._paths):
@@ -133,7 +133,7 @@ class LogDirs:
         return list(self._live.values())
 
     def get(self, path: str) -> LogDir | None:
-        """The live dir of this absolute path."""
+        """Return the live dir with this absolute path."""
         return self._live.get(path)
 
     def __contains__(self, path: str) -> bool:
@@ -148,14 +148,14 @@ class LogDirs:
         return [path for path in self._paths if path not in self._live]
 
     def is_online(self, directory: str) -> bool:
-        """`KafkaError` LOG_DIR_NOT_FOUND if log.dirs does not have it."""
+        """Return whether a dir is live. `KafkaError` LOG_DIR_NOT_FOUND if log.dirs does not contain it."""
         path = os.path.abspath(directory)
         if path not in self._paths:
             raise KafkaError(Errors.LOG_DIR_NOT_FOUND, f"Log dir {path} is not found in the config.")
         return path in self._live
 
     def take_offline(self, path: str) -> LogDir | None:
-        """The dir if it was live; its lock is the caller's to release."""
+        """Return the dir if it was live; the caller releases its lock."""
         return self._live.pop(path, None)
 
     def release(self) -> None:

@@ -1,4 +1,4 @@
-"""What is done to all logs from time to time: retention, flushes, checkpoints (part of Kafka's `LogManager`)."""
+"""Periodic tasks over all logs: retention, flushes, checkpoints (part of Kafka's `LogManager`)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ logger = logging.getLogger("kafkapy.log.LogManager")
 class LogMaintenance:
     """The periodic tasks over the manager's logs; all may block, and run in background threads.
 
-    Invariant: `_logs` and `_future_logs` are the manager's own maps, of which each task takes copies. What fails on one log does
-    not keep a task from the others; a checkpoint that cannot be written takes its dir offline. They are written one at a time.
+    Invariant: `_logs` and `_future_logs` are the manager's own maps, which each task copies. A failure of one log does
+    not stop a task for others; a checkpoint that cannot be written takes its dir offline. Checkpoints are written one
+    at a time.
     """
 
     _dirs: LogDirs
@@ -60,7 +61,9 @@ class LogMaintenance:
             self._write(log_dir, log_dir.recovery_points, offsets, sync)
 
     def checkpoint_log_start_offsets(self, directories: Iterable[str] | None = None, sync: bool = True) -> None:
-        """Write log-start-offset-checkpoint of these dirs (None: all), where it does not follow from the first segment."""
+        """Write log-start-offset-checkpoint of these dirs (None: all), for logs whose start differs from their first
+        segment's.
+        """
         for log_dir in self._of(directories):
             offsets = {
                 log.topic_partition: log.log_start_offset
@@ -70,12 +73,12 @@ class LogMaintenance:
             self._write(log_dir, log_dir.log_start_offsets, offsets, sync)
 
     def checkpoint(self, log_dir: LogDir) -> None:
-        """Write both of one dir."""
+        """Write both checkpoints of one dir."""
         self.checkpoint_recovery_points([log_dir.path])
         self.checkpoint_log_start_offsets([log_dir.path])
 
     def checkpoint_all(self, sync: bool = True) -> None:
-        """Without `sync` they survive the death of the process, not that of the machine."""
+        """Write all checkpoints. Without `sync` they survive a crash of the process, but not of the machine."""
         self.checkpoint_recovery_points(sync=sync)
         self.checkpoint_log_start_offsets(sync=sync)
 
@@ -102,7 +105,7 @@ class LogMaintenance:
     # -- retention, flushes, producers
 
     def cleanup_logs(self) -> None:
-        """Retention: delete old segments of the logs that are not compacted (the cleaner sees to the others)."""
+        """Apply retention: delete old segments of logs that are not compacted (the cleaner does it for the others)."""
         if self._cleaner is not None:
             deletable = self._cleaner.pause_cleaning_for_non_compacted_partitions()
         else:
@@ -118,14 +121,14 @@ class LogMaintenance:
                 self._cleaner.resume_cleaning([partition for partition, _ in deletable])
 
     def flush_dirty_logs(self) -> None:
-        """flush.ms: fsync the logs whose last flush is so long ago."""
+        """Apply flush.ms: fsync the logs whose last flush is older."""
         now = self._time.milliseconds()
         for log in self._all():
             if now - log.last_flush_ms >= log.config.flush_ms:
                 self._quietly("flushing", log, log.flush)
 
     def remove_expired_producers(self) -> None:
-        """producer.id.expiration.ms: forget idle producers."""
+        """Apply producer.id.expiration.ms: remove idle producers."""
         now = self._time.milliseconds()
         for log in list(self._logs.values()):
             log.remove_expired_producers(now)

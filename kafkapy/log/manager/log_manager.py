@@ -1,4 +1,4 @@
-"""All logs of a broker (Kafka's `LogManager`): opens them at start, makes, deletes, flushes and cleans them up, closes them."""
+"""All logs of a broker (Kafka's `LogManager`): loads them at start, creates, deletes, flushes and closes them."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ logger = logging.getLogger("kafkapy.log.LogManager")
 
 Result = TypeVar("Result")
 
-LOGS_SYNCED_ALONE = 100
-"""With more than these in a dir a stop syncs its file system, not each file: 10,000 logs would take a minute."""
+MAX_SINGLE_SYNCS = 100
+"""With more logs in a dir, a shutdown syncs its file system instead of each file: 10,000 logs would take a minute."""
 
 _REMEDY = (
     "Restore the file from a backup; or move the directory of the partition away: it is then copied from its leader, or begins "
@@ -51,12 +51,16 @@ _OTHER_DIRECTORIES = ("remote-log-index-cache", "__cluster_metadata-0")
 class LogManager:
     """The logs in all log dirs.
 
-    Invariants: while it runs, each live dir is locked against other brokers; `logs` holds each partition's one log, in
-    one live dir; `future` those that are on their way to another. `_names` has by topic the partitions in either map, and
-    may have others. What is in the maps changes under `lock`, look-ups need none. The files of a new log are made without it,
-    so that several threads may make logs; until it is in the map it is in `_being_made`, with its dir, and whoever else wants
-    it waits. A dir with an I/O error is taken offline: its logs are dropped, and `dir_failure_listeners` are told. What a crash
-    leaves: no clean-shutdown marker, so the next start recovers.
+    Invariants: while it runs, each live dir is locked against other brokers. `logs` has the log of each partition, in
+    one live dir; `future` those that are being moved to another. `_names` has by topic the partitions in either map,
+    and may have more.
+
+    The maps change under `lock`; look-ups don't take it. The files of a new log are created without the lock, so that
+    several threads can create logs; until the log is in the map, `_being_made` has it with its dir, and other threads
+    that need it wait.
+
+    A dir with an I/O error is taken offline: its logs are dropped, and `dir_failure_listeners` are called. After a
+    crash there is no clean-shutdown marker, so the next start recovers the logs.
     """
 
     def __init__(
@@ -69,15 +73,16 @@ class LogManager:
         config: LogManagerConfig = LogManagerConfig(),  # noqa: B008 (a tuple of numbers)
         make_cleaner: Callable[[LogManager], LogCleaning] | None = None,
     ) -> None:
-        """Makes and locks the dirs; `startup` loads them. `topic_configs`: the overrides of each topic that has any.
+        """Creates and locks the dirs; `startup` loads the logs. `topic_configs`: the overrides of each topic that has
+        any.
 
-        `LogDirError` if no dir can be used, or one is in use by another broker.
+        `LogDirError` if no dir is usable, or another broker uses one.
         """
         self._scheduler = scheduler
         self._time = time
         self._config = config
         self.logs: dict[TopicPartition, Log] = {}
-        """The live map: take a copy before a walk."""
+        """The live map: copy it before iterating."""
         self._names: dict[str, set[TopicPartition]] = {}
         self.lock = threading.RLock()
         self._made = threading.Condition(self.lock)
@@ -85,7 +90,7 @@ class LogManager:
         self._dirs = LogDirs(log_dirs)
         self._failures: dict[str, str] = {}
         self.dir_failure_listeners: list[Callable[[str, list[TopicPartition]], object]] = []
-        """Told, on whatever thread met the error, which dir is offline and which partitions are gone with it."""
+        """Called, on the thread that met the error, with the offline dir and the partitions that are lost with it."""
         self.cleaner: LogCleaning | None = make_cleaner(self) if make_cleaner is not None else None
         self._opener = LogOpener(
             default_config,
@@ -116,7 +121,7 @@ class LogManager:
         time: Time,
         make_cleaner: Callable[[LogManager], LogCleaning] | None = None,
     ) -> LogManager:
-        """The manager of a broker."""
+        """Return the manager of a broker."""
         return cls(
             config.log_dirs,
             config.log_config_defaults(),
@@ -131,7 +136,7 @@ class LogManager:
 
     @property
     def live_log_dirs(self) -> list[str]:
-        """Absolute paths of the dirs that work."""
+        """Return the absolute paths of the live dirs."""
         return self._dirs.live_paths
 
     @property
@@ -139,11 +144,11 @@ class LogManager:
         return self._dirs.offline_paths
 
     def is_log_dir_online(self, directory: str) -> bool:
-        """`KafkaError` LOG_DIR_NOT_FOUND if log.dirs does not have it."""
+        """Return whether a dir is live. `KafkaError` LOG_DIR_NOT_FOUND if log.dirs does not contain it."""
         return self._dirs.is_online(directory)
 
     def handle_log_dir_failure(self, directory: str, message: str, error: OSError) -> None:
-        """Take a dir offline: its logs are dropped with what is in memory of them."""
+        """Take a dir offline: its logs are dropped with their state in memory."""
         with self.lock:
             log_dir = self._dirs.take_offline(directory)
             if log_dir is None:
@@ -157,7 +162,7 @@ class LogManager:
             for partition in offline:
                 del self.logs[partition]
             gone = [*offline.values(), *self.future.drop_dir(directory)]
-        # Without the lock: a log may be waiting here for it, with its own lock held.
+        # Without the lock, because a log may be waiting here for it while holding its own lock.
         if self.cleaner is not None:
             self.cleaner.handle_log_dir_failure(directory)
         for log in gone:
@@ -167,7 +172,7 @@ class LogManager:
             listener(directory, list(offline))
 
     def check_live(self) -> None:
-        """`LogDirError` if every dir that could be used at first has failed meanwhile: a broker without one serves nothing."""
+        """Raise `LogDirError` if every dir that was usable at first has failed: a broker without dirs serves nothing."""
         if not self.live_log_dirs:
             raise LogDirError(
                 f"All log dirs have failed: {'; '.join(self._failures.values())}. Repair them, or take them out of log.dirs, and "
@@ -177,11 +182,11 @@ class LogManager:
     # -- start
 
     def startup(self) -> None:
-        """Load all logs (blocks; long after a crash), then start the periodic tasks. `LogDirError`."""
+        """Load all logs (blocks, for long after a crash), then start the periodic tasks. `LogDirError`."""
         started = self._time.monotonic_ms()
         try:
             loaded = sum([self._load_dir(log_dir) for log_dir in self._dirs.live()])
-            self.future.pass_over_neighbours()
+            self.future.ignore_same_dir_logs()
             self.check_live()
         except BaseException:
             self._dirs.release()
@@ -192,10 +197,10 @@ class LogManager:
             self.cleaner.startup()
 
     def _load_dir(self, log_dir: LogDir) -> int:
-        """Load all logs of one dir in parallel threads; how many there were."""
+        """Load all logs of one dir in parallel threads; return their number."""
         try:
             clean = log_dir.clean_shutdown_file.exists()
-            # Should this start fail half-way, the next one has to recover.
+            # If this start fails half-way, the next one has to recover.
             log_dir.clean_shutdown_file.delete()
             log_dir.had_clean_shutdown = clean
             partitions = self._partitions_in(log_dir.path)
@@ -229,12 +234,12 @@ class LogManager:
         return len(partitions)
 
     def _partitions_in(self, directory: str) -> dict[str, TopicPartition]:
-        """The paths of all logs and whose they are. Raises `OSError`, `LogDirError`."""
+        """Return the path and partition of each log. Raises `OSError`, `LogDirError`."""
         found = {path: self._partition_of(path) for path in _subdirectories(directory)}
         return {path: partition for path, partition in found.items() if partition is not None}
 
     def _partition_of(self, path: str) -> TopicPartition | None:
-        """None if the directory is not a partition's log: waiting for removal, or not ours."""
+        """Return None if the directory is not a partition's log: it waits for deletion, or is foreign."""
         name = os.path.basename(path)
         if name in _OTHER_DIRECTORIES:
             return None
@@ -254,7 +259,7 @@ class LogManager:
         started = self._time.monotonic_ms()
         log = self._opener.open(path, partition.topic, None, log_start, recovery_point, clean)
         with self.lock:
-            if log.parent_dir not in self._dirs:  # gone offline meanwhile
+            if log.parent_dir not in self._dirs:  # taken offline concurrently
                 return
             self._names.setdefault(partition.topic, set()).add(partition)
             previous = (self.future.logs if is_future(log) else self.logs).setdefault(partition, log)
@@ -279,7 +284,7 @@ class LogManager:
             for future in futures:
                 future.result()
 
-    # -- stop
+    # -- shutdown
 
     def shutdown(self) -> None:
         """Flush and close all logs, write the checkpoints and the clean-shutdown markers, unlock the dirs. Blocks."""
@@ -297,14 +302,14 @@ class LogManager:
 
     def _close_dir(self, log_dir: LogDir) -> None:
         logs = {log.directory: log for log in self._logs_in(log_dir.path)}
-        at_once = SYNCFS and len(logs) > LOGS_SYNCED_ALONE
+        non_blocking = SYNCFS and len(logs) > MAX_SINGLE_SYNCS
         failed: list[str] = []
 
         def close(name: str) -> None:
             try:
-                if not at_once:
+                if not non_blocking:
                     logs[name].flush(force_active_segment=True)
-                logs[name].close(sync=not at_once)
+                logs[name].close(sync=not non_blocking)
             except Exception as error:
                 logger.warning("Error while closing %s: %s", name, error)
                 failed.append(name)
@@ -313,7 +318,7 @@ class LogManager:
         if failed or log_dir.path not in self._dirs:
             return
         try:
-            if at_once:
+            if non_blocking:
                 sync_file_system(log_dir.path)
                 for log in logs.values():
                     log.file_system_synced()
@@ -329,7 +334,7 @@ class LogManager:
         return self.logs.get(partition)
 
     def all_logs(self) -> list[Log]:
-        """Future logs included."""
+        """Return all logs, including future logs."""
         return [*self.logs.values(), *self.future.logs.values()]
 
     def logs_by_topic(self, topic: str) -> list[Log]:
@@ -340,10 +345,11 @@ class LogManager:
         return [log for log in self.all_logs() if log.parent_dir == directory]
 
     def get_or_create_log(self, partition: TopicPartition, topic_id: bytes | None = None, is_new: bool = False) -> Log:
-        """The partition's log, made if there is none, in the dir with the fewest logs.
+        """Return the partition's log; create it if there is none, in the dir with the fewest logs.
 
-        `KafkaError`: INCONSISTENT_TOPIC_ID; KAFKA_STORAGE_ERROR if it cannot be made, or might be in an offline dir
-        (`is_new` says that it cannot).
+        Raises:
+            KafkaError: INCONSISTENT_TOPIC_ID; KAFKA_STORAGE_ERROR if it cannot be created, or might be in an offline
+                dir (unless `is_new`).
         """
         with self.lock:
             self._wait_until_made(partition)
@@ -387,20 +393,20 @@ class LogManager:
         raise KafkaError(Errors.KAFKA_STORAGE_ERROR, f"No log directories available for {partition}")
 
     def _add(self, partition: TopicPartition, log: Log) -> bool:
-        """Put a log that was just made into the map. False if its dir has gone offline meanwhile."""
+        """Put a new log into the map. Return False if its dir has gone offline."""
         with self.lock:
             if log.parent_dir not in self._dirs:
                 log.close_handlers()
                 return False
             config = self._opener.config_of(partition.topic)
-            if log.config is not config:  # it has changed meanwhile
+            if log.config is not config:  # changed concurrently
                 log.update_config(config)
             self.logs[partition] = log
             self._names.setdefault(partition.topic, set()).add(partition)
             return True
 
     def _dirs_by_load(self) -> list[str]:
-        """The live dirs, that with the fewest logs first."""
+        """Return the live dirs, ordered by number of logs."""
         counts = dict.fromkeys(self.live_log_dirs, 0)
         if len(counts) > 1:
             for directory in [*(log.parent_dir for log in self.all_logs()), *self._being_made.values()]:
@@ -409,9 +415,9 @@ class LogManager:
         return sorted(counts, key=counts.__getitem__)
 
     def async_delete(self, partition: TopicPartition) -> Log | None:
-        """Take a partition's log away: its directory is renamed at once and removed after log.segment.delete.delay.ms.
+        """Remove a partition's log: its directory is renamed now and deleted after log.segment.delete.delay.ms.
 
-        None if there is no such log. `KafkaError` KAFKA_STORAGE_ERROR if it may be in an offline dir.
+        Return None if there is no such log. `KafkaError` KAFKA_STORAGE_ERROR if it may be in an offline dir.
         """
         with self.lock:
             self._wait_until_made(partition)
@@ -440,10 +446,10 @@ class LogManager:
     # -- configs
 
     def update_topic_config(self, topic: str, overrides: Mapping[str, str]) -> None:
-        """The topic's own configs are these now. `ConfigException` if a value is not allowed."""
+        """Set the topic's own configs. `ConfigException` if a value is invalid."""
         config = self._opener.update_topic_config(topic, overrides)
         if config is None:
-            return  # as at a start, when all topics' configs are read again
+            return  # no change, as at a start, when all topics' configs are read again
         for log in self.logs_by_topic(topic):
             was_compact = log.config.compact
             self._use_config(log, config)
@@ -451,14 +457,14 @@ class LogManager:
                 self.cleaner.abort_cleaning(log.topic_partition)
 
     def reconfigure_default_config(self, config: LogConfig) -> None:
-        """The broker's defaults are these now; topics keep what they have of their own."""
+        """Set the broker's defaults; topics keep their own configs."""
         self._opener.reconfigure_default_config(config)
         for log in self.all_logs():
             self._use_config(log, self._opener.config_of(log.topic_partition.topic))
 
     def _use_config(self, log: Log, config: LogConfig) -> None:
-        """At once, or when a thread that is at work on the log is done: then what the topic's config is by then."""
-        if not log.update_config_at_once(config):
+        """Set a log's config now, or when another thread releases the log: then to the topic's config of that time."""
+        if not log.try_update_config(config):
             topic = log.topic_partition.topic
             self._scheduler.schedule_in_thread(
                 "update-log-config", lambda: log.update_config(self._opener.config_of(topic))
@@ -467,13 +473,13 @@ class LogManager:
     # -- truncation
 
     def truncate_to(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Truncate logs, and write down their recovery points. Partitions without a log are passed over."""
+        """Truncate logs, and write their recovery points. Partitions without a log are ignored."""
         changed = set()
         for partition, offset in offsets.items():
             log = self.logs.get(partition)
             if log is None:
                 continue
-            # The cleaner is never at work in the active segment.
+            # The cleaner never changes the active segment.
             if offset < log.active_segment.base_offset:
                 truncated = self._without_cleaner(log, partial(log.truncate_to, offset))
             else:
@@ -485,7 +491,7 @@ class LogManager:
     def truncate_fully_and_start_at(
         self, partition: TopicPartition, offset: int, log_start_offset: int | None = None
     ) -> None:
-        """Drop all records of a partition; it goes on at `offset`."""
+        """Remove all records of a partition, and continue at `offset`."""
         log = self.logs.get(partition)
         if log is None:
             return
@@ -493,7 +499,9 @@ class LogManager:
         self.maintenance.checkpoint_recovery_points([log.parent_dir])
 
     def empty(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Drop all records; each log begins at 0 again, and no checkpoint remembers more. Those that had been written to."""
+        """Remove all records; each log starts at 0 again, and so do the checkpoints. Return the partitions that had
+        records.
+        """
         written_to = []
         for partition in partitions:
             log = self.logs.get(partition)
@@ -503,7 +511,7 @@ class LogManager:
         return written_to
 
     def _without_cleaner(self, log: Log, truncate: Callable[[], Result]) -> Result:
-        """Truncate a log that the cleaner keeps off meanwhile; it has cleaned no more than is left."""
+        """Truncate a log with its cleaning paused, and limit the cleaner's checkpoint."""
         cleaner, partition = self.cleaner, log.topic_partition
         if cleaner is None:
             return truncate()
@@ -521,7 +529,9 @@ def _subdirectories(directory: str) -> list[str]:
 
 
 def _recovery_points(file: OffsetCheckpointFile) -> dict[TopicPartition, int]:
-    """Without them more is checked than need be. The log start offsets have no such substitute: deleted records would be back."""
+    """Without these, recovery checks more than needed. The log start offsets are indispensable: deleted records would
+    reappear.
+    """
     try:
         return file.read()
     except MalformedFileError as error:

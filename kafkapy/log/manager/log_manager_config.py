@@ -1,4 +1,4 @@
-"""What the log manager is told by the broker's config, and what it needs of the log cleaner."""
+"""The configs of the log manager, and its interface to the log cleaner."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NEVER = MAX_LONG
 
 
 class BrokerLogConfig(Protocol):
-    """The broker configs that the manager follows."""
+    """The broker configs that the manager uses."""
 
     @property
     def log_dirs(self) -> Sequence[str]: ...
@@ -32,7 +32,7 @@ class BrokerLogConfig(Protocol):
 
 
 class LogManagerConfig(NamedTuple):
-    """Threads, and periods of the background tasks in ms (NEVER: not at all)."""
+    """Threads, and periods of the background tasks in ms (NEVER: disabled)."""
 
     recovery_threads_per_data_dir: int = 1
     flush_check_ms: int = NEVER
@@ -45,7 +45,7 @@ class LogManagerConfig(NamedTuple):
 
     @classmethod
     def of(cls, config: BrokerLogConfig) -> LogManagerConfig:
-        """The values of a broker's config."""
+        """Return the values of a broker's config."""
         return cls(
             config.num_recovery_threads_per_data_dir,
             config.log_flush_scheduler_interval_ms,
@@ -59,14 +59,14 @@ class LogManagerConfig(NamedTuple):
 
 
 class LogCleaning(Protocol):
-    """What the manager needs of the log cleaner (Kafka's `LogCleaner`)."""
+    """The methods of the log cleaner that the manager calls (Kafka's `LogCleaner`)."""
 
     def startup(self) -> None: ...
 
     def shutdown(self) -> None: ...
 
     def abort_cleaning(self, partition: TopicPartition) -> None:
-        """Stop cleaning a partition if that is going on; returns when it has stopped."""
+        """Abort the cleaning of a partition, if one is running; return when it has stopped."""
         ...
 
     def abort_and_pause_cleaning(self, partition: TopicPartition) -> None: ...
@@ -74,7 +74,7 @@ class LogCleaning(Protocol):
     def resume_cleaning(self, partitions: Iterable[TopicPartition]) -> None: ...
 
     def pause_cleaning_for_non_compacted_partitions(self) -> list[tuple[TopicPartition, Log]]:
-        """Keep the cleaner off the logs that are not compacted and not being cleaned; those logs."""
+        """Pause cleaning of the logs that are not compacted and not being cleaned; return these logs."""
         ...
 
     def update_checkpoints(self, directory: str, partitions_to_remove: Collection[TopicPartition] = ()) -> None: ...

@@ -15,10 +15,10 @@ from kafkapy.log.log_loader import load_log
 
 
 class LogOpener:
-    """What is the same for all logs: defaults, the configs that topics have of their own, clock, background tasks.
+    """The common parameters of all logs: default configs, topics' own configs, clock, background tasks.
 
-    Invariant: a topic that has no config of its own is not in `_overrides`. Topics with equal ones share one `LogConfig`, as
-    thousands may have them.
+    Invariant: a topic without own configs is not in `_overrides`. Topics with equal configs share one `LogConfig`,
+    because there may be thousands.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class LogOpener:
         on_dir_failure: DirFailureHandler,
         producer_id_expiration_ms: int,
     ) -> None:
-        """`ConfigException` if a topic has a value that is not allowed."""
+        """`ConfigException` if a topic has an invalid value."""
         self.default_config = default_config
         self.syncs = SyncQueue(scheduler)
         self._overrides = {topic: dict(overrides) for topic, overrides in topic_configs.items() if overrides}
@@ -51,7 +51,7 @@ class LogOpener:
         recovery_point: int = 0,
         had_clean_shutdown: bool = True,
     ) -> Log:
-        """A log that is not in use yet, made if it is not there. As `load_log`."""
+        """Open a log that is not yet in use; create it if it does not exist. See `load_log`."""
         return load_log(
             path,
             self.config_of(topic),
@@ -70,8 +70,7 @@ class LogOpener:
         return self._config(frozenset(self._overrides.get(topic, {}).items()))
 
     def update_topic_config(self, topic: str, overrides: Mapping[str, str]) -> LogConfig | None:
-        """The topic's own configs are these now; what it has by them and the defaults, None if it had them already.
-        `ConfigException`."""
+        """Set the topic's own configs. Return its resulting config; None if it has not changed. `ConfigException`."""
         if overrides == self._overrides.get(topic, {}):
             return None
         config = self._config(frozenset(overrides.items()))
@@ -82,7 +81,7 @@ class LogOpener:
         return config
 
     def reconfigure_default_config(self, config: LogConfig) -> None:
-        """The defaults are these now; topics keep what they have of their own."""
+        """Set the defaults; topics keep their own configs."""
         self.default_config = config
         self._config.cache_clear()
 

@@ -21,11 +21,11 @@ _NO_BATCH = RetainedBatch(NO_SEQUENCE, -1, 0, -1)
 
 
 def encode_snapshot(producers: Iterable[ProducerStateEntry]) -> bytes:
-    """int16 version 1, uint32 CRC-32C of the rest, int32 count, 46 bytes for each entry.
+    """Encode int16 version 1, uint32 CRC-32C of the rest, int32 count, 46 bytes for each entry.
 
-    A producer has an entry for each of its last batches, oldest first, where Kafka writes the last one only: several of its
-    batches may wait for followers at the same time, and whichever it sends again has to be known. Of several entries of a
-    producer Kafka takes the last, so it reads the same as from its own.
+    A producer has an entry for each of its last batches, oldest first; Kafka writes only the last one. Several of its
+    batches may wait for followers at the same time, and any of them may be sent again and must be recognized. Of
+    several entries of a producer Kafka takes the last, so it can read this format.
     """
     rows = [row for entry in producers for row in _rows(entry)]
     content = bytearray(_SNAPSHOT_HEADER.pack(_SNAPSHOT_VERSION, 0, len(rows)) + b"".join(rows))
@@ -53,7 +53,7 @@ def _row(entry: ProducerStateEntry, batch: RetainedBatch, timestamp: int) -> byt
 
 
 def decode_snapshot(content: bytes, path: str = "") -> list[ProducerStateEntry]:
-    """The producers of a snapshot; `MalformedFileError` for another version, a wrong CRC or a wrong length."""
+    """Return the producers of a snapshot. `MalformedFileError` for another version, a wrong CRC or a wrong length."""
     if len(content) < _SNAPSHOT_HEADER.size:
         raise MalformedFileError(f"Snapshot {path} is corrupt: {len(content)} bytes are less than its header")
     version, crc, count = _SNAPSHOT_HEADER.unpack_from(content)
@@ -84,7 +84,7 @@ def _entry(
 
 
 def write_snapshot(path: str, producers: Iterable[ProducerStateEntry], sync: bool) -> None:
-    """Write a snapshot file, unless it is there already. A crash may leave it torn: the CRC tells. Raises `OSError`."""
+    """Write a snapshot file, unless it exists. A crash may leave it torn, which the CRC reveals. Raises `OSError`."""
     content = encode_snapshot(producers)
     fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:

@@ -1,4 +1,6 @@
-"""What a log knows of one producer, and what one append changes in it (Kafka's `ProducerStateEntry`, `ProducerAppendInfo`)."""
+"""The state of one producer in a log, and its changes by one append (Kafka's `ProducerStateEntry`,
+`ProducerAppendInfo`).
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,11 @@ NO_TXN: Final = -1
 MAX_SEQUENCE: Final = 0x7FFFFFFF
 
 NUM_BATCHES_TO_RETAIN: Final = 5
-"""Kafka's (`ProducerStateEntry`): as many batches as an idempotent producer may have in flight."""
+"""The limit of batches that an idempotent producer may have in flight (Kafka's `ProducerStateEntry`)."""
 
 
 class RetainedBatch:
-    """One of a producer's last batches; never changed."""
+    """One of a producer's last batches; immutable."""
 
     __slots__ = ("last_offset", "last_seq", "offset_delta", "timestamp")
 
@@ -49,7 +51,7 @@ class RetainedBatch:
 
 
 class TxnMetadata:
-    """A transaction in the log: ongoing while `last_offset` is None, else it ended with the marker there."""
+    """A transaction in the log: ongoing while `last_offset` is None, else ended by the marker at that offset."""
 
     __slots__ = ("first_offset", "last_offset", "producer_id")
 
@@ -104,7 +106,7 @@ class ProducerStateEntry:
         return self.batches[-1].offset_delta if self.batches else 0
 
     def find_duplicate_batch(self, epoch: int, first_seq: int, last_seq: int) -> RetainedBatch | None:
-        """The retained batch with exactly this epoch and range of sequences."""
+        """Return the retained batch with exactly this epoch and range of sequences."""
         if epoch == self.producer_epoch:
             for batch in self.batches:
                 if batch.last_seq == last_seq and batch.first_seq == first_seq:
@@ -112,7 +114,7 @@ class ProducerStateEntry:
         return None
 
     def expects(self, epoch: int, first_seq: int) -> bool:
-        """Is a batch with this epoch and first sequence exactly what comes next, outside of any transaction?"""
+        """Return whether a batch with this epoch and first sequence is the next one, and there is no open transaction."""
         batches = self.batches
         if not batches or epoch != self.producer_epoch or self.current_txn_first_offset != NO_TXN:
             return False
@@ -120,7 +122,7 @@ class ProducerStateEntry:
         return first_seq == last_seq + 1 and last_seq != MAX_SEQUENCE
 
     def add_batch(self, batch: RetainedBatch) -> None:
-        """Note the batch that was expected."""
+        """Add the expected batch."""
         batches = self.batches
         batches.append(batch)
         if len(batches) > NUM_BATCHES_TO_RETAIN:
@@ -128,7 +130,7 @@ class ProducerStateEntry:
         self.last_timestamp = batch.timestamp
 
     def update(self, info: ProducerAppendInfo) -> None:
-        """Take over what an append brought."""
+        """Apply the changes of an append."""
         if self.producer_epoch != info.producer_epoch:
             self.batches.clear()
             self.producer_epoch = info.producer_epoch
@@ -140,10 +142,10 @@ class ProducerStateEntry:
 
 
 class ProducerAppendInfo:
-    """Checks the batches of one producer in one append against its state, and collects what they change.
+    """Checks the batches of one producer in one append against its state, and collects the changes.
 
-    Nothing reaches the `ProducerStateEntry` until the records are in the log. Appends of clients are held to the rules of
-    sequences and epochs, those of coordinators to the epochs alone; replication and recovery only note what they see.
+    The `ProducerStateEntry` does not change until the records are in the log. For clients, sequences and epochs are
+    checked; for coordinators, epochs only; replication and recovery are not checked.
     """
 
     __slots__ = (
@@ -168,7 +170,7 @@ class ProducerAppendInfo:
         origin: AppendOrigin,
         lowest_sequence: int = MAX_SEQUENCE,
     ) -> None:
-        """`lowest_sequence`: a client's batch may not begin behind it."""
+        """`lowest_sequence`: the highest allowed first sequence of a client's batch."""
         self._partition = partition
         self._lowest_sequence = lowest_sequence
         self._current_entry = current_entry
@@ -191,9 +193,10 @@ class ProducerAppendInfo:
         last_offset: int,
         is_transactional: bool,
     ) -> None:
-        """Note a batch of records.
+        """Add a batch of records.
 
-        `KafkaError`: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE.
+        Raises:
+            KafkaError: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE.
         """
         offset = first_offset.message_offset
         if epoch < self.producer_epoch:
@@ -221,9 +224,10 @@ class ProducerAppendInfo:
     def append_end_txn_marker(
         self, marker: EndTransactionMarker, epoch: int, offset: int, timestamp: int
     ) -> CompletedTxn | None:
-        """Note a transaction's end; None if the producer had none open here.
+        """Add a transaction's marker; return None if the producer had no open transaction here.
 
-        `KafkaError`: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED.
+        Raises:
+            KafkaError: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED.
         """
         if epoch < self.producer_epoch:
             self._refuse_old_epoch(epoch, offset)
@@ -265,7 +269,7 @@ class ProducerAppendInfo:
             last_seq = current.last_seq
         else:
             last_seq = NO_SEQUENCE
-        # With no epoch known (the producer's records may all have been deleted) any sequence is a beginning.
+        # Without a known epoch (the producer's records may all have been deleted) any sequence is allowed.
         if current.producer_epoch != NO_PRODUCER_EPOCH and first_seq != (
             last_seq + 1 if last_seq != MAX_SEQUENCE else 0
         ):

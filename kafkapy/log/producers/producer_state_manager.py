@@ -1,4 +1,4 @@
-"""All producers of one log, their transactions and snapshots (Kafka's `ProducerStateManager`)."""
+"""The producers of one log, their transactions and snapshots (Kafka's `ProducerStateManager`)."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ logger = logging.getLogger("kafkapy.log.ProducerStateManager")
 
 
 class Verification:
-    """Whether the coordinator knows that a producer's transaction takes place in this log, too (KIP-890).
+    """Whether the coordinator has confirmed that a producer's transaction includes this partition (KIP-890).
 
-    Invariant: `holds` from its answer to the end of that transaction. `lowest_sequence` is that of all batches of
-    `newest_epoch` which were to begin it: the transaction begins with none behind (KAFKA-14920). Batches of older epochs,
-    of a producer that was fenced, change nothing about that.
+    Invariant: `holds` is set from the coordinator's answer to the end of that transaction. `lowest_sequence` is the
+    lowest of all batches of `newest_epoch` that were to begin it: the transaction cannot begin with a later sequence
+    (KAFKA-14920). Batches of older epochs, of a fenced producer, don't change that.
     """
 
     __slots__ = ("holds", "is_old", "lowest_sequence", "newest_epoch", "producer_epoch")
 
     def __init__(self, producer_epoch: int, sequence: int = MAX_SEQUENCE, before: Verification | None = None) -> None:
-        """`before`: what was to be verified of the same transaction, or of an older one that never began."""
+        """`before`: the previous verification of the same transaction, or of an older one that never began."""
         self.producer_epoch = producer_epoch
         self.newest_epoch = producer_epoch
         self.lowest_sequence = sequence
@@ -57,13 +57,13 @@ class Verification:
 
 
 class ProducerStateManager:
-    """The state of every producer up to `map_end_offset`, kept in memory and in snapshot files.
+    """The state of every producer up to `map_end_offset`, in memory and in snapshot files.
 
-    Invariants: `producers` reflects exactly the batches below `map_end_offset`. `ongoing_txns` (by first offset, in rising
-    order) are the open transactions; `unreplicated_txns` those whose marker is not below the high watermark yet: the
-    smallest first offset of both is the first unstable offset. A snapshot file `<offset>.snapshot` holds the state at that
-    offset; one lies at the base offset of every newer segment, so recovery of a segment starts from it. What a crash leaves:
-    a torn snapshot fails its CRC and is dropped, an older one and a scan of the log take its place.
+    Invariants: `producers` reflects exactly the batches below `map_end_offset`. `ongoing_txns` (by first offset,
+    ascending) are the open transactions; `unreplicated_txns` those whose marker is not yet below the high watermark:
+    the smallest first offset of both is the first unstable offset. A snapshot file `<offset>.snapshot` holds the state
+    at that offset; there is one at the base offset of every newer segment, so recovery of a segment starts from it. A
+    snapshot torn by a crash fails its CRC and is dropped; an older one and a scan of the log replace it.
     """
 
     __slots__ = (
@@ -86,7 +86,7 @@ class ProducerStateManager:
         producer_id_expiration_ms: int,
         known_snapshots: Iterable[int] | None = None,
     ) -> None:
-        """`known_snapshots`: offsets of the snapshot files there are, if the caller has listed the directory already."""
+        """`known_snapshots`: offsets of the existing snapshot files, if the caller has listed the directory already."""
         self._partition = partition
         self._directory = directory
         self.producer_id_expiration_ms = producer_id_expiration_ms
@@ -94,7 +94,7 @@ class ProducerStateManager:
         self.ongoing_txns: dict[int, TxnMetadata] = {}
         self.unreplicated_txns: dict[int, TxnMetadata] = {}
         self.verifications: dict[int, Verification] = {}
-        """Of producers whose transactions are verified: without that none of theirs begins here."""
+        """By producer id, if transactions are verified: then no transaction begins here without a verification."""
         self.map_end_offset = 0
         self._last_snapshot_offset = 0
         self._snapshots = set(list_snapshot_offsets(directory) if known_snapshots is None else known_snapshots)
@@ -112,7 +112,7 @@ class ProducerStateManager:
         return ProducerAppendInfo(self._partition, producer_id, entry, origin, lowest_sequence)
 
     def update(self, info: ProducerAppendInfo) -> None:
-        """Take over what an append brought, once its records are in the log."""
+        """Apply the changes of an append, once its records are in the log."""
         entry = self.producers.get(info.producer_id)
         if entry is None:
             entry = self.producers[info.producer_id] = ProducerStateEntry(info.producer_id)
@@ -121,7 +121,7 @@ class ProducerStateManager:
         for txn in info.started_transactions:
             in_order = in_order and txn.first_offset.message_offset >= latest
             self.ongoing_txns[txn.first_offset.message_offset] = txn
-        if not in_order:  # batches of several producers came together; sorted once, a replay brings thousands
+        if not in_order:  # batches of several producers came together; sorted once, since a replay adds thousands
             self.ongoing_txns = dict(sorted(self.ongoing_txns.items()))
 
     def note_batch(
@@ -131,9 +131,9 @@ class ProducerStateManager:
         origin: AppendOrigin,
         first_offset: LogOffsetMetadata | None = None,
     ) -> CompletedTxn | None:
-        """Check one batch that has a producer id and collect in `infos` (by producer id) what it changes.
+        """Check one batch that has a producer id, and collect its changes in `infos` (by producer id).
 
-        The transaction that it ends, if it is a marker of one. `KafkaError` as of `ProducerAppendInfo`.
+        Return the transaction that it ends, if it is a transaction's marker. `KafkaError` as of `ProducerAppendInfo`.
         """
         producer_id = batch.producer_id
         info = infos.get(producer_id)
@@ -142,7 +142,7 @@ class ProducerStateManager:
         if batch.is_control:
             assert isinstance(batch, RecordBatch)
             marker = end_transaction_marker(batch)
-            if marker is None:  # the transaction was cleaned away, the batch stays for its sequence
+            if marker is None:  # the transaction was cleaned away, the batch remains for its sequence
                 return None
             return info.append_end_txn_marker(marker, batch.producer_epoch, batch.base_offset, batch.max_timestamp)
         info.append_data_batch(
@@ -157,7 +157,7 @@ class ProducerStateManager:
         return None
 
     def replay(self, batch: Batch) -> CompletedTxn | None:
-        """Take over one batch that is in the log already; the transaction that it ends is for the caller to complete."""
+        """Apply one batch that is in the log already; return the transaction that it ends, which the caller completes."""
         completed = None
         if batch.producer_id >= 0:
             infos: dict[int, ProducerAppendInfo] = {}
@@ -170,8 +170,11 @@ class ProducerStateManager:
     def begin_verification(
         self, producer_id: int, producer_epoch: int, sequence: int = NO_SEQUENCE
     ) -> Verification | None:
-        """What is to be told of the coordinator's answer; None if the transaction has begun here already. `sequence`: the
-        first of the batch."""
+        """Return the object that the coordinator's answer is to be set on; None if the transaction has begun here
+        already.
+
+        `sequence`: the first sequence of the batch.
+        """
         if self.has_ongoing_txn(producer_id, producer_epoch):
             return None
         before = self.verifications.get(producer_id)
@@ -184,8 +187,9 @@ class ProducerStateManager:
         return entry is not None and entry.current_txn_first_offset != NO_TXN and entry.producer_epoch == producer_epoch
 
     def check_verified(self, producer_id: int, producer_epoch: int) -> None:
-        """INVALID_TXN_STATE if the producer's transaction had to be verified to begin here, and is not, or was so before its
-        end."""
+        """Raise INVALID_TXN_STATE if the producer's transaction needs verification to begin here, and is not verified
+        (any more).
+        """
         verification = self.verifications.get(producer_id)
         if verification is None or self.has_ongoing_txn(producer_id, producer_epoch):
             return
@@ -195,12 +199,15 @@ class ProducerStateManager:
             )
 
     def end_verification(self, producer_id: int) -> None:
-        """A marker was written: what was verified before holds no longer, nor does an answer that is still on its way. A
-        transaction that began before this broker led, or was started, ends here, too: so this is kept for every producer."""
+        """Invalidate verifications after a marker, including one whose answer is pending.
+
+        Transactions that began before this broker led, or was started, end here, too, so an entry is kept for every
+        producer.
+        """
         self.verifications[producer_id] = Verification(NO_PRODUCER_EPOCH)
 
     def complete_txn(self, completed: CompletedTxn) -> None:
-        """A marker has ended a transaction: unstable still, until the marker is below the high watermark."""
+        """End a transaction after its marker: it remains unstable until the marker is below the high watermark."""
         txn = self.ongoing_txns.pop(completed.first_offset, None)
         if txn is None:
             raise ValueError(
@@ -210,14 +217,14 @@ class ProducerStateManager:
         self.unreplicated_txns[completed.first_offset] = txn
 
     def last_stable_offset(self, completed: CompletedTxn) -> int:
-        """The last stable offset right after this transaction's end, for the transaction index."""
+        """Return the last stable offset just after this transaction's end, for the transaction index."""
         for txn in self.ongoing_txns.values():
             if txn.producer_id != completed.producer_id:
                 return txn.first_offset.message_offset
         return completed.last_offset + 1
 
     def first_unstable_offset(self) -> LogOffsetMetadata | None:
-        """Where the oldest transaction begins that is open, or ended but not replicated yet."""
+        """Return the start of the oldest transaction that is open, or ended but not replicated yet."""
         ongoing = next(iter(self.ongoing_txns.values()), None)
         unreplicated = self.unreplicated_txns[min(self.unreplicated_txns)] if self.unreplicated_txns else None
         if ongoing is None:
@@ -227,19 +234,19 @@ class ProducerStateManager:
         return unreplicated.first_offset
 
     def on_high_watermark_updated(self, high_watermark: int) -> None:
-        """Markers below the high watermark are replicated."""
+        """Remove transactions whose markers are replicated."""
         unreplicated = self.unreplicated_txns
         for first_offset in [o for o, txn in unreplicated.items() if (txn.last_offset or 0) < high_watermark]:
             del unreplicated[first_offset]
 
     def remove_expired_producers(self, now_ms: int) -> None:
-        """Forget producers that have been idle for producer.id.expiration.ms and have no transaction open."""
+        """Remove producers that have been idle for producer.id.expiration.ms and have no open transaction."""
         for producer_id in [p for p, entry in self.producers.items() if self._is_expired(now_ms, entry)]:
             del self.producers[producer_id]
         for producer_id, verification in list(self.verifications.items()):
             if verification.is_old and producer_id not in self.producers:
                 del self.verifications[producer_id]
-            verification.is_old = True  # goes next time: it may be on its way still
+            verification.is_old = True  # removed next time, because its answer may be pending
 
     def _is_expired(self, now_ms: int, entry: ProducerStateEntry) -> bool:
         return (
@@ -249,7 +256,7 @@ class ProducerStateManager:
     # -- truncation and reload
 
     def truncate_and_reload(self, log_start_offset: int, log_end_offset: int, now_ms: int) -> None:
-        """Go back to the newest snapshot in (log start, log end]; the caller scans the log from `map_end_offset` on."""
+        """Return to the newest snapshot in (log start, log end]; the caller scans the log from `map_end_offset` on."""
         for offset in [o for o in self._snapshots if o > log_end_offset or o <= log_start_offset]:
             self._delete_snapshot(offset)
         if log_end_offset == self.map_end_offset:
@@ -258,11 +265,12 @@ class ProducerStateManager:
         self._clear()
         self._load_from_snapshot(log_start_offset, now_ms)
 
-    def settle(self, snapshots: set[int], log_start_offset: int, now_ms: int) -> None:
-        """The log was read to its end after a crash: be what a snapshot of now would bring back.
+    def complete_recovery(self, snapshots: set[int], log_start_offset: int, now_ms: int) -> None:
+        """Complete recovery, when the log has been read to its end: have the state that a snapshot of now would
+        restore.
 
-        Of the files there are (`snapshots`), those that this did not begin with or take may tell of records that the crash has
-        undone: they go, or are written over.
+        Of the existing files (`snapshots`), those that were not loaded or written here may include records that the
+        crash has undone: they are deleted or overwritten.
         """
         for offset in snapshots - self._snapshots - {self.map_end_offset}:
             self._delete_snapshot(offset)
@@ -273,7 +281,7 @@ class ProducerStateManager:
         self.truncate_and_reload(log_start_offset, self.map_end_offset, now_ms)
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
-        """Forget everything."""
+        """Remove all state."""
         self._clear()
         for snapshot in list(self._snapshots):
             self._delete_snapshot(snapshot)
@@ -288,7 +296,7 @@ class ProducerStateManager:
     def _clear(self) -> None:
         self.producers.clear()
         self.ongoing_txns.clear()
-        # What is truncated is at or above the high watermark, so nothing that is left is waiting for replication.
+        # Truncated records are at or above the high watermark, so no remaining one is waiting for replication.
         self.unreplicated_txns.clear()
 
     def _load_from_snapshot(self, log_start_offset: int, now_ms: int) -> None:
@@ -306,7 +314,7 @@ class ProducerStateManager:
         self._last_snapshot_offset = self.map_end_offset = log_start_offset
 
     def load_entries(self, entries: Iterable[ProducerStateEntry]) -> None:
-        """Take over entries of a snapshot."""
+        """Add entries of a snapshot."""
         open_txns = []
         for entry in entries:
             self.producers[entry.producer_id] = entry
@@ -319,7 +327,7 @@ class ProducerStateManager:
 
     @property
     def snapshots(self) -> set[int]:
-        """The offsets of the snapshot files that there are."""
+        """Return the offsets of the existing snapshot files."""
         return self._snapshots
 
     @property
@@ -327,7 +335,7 @@ class ProducerStateManager:
         return max(self._snapshots, default=None)
 
     def take_snapshot(self, sync: bool = True) -> str | None:
-        """Write the state at `map_end_offset`, unless there is one already. The path if one was written; `OSError`."""
+        """Write the state at `map_end_offset`, unless that exists; return the path if one was written. `OSError`."""
         if self.map_end_offset <= self._last_snapshot_offset:
             return None
         path = self._path(self.map_end_offset)
@@ -337,13 +345,16 @@ class ProducerStateManager:
         return path
 
     def take_final_snapshot(self, sync: bool) -> None:
-        """Have a snapshot at `map_end_offset`, durable with `sync`: after a clean stop the log is not scanned for producers.
-        `OSError`."""
+        """Ensure a snapshot at `map_end_offset`, durable with `sync`, so that the log is not scanned after a clean
+        shutdown. `OSError`.
+        """
         if self.take_snapshot(sync) is None and sync and self.map_end_offset in self._snapshots:
             fsync_file(self._path(self.map_end_offset))
 
     def remove_stray_snapshots(self, segment_base_offsets: Iterable[int]) -> None:
-        """At load: keep the snapshots at segment base offsets, and of the others the newest if it is behind them all."""
+        """Clean up at load: keep the snapshots at segment base offsets, and of the others the newest if it is after
+        them all.
+        """
         bases = set(segment_base_offsets)
         strays = sorted(offset for offset in self._snapshots if offset not in bases)
         if strays and strays[-1] >= max(bases, default=-1):
@@ -352,7 +363,7 @@ class ProducerStateManager:
             self._delete_snapshot(offset)
 
     def remove_and_mark_for_deletion(self, offset: int) -> str | None:
-        """Give the snapshot at an offset the suffix .deleted; the new path, None if there is none."""
+        """Add the suffix .deleted to the snapshot at an offset; return the new path, None if there is none."""
         if offset not in self._snapshots:
             return None
         self._snapshots.remove(offset)
@@ -375,10 +386,10 @@ class ProducerStateManager:
 
 
 def list_snapshot_offsets(directory: str) -> list[int]:
-    """Offsets of the snapshot files in a directory."""
+    """Return offsets of the snapshot files in a directory."""
     return snapshot_offsets(os.listdir(directory))
 
 
 def snapshot_offsets(names: Iterable[str]) -> list[int]:
-    """Of the snapshot files among the files of a directory."""
+    """Return the offsets of the snapshot files among these names."""
     return [offset_from_file(name) for name in names if name.endswith(PRODUCER_SNAPSHOT_FILE_SUFFIX)]

@@ -1,4 +1,4 @@
-"""Bring the state of producers to an offset of the log (Kafka's `UnifiedLog.rebuildProducerState`)."""
+"""Rebuilds the state of producers from the log (Kafka's `UnifiedLog.rebuildProducerState`)."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ def rebuild_producer_state(
     reload_from_clean_shutdown: bool,
     record_version: int,
 ) -> None:
-    """Load the newest usable snapshot, replay the batches from there to `last_offset`, write a snapshot. Raises `OSError`.
+    """Load the newest usable snapshot, replay the batches from there to `last_offset`, write a snapshot. Raises
+    `OSError`.
 
-    Snapshots are not fsynced here: should they be lost with the machine, the log is scanned once more.
+    Snapshots are not fsynced here: if they are lost with a machine crash, the log is scanned again.
 
-    Snapshots are taken on the way at the last two segments' base offsets too, where the next recovery would begin. A log that
-    was closed cleanly and has no snapshot at all comes from a broker that knew none: it is not scanned. Neither is one in a
-    message format that knows no producers (`record_version` below 2).
+    Snapshots are also taken at the last two segments' base offsets, where the next recovery would start. A log that was
+    closed cleanly and has no snapshot was written by a broker without producer state: it is not scanned. Neither is one
+    in a message format without producers (`record_version` below 2).
     """
     to_snapshot = {last_offset}
     if len(segments):
@@ -42,7 +43,7 @@ def rebuild_producer_state(
         return
     was_empty = producers.is_empty and producers.map_end_offset >= last_offset
     producers.truncate_and_reload(log_start_offset, last_offset, now_ms)
-    # Without producers before a truncation there are none after it: nothing to scan for.
+    # Without producers before a truncation there are none after it, so a scan is not needed.
     if last_offset > producers.map_end_offset and not was_empty:
         segment_of_last = segments.floor(last_offset)
         for segment in segments.between(producers.map_end_offset, last_offset):
@@ -75,8 +76,11 @@ def _replay(producers: ProducerStateManager, segment: LogSegment, start_offset: 
 
 
 def _take_over(producers: ProducerStateManager, infos: dict[int, ProducerAppendInfo]) -> None:
-    """Between two markers a producer begins one transaction at most. In the order in which they began no open ones have to be
-    sorted: with many producers that would take long, and let no other thread work."""
+    """Apply changes in the order in which transactions began.
+
+    Between two markers a producer begins at most one transaction. In this order the open ones need no sorting, which
+    would take long with many producers, without releasing the interpreter lock.
+    """
     for info in sorted(infos.values(), key=_began_at):
         producers.update(info)
 

@@ -1,4 +1,4 @@
-"""Finds batches of a segment whose offsets can't be right: no checksum covers a base offset."""
+"""Finds batches with wrong base offsets, which no checksum covers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from kafkapy.protocol.errors import Errors, KafkaError
 
 
 def in_order(batches: Iterable[Batch], base_offset: int, end_offset: int) -> Iterator[Batch]:
-    """The batches of a segment with offsets from `base_offset` on and below `end_offset`, as long as these ascend.
+    """Yield the batches of a segment with offsets in `[base_offset, end_offset)` while these ascend.
 
-    `KafkaError` CORRUPT_MESSAGE in place of the first one whose offsets do not fit those of its neighbours, or the segment. Each
-    batch comes when the next one has been read, which shows whether its offsets are too high.
+    `KafkaError` CORRUPT_MESSAGE in place of the first batch whose offsets do not fit those of its neighbours, or the
+    segment. Each batch is yielded when the next one has been read, which shows whether its offsets are too high.
     """
     latest: Batch | None = None
     next_offset = base_offset
@@ -25,7 +25,7 @@ def in_order(batches: Iterable[Batch], base_offset: int, end_offset: int) -> Ite
                 yield latest
             raise
         if latest is not None:
-            # What begins right behind the batch before it is in its place, whatever comes.
+            # A batch without a gap before it is in its place, whatever follows.
             has_gap = first_offset(latest) > next_offset
             if has_gap and batch is not None and next_offset <= first_offset(batch) <= latest.last_offset:
                 raise _misplaced(latest, next_offset)
@@ -39,7 +39,9 @@ def in_order(batches: Iterable[Batch], base_offset: int, end_offset: int) -> Ite
 
 
 def first_offset(batch: Batch) -> int:
-    """As its header has it: that of a compressed batch of the formats before v2 has the last offset only."""
+    """Return the base offset in the header: for compressed batches of formats before v2 the header has the last offset
+    only.
+    """
     return batch.base_offset if batch.magic >= 2 else batch.last_offset
 
 

@@ -15,7 +15,7 @@ from kafkapy.common.limits import MAX_INT, MAX_LONG
 from kafkapy.common.time import Time
 from kafkapy.common.timestamps import NO_TIMESTAMP
 from kafkapy.log.files.file_batches import (
-    SCANNED_AT_ONCE,
+    HEADER_SCAN_CHUNK,
     Batch,
     BatchHeader,
     batch_with,
@@ -36,9 +36,11 @@ from kafkapy.record.file_records import FileRecords
 logger = logging.getLogger("kafkapy.log.LogSegment")
 
 _RECENT_BATCHES: Final = 64
-"""Batches of each of the two generations whose places are remembered: consumers and followers that keep up fetch from there."""
-_NAMED_POSITIONS: Final = 10
-"""Of damage, in one line of the log."""
+"""Size of each of the two generations of recent batches whose positions are cached: consumers and followers without lag
+fetch from there.
+"""
+_MAX_LOGGED_POSITIONS: Final = 10
+"""Limit of damaged positions in a log line."""
 
 LastStableOffset = Callable[[CompletedTxn], int]
 
@@ -46,15 +48,17 @@ LastStableOffset = Callable[[CompletedTxn], int]
 class LogSegment(SegmentFiles):
     """Batches with offsets from `base_offset` on, up to the base offset of the next segment.
 
-    Invariants: bytes `[0, size)` of the .log file are whole batches in rising order of offsets; a failed write is cut off
-    again. The offset index and the time index point into those bytes (sparsely), the transaction index lists the markers of
-    aborted transactions among them. What a crash leaves: a torn last batch, indexes behind the data; `recover` mends both.
+    Invariants: bytes `[0, size)` of the .log file are whole batches with ascending offsets; a failed write is cut off
+    again. The offset index and the time index point into those bytes (sparsely), the transaction index lists the
+    markers of aborted transactions among them. A crash may leave a torn last batch, and indexes that lag behind the
+    data; `recover` repairs both.
 
-    The indexes of a segment that is not recovered are taken as they are, and looked at where they are used: an entry of the
-    offset index must lead to a batch that has its offset, one of the time index to a batch that has its timestamp. Where one does
-    not, both indexes are made anew (`rebuild_indexes`).
+    The indexes of a segment that is not recovered are verified when they are used: an entry of the offset index must
+    lead to a batch that contains its offset, one of the time index to a batch that has its timestamp. If an entry is
+    wrong, both indexes are rebuilt (`rebuild_indexes`).
 
-    Only the active segment grows. Methods that change a segment are called under its log's lock; `rebuild_indexes` takes it.
+    Only the active segment grows. Methods that change a segment are called under its log's lock; `rebuild_indexes`
+    takes it.
     """
 
     __slots__ = (
@@ -88,7 +92,7 @@ class LogSegment(SegmentFiles):
         self.time = time
         self.size = size
         self.lock = threading.RLock()
-        """Its log's, once it is a segment of one."""
+        """The lock of the log, once the segment belongs to one."""
         self._writable = False
         self._roll_jitter_ms = config.random_segment_jitter()
         self._created_ms = time.milliseconds()
@@ -97,13 +101,13 @@ class LogSegment(SegmentFiles):
         self._offset_of_max_timestamp = base_offset
         self._knows_max_timestamp = False
         self._bytes_since_last_index_entry = 0
-        # Base offset of the batches appended last -> position << 32 | size: readers at the end of the log need no index.
+        # Base offset of recently appended batches -> position << 32 | size: reads at the end of the log need no index.
         self._recent_batches: dict[int, int] = {}
         self._older_batches: dict[int, int] = {}
 
     @classmethod
     def create(cls, directory: str, base_offset: int, config: LogConfig, time: Time, suffix: str = "") -> LogSegment:
-        """A new, empty segment; files that are in the way are deleted. Raises `OSError`."""
+        """Create an empty segment; existing files are replaced. Raises `OSError`."""
         segment = cls(directory, base_offset, config, time, 0, False, suffix)
         for path in segment._create_files():
             logger.warning("Newly rolled segment file %s already exists; deleting it first", path)
@@ -114,7 +118,7 @@ class LogSegment(SegmentFiles):
     def open(
         cls, directory: str, base_offset: int, config: LogConfig, time: Time, txn_index_exists: bool, suffix: str = ""
     ) -> LogSegment:
-        """The segment whose files are there. Raises `OSError`."""
+        """Open existing files. Raises `OSError`."""
         size = os.stat(segment_file(directory, base_offset, LOG_FILE_SUFFIX, suffix)).st_size
         return cls(directory, base_offset, config, time, size, txn_index_exists, suffix)
 
@@ -125,7 +129,7 @@ class LogSegment(SegmentFiles):
         self._forget_recent_batches()
 
     def become_writable(self) -> None:
-        """Get the indexes ready for appends, whose entries have to come behind those that are there."""
+        """Prepare the indexes for appends, whose entries follow the existing ones."""
         if not self._writable:
             if self._max_timestamp is None:
                 self._max_timestamp, self._offset_of_max_timestamp = self._last_time_entry()
@@ -138,7 +142,7 @@ class LogSegment(SegmentFiles):
     def should_roll(
         self, incoming_size: int, max_timestamp: int, max_offset: int, now_ms: int, config: LogConfig
     ) -> bool:
-        """Must a new segment begin before `incoming_size` bytes up to `max_offset` are appended?"""
+        """Return whether a new segment is needed before `incoming_size` bytes up to `max_offset` are appended."""
         size = self.size
         if size > config.segment_bytes - incoming_size:
             return True
@@ -157,7 +161,9 @@ class LogSegment(SegmentFiles):
     def append(self, records: bytes | bytearray | memoryview, batches: Iterable[Batch]) -> None:
         """Append whole batches; `batches` are views of the batches in `records`, in order.
 
-        Raises `OSError` (the file is as before) or, if an offset does not fit the segment, `KafkaError`.
+        Raises:
+            OSError: writing failed; the file is as before.
+            KafkaError: an offset does not fit the segment.
         """
         if not self._writable:
             self.become_writable()
@@ -200,7 +206,7 @@ class LogSegment(SegmentFiles):
             time_index.maybe_append(self.max_timestamp_so_far, self._offset_of_max_timestamp)
 
     def _write_rest(self, fd: int, records: bytes | bytearray | memoryview, written: int) -> None:
-        """The disk took only a part: go on until it has all or says why not."""
+        """Continue a partial write until all is written or an error is raised."""
         try:
             while written < len(records):
                 more = os.pwrite(fd, memoryview(records)[written:], self.size + written)
@@ -216,7 +222,7 @@ class LogSegment(SegmentFiles):
             os.ftruncate(fd, self.size)
 
     def update_txn_index(self, completed: CompletedTxn, last_stable_offset: int) -> None:
-        """Note an aborted transaction. Raises `OSError`."""
+        """Add an aborted transaction. Raises `OSError`."""
         if completed.is_aborted:
             self.txn_index.append(
                 AbortedTxn(completed.producer_id, completed.first_offset, completed.last_offset, last_stable_offset)
@@ -225,26 +231,27 @@ class LogSegment(SegmentFiles):
     # -- the read path
 
     def translate_offset(self, offset: int) -> tuple[int, int] | None:
-        """(position, size) of the first batch whose last offset is >= `offset`; None if there is none."""
+        """Return (position, size) of the first batch whose last offset is >= `offset`; None if there is none."""
         recent = self._recent_batches.get(offset) or self._older_batches.get(offset)
         if recent is not None:
             return recent >> 32, recent & 0xFFFFFFFF
         start_offset, start, behind_offset, behind = self.offset_index.around(offset)
-        if behind - start >= SCANNED_AT_ONCE and offset != start_offset and start >= 0:
-            # Batches are large here, so each has its entry, and that at `start` ends before the offset.
+        if behind - start >= HEADER_SCAN_CHUNK and offset != start_offset and start >= 0:
+            # Large batches have an index entry each, and the one at `start` ends before the offset.
             header = batch_with(self.file, behind, self.size, offset)
             if header is not None and header.last_offset == behind_offset:
                 return header.position, header.size
         walk = iter(self._headers_towards(start_offset, start, behind_offset, behind))
         found = first_up_to(walk, offset)
         if found is not None and found.base_offset > offset:
-            found = self._behind_damage(found, walk, offset)
+            found = self._find_after_damage(found, walk, offset)
         return (found.position, found.size) if found is not None else None
 
-    def _behind_damage(self, header: BatchHeader, walk: Iterator[BatchHeader], offset: int) -> BatchHeader | None:
-        """Find a batch with the offset behind `header`, which may have too high offsets; `header` if compaction has removed it.
+    def _find_after_damage(self, header: BatchHeader, walk: Iterator[BatchHeader], offset: int) -> BatchHeader | None:
+        """Find a batch with the offset after `header`, whose offsets may be too high; `header` if compaction has
+        removed it.
 
-        `KafkaError` CORRUPT_MESSAGE if it must be `header` that once had the offset.
+        `KafkaError` CORRUPT_MESSAGE if `header` must have had the offset originally.
         """
         following = next(walk, None)
         if following is None or following.base_offset > header.last_offset:
@@ -258,18 +265,20 @@ class LogSegment(SegmentFiles):
         return first_up_to(chain((following,), walk), offset)
 
     def headers_towards(self, offset: int) -> Iterable[BatchHeader]:
-        """The headers of the batches from one on that begins at or before the one which holds `offset`, to the end."""
+        """Return the headers of the batches, starting with one at or before the batch that contains `offset`, to the
+        end.
+        """
         start_offset, start, behind_offset, behind = self.offset_index.around(offset)
         return self._headers_towards(start_offset, start, behind_offset, behind)
 
     def _headers_towards(self, offset: int, start: int, behind_offset: int, behind: int) -> Iterable[BatchHeader]:
-        """From `start` on, where the index has it that `offset` is; from the beginning if the index is wrong."""
+        """Start at `start`, the index's position for `offset`; at the beginning if the index is wrong."""
         if start == 0:
             return headers(self.file, 0, self.size)
         walk = headers(self.file, max(start, 0), self.size)
         try:
             first = next(walk, None)
-        except KafkaError:  # a size that no batch has
+        except KafkaError:  # an impossible size
             first = None
         is_ordered = start > 0 and (behind == 0 or (behind > start and behind_offset > offset))
         if (
@@ -282,8 +291,11 @@ class LogSegment(SegmentFiles):
         return headers(self.file, 0, self.size)
 
     def _is_entry_of_append(self, offset: int, header: BatchHeader) -> bool:
-        """Is an entry right that names an offset which is not the last of its batch? Brokers before 3.9.1 wrote that of another
-        batch of the same append. Then a walk from the entry before it comes by this batch, and the offset is in it or behind."""
+        """Return whether an entry is valid whose offset is not the last of its batch.
+
+        Brokers before 3.9.1 wrote that of another batch of the same append. Then a scan from the previous entry reaches
+        this batch, and the offset is in it or after it.
+        """
         if header.base_offset > offset:
             return False
         try:
@@ -295,7 +307,9 @@ class LogSegment(SegmentFiles):
         return False
 
     def offset_above(self, position: int) -> int | None:
-        """An offset above all in the batches before `position`, but not by much; None if the offset index has none."""
+        """Return a close upper bound of the offsets in the batches before `position`; None if the offset index has
+        none.
+        """
         entry = self.offset_index.first_behind(position)
         if entry is None or entry[1] <= position:
             return None
@@ -305,10 +319,11 @@ class LogSegment(SegmentFiles):
     def read(
         self, start_offset: int, max_size: int, max_position: int | None, min_one_message: bool = False
     ) -> FetchDataInfo | None:
-        """At most `max_size` bytes from the batch that holds `start_offset`, nothing at or behind `max_position`.
+        """Read at most `max_size` bytes from the batch that contains `start_offset`, nothing at or after
+        `max_position`.
 
-        With `min_one_message` the first batch comes whole, however big. None if the segment ends before the offset; no bytes
-        if `max_position` is None (not known).
+        With `min_one_message` the first batch is complete, whatever its size. Return None if the segment ends before
+        the offset; no bytes if `max_position` is None (unknown).
         """
         found = self.translate_offset(start_offset)
         if found is None:
@@ -326,19 +341,19 @@ class LogSegment(SegmentFiles):
         return self.txn_index.collect_aborted_txns(fetch_offset, upper_bound_offset)
 
     def headers_from(self, position: int) -> Iterable[BatchHeader]:
-        """The headers of the batches from a position on, to the end."""
+        """Return the headers of the batches from a position on, to the end."""
         return headers(self.file, position, self.size)
 
     def batches(self) -> Iterable[Batch]:
-        """All batches, with their bytes."""
+        """Return all batches, with their bytes."""
         return self.batches_between(0, self.size)
 
     def batches_between(self, position: int, end_position: int) -> Iterable[Batch]:
-        """The whole batches between two positions, the first of which is the beginning of one."""
+        """Return the whole batches between two positions, the first of which is the start of a batch."""
         return whole_batches(self.file, position, end_position)
 
     def check_first_batch(self, next_base_offset: int) -> None:
-        """Look whether the segment begins with a batch of its own, below the base offset of the next segment.
+        """Check that the segment starts with a batch of its own, below the base offset of the next segment.
 
         `KafkaError` CORRUPT_MESSAGE.
         """
@@ -350,7 +365,7 @@ class LogSegment(SegmentFiles):
             )
 
     def check_last_batches(self) -> None:
-        """Look whether the segment ends with a whole batch in its place. `KafkaError` CORRUPT_MESSAGE."""
+        """Check that the segment ends with a whole batch in its place. `KafkaError` CORRUPT_MESSAGE."""
         next_offset, position = self.base_offset, 0
         for header in self.headers_towards(self.offset_index.last_offset):
             base, last = header.base_offset, header.last_offset
@@ -368,7 +383,7 @@ class LogSegment(SegmentFiles):
             )
 
     def read_next_offset(self) -> int:
-        """One more than the last offset in the segment; the base offset if it is empty."""
+        """Return one more than the last offset in the segment; the base offset if it is empty."""
         next_offset, last_entry = self.base_offset, self.offset_index.last_offset
         for header in self.headers_towards(last_entry):
             next_offset = header.last_offset + 1
@@ -376,11 +391,11 @@ class LogSegment(SegmentFiles):
             self.rebuild_indexes(f"it has an entry of offset {last_entry}, and the log ends at {next_offset}")
         return next_offset
 
-    # -- times
+    # -- timestamps
 
     @property
     def max_timestamp_so_far(self) -> int:
-        """The largest timestamp in the segment as the time index has it, ms; -1 if there is none."""
+        """The largest timestamp in the segment by the time index, ms; -1 if there is none."""
         timestamp = self._max_timestamp
         if timestamp is None:
             timestamp, self._offset_of_max_timestamp = self._last_time_entry()
@@ -388,7 +403,7 @@ class LogSegment(SegmentFiles):
         return timestamp
 
     def _last_time_entry(self) -> tuple[int, int]:
-        """The last entry of the time index, which is made anew if no batch has its timestamp."""
+        """Return the last entry of the time index; rebuild the index if no batch has its timestamp."""
         index = self.time_index
         timestamp, offset = index.last_entry
         if index.entries:
@@ -400,15 +415,16 @@ class LogSegment(SegmentFiles):
         return self.time_index.last_entry
 
     def _has_timestamp(self, offset: int, timestamp: int) -> bool:
-        """Is this the largest timestamp of the batch that holds `offset`?"""
+        """Return whether this is the largest timestamp of the batch that contains `offset`."""
         for header in self.headers_towards(offset):
             if header.last_offset >= offset:
                 return header.max_timestamp == timestamp
         return False
 
     def headers_towards_time(self, timestamp: int, starting_offset: int) -> Iterable[BatchHeader]:
-        """The headers of the batches from one on that begins at or before the first that has a timestamp >= `timestamp` and an
-        offset >= `starting_offset`."""
+        """Return the headers of the batches, starting at or before the first one that has a timestamp >= `timestamp`
+        and an offset >= `starting_offset`.
+        """
         indexed, offset = self.time_index.lookup(timestamp)
         is_entry = indexed != NO_TIMESTAMP or offset != self.base_offset
         if is_entry and not self._has_timestamp(offset, indexed):
@@ -418,22 +434,25 @@ class LogSegment(SegmentFiles):
 
     @property
     def largest_timestamp(self) -> int:
-        """The largest timestamp of a record, or else when the file was last modified, ms."""
+        """The largest timestamp of a record, or else the file's modification time, ms."""
         timestamp, _ = self.max_timestamp_and_offset
         return timestamp if timestamp >= 0 else self.last_modified
 
     @property
     def max_timestamp_and_offset(self) -> tuple[int, int]:
-        """The largest timestamp and the last offset of the batch that has it; (-1, base offset) if there is none.
+        """Return the largest timestamp and the last offset of the batch that has it; (-1, base offset) if there is
+        none.
 
-        Of a segment that was there at the start the batches are looked at which the time index does not cover.
+        For a segment from an earlier run, the batches that the time index does not cover are read.
         """
         if not self._knows_max_timestamp:
             self._read_largest_timestamp()
         return self.max_timestamp_so_far, self._offset_of_max_timestamp
 
     def time_waited_for_roll(self, now_ms: int, message_timestamp: int) -> int:
-        """How old the segment is: by its first batch's timestamp against the incoming one, or else by the clock."""
+        """Return the age of the segment, ms: from its first batch's timestamp to the incoming one, or else by the
+        clock.
+        """
         first = self._rolling_based_timestamp
         if first is None:
             first = self._load_first_batch_timestamp()
@@ -456,7 +475,7 @@ class LogSegment(SegmentFiles):
     # -- structure
 
     def truncate_to(self, offset: int) -> int:
-        """Drop every batch that holds an offset >= `offset`; bytes that went. Raises `OSError`."""
+        """Remove every batch that contains an offset >= `offset`; return the removed bytes. Raises `OSError`."""
         found = self.translate_offset(offset)
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
@@ -472,7 +491,7 @@ class LogSegment(SegmentFiles):
             self._rolling_based_timestamp = None
         self._bytes_since_last_index_entry = 0
         self._forget_recent_batches()
-        self.read_next_offset()  # the last entry of the offset index has to be right: what is appended comes behind it
+        self.read_next_offset()  # checks the last entry of the offset index, which later appends must exceed
         self._read_largest_timestamp()
         return removed
 
@@ -495,7 +514,7 @@ class LogSegment(SegmentFiles):
         self._knows_max_timestamp = True
 
     def on_become_inactive(self) -> None:
-        """The log goes on in another segment: complete the time index and trim the files."""
+        """Complete the time index and trim the files, because another segment becomes active."""
         self.time_index.maybe_append(self.max_timestamp_so_far, self._offset_of_max_timestamp, skip_full_check=True)
         self._trim()
         self._forget_recent_batches()
@@ -508,18 +527,19 @@ class LogSegment(SegmentFiles):
             os.ftruncate(self.file.fileno(), self.size)
 
     def rebuild_indexes(self, why: str) -> None:
-        """Make both indexes anew from the headers of the batches, which takes a second for some 100 MB, or longer.
+        """Rebuild both indexes from the headers of the batches, which takes a second per 100 MB, or longer.
 
-        Without the lock but for the end. `BlockingIOError` if this thread may not wait (`page_cache.patience`); `OSError`.
+        Only the end takes the lock. `BlockingIOError` if this thread may not wait for disks
+        (`page_cache.blocking_reads`); `OSError`.
         """
-        if not page_cache.patience.waits:
+        if not page_cache.blocking_reads.allowed:
             raise BlockingIOError(errno.EAGAIN, "An index is to be made anew")
         wrong = self._offset_index
         rebuild = self._follow(self._new_rebuild())
         with self.lock:
             if self._offset_index is not wrong:
-                return  # another thread has done it
-            if rebuild.position > self.size:  # the log was truncated meanwhile
+                return  # another thread has rebuilt it
+            if rebuild.position > self.size:  # the log was truncated concurrently
                 rebuild = self._new_rebuild()
             self._follow(rebuild).finish()
             self._take_over(rebuild)
@@ -534,7 +554,7 @@ class LogSegment(SegmentFiles):
                 "Log segment %s is damaged: there are no batches with the right offsets at the positions %s. Move the directory "
                 "of the partition away while the broker is down: the log is then copied from its leader. If there is no other "
                 "replica, restore the file from a backup.",
-                self.log_path, ", ".join(map(str, damaged[:_NAMED_POSITIONS])),
+                self.log_path, ", ".join(map(str, damaged[:_MAX_LOGGED_POSITIONS])),
             )  # fmt: skip
 
     def _new_rebuild(self) -> IndexRebuild:
@@ -549,7 +569,7 @@ class LogSegment(SegmentFiles):
         return rebuild
 
     def _take_over(self, rebuild: IndexRebuild) -> None:
-        """Put what was made anew in the place of what was wrong."""
+        """Replace the wrong indexes by the rebuilt ones."""
         rebuild.offset_index.path, rebuild.time_index.path = self.paths()[1:3]
         self._offset_index, self._time_index = rebuild.offset_index, rebuild.time_index
         self._set_max_timestamp(rebuild.max_timestamp, rebuild.offset_of_max_timestamp)
@@ -567,11 +587,17 @@ class LogSegment(SegmentFiles):
         end_offset: int,
         may_cut: bool,
     ) -> int:
-        """Check every batch, rebuild the indexes, cut at the first bad byte; how many bytes went. Raises `OSError`.
+        """Check every batch, rebuild the indexes, cut at the first bad byte; return the number of bytes removed.
 
-        `end_offset`: where the next segment begins, if there is one. `may_cut`: a crash may have left it so; else raise
-        `KafkaError` CORRUPT_MESSAGE or INVALID_RECORD. `on_batch` notes a batch's epoch and producer; a transaction that it
-        reports as completed gets into the transaction index with the offset that `last_stable_offset` has for it.
+        Args:
+            on_batch: Records a batch's epoch and producer; returns a transaction that the batch completes, or None.
+            last_stable_offset: Gives the offset with which a completed transaction is added to the transaction index.
+            end_offset: The base offset of the next segment, if there is one.
+            may_cut: Whether damage may be due to a crash and is cut off; otherwise it is raised.
+
+        Raises:
+            OSError: reading or writing failed.
+            KafkaError: CORRUPT_MESSAGE or INVALID_RECORD.
         """
         self._create_indexes(recovering=True)
         self.txn_index.reset()
@@ -614,7 +640,7 @@ class LogSegment(SegmentFiles):
         return truncated
 
     def close(self) -> None:
-        """Trim and close the files. Raises `OSError`."""
+        """Trim the indexes and close the files. Raises `OSError`."""
         if self._max_timestamp is not None:
             self.time_index.maybe_append(self._max_timestamp, self._offset_of_max_timestamp, skip_full_check=True)
         if self._offset_index is not None or self._time_index is not None:
@@ -628,5 +654,5 @@ class LogSegment(SegmentFiles):
 
 
 def total_size(segments: Iterable[LogSegment]) -> int:
-    """Bytes of their .log files."""
+    """Return the bytes of the .log files."""
     return sum(segment.size for segment in segments)

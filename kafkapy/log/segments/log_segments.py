@@ -12,22 +12,22 @@ from kafkapy.log.segments.log_segment import LogSegment
 class LogSegments:
     """A map from base offset to segment.
 
-    Invariant: `_view` is a pair of equally long lists, base offsets and segments, in rising order, which are never changed:
-    each change makes a new pair. So a reader that has taken the pair sees one state without a lock; writers hold the log's, which
-    is `lock`.
+    Invariant: `_view` is a pair of equally long lists, base offsets and segments, in ascending order, which are
+    immutable: each change creates a new pair. So a reader that has taken the pair sees a consistent state without a
+    lock; writers hold the log's, which is `lock`.
     """
 
     __slots__ = ("_view", "active", "lock")
 
     active: LogSegment
-    """The last segment: the one that grows. Not set while the map is empty."""
+    """The last segment, which is appended to. Not set while the map is empty."""
 
     def __init__(self) -> None:
         self._view: tuple[list[int], list[LogSegment]] = ([], [])
         self.lock = threading.RLock()
 
     def add(self, segment: LogSegment) -> None:
-        """Add a segment, in place of one with the same base offset if there is any."""
+        """Add a segment; it replaces one with the same base offset."""
         segment.lock = self.lock
         bases, segments = self._view
         slot = bisect_left(bases, segment.base_offset)
@@ -38,7 +38,7 @@ class LogSegments:
         self._set([segment for segment in self._view[1] if segment.base_offset != base_offset])
 
     def replace(self, added: Iterable[LogSegment], removed: Iterable[LogSegment]) -> None:
-        """Both at once: readers see all of it or nothing."""
+        """Add and remove segments atomically for readers."""
         by_base = {segment.base_offset: segment for segment in self._view[1]}
         for segment in removed:
             by_base.pop(segment.base_offset, None)
@@ -75,34 +75,34 @@ class LogSegments:
         return sum(segment.size for segment in self._view[1])
 
     def values(self) -> list[LogSegment]:
-        """All segments; the list is the caller's."""
+        """Return all segments as a new list."""
         return self._view[1][:]
 
     def floor(self, offset: int) -> LogSegment | None:
-        """The segment with the largest base offset <= `offset`."""
+        """Return the segment with the largest base offset <= `offset`."""
         bases, segments = self._view
         slot = bisect_right(bases, offset)
         return segments[slot - 1] if slot else None
 
     def higher(self, base_offset: int) -> LogSegment | None:
-        """The segment with the smallest base offset > `base_offset`."""
+        """Return the segment with the smallest base offset > `base_offset`."""
         bases, segments = self._view
         slot = bisect_right(bases, base_offset)
         return segments[slot] if slot < len(bases) else None
 
     def lower(self, base_offset: int) -> LogSegment | None:
-        """The segment with the largest base offset < `base_offset`."""
+        """Return the segment with the largest base offset < `base_offset`."""
         bases, segments = self._view
         slot = bisect_left(bases, base_offset)
         return segments[slot - 1] if slot else None
 
     def from_offset(self, offset: int) -> list[LogSegment]:
-        """The segment that holds `offset` (or the first one behind it) and all behind."""
+        """Return the segment that contains `offset` (or the first one after it) and all later ones."""
         bases, segments = self._view
         return segments[max(0, bisect_right(bases, offset) - 1) :]
 
     def between(self, start: int, end: int) -> list[LogSegment]:
-        """The segments that may hold offsets of `[start, end)`."""
+        """Return the segments that may contain offsets of `[start, end)`."""
         if start >= end:
             return []
         return [segment for segment in self.from_offset(start) if segment.base_offset < end]

@@ -1,4 +1,4 @@
-"""The four files of a segment: names, opening, renaming, flushing, removing (the file part of Kafka's `LogSegment`)."""
+"""The four files of a segment: names, opening, renaming, flushing, deleting (the file part of Kafka's `LogSegment`)."""
 
 from __future__ import annotations
 
@@ -24,11 +24,13 @@ from kafkapy.log.log_config import LogConfig
 class SegmentFiles:
     """`<directory>/<base offset>.{log,index,timeindex,txnindex}<suffix>`.
 
-    Invariant: files and indexes are opened when they are first needed, and only if they are: thousands of logs that nobody uses
-    cost no descriptors. An open .log file lives as long as somebody holds it, so a slice given to a reader stays readable after
-    the file was renamed or removed. `suffix` is part of every name: .cleaned, .swap, .deleted or empty. Whoever reads without the
-    log's lock may meet a rename: opening a file then fails with `FileNotFoundError`, and the reader tries again under the lock.
-    It may also meet another thread that opens an index, and has appended to it since: the first one counts.
+    Invariant: files and indexes are opened on first use, so thousands of idle logs cost no descriptors. An open .log
+    file lives as long as there is a reference to it, so a slice given to a reader stays readable after the file was
+    renamed or deleted. `suffix` is part of every name: .cleaned, .swap, .deleted or empty.
+
+    Readers without the log's lock may run concurrently with a rename: opening a file then raises `FileNotFoundError`,
+    and they retry under the lock. Two threads may open an index concurrently, and one may have appended to it: the
+    first instance is kept.
     """
 
     __slots__ = ("_file", "_offset_index", "_time_index", "base_offset", "config", "directory", "suffix", "txn_index")
@@ -53,13 +55,13 @@ class SegmentFiles:
         return self._path(LOG_FILE_SUFFIX)
 
     def paths(self) -> list[str]:
-        """The four files of the segment, whether they exist or not."""
+        """Return the four files of the segment, whether they exist or not."""
         suffixes = (LOG_FILE_SUFFIX, INDEX_FILE_SUFFIX, TIME_INDEX_FILE_SUFFIX, TXN_INDEX_FILE_SUFFIX)
         return [self._path(file_suffix) for file_suffix in suffixes]
 
     @property
     def file(self) -> LogFile:
-        """Raises `OSError`; `FileNotFoundError` if it is renamed at this moment: the name may have a new owner."""
+        """Raise `OSError`; `FileNotFoundError` if it is being renamed: its name may belong to another segment now."""
         file = self._file
         if file is None:
             path = self.log_path
@@ -92,7 +94,7 @@ class SegmentFiles:
         return index
 
     def _create_files(self) -> list[str]:
-        """Make new, empty files; those that were in the way. Raises `OSError`."""
+        """Create empty files; return the existing ones that were replaced. Raises `OSError`."""
         in_the_way = [path for path in self.paths() if delete_if_exists(path)]
         self._file = LogFile(self.log_path, "w+")
         if self.config.preallocate:
@@ -101,7 +103,7 @@ class SegmentFiles:
         return in_the_way
 
     def _create_indexes(self, recovering: bool = False) -> None:
-        """New, empty indexes, whatever was there; `recovering` as in `AbstractIndex.create`."""
+        """Create empty indexes, replacing existing ones; `recovering` as in `AbstractIndex.create`."""
         max_size = self.config.segment_index_bytes
         offset_index = OffsetIndex(self._path(INDEX_FILE_SUFFIX), self.base_offset, max_size)
         time_index = TimeIndex(self._path(TIME_INDEX_FILE_SUFFIX), self.base_offset, max_size)
@@ -114,32 +116,32 @@ class SegmentFiles:
         return os.stat(self.log_path).st_mtime_ns // 1_000_000
 
     def set_last_modified(self, ms: int) -> None:
-        """Give the files another time: the cleaner's output is as old as what it replaces."""
+        """Set the files' modification time: the cleaner's output is as old as its input."""
         for path in self.paths()[:3]:
             os.utime(path, ns=(ms * 1_000_000, ms * 1_000_000))
 
     def write_out_indexes(self) -> None:
-        """Bring the index files up to date, in the page cache; before `flush`, under the log's lock."""
+        """Write index entries to the files, in the page cache; called before `flush`, under the log's lock."""
         for index in (self._offset_index, self._time_index):
             if index is not None:
                 index.write_out()
 
     def flush(self) -> None:
-        """Make the files durable: blocks on the disk. Files that are gone meanwhile do not matter. Raises `OSError`."""
+        """Make the files durable: blocks on the disk. Ignores deleted files. Raises `OSError`."""
         for path in self.paths():
             fsync_file(path)
 
     def close_handlers(self) -> None:
-        """Let go of the files without touching the disk."""
+        """Close the files without disk access."""
         self._file = None
 
     def update_directory(self, directory: str) -> None:
-        """The log's directory has another name now."""
+        """Adjust to the new name of the log's directory."""
         self.directory = directory
         self._update_paths()
 
     def change_file_suffixes(self, old: str, new: str) -> None:
-        """Rename the segment's files, e.g. from `.swap` to none; a missing index does not matter. Raises `OSError`."""
+        """Rename the segment's files, e.g. from `.swap` to none; ignores missing indexes. Raises `OSError`."""
         assert self.suffix == old
         before = self.paths()
         self.suffix = new
@@ -159,7 +161,7 @@ class SegmentFiles:
             self._time_index.path = self._path(TIME_INDEX_FILE_SUFFIX)
 
     def delete_if_exists(self) -> None:
-        """Remove the files; slices that are being read stay readable. Raises `OSError`."""
+        """Delete the files; slices that are being read stay readable. Raises `OSError`."""
         self._file = None
         for path in self.paths():
             delete_if_exists(path)

@@ -1,4 +1,4 @@
-"""ElectLeaders (API key 43): partitions whose leader is to be elected anew."""
+"""ElectLeaders (API key 43): partitions that need a leader election."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SyncGroup (API key 14): a group's leader hands in the assignment, its members take theirs."""
+"""SyncGroup (API key 14): a group's leader sends the assignment, and its members receive theirs."""
 
 from __future__ import annotations
 

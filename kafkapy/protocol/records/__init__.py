@@ -1,1 +1,1 @@
-"""Keys and values of the records that brokers write for themselves."""
+"""Keys and values of the records in brokers' internal topics."""

@@ -159,7 +159,7 @@ class ProtoPrinter:
 
 
 def json_name(name: str) -> str:
-    """What Protobuf makes of a field's name if it is told nothing else."""
+    """Protobuf's default JSON name of a field."""
     first, *rest = name.split("_")
     return first + "".join(word[:1].upper() + word[1:] for word in rest)
 

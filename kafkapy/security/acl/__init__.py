@@ -1,1 +1,1 @@
-"""Decisions by access control lists, as `kafka.security.authorizer.AclAuthorizer` takes them. Pure: no I/O, no clock."""
+"""Decisions by access control lists, as in `kafka.security.authorizer.AclAuthorizer`. Pure: no I/O, no clock."""

@@ -30,10 +30,10 @@ from kafkapy.security.acl.principal_acls import (
 from kafkapy.security.principal import KafkaPrincipal
 
 MAX_DECISIONS: Final = 20_000
-"""How many decisions are kept: about 6 MB."""
+"""Limit of cached decisions: about 6 MB."""
 
 MAX_KEPT_NAME: Final = 256
-"""Longer names, which no topic has, are not kept: a client could fill the memory with them."""
+"""Longer names, which no topic has, are not cached, because a client could fill the memory with them."""
 
 _DENY_BITS: Final = {operation: 1 << operation | ALL_BIT for operation in ACLOperation if operation > 1}
 _ALLOW_BITS: Final = {
@@ -49,13 +49,13 @@ _Key = tuple[str, ResourceType]
 
 
 class AclIndex:
-    """All ACLs at one moment, with the decisions that follow from them.
+    """All ACLs at one moment, with cached decisions.
 
-    Immutable but for the decisions that it keeps: `changed` makes another index, which shares what is the same. So a change in
-    one thread is seen in another one as a whole, and it leaves no old decision behind.
+    Immutable except for the cache: `changed` creates another index, which shares unchanged parts. So another thread
+    sees a change as a whole, and no outdated decision remains.
 
-    Invariant: `_by_principal` has an entry for each principal and type that have a rule, `_by_type` for each type that has a
-    pattern; both are made of `_acls` alone.
+    Invariant: `_by_principal` has an entry for each principal and type with a rule, `_by_type` for each type with a
+    pattern; both depend on `_acls` only.
     """
 
     __slots__ = (
@@ -74,12 +74,12 @@ class AclIndex:
         super_users: Iterable[KafkaPrincipal] = (),
         allow_everyone_if_no_acl_found: bool = False,
     ) -> None:
-        """Index all of them at once.
+        """Index all ACLs at once.
 
         Args:
-            acls: The entries of each pattern; patterns without entries are left out.
+            acls: The entries of each pattern; patterns without entries are ignored.
             super_users: Principals that may do everything, whatever ACLs say.
-            allow_everyone_if_no_acl_found: Is that allowed which no ACL is about?
+            allow_everyone_if_no_acl_found: Whether operations are allowed if no ACL applies; default False.
 
         Example:
             >>> topics = AclPattern(ResourceType.TOPIC, "acme-", ACLResourcePatternType.PREFIXED)
@@ -150,19 +150,20 @@ class AclIndex:
         index._by_principal, index._by_type = principals.finished(), types.finished()
         return index
 
-    # --- what there is ------------------------------------------------------------------------------------------------
+    # # --- content
+    # ----------------------------------------------------------------------------------------------------------
 
     def entries(self, pattern: AclPattern) -> frozenset[AccessControlEntry]:
-        """Those of exactly this pattern."""
+        """Return the entries of exactly this pattern."""
         return self._acls.get(pattern, frozenset())
 
     @property
     def patterns(self) -> Collection[AclPattern]:
-        """All that have entries."""
+        """Return all patterns that have entries."""
         return self._acls.keys()
 
     def acls(self, acl_filter: AclBindingFilter | None = None) -> Iterator[AclBinding]:
-        """Those that match the filter; all without one."""
+        """Yield the ACLs that match the filter; without a filter all of them."""
         pattern_filter, entry_filter = acl_filter or AclBindingFilter()
         exact = pattern_filter.patterns()
         for pattern in exact or self._acls:
@@ -179,7 +180,7 @@ class AclIndex:
     def decide(
         self, principal: KafkaPrincipal, host: str, operation: ACLOperation, resource_type: ResourceType, name: str
     ) -> AclDecision:
-        """May the principal, from that address, do that to the resource?
+        """Decide whether the principal may do an operation on a resource, from this address.
 
         Args:
             principal: Compared by type and name.
@@ -244,10 +245,11 @@ class AclIndex:
     def decide_by_resource_type(
         self, principal: KafkaPrincipal, host: str, operation: ACLOperation, resource_type: ResourceType
     ) -> AclDecision:
-        """May the principal do that to at least one resource of the type, be there such a one or not (KIP-679)?
+        """Decide whether the principal may do an operation on at least one resource of the type, existing or not
+        (KIP-679).
 
-        An ALLOW counts unless a DENY dominates it: one of the wildcard, of the same name, or of a prefix of it. Implied
-        operations do not count, and an ALLOW of the wildcard counts whatever prefixes are denied, as in Kafka.
+        An ALLOW counts unless a DENY dominates it: one of the wildcard, of the same name, or of a prefix of it. As in
+        Kafka, implied operations do not count, and an ALLOW of the wildcard counts whatever prefixes are denied.
 
         Raises:
             ValueError: The operation or the type is none that a resource has: UNKNOWN or ANY.
@@ -288,7 +290,7 @@ class AclIndex:
 
 
 def _not_dominated(allowed: NamesByPattern, denied: list[NamesByPattern]) -> Rule | None:
-    """An allowing rule that no denying one dominates."""
+    """Return an allowing rule that no denying one dominates."""
     literals, prefixes = allowed
     if (rule := literals.get(WILDCARD_RESOURCE)) is not None:
         return rule

@@ -1,4 +1,4 @@
-"""What was decided, and by which rule."""
+"""Authorization decisions, with the deciding rule."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DEFAULT_DENY: Final = "DefaultDeny"
 
 
 class AclDecision(NamedTuple):
-    """Allowed or not, and why.
+    """Whether the operation is allowed, and why.
 
     Example:
         >>> str(AclDecision(False, DEFAULT_DENY))
@@ -22,12 +22,12 @@ class AclDecision(NamedTuple):
 
     allowed: bool
     rule: str
-    """One of the constants above, which are the names that Kafka's `StandardAuthorizer` logs."""
+    """One of the constants above, which are the names in logs of Kafka's `StandardAuthorizer`."""
     acl: AclBinding | None = None
-    """The one that decided, for MATCHING_ACL."""
+    """The deciding ACL, for MATCHING_ACL."""
 
     def __str__(self) -> str:
-        """As Kafka's authorizer logs it behind `based on rule`."""
+        """Return the text that Kafka's authorizer logs after `based on rule`."""
         if self.acl is None:
             return self.rule
         (resource_type, name, pattern_type), (principal, host, operation, permission_type) = self.acl

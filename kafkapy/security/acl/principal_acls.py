@@ -1,4 +1,4 @@
-"""The ACLs of one principal for one type of resource, arranged for looking up."""
+"""The ACLs of one principal for one type of resource, indexed for look-ups."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ IMPLYING: Final[dict[ACLOperation, tuple[ACLOperation, ...]]] = {
     ACLOperation.DESCRIBE: (ACLOperation.READ, ACLOperation.WRITE, ACLOperation.DELETE, ACLOperation.ALTER),
     ACLOperation.DESCRIBE_CONFIGS: (ACLOperation.ALTER_CONFIGS,),
 }
-"""The right to do these includes the right to do that. A prohibition includes no other."""
+"""An ALLOW of the operations of a value implies an ALLOW of the key. A DENY implies no other."""
 
 _DENIED_WITH: Final = {ALL_BIT: EVERY_OPERATION}
 _ALLOWED_WITH: Final = _DENIED_WITH | {
     1 << other: 1 << other | 1 << operation for operation, others in IMPLYING.items() for other in others
 }
-"""What a rule allows, where that is more than the one operation that it names."""
+"""The operations that an ALLOW includes, if there are more than the named one."""
 
 
 class Rule(NamedTuple):
-    """An ACL, in the form that a check compares. Operations are bits, so that one comparison tells implied ones, too."""
+    """An ACL, in a form for checks. Operations are bits, so that one comparison includes implied ones."""
 
     operation_bit: int
     denies: bool
     host: str
     decision: AclDecision
-    """What is answered if it is the one that decides."""
+    """The result if this rule decides."""
 
     @classmethod
     def of(cls, binding: AclBinding) -> Rule | None:
-        """None for one that never matches: of a permission type that this release does not know."""
+        """Return None for a rule that never matches: its permission type is unknown."""
         permission_type = binding.entry.permission_type
         if permission_type not in (ACLPermissionType.ALLOW, ACLPermissionType.DENY):
             return None
@@ -52,38 +52,38 @@ class Rule(NamedTuple):
 
 Rules = tuple[Rule, ...]
 NamesByPattern = tuple[Mapping[str, Rule], Mapping[str, Rule]]
-"""Names of literal patterns, and prefixes, each with a rule that it has."""
+"""Names of literal patterns, and prefixes, each with one of its rules."""
 
 _NO_NAMES: Final[NamesByPattern] = ({}, {})
 
 
 class PrincipalAcls:
-    """Immutable: a change makes another one.
+    """Immutable: a change creates another instance.
 
-    Invariant: `lengths` are those of the prefixes, longest first. Where there are rules, no pattern is without one; an
-    object that only tells which patterns there are has none anywhere.
+    Invariant: `lengths` are those of the prefixes, longest first. Either every pattern has rules, or, in an object that
+    only lists patterns, none has.
     """
 
     __slots__ = ("_names", "lengths", "literals", "prefixes")
 
     def __init__(self, literals: dict[str, Rules], prefixes: dict[str, Rules]) -> None:
-        """Takes over both dicts."""
+        """Takes ownership of both dicts."""
         self.literals = literals
         self.prefixes = prefixes
         self.lengths = tuple(sorted({len(prefix) for prefix in prefixes}, reverse=True))
         self._names: dict[tuple[bool, int, str], tuple[dict[str, Rule], dict[str, Rule]]] | None = None
 
     def has_rules_for(self, name: str) -> bool:
-        """Does any pattern match the name?"""
+        """Return whether any pattern matches the name."""
         if name in self.literals or WILDCARD_RESOURCE in self.literals:
             return True
         longest = len(name)
         return any(length <= longest and name[:length] in self.prefixes for length in self.lengths)
 
     def find(self, name: str, host: str, deny_bits: int, allow_bits: int) -> AclDecision | None:
-        """The first denying rule that matches; if there is none, an allowing one; None if no rule matches.
+        """Return the first matching DENY; if there is none, an ALLOW; None if no rule matches.
 
-        Looks at prefixes, longest first, then at the wildcard, then at the name itself, as Kafka does.
+        As in Kafka, it checks prefixes, longest first, then the wildcard, then the name itself.
         """
         candidates = self._matching(name)
         if not candidates:
@@ -99,7 +99,7 @@ class PrincipalAcls:
         return allowing
 
     def operations(self, name: str, host: str) -> tuple[int, int]:
-        """Bits of the operations that are allowed, implied ones included, and of those that are denied."""
+        """Return the bits of allowed operations, including implied ones, and of denied operations."""
         hosts = host, WILDCARD_HOST
         allowed = denied = 0
         for rules in self._matching(name):
@@ -112,7 +112,9 @@ class PrincipalAcls:
         return allowed, denied
 
     def _matching(self, name: str) -> list[Rules]:
-        """The rules of each pattern that the name matches: longer prefixes first, then the wildcard, then the name itself."""
+        """Yield the rules of each pattern that matches the name: longer prefixes first, then the wildcard, then the
+        name itself.
+        """
         longest, prefixes, literals = len(name), self.prefixes, self.literals
         candidates = []
         for length in self.lengths:
@@ -126,9 +128,9 @@ class PrincipalAcls:
         return candidates
 
     def names(self, denies: bool, operation_bit: int, host: str) -> Iterator[NamesByPattern]:
-        """Of which patterns is there a rule for the operation, or for ALL, from this host or from any?
+        """Yield the patterns with a rule for the operation, or for ALL, from this host or from any.
 
-        Without implied operations: Kafka's check by resource type has none.
+        Without implied operations, as in Kafka's check by resource type.
         """
         if self._names is None:
             self._names = self._grouped()

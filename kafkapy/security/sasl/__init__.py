@@ -1,1 +1,1 @@
-"""The server's side of SASL: one state machine for each mechanism, and the flow of a connection around them. No I/O."""
+"""The server side of SASL: a state machine per mechanism, and the authentication of a connection. No I/O."""

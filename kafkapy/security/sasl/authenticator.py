@@ -1,6 +1,6 @@
-"""How a connection authenticates by SASL (Kafka's `SaslServerAuthenticator`; KIP-43, 152, 255, 368). No I/O.
+"""Authenticates a connection by SASL (Kafka's `SaslServerAuthenticator`; KIP-43, 152, 255, 368). No I/O.
 
-The caller decodes requests and encodes responses: `frames.py` does it for bytes.
+The caller decodes requests and encodes responses; `frames.py` does it for bytes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kafkapy.security.principal import KafkaPrincipal
 from kafkapy.security.sasl.mechanism import SaslAuthenticationError, SaslExchangeError, SaslMechanism
 
 DEFAULT_MAX_RECEIVE_SIZE: Final = 524_288
-"""`sasl.server.max.receive.size`: of a frame before the connection is authenticated."""
+"""`sasl.server.max.receive.size`: limit of a frame before authentication, bytes."""
 
 _MIN_BETWEEN_REAUTHENTICATIONS_MS = 1000
 _SMALL_REQUEST_BYTES = 4096
@@ -29,49 +29,52 @@ _GSSAPI = "GSSAPI"
 
 
 class SaslFailure(NamedTuple):
-    """The connection is to be closed."""
+    """The connection must be closed."""
 
     reason: str
-    """For the log; holds no secrets."""
+    """For the log; contains no secrets."""
     delayed: bool
-    """True: the authentication has failed, so the response (if any) and the end come after
-    `connection.failed.authentication.delay.ms`. False: the peer does not keep to the protocol, and the end comes at once."""
+    """Whether the authentication has failed, so that response (if any) and close are delayed by
+    `connection.failed.authentication.delay.ms`. Otherwise the peer violates the protocol, and the connection is closed
+    immediately.
+    """
 
 
 class SaslStep(NamedTuple):
-    """What is to be done about a frame; neither response nor token: nothing is sent."""
+    """The reaction to a frame; without response and token nothing is sent."""
 
     response: Message | None = None
     response_version: int | None = None
-    """None: the request's."""
+    """None: the request's version."""
     token: bytes | None = None
-    """To be sent behind its size, without a header: the client speaks SaslHandshake version 0."""
+    """Sent after its size, without a header: the client uses SaslHandshake version 0."""
     failure: SaslFailure | None = None
 
 
 class _SaslState(Enum):
     INITIAL = auto()
-    """Nothing was received yet."""
+    """Nothing has been received."""
     VERSIONS_OR_HANDSHAKE = auto()
     HANDSHAKE = auto()
-    """ApiVersions was answered."""
+    """ApiVersions has been answered."""
     AUTHENTICATE = auto()
     BAD_MECHANISM = auto()
-    """A re-authentication asked for another mechanism; what comes next is refused."""
+    """A re-authentication requested another mechanism; the next frame is refused."""
     COMPLETE = auto()
     FAILED = auto()
 
 
 class SaslServerAuthenticator:
-    """One connection's authentication, and its re-authentications.
+    """The authentication and re-authentications of one connection.
 
-    Invariant: `principal`, `mechanism` and the session's end are those of the last authentication that was completed, all three
-    together; while another is going on they stay, and no request is served (`complete` is false).
+    Invariant: `principal`, `mechanism` and the session's end are those of the last completed authentication, all three
+    together. They remain during a re-authentication, while no request is served (`complete` is false).
 
     Args:
-        mechanisms: The enabled mechanisms in their order -> what begins an authentication.
-        build_principal: The principal of a mechanism that is complete.
-        answer_api_versions: The answer to ApiVersions of this version; the request is None if the version is not known.
+        mechanisms: The enabled mechanisms in order -> function that starts an authentication.
+        build_principal: Returns the principal of a completed mechanism.
+        answer_api_versions: Returns the response to ApiVersions of a version; the request is None if the version is
+            unknown.
         connections_max_reauth_ms: Mechanism -> `connections.max.reauth.ms`, 0: off.
         time: The broker's clock.
 
@@ -100,18 +103,18 @@ class SaslServerAuthenticator:
         self._reauthentication_began_ms: int | None = None
         self._bad_mechanism = ""
         self.mechanism: SaslMechanism | None = None
-        """The one that has let the client in."""
+        """The mechanism that authenticated the client."""
         self.principal: KafkaPrincipal | None = None
         self.session_ends_ms: int | None = None
-        """On the monotonic clock; None: the session does not end."""
+        """In ms of the monotonic clock; None: the session does not end."""
         self.attempt: tuple[str | None, str | None] = (None, None)
-        """The mechanism that was tried last, and the name that the client gave to it, if that is no secret."""
+        """The mechanism of the last attempt, and the name that the client claimed, if that is not secret."""
         self.client_reauthenticates = False
-        """The client is one that would re-authenticate (Kafka counts sessions that expire by it)."""
+        """Whether the client supports re-authentication (Kafka counts expired sessions by it)."""
 
     @property
     def complete(self) -> bool:
-        """Requests may be served, as far as the session has not expired."""
+        """Whether requests may be served, if the session has not expired."""
         return self._state is _SaslState.COMPLETE
 
     @property
@@ -120,34 +123,36 @@ class SaslServerAuthenticator:
 
     @property
     def is_delegation_token(self) -> bool:
-        """The principal has shown a delegation token (Kafka's `tokenAuthenticated`)."""
+        """Whether the principal authenticated with a delegation token (Kafka's `tokenAuthenticated`)."""
         return self.mechanism is not None and self.mechanism.is_delegation_token
 
     @property
     def expects_token(self) -> bool:
-        """The next frame is a token without a header."""
+        """Whether the next frame is a token without a header."""
         return self._state is _SaslState.AUTHENTICATE and not self._has_headers
 
     def session_expired(self) -> bool:
-        """A request that is no SaslHandshake now ends the connection (KIP-368)."""
+        """Whether any request except SaslHandshake now closes the connection (KIP-368)."""
         return self.session_ends_ms is not None and self._time.monotonic_ms() >= self.session_ends_ms
 
     def accepts(self, api_key: ApiKey, size: int) -> bool:
-        """Whether a request of this API and size is to be decoded. Few are, for the peer is not known yet (CVE-2022-34917).
+        """Return whether a request of this API and size is decoded. Few are, because the peer is not authenticated
+        (CVE-2022-34917).
 
-        After the handshake a small one of another API is, so that its answer can say which error each of its items has.
+        After the handshake small requests of other APIs are decoded, so that the response can have an error for each
+        item.
         """
         if self._state in (_SaslState.AUTHENTICATE, _SaslState.BAD_MECHANISM):
             return api_key is ApiKey.SASL_AUTHENTICATE or size <= _SMALL_REQUEST_BYTES
         return api_key in (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE)
 
     def on_request(self, api_key: ApiKey, version: int, request: Any) -> SaslStep:
-        """A request before the authentication is complete.
+        """Process a request before the authentication is complete.
 
         Args:
             api_key: Its API.
             version: Its version.
-            request: What was decoded; None if the API has no such version, or is one that `accepts` does not want.
+            request: The decoded request; None if the API lacks the version, or `accepts` is false.
         """
         if self._state is _SaslState.INITIAL:
             self._state = _SaslState.VERSIONS_OR_HANDSHAKE
@@ -164,7 +169,7 @@ class SaslServerAuthenticator:
         return self._failed(f"Unexpected Kafka request of type {api_key.name} during SASL handshake.")
 
     def on_token(self, token: bytes) -> SaslStep:
-        """A frame while `expects_token` is true."""
+        """Process a frame while `expects_token` is true."""
         assert self._current is not None and self.expects_token
         try:
             answer = self._evaluate(self._current, token)
@@ -173,9 +178,9 @@ class SaslServerAuthenticator:
         return SaslStep(token=answer)
 
     def on_malformed(self, frame: bytes, reason: str) -> SaslStep:
-        """A frame that is no request.
+        """Process a frame that is not a request.
 
-        If it is the first, it may be a token of a client of Kafka 0.9, which knows GSSAPI alone and no handshake.
+        The first frame may be a token of a client of Kafka 0.9, which supports only GSSAPI and no handshake.
         """
         if self._state is not _SaslState.INITIAL:
             return self._broken(reason)
@@ -187,18 +192,18 @@ class SaslServerAuthenticator:
         return self.on_token(frame)
 
     def on_undecodable(self, reason: str) -> SaslStep:
-        """A request whose header can be read, and the rest not."""
+        """Process a request with a valid header and an undecodable body."""
         return self._broken(reason)
 
     def on_oversized(self, size: int) -> SaslStep:
-        """A frame that says it is larger than `sasl.server.max.receive.size`, or negative."""
+        """Process a frame whose size is above `sasl.server.max.receive.size`, or negative."""
         return self._failed(f"Failing SASL authentication due to invalid receive size ({size})")
 
     def begin_reauthentication(self, version: int, request: SaslHandshakeRequest | None) -> SaslStep | None:
-        """A SaslHandshake on a connection that is authenticated.
+        """Process a SaslHandshake on an authenticated connection.
 
-        None: the session does not end, or the last one began less than a second ago. So this is a request like others,
-        whose answer is ILLEGAL_SASL_STATE.
+        Return None if the session does not end, or the last authentication began less than a second ago. Then it is an
+        ordinary request, whose response is ILLEGAL_SASL_STATE.
         """
         assert self.complete
         if self.session_ends_ms is None:
@@ -269,7 +274,7 @@ class SaslServerAuthenticator:
         return SaslStep(SaslAuthenticateResponse(auth_bytes=answer, session_lifetime_ms=lifetime_ms))
 
     def _evaluate(self, mechanism: SaslMechanism, token: bytes) -> bytes:
-        """Raises SaslAuthenticationError."""
+        """Raise SaslAuthenticationError."""
         try:
             try:
                 answer = mechanism.evaluate(token)
@@ -279,14 +284,14 @@ class SaslServerAuthenticator:
         except SaslAuthenticationError:
             raise
         except Exception as error:
-            # Its message may hold what the client has said.
+            # Its message may contain the client's data.
             raise SaslExchangeError(f"{type(error).__name__} in {mechanism.name} or the principal builder") from None
         if principal is not None:
             self._accept(mechanism, principal)
         return answer
 
     def _accept(self, mechanism: SaslMechanism, principal: KafkaPrincipal) -> None:
-        """Raises SaslAuthenticationError if it is another principal than before."""
+        """Raise SaslAuthenticationError if the principal differs from the previous one."""
         before = self.principal
         if before is not None and (before.principal_type, before.name) != (principal.principal_type, principal.name):
             raise SaslAuthenticationError(
@@ -325,7 +330,7 @@ def _refusal(message: str) -> Message:
 
 
 def _illegal_state(api_key: ApiKey, version: int, request: Message | None, message: str) -> Message | None:
-    """The answer to a request that may not have been decoded; None if the API has no such version."""
+    """Return the response to a request that may not have been decoded; None if the API lacks the version."""
     if not api_key.supports(version):
         return None
     return error_response(

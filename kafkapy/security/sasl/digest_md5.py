@@ -1,7 +1,7 @@
-"""DIGEST-MD5 (RFC 2831) as ZooKeeper has it: both sides of the exchange, without a socket.
+"""DIGEST-MD5 (RFC 2831) as in ZooKeeper: both sides of the exchange, without a socket.
 
-Kafka's clients never use it; ZooKeeper's do, with fixed names in place of hosts (ZooKeeper's `SecurityUtils`): the realm is
-`zk-sasl-md5`, the service `zookeeper/zk-sasl-md5`. Only `qop=auth` is spoken, as there.
+Kafka's clients never use it; ZooKeeper's do, with fixed names in place of hosts (ZooKeeper's `SecurityUtils`): the
+realm is `zk-sasl-md5`, the service `zookeeper/zk-sasl-md5`. As there, only `qop=auth` is supported.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ _COUNT = "00000001"
 
 
 class DigestError(Exception):
-    """The exchange has failed; a sentence that has no secret in it."""
+    """The exchange has failed; the message contains no secret."""
 
 
 class DigestMd5Client:
-    """The client's side: `response` to the challenge, then `check_proof` of the server's answer.
+    """The client side: `response` to the challenge, then `check_proof` of the server's answer.
 
     Its repr shows no password.
 
     Args:
-        username: Who to be.
-        password: The user's.
-        nonce: Makes the client's nonce; replaced in tests.
+        username: The user.
+        password: The user's password.
+        nonce: Returns the client's nonce; replaced in tests.
 
     Example:
         >>> server = DigestMd5Server({"kafka": "secret"}.get)
@@ -57,10 +57,10 @@ class DigestMd5Client:
         return f"DigestMd5Client({self.username})"
 
     def response(self, challenge: bytes) -> bytes:
-        """The answer to the server's first token.
+        """Return the response to the server's first token.
 
         Raises:
-            DigestError: It is no challenge of this mechanism, or asks for what is not spoken here.
+            DigestError: It is not a challenge of this mechanism, or requires an unsupported option.
         """
         asked = _directives(challenge)
         if "nonce" not in asked:
@@ -88,7 +88,7 @@ class DigestMd5Client:
         return ",".join(parts).encode()
 
     def check_proof(self, token: bytes) -> None:
-        """The server's last token must prove that it knows the password.
+        """Check that the server's last token proves its knowledge of the password.
 
         Raises:
             DigestError: It does not.
@@ -99,13 +99,14 @@ class DigestMd5Client:
 
 
 class DigestMd5Server:
-    """The server's side: `challenge`, then `proof` for the client's response; `username` is set when that was right.
+    """The server side: `challenge`, then `proof` for the client's response; `username` is set if that was right.
 
-    Invariant: `username` is None until a response with the right digest has come, and one challenge takes one response.
+    Invariant: `username` is None until a response with the right digest has come, and each challenge allows one
+    response.
 
     Args:
-        password_of: The password of a user; None: there is no such user.
-        nonce: Makes the server's nonce; replaced in tests.
+        password_of: Returns the password of a user; None: there is no such user.
+        nonce: Returns the server's nonce; replaced in tests.
     """
 
     def __init__(self, password_of: Callable[[str], str | None], nonce: Callable[[], str] = lambda: _nonce()) -> None:
@@ -119,10 +120,11 @@ class DigestMd5Server:
         return f'realm="{REALM}",nonce="{self._nonce}",charset=utf-8,algorithm=md5-sess'.encode()
 
     def proof(self, response: bytes) -> bytes:
-        """The last token for the client.
+        """Return the last token for the client.
 
         Raises:
-            DigestError: The response is malformed, or the user or the password is wrong, which the text does not tell apart.
+            DigestError: The response is malformed, or the user or the password is wrong, which the message does not
+                distinguish.
         """
         nonce, self._nonce = self._nonce, None
         told = _directives(response)
@@ -144,7 +146,7 @@ class DigestMd5Server:
 
 
 def _directives(token: bytes) -> Mapping[str, str]:
-    """`name=value, name="value"`; what comes twice is refused, as RFC 2831 asks."""
+    """Parse `name=value, name="value"`; duplicates are refused, as RFC 2831 requires."""
     if len(token) >= MAX_TOKEN_BYTES:
         raise DigestError(f"the token has {len(token)} bytes, {MAX_TOKEN_BYTES} are too many")
     try:
@@ -174,7 +176,7 @@ def _nonce() -> str:
 
 
 def _secret(username: str, realm: str, password: str, nonce: str, cnonce: str, authzid: str | None) -> str:
-    """H(A1) in hexadecimal digits."""
+    """Return H(A1) in hexadecimal digits."""
     user = b":".join(map(_latin_if_possible, (username, realm, password)))
     a1 = _md5(user) + f":{nonce}:{cnonce}".encode()
     if authzid is not None:
@@ -188,7 +190,7 @@ def _digest(secret: str, nonce: str, cnonce: str, method: str, uri: str) -> str:
 
 
 def _latin_if_possible(text: str) -> bytes:
-    """RFC 2831 hashes names and passwords in ISO 8859-1 where they can be."""
+    """RFC 2831 hashes names and passwords in ISO 8859-1 if possible."""
     try:
         return text.encode("latin-1")
     except UnicodeEncodeError:

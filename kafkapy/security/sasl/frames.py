@@ -1,4 +1,4 @@
-"""SASL's part of a connection from frame to frame: decodes what `SaslServerAuthenticator` takes, encodes what it answers."""
+"""The frames of SASL: decodes the input of `SaslServerAuthenticator`, encodes its output."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kafkapy.security.sasl.authenticator import SaslFailure, SaslServerAuthentic
 
 
 class SaslReply(NamedTuple):
-    """What to send, with its size before it, and whether the connection ends; see `SaslFailure`."""
+    """The bytes to send, after their size, and whether the connection is closed; see `SaslFailure`."""
 
     data: bytes
     failure: SaslFailure | None = None
@@ -25,13 +25,13 @@ def handle_frame(
     find_codec: Callable[[int, int], ApiCodec],
     on_client_id: Callable[[str], None] = lambda client_id: None,
 ) -> SaslReply:
-    """Take one frame, without its size, of a connection that is not authenticated.
+    """Process one frame, without its size, of an unauthenticated connection.
 
     Args:
-        authenticator: Of the connection; `complete` is false.
+        authenticator: The connection's; `complete` is false.
         frame: At most `sasl.server.max.receive.size` bytes.
-        find_codec: API key and version -> codec, as the channel has it.
-        on_client_id: Is told the client id of a request.
+        find_codec: API key and version -> codec, as in the channel.
+        on_client_id: Called with the client id of a request.
     """
     if authenticator.expects_token:
         return _token_reply(authenticator.on_token(bytes(frame)))
@@ -59,7 +59,7 @@ def _token_reply(step: SaslStep) -> SaslReply:
 def encode_step(
     step: SaslStep, api_key: ApiKey, version: int, correlation_id: int, find_codec: Callable[[int, int], ApiCodec]
 ) -> SaslReply:
-    """The bytes of a step that answers a request of this header."""
+    """Encode a step that answers a request with this header."""
     if step.response is None:
         return SaslReply(b"", step.failure)
     codec = find_codec(api_key, version if step.response_version is None else step.response_version)

@@ -1,4 +1,4 @@
-"""The server's side of GSSAPI (RFC 4752; Java's `GssKrb5Server`). Needs the extra `kerberos`."""
+"""The server side of GSSAPI (RFC 4752; Java's `GssKrb5Server`). Needs the extra `kerberos`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HEADER: Final = 4
 
 
 class KerberosService:
-    """The broker's own key, which clients' tickets are made for."""
+    """The broker's own key, for which clients' tickets are issued."""
 
     def __init__(self, keytab: str, principal: str | None) -> None:
         """
@@ -47,7 +47,7 @@ class KerberosService:
             ) from None
 
     def credentials(self) -> Any:
-        """Raises gssapi's errors."""
+        """Raise gssapi's errors."""
         import gssapi
 
         name = None if self._principal is None else gssapi.Name(self._principal, gssapi.NameType.kerberos_principal)
@@ -55,10 +55,11 @@ class KerberosService:
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> KerberosService:
-        """As the options of a `Krb5LoginModule` say: `useKeyTab`, `keyTab`, `principal`. `storeKey` and others are for Java.
+        """Create it from the options of a `Krb5LoginModule`: `useKeyTab`, `keyTab`, `principal`. `storeKey` and others
+        are for Java.
 
         Raises:
-            ConfigException: There is no keytab, or it cannot be used.
+            ConfigException: There is no keytab, or it is unusable.
         """
         if options.get("useKeyTab", "").lower() != "true" or not options.get("keyTab"):
             raise ConfigException("GSSAPI of a listener needs a Krb5LoginModule with useKeyTab=true and keyTab")
@@ -68,7 +69,8 @@ class KerberosService:
 class GssapiServer:
     """One authentication by a Kerberos ticket.
 
-    Invariant: `_name` is empty until the client has said, protected by the ticket's key, that it wants no security layer.
+    Invariant: `_name` is empty until the client has declined a security layer, in a message protected by the ticket's
+    key.
     """
 
     name = GSSAPI
@@ -87,7 +89,7 @@ class GssapiServer:
 
     @property
     def authorization_id(self) -> str:
-        """The client's principal; `sasl.kerberos.principal.to.local.rules` make a short name of it."""
+        """The client's principal, which `sasl.kerberos.principal.to.local.rules` map to a short name."""
         assert self._name
         return self._name
 
@@ -118,6 +120,6 @@ class GssapiServer:
         answer = self._context.unwrap(response).message
         if len(answer) < _HEADER or answer[0] != 1:
             raise SaslExchangeError("GSSAPI: the client wants a security layer")
-        # Another authorization id is not looked at, as in Kafka: the client is who its ticket says.
+        # As in Kafka, another authorization id is ignored: the ticket identifies the client.
         self._name = str(self._context.initiator_name)
         return b""

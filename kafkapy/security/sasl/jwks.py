@@ -1,7 +1,8 @@
-"""The keys of an identity provider (JWKS, RFC 7517), and when they are fetched (Kafka's `RefreshingHttpsJwks`; KIP-768). No I/O.
+"""The keys of an identity provider (JWKS, RFC 7517), and the schedule of their refreshes (Kafka's
+`RefreshingHttpsJwks`; KIP-768). No I/O.
 
-Only keys that verify signatures are taken: RSA of 2048 bits or more, P-256, P-384, P-521, Ed25519. Symmetric keys are left out: a
-key that everybody may read makes no signature.
+Only keys that verify signatures are used: RSA of 2048 bits or more, P-256, P-384, P-521, Ed25519. Symmetric keys are
+ignored, because a public key of that kind could be used to forge signatures.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from kafkapy.security.sasl.oauth_token import OAuthTokenError, base64url
 log = logging.getLogger("kafkapy.security.sasl.RefreshingJwks")
 
 MAX_DOCUMENT_BYTES: Final = 1024 * 1024
-"""Of a key set; what fetches it should read no more."""
+"""Limit of a key set; a fetch should not read more."""
 
 MAX_KEY_ID_CHARACTERS: Final = 1000
-"""A longer `kid` in a token makes no fetch (Kafka's `MISSING_KEY_ID_MAX_KEY_LENGTH`)."""
+"""A longer `kid` in a token triggers no fetch (Kafka's `MISSING_KEY_ID_MAX_KEY_LENGTH`)."""
 
 _MAX_KEYS = 100
 _MIN_RSA_BITS, _MAX_RSA_BITS = 2048, 16384
@@ -51,18 +52,18 @@ PublicKey = rsa.RSAPublicKey | ec.EllipticCurvePublicKey | ed25519.Ed25519Public
 
 
 class JwksError(ValueError):
-    """A document is no key set."""
+    """A document is not a key set."""
 
 
 class VerificationKey(NamedTuple):
-    """A key and the algorithms that it may be used with."""
+    """A key and the algorithms for which it may be used."""
 
     key_id: str | None
     algorithms: frozenset[str]
     key: PublicKey
 
     def verifies(self, algorithm: str, message: bytes, signature: bytes) -> bool:
-        """Whether this is the signature of the message by this key."""
+        """Return whether this is the signature of the message by this key."""
         if algorithm not in self.algorithms:
             return False
         try:
@@ -73,10 +74,10 @@ class VerificationKey(NamedTuple):
 
 
 def parse_jwks(document: bytes) -> tuple[VerificationKey, ...]:
-    """The keys of a set that verify signatures; others in it are left out, which is logged.
+    """Return the keys of a set that verify signatures; others are ignored and logged.
 
     Raises:
-        JwksError: It is too large, or no key set.
+        JwksError: It is too large, or not a key set.
     """
     if len(document) > MAX_DOCUMENT_BYTES:
         raise JwksError(f"the key set has {len(document)} bytes, more than {MAX_DOCUMENT_BYTES}")
@@ -99,7 +100,8 @@ def parse_jwks(document: bytes) -> tuple[VerificationKey, ...]:
 
 
 def split_jwks_url(url: str) -> tuple[str, str]:
-    """Kind and place of `sasl.oauthbearer.jwks.endpoint.url`: `("file", path)`, or `("url", url)` for http and https.
+    """Return kind and location of `sasl.oauthbearer.jwks.endpoint.url`: `("file", path)`, or `("url", url)` for http
+    and https.
 
     Raises:
         ValueError: It is neither.
@@ -117,19 +119,19 @@ def split_jwks_url(url: str) -> tuple[str, str]:
 
 
 class RefreshingJwks:
-    """The keys of an identity provider, and when they are to be fetched next. For one thread; fetching may be done in another.
+    """The keys of an identity provider, and the time of the next fetch. For one thread; fetches may be done in another.
 
-    Invariant: `_keys` are those of the last document that could be read: a provider that fails takes none away.
-    `_due_ms` (monotonic) is when the next fetch is due: the refresh interval after a good one, a growing backoff after a failure,
-    at once if a token names a key that is not there. The latter is done once a minute for each key id, of the 16 last, and
-    never within 5 s of the last fetch, whatever tokens say.
+    Invariant: `_keys` are those of the last valid document: failures of the provider remove none. `_due_ms` (monotonic)
+    is the time of the next fetch: after the refresh interval following a success, after a growing backoff following a
+    failure, immediately if a token has an unknown key id. The latter happens at most once a minute for each of the last
+    16 key ids, and never within 5 s of the last fetch, whatever tokens contain.
 
     Args:
         time: The clock.
         refresh_ms: `sasl.oauthbearer.jwks.endpoint.refresh.ms`.
         retry_backoff_ms: `sasl.oauthbearer.jwks.endpoint.retry.backoff.ms`.
         retry_backoff_max_ms: `sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms`.
-        on_due_earlier: Called when the next fetch has become due earlier than `due_in_ms` had said.
+        on_due_earlier: Called when the next fetch becomes due earlier than the last result of `due_in_ms`.
     """
 
     def __init__(
@@ -145,7 +147,7 @@ class RefreshingJwks:
         self._backoff_ms = retry_backoff_ms
         self._backoff_max_ms = retry_backoff_max_ms
         self.on_due_earlier = on_due_earlier
-        """May be set later, by what owns the timer."""
+        """May be set later, by the owner of the timer."""
         self._keys: tuple[VerificationKey, ...] = ()
         self._due_ms = time.monotonic_ms()
         self._fetched_ms: int | None = None
@@ -156,11 +158,11 @@ class RefreshingJwks:
         return len(self._keys)
 
     def due_in_ms(self) -> int:
-        """When the document should be fetched (0: now); then `loaded` or `failed` is to be called."""
+        """Return when the document should be fetched (0: now); then call `loaded` or `failed`."""
         return max(0, self._due_ms - self._time.monotonic_ms())
 
     def loaded(self, document: bytes) -> None:
-        """The document was fetched. One that is no key set counts as a failure."""
+        """Process a fetched document. An invalid one counts as a failure."""
         try:
             keys = parse_jwks(document)
         except JwksError as error:
@@ -174,7 +176,7 @@ class RefreshingJwks:
         self._fetched(self._refresh_ms)
 
     def failed(self, reason: str) -> None:
-        """It could not be fetched: the keys stay, and it is tried again."""
+        """Record a failed fetch: the keys remain, and it is retried."""
         self._failures += 1
         backoff = min(self._backoff_ms * 2 ** min(self._failures - 1, 30), self._backoff_max_ms)
         self._fetched(min(backoff, self._refresh_ms))
@@ -183,7 +185,7 @@ class RefreshingJwks:
         )
 
     def refresh(self, fetch: Callable[[], bytes]) -> None:
-        """Fetch and take the document, for what may block: start-up, files."""
+        """Fetch and process the document, where blocking is allowed: at start-up, for files."""
         try:
             document = fetch()
         except Exception as error:
@@ -192,7 +194,7 @@ class RefreshingJwks:
             self.loaded(document)
 
     def select(self, key_id: str | None, algorithm: str) -> list[VerificationKey]:
-        """The keys that may have signed a token with this header; an unknown `kid` makes the next fetch due.
+        """Return the keys that may have signed a token with this header; an unknown `kid` makes the next fetch due.
 
         A token without `kid` may be signed by any key that fits its algorithm.
         """
@@ -223,7 +225,7 @@ class RefreshingJwks:
 
 
 def _key(entry: Any) -> VerificationKey:
-    """Raises what `parse_jwks` catches."""
+    """Errors are those that `parse_jwks` catches."""
     if not isinstance(entry, dict):
         raise JwksError("it is no object")
     if entry.get("use", "sig") != "sig" or "verify" not in entry.get("key_ops", ["verify"]):
@@ -266,7 +268,7 @@ def _reason(error: Exception) -> str:
 
 
 def _verify(key: PublicKey, algorithm: str, message: bytes, signature: bytes) -> None:
-    """Raises InvalidSignature or ValueError. `algorithm` fits the key."""
+    """Raise InvalidSignature or ValueError. `algorithm` fits the key."""
     if isinstance(key, ed25519.Ed25519PublicKey):
         key.verify(signature, message)
         return

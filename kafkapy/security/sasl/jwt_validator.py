@@ -1,6 +1,6 @@
-"""Tokens that an identity provider has signed (Kafka's `OAuthBearerValidatorCallbackHandler`; KIP-768).
+"""Validates tokens signed by an identity provider (Kafka's `OAuthBearerValidatorCallbackHandler`; KIP-768).
 
-In doubt a token is refused: without an algorithm for public keys, a key that fits it, `exp`, `iat` and a subject there is none.
+A token is refused unless it has an algorithm with public keys, a fitting key, `exp`, `iat` and a subject.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from kafkapy.security.sasl.oauth_token import (
 
 
 class JwtValidator:
-    """Takes JWTs whose signature, times, audience and issuer are right.
+    """Accepts JWTs with valid signature, times, audience and issuer.
 
     Args:
-        select: `RefreshingJwks.select`: the keys that may have signed a token with this `kid` and algorithm.
+        select: `RefreshingJwks.select`: returns the keys that may have signed a token with this `kid` and algorithm.
         time: The broker's clock.
-        expected_audience: `sasl.oauthbearer.expected.audience`: one of these must be in `aud`. Empty: a token must have no `aud`,
-            as in Kafka.
+        expected_audience: `sasl.oauthbearer.expected.audience`: one of these must be in `aud`. Empty: a token must have
+            no `aud`, as in Kafka.
         expected_issuer: `sasl.oauthbearer.expected.issuer`. None: any.
         scope_claim_name: `sasl.oauthbearer.scope.claim.name`.
-        sub_claim_name: `sasl.oauthbearer.sub.claim.name`: what names the principal.
+        sub_claim_name: `sasl.oauthbearer.sub.claim.name`: the claim with the principal's name.
         clock_skew_seconds: `sasl.oauthbearer.clock.skew.seconds`.
 
     Raises:
@@ -75,7 +75,7 @@ class JwtValidator:
         return OAuthBearerToken(principal, _scopes(claims, self._scope_claim), expiry_ms, issued_ms, claims)
 
     def _signed_claims(self, token: str) -> dict[str, Any]:
-        """What the token says, once its signature is found to be right."""
+        """Return the token's claims after verifying its signature."""
         refuse_if(len(token) > MAX_TOKEN_CHARACTERS, lambda: "The token is too long")
         signed, _, signature = token.rpartition(".")
         header_part, dot, claims_part = signed.partition(".")
@@ -99,7 +99,7 @@ class JwtValidator:
         return json_object(claims_part)
 
     def _check_times(self, claims: Mapping[str, Any]) -> tuple[int, int]:
-        """When it was issued and when it expires."""
+        """Return the times of issue and expiry."""
         expiry, issued, start = (number_claim(claims, name) for name in ("exp", "iat", "nbf"))
         if expiry is None or issued is None:
             raise OAuthTokenError("The token must have the claims exp and iat")
@@ -126,7 +126,7 @@ class JwtValidator:
 
 
 def _scopes(claims: Mapping[str, Any], name: str) -> frozenset[str]:
-    """A text is one scope, as in Kafka; a list has one in each item, all different."""
+    """A string is one scope, as in Kafka; a list has one in each item, without duplicates."""
     value = claims.get(name)
     items = value if isinstance(value, list) else [value] if isinstance(value, str) else []
     refuse_if(

@@ -1,8 +1,9 @@
-"""The mechanisms of a listener, made of its configuration (Kafka's `SaslChannelBuilder`, `JaasContext.loadServerContext`).
+"""Creates the mechanisms of a listener from its configuration (Kafka's `SaslChannelBuilder`,
+`JaasContext.loadServerContext`).
 
-Kafka finds a mechanism's configs with the listener's and the mechanism's prefix; the caller's lookup knows the former:
-`sasl.jaas.config` and `sasl.server.callback.handler.class` are read with the mechanism's prefix alone (`plain.sasl.jaas.config`),
-`connections.max.reauth.ms` and `sasl.oauthbearer.*` with it or without.
+Kafka's configs of a mechanism have the listener's and the mechanism's prefix; the caller's look-up adds the former.
+`sasl.jaas.config` and `sasl.server.callback.handler.class` need the mechanism's prefix (`plain.sasl.jaas.config`), for
+`connections.max.reauth.ms` and `sasl.oauthbearer.*` it is optional.
 """
 
 from __future__ import annotations
@@ -49,16 +50,16 @@ MechanismFactory = Callable[[], SaslMechanism]
 
 
 class SaslServices(NamedTuple):
-    """What the broker has for all its listeners.
+    """The broker's services, shared by all listeners.
 
     Attributes:
         time: The clock.
         make_nonce: `scram.random_text` of 17 random bytes.
-        decoys: For SCRAM users that do not exist.
+        decoys: Credentials for SCRAM users that do not exist.
         scram_credential: Mechanism and user -> credential.
         token_login: `DelegationTokens.login`; None: delegation tokens are off.
         jaas_file: The sections of `java.security.auth.login.config`.
-        others: Mechanisms that are not made here (GSSAPI, if its extra is installed).
+        others: Mechanisms that are not created here (GSSAPI, if its extra is installed).
     """
 
     time: Time
@@ -71,12 +72,12 @@ class SaslServices(NamedTuple):
 
 
 class ListenerMechanisms(NamedTuple):
-    """What `SaslServerAuthenticator` is given for a connection of the listener.
+    """The arguments of `SaslServerAuthenticator` for connections of the listener.
 
     Attributes:
-        factories: Mechanism -> what begins an authentication.
+        factories: Mechanism -> function that starts an authentication.
         max_reauth_ms: Mechanism -> `connections.max.reauth.ms`.
-        jwks: Key sets to be fetched: URL -> when, and who takes them. The caller does the I/O.
+        jwks: Key sets to be fetched: URL -> schedule and consumer. The caller does the I/O.
     """
 
     factories: dict[str, MechanismFactory]
@@ -87,15 +88,16 @@ class ListenerMechanisms(NamedTuple):
 def make_listener_mechanisms(
     listener_name: str, text_of: Callable[[str], str | None], services: SaslServices
 ) -> ListenerMechanisms:
-    """The mechanisms that `sasl.enabled.mechanisms` names.
+    """Create the mechanisms in `sasl.enabled.mechanisms`.
 
     Args:
         listener_name: The listener.
-        text_of: Config -> its text for this listener: of `listener.name.<name>.<config>`, else of `<config>`; None: not set.
-        services: What the broker has.
+        text_of: Config -> its text for this listener: of `listener.name.<name>.<config>`, else of `<config>`; None: not
+            set.
+        services: The broker's services.
 
     Raises:
-        ConfigException: The configuration makes no sense, or names a mechanism that there is not.
+        ConfigException: The configuration is invalid, or names an unknown mechanism.
     """
     enabled = [name.strip() for name in (text_of("sasl.enabled.mechanisms") or "GSSAPI").split(",") if name.strip()]
     if not enabled:
@@ -136,7 +138,7 @@ class _MechanismConfigs:
         return self._text_of(self._prefix + HANDLER_CLASS)
 
     def jaas(self) -> tuple[LoginModule, ...]:
-        """Raises JaasConfigError if there is none."""
+        """Raise JaasConfigError if there is none."""
         text = self._text_of(f"{self._prefix}sasl.jaas.config")
         if text is not None:
             source = self.full_name("sasl.jaas.config")
@@ -148,7 +150,7 @@ class _MechanismConfigs:
         return modules
 
     def optional_jaas(self) -> tuple[LoginModule, ...]:
-        """Empty if there is none."""
+        """Return an empty tuple if there is none."""
         if self._text_of(f"{self._prefix}sasl.jaas.config") is None and not self._jaas_file:
             return ()
         return self.jaas()
@@ -158,7 +160,7 @@ class _MechanismConfigs:
         return self._text_of(name) if value is None else value
 
     def number(self, name: str, default: int) -> int:
-        """Raises ConfigException."""
+        """Raise ConfigException."""
         text = self.text(name)
         try:
             value = default if text is None else int(text.strip())
@@ -169,13 +171,13 @@ class _MechanismConfigs:
         return value
 
     def handler(self, path: str, method: str) -> Any:
-        """Of the user's own. Raises ImportPathError."""
+        """Return the user's own handler. Raises ImportPathError."""
         name = self.full_name(HANDLER_CLASS)
         return make_callback_handler(path, name, method, self.mechanism, _Lookup(self.text), self.optional_jaas())
 
 
 class _Lookup(dict[str, Any]):
-    """What a handler of one's own is given as its configs: looks up one by one, and shows none."""
+    """The configs of a user's own handler: each is looked up on access, and repr shows none."""
 
     def __init__(self, text_of: Callable[[str], str | None]) -> None:
         super().__init__()
@@ -220,7 +222,7 @@ def _plain_authenticator(configs: _MechanismConfigs) -> PlainAuthenticator:
 
 
 def _gssapi_factory(configs: _MechanismConfigs) -> MechanismFactory:
-    # It needs the package gssapi.
+    # needs the package gssapi
     from kafkapy.security.sasl.gssapi_server import MODULES, GssapiServer, KerberosService
 
     modules = [module for module in configs.jaas() if module.name in MODULES]
@@ -264,7 +266,7 @@ def _token_validator(configs: _MechanismConfigs, time: Time, jwks: list[tuple[st
 
 
 def _jwt_validator(configs: _MechanismConfigs, time: Time, jwks: list[tuple[str, RefreshingJwks]]) -> TokenValidator:
-    # It needs the package cryptography.
+    # needs the package cryptography
     from kafkapy.security.sasl.jwks import RefreshingJwks, split_jwks_url
     from kafkapy.security.sasl.jwt_validator import JwtValidator
 

@@ -1,4 +1,4 @@
-"""What each mechanism's server side is, and how it fails."""
+"""The interface of mechanisms on the server side, and their errors."""
 
 from __future__ import annotations
 
@@ -6,26 +6,30 @@ from typing import Protocol
 
 
 class SaslAuthenticationError(Exception):
-    """The authentication has failed, and the message is for the peer: it tells nothing that the peer should not know."""
+    """The authentication has failed, and the message is for the peer: it reveals nothing confidential."""
 
 
 class SaslExchangeError(SaslAuthenticationError):
-    """The authentication has failed, and the message is for the broker's log alone (Java's `SaslException`).
+    """The authentication has failed, and the message is only for the broker's log (Java's `SaslException`).
 
-    The peer is told a standard sentence, which says neither whether the user exists nor what was wrong. Holds no secrets either.
+    The peer receives a fixed message, which reveals neither whether the user exists nor what was wrong. Contains no
+    secrets either.
     """
 
 
 class SaslMechanism(Protocol):
-    """The server's side of one authentication: one object for each, which is used up when it is complete or has failed."""
+    """The server side of one authentication: each uses a new object."""
 
     @property
     def name(self) -> str:
-        """`SCRAM-SHA-512`, for one."""
+        """The name, for example `SCRAM-SHA-512`."""
         ...
 
     def evaluate(self, response: bytes) -> bytes:
-        """Take what the client says and return what to answer; empty: nothing is left to say.
+        """Process a client's token and return the server's; empty: nothing is sent.
+
+        Args:
+            response: The client's token.
 
         Raises:
             SaslAuthenticationError: The client is refused; the object must not be used any more.
@@ -34,25 +38,25 @@ class SaslMechanism(Protocol):
 
     @property
     def complete(self) -> bool:
-        """The client is authenticated."""
+        """Whether the client is authenticated."""
         ...
 
     @property
     def authorization_id(self) -> str:
-        """The name of the client, once complete."""
+        """The client's name, once complete."""
         ...
 
     @property
     def session_lifetime_ms(self) -> int | None:
-        """For how long the credential was still good when the exchange was completed (0: no longer); None: without an end."""
+        """The remaining validity of the credential when the exchange was completed (0: expired); None: unlimited."""
         ...
 
     @property
     def is_delegation_token(self) -> bool:
-        """The client has shown a delegation token, which may not make further tokens."""
+        """Whether the client used a delegation token, so that it may not create further tokens."""
         ...
 
 
 def remaining_ms(expiry_timestamp_ms: int | None, now_ms: int) -> int | None:
-    """The session's lifetime for a credential that ends at this time; None: it does not end."""
+    """Return the session's lifetime for a credential that expires at this time; None: it does not expire."""
     return None if expiry_timestamp_ms is None else max(0, expiry_timestamp_ms - now_ms)

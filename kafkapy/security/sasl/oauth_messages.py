@@ -1,4 +1,4 @@
-"""What a client of OAUTHBEARER says first (RFC 7628; Kafka's `OAuthBearerClientInitialResponse`), for both sides."""
+"""The first message of an OAUTHBEARER client (RFC 7628; Kafka's `OAuthBearerClientInitialResponse`), for both sides."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _MAX_EXTENSIONS = 1000
 
 
 class OAuthMessageError(ValueError):
-    """A message is malformed. The text quotes no token."""
+    """A malformed message. The text quotes no token."""
 
 
 class ClientInitialResponse(NamedTuple):
-    """What a client says first (Kafka's `OAuthBearerClientInitialResponse`)."""
+    """A client's first message (Kafka's `OAuthBearerClientInitialResponse`)."""
 
     token: str
     authorization_id: str
-    """Empty: none was asked for."""
+    """Empty: none was sent."""
     extensions: dict[str, str]
 
     def __repr__(self) -> str:
@@ -33,10 +33,10 @@ class ClientInitialResponse(NamedTuple):
 
 
 def parse_client_initial_response(response: bytes) -> ClientInitialResponse:
-    """Read `n,[a=authzid],^Aauth=Bearer token^A[key=value^A...]^A`.
+    """Parse `n,[a=authzid],^Aauth=Bearer token^A[key=value^A...]^A`.
 
     Raises:
-        OAuthMessageError: It is malformed. The message quotes nothing of it.
+        OAuthMessageError: It is malformed. The error quotes nothing of it.
 
     Example:
         >>> parse_client_initial_response(b"n,,\\x01auth=Bearer x.y.z\\x01traceId=123\\x01\\x01").extensions
@@ -52,7 +52,7 @@ def parse_client_initial_response(response: bytes) -> ClientInitialResponse:
     if header is None or text[header.end() : header.end() + 1] != _SEPARATOR or not text.endswith(_SEPARATOR * 2):
         raise OAuthMessageError(_INVALID)
     values: dict[str, str] = {}
-    # What is left over at the end of so many is no value.
+    # After the maximum number of splits, the remainder is not a valid value.
     for pair in text[header.end() + 1 : -2].split(_SEPARATOR, _MAX_EXTENSIONS):
         key, _, value = pair.partition("=")
         if not _KEY.fullmatch(key) or not _VALUE.fullmatch(value):
@@ -71,15 +71,15 @@ def parse_client_initial_response(response: bytes) -> ClientInitialResponse:
 
 
 def client_initial_response(token: str, extensions: Mapping[str, str], authorization_id: str = "") -> bytes:
-    """What a client says first.
+    """Return a client's first message.
 
     Args:
         token: The bearer token.
-        extensions: What is sent with it: names of letters, values of printable ASCII.
+        extensions: Additional values: names of letters, values of printable ASCII.
         authorization_id: Must be the token's principal, if it is given.
 
     Raises:
-        OAuthMessageError: A token or an extension cannot be sent.
+        OAuthMessageError: A token or an extension is invalid.
 
     Example:
         >>> client_initial_response("x.y.z", {"traceId": "123"})

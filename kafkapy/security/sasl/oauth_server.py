@@ -1,4 +1,4 @@
-"""The server's side of OAUTHBEARER (RFC 7628, KIP-255; Kafka's `OAuthBearerSaslServer`)."""
+"""The server side of OAUTHBEARER (RFC 7628, KIP-255; Kafka's `OAuthBearerSaslServer`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CONTROL_A: Final = b"\x01"
 class OAuthBearerServer:
     """One authentication by OAUTHBEARER.
 
-    A token that is refused is answered with the reason as JSON; the client's `^A` then ends the authentication (RFC 7628, 3.2.2),
+    If a token is refused, the reason is sent as JSON; the client's `^A` then ends the authentication (RFC 7628, 3.2.2),
     unless the client sends another token, as Kafka allows.
 
     Args:
@@ -40,9 +40,9 @@ class OAuthBearerServer:
         self._time = time
         self._refusal: str | None = None
         self.token: OAuthBearerToken | None = None
-        """Once complete, for authorizers of one's own (Kafka's negotiated property OAUTHBEARER.token)."""
+        """Set once complete, for users' own authorizers (Kafka's negotiated property OAUTHBEARER.token)."""
         self.extensions: Mapping[str, str] = {}
-        """Those that were accepted."""
+        """The accepted extensions."""
         self.session_lifetime_ms: int | None = None
 
     @property
@@ -72,7 +72,7 @@ class OAuthBearerServer:
             self._refusal = _refusal(error)
             return self._refusal.encode()
         except Exception as error:
-            # Its message may hold the token.
+            # Its message may contain the token.
             raise SaslExchangeError(
                 "Authentication could not be performed due to an internal error on the server: "
                 f"the validator raised {type(error).__name__}"
@@ -101,6 +101,6 @@ class OAuthBearerServer:
 
 
 def _refusal(error: OAuthTokenError) -> str:
-    """As Kafka writes it: `{"status":"insufficient_scope", "scope":"[kafka]"}`."""
+    """Return the error in Kafka's format: `{"status":"insufficient_scope", "scope":"[kafka]"}`."""
     values = {"status": error.status, "scope": error.scope, "openid-configuration": error.openid_configuration}
     return "{" + ", ".join(f'"{name}":{json.dumps(value)}' for name, value in values.items() if value is not None) + "}"

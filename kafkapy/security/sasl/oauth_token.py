@@ -1,4 +1,4 @@
-"""Bearer tokens: what a valid one says, why one is refused, and their compact form (RFC 7515)."""
+"""Bearer tokens: the content of valid ones, errors of invalid ones, and their compact form (RFC 7515)."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from typing import Any, Final, NamedTuple, Protocol
 from kafkapy.common import strict_json
 
 MAX_TOKEN_CHARACTERS: Final = 128 * 1024
-"""Of a token: it is decoded before its signature can be checked."""
+"""Limit of a token, which is decoded before its signature can be checked."""
 
 _MAX_INT64 = 2**63 - 1
 _BASE64URL = re.compile(r"[A-Za-z0-9_-]*={0,2}")
 
 
 class OAuthBearerToken(NamedTuple):
-    """A token that is valid (Kafka's interface of that name). It does not hold the token's text."""
+    """A valid token (Kafka's interface of that name), without its encoded form."""
 
     principal_name: str
     scope: frozenset[str]
     lifetime_ms: int
-    """When it expires, ms since the epoch."""
+    """The time of expiry, ms since the epoch."""
     start_time_ms: int | None
     claims: Mapping[str, Any]
 
 
 class OAuthTokenError(Exception):
-    """A token is refused. The message is for the log and holds no part of the token's signature.
+    """A token is refused. The message is for the log and contains no part of the token's signature.
 
     Args:
         reason: For the log.
         status: For the client (RFC 7628): `invalid_token` or `insufficient_scope`.
-        scope: The scope that is needed, for the client.
-        openid_configuration: Where the client finds the identity provider.
+        scope: The required scope, for the client.
+        openid_configuration: The URL of the identity provider's configuration, for the client.
     """
 
     def __init__(
@@ -52,14 +52,17 @@ class OAuthTokenError(Exception):
 
 
 class TokenValidator(Protocol):
-    """Checks tokens. A class of one's own may be named in `sasl.server.callback.handler.class`.
+    """Validates tokens. `sasl.server.callback.handler.class` may name a user's own class.
 
-    It may also have `validate_extensions(token: OAuthBearerToken, extensions: Mapping[str, str]) -> Mapping[str, str]`, which
-    returns extension -> why it is refused (KIP-342); without, all extensions are accepted.
+    It may also have `validate_extensions(token: OAuthBearerToken, extensions: Mapping[str, str]) -> Mapping[str, str]`,
+    which returns extension -> why it is refused (KIP-342); without it, all extensions are accepted.
     """
 
     def validate(self, token: str) -> OAuthBearerToken:
-        """Called on the network's thread; must not block.
+        """Return the validated token. Called on the reactor thread; must not block.
+
+        Args:
+            token: The token in its compact form.
 
         Raises:
             OAuthTokenError: The token is refused.
@@ -68,7 +71,7 @@ class TokenValidator(Protocol):
 
 
 def base64url(text: str) -> bytes:
-    """Raises OAuthTokenError."""
+    """Decode base64url. Raises OAuthTokenError."""
     if not _BASE64URL.fullmatch(text):
         raise OAuthTokenError("malformed Base64 URL encoded value")
     bare = text.rstrip("=")
@@ -79,7 +82,7 @@ def base64url(text: str) -> bytes:
 
 
 def json_object(text: str) -> dict[str, Any]:
-    """The JSON object of a part of a token. Raises OAuthTokenError."""
+    """Decode a part of a token to a JSON object. Raises OAuthTokenError."""
     try:
         value = strict_json.loads(base64url(text).decode())
     except (UnicodeDecodeError, ValueError, RecursionError):
@@ -90,7 +93,7 @@ def json_object(text: str) -> dict[str, Any]:
 
 
 def number_claim(claims: Mapping[str, Any], name: str) -> float | int | None:
-    """A claim that is a number; None: it is not there. Raises OAuthTokenError."""
+    """Return a claim that is a number; None: it is missing. Raises OAuthTokenError."""
     value = claims.get(name)
     if value is None:
         return None
@@ -100,7 +103,7 @@ def number_claim(claims: Mapping[str, Any], name: str) -> float | int | None:
 
 
 def string_claim(claims: Mapping[str, Any], name: str) -> str | None:
-    """A claim that is a text; None: it is not there. Raises OAuthTokenError."""
+    """Return a claim that is a string; None: it is missing. Raises OAuthTokenError."""
     value = claims.get(name)
     if value is not None and not isinstance(value, str):
         raise OAuthTokenError(f"The '{name}' claim was not of type String: {type(value).__name__}")
@@ -108,12 +111,12 @@ def string_claim(claims: Mapping[str, Any], name: str) -> str | None:
 
 
 def claim_time_ms(seconds: float) -> int:
-    """Seconds as milliseconds, within an int64."""
+    """Return seconds as milliseconds, limited to an int64."""
     milliseconds = seconds * 1000 if isinstance(seconds, int) else round(min(max(seconds, -9e15), 9e15) * 1000)
     return min(max(milliseconds, -_MAX_INT64), _MAX_INT64)
 
 
 def refuse_if(condition: bool, reason: Callable[[], str]) -> None:
-    """Raises OAuthTokenError if the condition holds."""
+    """Raise OAuthTokenError if the condition holds."""
     if condition:
         raise OAuthTokenError(reason())

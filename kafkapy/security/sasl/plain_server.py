@@ -1,4 +1,4 @@
-"""The server's side of PLAIN (RFC 4616; Kafka's `PlainSaslServer` and `PlainServerCallbackHandler`)."""
+"""The server side of PLAIN (RFC 4616; Kafka's `PlainSaslServer` and `PlainServerCallbackHandler`)."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ PLAIN_LOGIN_MODULE: Final = "org.apache.kafka.common.security.plain.PlainLoginMo
 
 
 class PlainAuthenticator(Protocol):
-    """Says whether a password is right. A class of one's own may be named in `sasl.server.callback.handler.class`."""
+    """Checks passwords. `sasl.server.callback.handler.class` may name a user's own class."""
 
     def authenticate(self, username: str, password: str) -> bool:
-        """Whether this user has this password; neither is empty. It is called on the network's thread and must not block.
-        An exception refuses the user."""
+        """Return whether this user has this password; neither is empty.
+
+        Called on the reactor thread; must not block. An exception refuses the user.
+        """
         ...
 
 
 class PlainUsers:
-    """The users of a JAAS configuration: `user_alice="secret"`. Keeps hashes; `repr` shows no passwords.
+    """The users of a JAAS configuration: `user_alice="secret"`. Stores hashes; `repr` shows no passwords.
 
     Args:
         passwords: User -> password.
@@ -42,14 +44,14 @@ class PlainUsers:
 
     @classmethod
     def of(cls, modules: Iterable[LoginModule]) -> PlainUsers:
-        """Those of the modules for PLAIN; other modules are left alone."""
+        """Return the users of the modules for PLAIN; other modules are ignored."""
         return cls(dict(user_passwords(modules, PLAIN_LOGIN_MODULE)))
 
     def __repr__(self) -> str:
         return f"PlainUsers({len(self._hashes)})"
 
     def authenticate(self, username: str, password: str) -> bool:
-        """Takes equally long for users that exist and others, and for passwords of all kinds."""
+        """Return whether the password is right. Takes the same time for all users, existing or not, and all passwords."""
         expected = self._hashes.get(username)
         fits = hmac.compare_digest(_hash(password), _NONE if expected is None else expected)
         return fits and expected is not None
@@ -59,7 +61,7 @@ class PlainServer:
     """One authentication by PLAIN.
 
     Args:
-        authenticator: Knows the passwords.
+        authenticator: Checks the password.
     """
 
     __slots__ = ("_authenticator", "_user", "claimed_name")
@@ -72,7 +74,7 @@ class PlainServer:
         self._authenticator = authenticator
         self._user: str | None = None
         self.claimed_name: str | None = None
-        """The user that the client says it is."""
+        """The user that the client claims to be."""
 
     @property
     def complete(self) -> bool:
@@ -96,7 +98,7 @@ class PlainServer:
         try:
             authenticated = self._authenticator.authenticate(user, password)
         except Exception as error:
-            # Its message may hold the password.
+            # Its message may contain the password.
             raise SaslAuthenticationError(
                 "Authentication failed: credentials for user could not be verified"
             ) from _without_message(error)
@@ -111,7 +113,7 @@ class PlainServer:
 
 
 def _split(response: bytes) -> list[str]:
-    """Authorization id, user and password. What is not UTF-8 becomes U+FFFD, as in Java."""
+    """Return authorization id, user and password. Bytes that are not UTF-8 become U+FFFD, as in Java."""
     tokens = bytes(response).decode(errors="replace").split("\0", 3)
     if len(tokens) != 3:
         raise SaslAuthenticationError(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(tokens)}")

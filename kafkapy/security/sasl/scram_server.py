@@ -1,4 +1,4 @@
-"""The server's side of SCRAM (Kafka's `ScramSaslServer`; KIP-84, delegation tokens: KIP-48)."""
+"""The server side of SCRAM (Kafka's `ScramSaslServer`; KIP-84, delegation tokens: KIP-48)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OTHER_AUTHORIZATION_ID: Final = (
 
 
 class TokenLogin(NamedTuple):
-    """What a delegation token lets in: its owner's name, until when (ms since the epoch), and the credential of its HMAC."""
+    """The login with a delegation token: its owner's name, expiry (ms since the epoch), and the credential of its HMAC."""
 
     owner: str
     expiry_timestamp: int
@@ -27,13 +27,13 @@ class TokenLogin(NamedTuple):
 
 
 class DecoyCredentials:
-    """Credentials for users that do not exist: salt and iterations depend on the name alone, so that asking again, or another
-    broker, gives the same. They look like Kafka's own, and no password fits them.
+    """Credentials for users that do not exist: salt and iterations depend only on the name, so repeated attempts, on
+    any broker, get the same. They look like Kafka's own, and no password fits them.
 
     Args:
-        secret: Must be the same on all brokers of a cluster and over restarts, and be secret: what differs from broker to
-            broker, or can be computed, tells decoys from users.
-        iterations: The counts that the users have; a decoy has one of them. Default: 4096, which Kafka's tools take.
+        secret: Must be the same on all brokers of a cluster and after restarts, and secret: otherwise decoys could be
+            distinguished from users.
+        iterations: The counts that users have; a decoy has one of them. Default: 4096, as of Kafka's tools.
 
     Example:
         >>> decoys = DecoyCredentials(b"secret of the cluster")
@@ -50,7 +50,7 @@ class DecoyCredentials:
         self._iterations = tuple(iterations)
 
     def credential(self, hash_name: str, user: str) -> ScramCredential:
-        """The made-up credential of this user for this hash."""
+        """Return the decoy credential of this user for this hash."""
         base = hmac.digest(self._secret, f"{hash_name}\0{user}".encode(), "sha512")
         key = hmac.digest(self._secret, base, hash_name)
         iterations = self._iterations[int.from_bytes(base[-4:], "big") % len(self._iterations)]
@@ -67,16 +67,17 @@ class _ScramState(Enum):
 class ScramServer:
     """One authentication by SCRAM.
 
-    Invariant: `_credential` is None unless the client's proof is awaited; `_known` says whether that credential is a user's.
-    A user that does not exist is told a made-up salt, and refused after its proof like one with a wrong password; both ways take
-    the same steps. (Kafka 3.9.1 refuses it at once, by which users can be found out.)
+    Invariant: `_credential` is None unless the client's proof is expected; `_known` tells whether that credential is a
+    user's. A user that does not exist gets a decoy salt, and is refused after its proof as if the password were wrong;
+    both cases take the same steps. (Kafka 3.9.1 refuses it immediately, which reveals users.)
 
     Args:
         mechanism: `SCRAM-SHA-256` or `SCRAM-SHA-512`.
         credential_of: User -> its credential for this mechanism; None: it has none.
-        token_login_of: Id of a delegation token -> what it lets in; None: there is no such token. None: no tokens are taken.
-        decoys: For those that have none.
-        make_nonce: Makes the server's part of the nonce: `random_text` of 17 random bytes.
+        token_login_of: Id of a delegation token -> its login; None: there is no such token. None: tokens are not
+            accepted.
+        decoys: For users without a credential.
+        make_nonce: Returns the server's part of the nonce: `random_text` of 17 random bytes.
         time: The broker's clock, for the lifetime of tokens.
     """
 
@@ -136,7 +137,9 @@ class ScramServer:
 
     @property
     def claimed_name(self) -> str | None:
-        """The user that the client says it is, or the owner of the token that it names; None before it has said so."""
+        """The user that the client claims to be, or the owner of the named token; None before the client's first
+        message.
+        """
         return self._user or None
 
     @property
@@ -183,7 +186,7 @@ class ScramServer:
         return challenge.encode()
 
     def _find(self, first: scram.ClientFirstMessage) -> ScramCredential:
-        """The user's credential, or a made-up one, which is made in any case: it takes equally long."""
+        """Return the user's credential, or a decoy, which is computed in any case to take the same time."""
         decoy = self._decoys.credential(self._hash, first.user)
         credential = None
         self._user = first.user
@@ -200,11 +203,11 @@ class ScramServer:
     def _verify(self, response: bytes) -> bytes:
         assert self._first is not None and self._credential is not None
         final = scram.parse_client_final(response)
-        # CVE-2024-56128: without this an old proof could be sent again.
+        # CVE-2024-56128: without this check an old proof could be replayed.
         if not hmac.compare_digest(final.nonce.encode(), self._nonce.encode()):
             raise SaslExchangeError("Invalid client nonce in the final client message.")
-        # What the client repeats of its header (`c=`) is not compared, as in Kafka: there is no channel binding to take away,
-        # Java's client always says "n,,", and the proof is made over it.
+        # As in Kafka, the client's copy of its header (`c=`) is not compared: there is no channel binding to strip,
+        # Java's client always sends "n,,", and the proof covers it.
         for said in dict.fromkeys((final.without_proof, final.without_extensions)):
             auth_message = self._auth_prefix + said
             if self._proves(auth_message, final.proof):
@@ -214,7 +217,7 @@ class ScramServer:
         raise SaslExchangeError("Invalid client credentials")
 
     def _proves(self, auth_message: str, given: bytes) -> bool:
-        """Takes equally long for users that exist and others."""
+        """Return whether the proof is right. Takes the same time for users and decoys."""
         assert self._credential is not None
         key = self._credential.stored_key
         signature = scram.signature(self._hash, key, auth_message)

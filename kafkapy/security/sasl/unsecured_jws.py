@@ -24,24 +24,25 @@ _SCOPE_ITEM = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")
 
 
 def asks_for_unsecured_tokens(options: Mapping[str, str]) -> bool:
-    """Whether a JAAS module has an option of unsecured tokens.
+    """Return whether a JAAS module has an option of unsecured tokens.
 
-    Anybody can make such a token for any user. So a listener should take them only if its configuration says so, by such an
-    option or by naming the handler; Kafka 3.9.1 takes them wherever no handler is named.
+    Any client can create such a token for any user. So a listener should accept them only if its configuration says so,
+    by such an option or by naming the handler; Kafka 3.9.1 accepts them wherever no handler is named.
     """
     return any(option.startswith(("unsecuredValidator", "unsecuredLogin")) for option in options)
 
 
 class UnsecuredValidator:
-    """Takes tokens of the algorithm `none` without a signature.
+    """Accepts tokens of the algorithm `none` without a signature.
 
     Args:
-        options: Of the JAAS module: `unsecuredValidatorPrincipalClaimName` (default: sub), `unsecuredValidatorScopeClaimName`
-            (scope), `unsecuredValidatorRequiredScope` (none; separated by spaces), `unsecuredValidatorAllowableClockSkewMs` (0).
+        options: Options of the JAAS module: `unsecuredValidatorPrincipalClaimName` (default: sub),
+            `unsecuredValidatorScopeClaimName` (scope), `unsecuredValidatorRequiredScope` (none; separated by spaces),
+            `unsecuredValidatorAllowableClockSkewMs` (0).
         time: The broker's clock.
 
     Raises:
-        ValueError: An option has a value that makes no sense.
+        ValueError: An option has an invalid value.
     """
 
     def __init__(self, options: Mapping[str, str], time: Time) -> None:
@@ -102,7 +103,7 @@ class UnsecuredValidator:
 
 def _claims(token: str) -> dict[str, Any]:
     refuse_if(len(token) > MAX_TOKEN_CHARACTERS, lambda: "The token is too long")
-    # Kafka reads the usual alphabet of base64.
+    # Kafka decodes the standard alphabet of base64.
     parts = token.replace("+", "-").replace("/", "_").split(".")
     refuse_if(
         len(parts) != 3 or not parts[0] or not parts[1],
@@ -115,7 +116,7 @@ def _claims(token: str) -> dict[str, Any]:
 
 
 def _scope(claims: Mapping[str, Any], name: str) -> frozenset[str]:
-    """A text is one scope, as in Kafka; a list has one in each item."""
+    """A string is one scope, as in Kafka; a list has one in each item."""
     value = claims.get(name)
     items = value if isinstance(value, list) else [value] if value is not None else []
     refuse_if(not all(isinstance(item, str) for item in items), lambda: f"The '{name}' claim was not of type List")

@@ -1,1 +1,1 @@
-"""TLS: Kafka's `ssl.*` configs, stores of keys and certificates, contexts, sessions without sockets, principals."""
+"""TLS: Kafka's `ssl.*` configs, key and trust stores, contexts, sessions without sockets, principals."""

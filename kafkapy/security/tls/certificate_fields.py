@@ -1,4 +1,4 @@
-"""What is needed of an X.509 certificate: subject, issuer, names, kind of key; without a package for X.509."""
+"""Parses the needed fields of X.509 certificates: subject, issuer, names, key type; without a package for X.509."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KEY_TYPES = {
 
 
 class SubjectAltName(NamedTuple):
-    """One subject alternative name: the number of its kind (2: DNS, 7: IP address; RFC 5280) and its text."""
+    """One subject alternative name: the number of its type (2: DNS, 7: IP address; RFC 5280) and its text."""
 
     kind: int
     value: str
@@ -36,12 +36,12 @@ class CertificateFields(NamedTuple):
     subject: DistinguishedName
     issuer: DistinguishedName
     key_type: str
-    """`RSA`, `EC`, `DSA`, ... as Java calls it, or the algorithm's object identifier."""
+    """`RSA`, `EC`, `DSA`, ... as in Java, or the algorithm's object identifier."""
     subject_alt_names: tuple[SubjectAltName, ...]
 
 
 def certificate_fields(certificate: bytes) -> CertificateFields:
-    """Fields of a certificate in DER. Raises DerError."""
+    """Return the fields of a certificate in DER. Raises DerError."""
     fields = _to_be_signed(certificate)
     key = fields_of(fields[5], 2)[0]
     algorithm = fields_of(key, 1)[0].as_oid()
@@ -54,12 +54,12 @@ def certificate_fields(certificate: bytes) -> CertificateFields:
 
 
 def subject_of(certificate: bytes) -> DistinguishedName:
-    """The subject of a certificate in DER. Raises DerError."""
+    """Return the subject of a certificate in DER. Raises DerError."""
     return DistinguishedName(_to_be_signed(certificate)[4].encoded)
 
 
 def _to_be_signed(certificate: bytes) -> list[DerValue]:
-    """Serial number, signature, issuer, validity, subject, key, then what is optional."""
+    """Return serial number, signature, issuer, validity, subject, key, then optional fields."""
     fields = fields_of(fields_of(read_value(certificate), 3)[0], 6)
     if fields[0].tag == 0xA0:  # the version
         fields = fields[1:]

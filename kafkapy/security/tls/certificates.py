@@ -1,6 +1,6 @@
-"""A certificate authority and what it signs: for test clusters and for `kafka-cluster-local.sh --secure`.
+"""A certificate authority: for test clusters and for `kafka-cluster-local.sh --secure`.
 
-Not for production: keys are made where they are handed out, and nothing is revoked.
+Not for production: private keys are created by the authority, and nothing is revoked.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ _BACKDATED = timedelta(hours=1)  # for clocks that differ
 
 
 class Credential(NamedTuple):
-    """A private key and its certificates as PEM text; the key shows itself in no repr."""
+    """A private key and its certificates as PEM text; repr does not show the key."""
 
     private_key: str
     """PKCS#8, encrypted if a password was given."""
     certificate_chain: str
-    """Its own certificate first, the authority's last."""
+    """The key's certificate first, the authority's last."""
 
     def __repr__(self) -> str:
         return "Credential([hidden])"
 
     @property
     def store(self) -> str:
-        """Key and chain in one text, as `ssl.keystore.location` with `ssl.keystore.type=PEM` takes it."""
+        """Return key and chain in one text, as for `ssl.keystore.location` with `ssl.keystore.type=PEM`."""
         return self.private_key + self.certificate_chain
 
 
@@ -75,7 +75,7 @@ class CertificateAuthority:
 
     @property
     def certificate(self) -> str:
-        """Its own certificate as PEM: what a trust store has (`ssl.truststore.type=PEM`)."""
+        """Return the authority's certificate as PEM, for a trust store (`ssl.truststore.type=PEM`)."""
         return _pem(self._certificate)
 
     def issue(self, name: str, hosts: Sequence[str] = (), *, password: str | None = None) -> Credential:

@@ -12,7 +12,7 @@ TLS_1_3_SUITES: Final = (
     "TLS_AES_128_CCM_SHA256",
     "TLS_AES_128_CCM_8_SHA256",
 )
-"""The same in both worlds. The first three are on in OpenSSL by default."""
+"""The names are the same in Java and OpenSSL. The first three are OpenSSL's defaults."""
 
 _NAME = re.compile(r"(?:TLS|SSL)_(\w+?)_WITH_(\w+)")
 _KEY_EXCHANGES = {
@@ -38,7 +38,7 @@ _SIGNALS = ("TLS_EMPTY_RENEGOTIATION_INFO_SCSV", "TLS_FALLBACK_SCSV")
 
 
 class CipherSuites(NamedTuple):
-    """What `ssl.cipher.suites` names, in its order: OpenSSL's names for TLS 1.2, suites of TLS 1.3, and what is neither."""
+    """The suites in `ssl.cipher.suites`, in order: OpenSSL's names for TLS 1.2, suites of TLS 1.3, and unknown names."""
 
     tls_1_2: list[str]
     tls_1_3: list[str]
@@ -63,7 +63,8 @@ class CipherSuites(NamedTuple):
 
 
 def openssl_name(name: str) -> str | None:
-    """OpenSSL's name of a suite of TLS 1.2 and before; None if it is no name. One of OpenSSL's own is its own.
+    """Return OpenSSL's name of a suite up to TLS 1.2; None if the name is unknown. OpenSSL's own names are returned
+    unchanged.
 
     Example:
         >>> openssl_name("TLS_RSA_WITH_AES_256_CBC_SHA")

@@ -1,4 +1,4 @@
-"""Reading of `ssl.*` from a mapping: of a properties file (strings), or of a broker's or client's config (typed values)."""
+"""Reads `ssl.*` from a mapping: of a properties file (strings), or of a broker's or client's config (typed values)."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 from kafkapy.common.config_def import Password
 
 TlsConfigs = Mapping[str, Any]
-"""Kafka's names, without a listener's prefix. Strings, lists, booleans, `Password`s; None is as good as missing."""
+"""Kafka's names, without a listener's prefix. Strings, lists, booleans, `Password`s; None means missing."""
 
 
 def text_of(configs: TlsConfigs, name: str, default: str | None = None) -> str | None:
-    """A text; an empty one is as good as missing, for none of these configs may be empty and mean something else."""
+    """Return a text; an empty one means missing, because none of these configs has a meaning when empty."""
     value = secret_of(configs, name)
     return value or default
 
 
 def secret_of(configs: TlsConfigs, name: str) -> str | None:
-    """A text that may be empty: a password."""
+    """Return a text that may be empty: a password."""
     value = configs.get(name)
     if isinstance(value, Password):
         return value.value
@@ -26,7 +26,7 @@ def secret_of(configs: TlsConfigs, name: str) -> str | None:
 
 
 def list_of(configs: TlsConfigs, name: str, default: str) -> list[str]:
-    """A list, or its text with commas."""
+    """Return a list, or the parts of a text separated by commas."""
     value = configs.get(name)
     if value is None:
         value = default
@@ -35,6 +35,6 @@ def list_of(configs: TlsConfigs, name: str, default: str) -> list[str]:
 
 
 def flag_of(configs: TlsConfigs, name: str) -> bool:
-    """A boolean, or its text; false by default."""
+    """Return a boolean, or the value of its text; false by default."""
     value = configs.get(name)
     return value if isinstance(value, bool) else str(value).strip().lower() == "true"

@@ -1,6 +1,6 @@
-"""Reading of DER (X.690), as certificates and PKCS#12 stores are written.
+"""Parses DER (X.690), the encoding of certificates and PKCS#12 stores.
 
-Every length is checked against what is there, so nothing is allocated that the input does not hold.
+Every length is checked against the available bytes, so allocations are bounded by the input.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ SET: Final = 0x31
 
 
 class DerError(ValueError):
-    """Bytes that are no DER, or not the value that was expected."""
+    """Bytes that are not DER, or not the expected value."""
 
 
 class DerValue(NamedTuple):
-    """One value: its identifier octet, its content, and both with the length between them."""
+    """One value: its identifier octet, its content, and both including the length between them."""
 
     tag: int
     content: bytes
     encoded: bytes
 
     def children(self) -> list[DerValue]:
-        """The values inside a constructed value. Raises DerError."""
+        """Return the values inside a constructed value. Raises DerError."""
         return list(read_values(self.content))
 
     def as_oid(self) -> str:
-        """An object identifier in dotted decimals. Raises DerError."""
+        """Return an object identifier in dotted decimals. Raises DerError."""
         expect(self, OBJECT_IDENTIFIER)
         numbers, number = [], 0
         for octet in self.content:
@@ -50,7 +50,7 @@ class DerValue(NamedTuple):
         return ".".join(map(str, (first, numbers[0] - 40 * first, *numbers[1:])))
 
     def as_int(self) -> int:
-        """A number of 8 bytes at most. Raises DerError."""
+        """Return a number of 8 bytes at most. Raises DerError."""
         expect(self, INTEGER)
         if not 0 < len(self.content) <= 8:
             raise DerError(f"a number has {len(self.content)} bytes")
@@ -58,7 +58,7 @@ class DerValue(NamedTuple):
 
 
 def read_value(data: bytes) -> DerValue:
-    """The one value that `data` holds. Raises DerError, also if bytes follow it.
+    """Parse the single value in `data`. Raises DerError, also if bytes follow it.
 
     Example:
         >>> read_value(bytes.fromhex("020105")).as_int()
@@ -71,7 +71,7 @@ def read_value(data: bytes) -> DerValue:
 
 
 def read_values(data: bytes) -> Iterator[DerValue]:
-    """The values that stand in `data` one after the other. Raises DerError."""
+    """Yield the consecutive values in `data`. Raises DerError."""
     at = 0
     while at < len(data):
         value, at = _read(data, at)
@@ -79,19 +79,19 @@ def read_values(data: bytes) -> Iterator[DerValue]:
 
 
 def read_first(data: bytes) -> DerValue:
-    """The value that `data` begins with, whatever follows. Raises DerError."""
+    """Parse the first value of `data`, ignoring what follows. Raises DerError."""
     return _read(data, 0)[0]
 
 
 def expect(value: DerValue, *tags: int) -> DerValue:
-    """The value itself. Raises DerError if its tag is none of these."""
+    """Return the value itself. Raises DerError if its tag is none of these."""
     if value.tag not in tags:
         raise DerError(f"a value has the tag 0x{value.tag:02x}, not {' or '.join(f'0x{tag:02x}' for tag in tags)}")
     return value
 
 
 def fields_of(value: DerValue, count: int) -> list[DerValue]:
-    """The values inside a SEQUENCE that has at least `count`. Raises DerError."""
+    """Return the values inside a SEQUENCE that has at least `count`. Raises DerError."""
     fields = expect(value, SEQUENCE).children()
     if len(fields) < count:
         raise DerError(f"a sequence has {len(fields)} values, not {count}")
@@ -99,7 +99,7 @@ def fields_of(value: DerValue, count: int) -> list[DerValue]:
 
 
 def encode(tag: int, content: bytes) -> bytes:
-    """A value as bytes.
+    """Return a value as bytes.
 
     Example:
         >>> encode(OCTET_STRING, b"ab").hex()

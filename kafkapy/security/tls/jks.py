@@ -55,7 +55,7 @@ def _password_bytes(password: str) -> bytes:
 
 
 class _JksReader:
-    """Goes through the entries. Counts and lengths are checked by reading: a slice is never longer than the file."""
+    """Iterates over the entries. Counts and lengths are checked by reading: a slice is never longer than the file."""
 
     def __init__(self, content: bytes, key_password: str | None, origin: str) -> None:
         self._content = content
@@ -71,7 +71,7 @@ class _JksReader:
         trusted: dict[str, TrustedEntry] = {}
         for _ in range(self._int()):
             tag, alias = self._int(), self._text()
-            self._take(8)  # when it was made
+            self._take(8)  # the time of creation
             if tag == _KEY:
                 protected, chain = self._take(self._int()), self._chain()
                 if not chain:
@@ -92,14 +92,14 @@ class _JksReader:
 
     def _chain(self) -> list[bytes]:
         count = self._int()
-        # A loop, not a list of that many: the count is not believed.
+        # A loop instead of a list of that size, because the count is not trusted.
         chain: list[bytes] = []
         while len(chain) < count:
             chain.append(self._certificate())
         return chain
 
     def _unprotected(self, protected: bytes, alias: str, password: str) -> PrivateKey:
-        """Sun's key protector: a key stream of SHA-1, and a check."""
+        """Decrypt a key of Sun's key protector: a key stream of SHA-1, and a check."""
         algorithm, value = fields_of(read_value(protected), 2)[:2]
         name = fields_of(algorithm, 1)[0].as_oid()
         if name != _KEY_PROTECTOR:

@@ -1,4 +1,4 @@
-"""What a store holds, whatever its format: private keys with their chains, and trusted certificates."""
+"""The content of a store in any format: private keys with their chains, and trusted certificates."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ MAX_STORE_BYTES: Final = 16 << 20
 
 
 class StoreError(ConfigException):
-    """A store that cannot be used; the sentence names the file, the entry and what to do, and no secret."""
+    """An unusable store; the message names the file, the entry and the remedy, and contains no secret."""
 
 
 class PrivateKey:
-    """A private key as PEM, perhaps encrypted, with what decrypts it.
+    """A private key as PEM, possibly encrypted, with its password.
 
-    It shows itself in no repr, so in no log or traceback that prints values.
+    No repr shows it, so no log or traceback that prints values does.
     """
 
     __slots__ = ("password", "pem")
@@ -53,9 +53,9 @@ class TrustedEntry(NamedTuple):
 
 
 class KeyStore(NamedTuple):
-    """The entries of a store in the order in which Java's `KeyStore.aliases` has them.
+    """The entries of a store in the order of Java's `KeyStore.aliases`.
 
-    `origin` says what to call it in a sentence: the file, or the name of the config.
+    `origin` is its name in errors: the file, or the name of the config.
     """
 
     origin: str
@@ -64,7 +64,8 @@ class KeyStore(NamedTuple):
     aliases: tuple[str, ...]
 
     def chosen_keys(self) -> list[KeyEntry]:
-        """The entries that a Java broker presents: of each kind of key (RSA, EC, ...) the first in its table of aliases.
+        """Return the entries that a Java broker presents: of each type of key (RSA, EC, ...) the first in its table of
+        aliases.
 
         Raises:
             StoreError: A certificate cannot be read.
@@ -77,20 +78,20 @@ class KeyStore(NamedTuple):
         return list(chosen.values())
 
     def trust_anchors(self) -> list[bytes]:
-        """The certificates that are trusted, as Java's PKIX trust manager takes them from a store.
+        """Return the trusted certificates, as Java's PKIX trust manager reads them from a store.
 
-        These are the trusted entries, and the own certificate of each key, not those of its issuers.
+        These are the trusted entries, and the own certificate of each key, but not those of its issuers.
         """
         return list(dict.fromkeys([each.certificate for each in self.trusted] + [each.chain[0] for each in self.keys]))
 
     def certificates(self) -> list[tuple[str, CertificateFields]]:
-        """Alias and fields of each entry's certificate, in the order of the aliases. Raises StoreError."""
+        """Return alias and fields of each entry's certificate, in the order of the aliases. Raises StoreError."""
         found = {each.alias: each.chain[0] for each in self.keys}
         found |= {each.alias: each.certificate for each in self.trusted}
         return [(alias, self.fields(alias, found[alias])) for alias in self.aliases]
 
     def fields(self, alias: str, certificate: bytes) -> CertificateFields:
-        """Raises StoreError that names the alias."""
+        """Raise StoreError that names the alias."""
         try:
             return certificate_fields(certificate)
         except DerError as error:

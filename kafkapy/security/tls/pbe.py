@@ -27,11 +27,11 @@ _PRFS = {
 
 
 class PbeError(ValueError):
-    """What is encrypted cannot be decrypted: an algorithm that is not known, or parameters out of bounds."""
+    """Encrypted data cannot be decrypted: an unknown algorithm, or parameters out of bounds."""
 
 
 class WrongPasswordError(PbeError):
-    """The password is wrong, or what is encrypted is damaged: the two look alike."""
+    """The password is wrong, or the encrypted data is damaged, which cannot be distinguished."""
 
 
 class _Cipher(NamedTuple):
@@ -45,7 +45,7 @@ class _Cipher(NamedTuple):
         return {"aes": 16, "rc4": 0}.get(self.name, 8)
 
     def decrypt(self, key: bytes, iv: bytes, ciphertext: bytes) -> bytes:
-        """Without padding. Raises WrongPasswordError."""
+        """Decrypt without removing padding. Raises WrongPasswordError."""
         if self.name == "rc4":
             return rc4(key, ciphertext)
         block = self.iv_bytes
@@ -116,12 +116,14 @@ def decrypt(algorithm: DerValue, ciphertext: bytes, password: str) -> bytes:
 
 
 def is_pbes1(algorithm: DerValue) -> bool:
-    """Is it one of the older algorithms, which OpenSSL 3 mostly lacks? Raises DerError."""
+    """Return whether it is one of the older algorithms, most of which OpenSSL 3 lacks. Raises DerError."""
     return fields_of(algorithm, 1)[0].as_oid() != _PBES2
 
 
 def pkcs12_kdf(digest: str, purpose: int, password: str, salt: bytes, iterations: int, size: int) -> bytes:
-    """Bytes of a password: a key (`purpose` 1), an initialization vector (2) or a key of a MAC (3); RFC 7292, appendix B."""
+    """Derive bytes from a password: a key (`purpose` 1), an initialization vector (2) or a key of a MAC (3); RFC 7292,
+    appendix B.
+    """
     check_iterations(iterations)
     block = 128 if digest in ("sha384", "sha512") else 64
     diversifier = bytes((purpose,)) * block
@@ -142,7 +144,7 @@ def pkcs12_kdf(digest: str, purpose: int, password: str, salt: bytes, iterations
 
 
 def pbkdf2(parameters: DerValue, password: str, default_bytes: int) -> bytes:
-    """The key of PBKDF2's parameters (RFC 8018, appendix A.2). Raises PbeError, DerError."""
+    """Return the key of PBKDF2's parameters (RFC 8018, appendix A.2). Raises PbeError, DerError."""
     salt, iterations = _salt_and_iterations(parameters)
     size, digest = default_bytes, "sha1"
     for optional in parameters.children()[2:]:
@@ -159,12 +161,12 @@ def pbkdf2(parameters: DerValue, password: str, default_bytes: int) -> bytes:
 
 
 def hmac_is(key: bytes, digest: str, data: bytes, expected: bytes) -> bool:
-    """Is this the HMAC of the data?"""
+    """Return whether this is the HMAC of the data."""
     return hmac.compare_digest(hmac.new(key, data, digest).digest(), expected)
 
 
 def check_iterations(iterations: int) -> None:
-    """Raises PbeError if that is more work than a store may ask for."""
+    """Raise PbeError if that is more work than allowed for a store."""
     if not 0 < iterations <= MAX_ITERATIONS:
         raise PbeError(f"it asks for {iterations} iterations, of {MAX_ITERATIONS} at most")
 
@@ -218,7 +220,7 @@ def _pbkdf1(digest: str, password: bytes, salt: bytes, iterations: int) -> bytes
 
 
 def _filled(data: bytes, block: int) -> bytes:
-    """The data again and again, up to the next multiple of a block."""
+    """Repeat the data up to the next multiple of a block."""
     if not data:
         return b""
     size = -(-len(data) // block) * block

@@ -45,13 +45,13 @@ def pem_key_store(key_text: str, chain_text: str, password: str | None, origin: 
 
 
 def pem_trust_store(text: str, origin: str) -> KeyStore:
-    """The certificates of a text, all of them trusted. Raises StoreError."""
+    """Return a store with the certificates of a text, all of them trusted. Raises StoreError."""
     trusted = [TrustedEntry(f"kafka{n}", each) for n, each in enumerate(_certificates(text, origin))]
     return KeyStore(origin, (), tuple(trusted), tuple(each.alias for each in trusted))
 
 
 def to_pem(name: str, encoded: bytes) -> bytes:
-    """One block.
+    """Return one block.
 
     Example:
         >>> print(to_pem("CERTIFICATE", b"abc").decode(), end="")
@@ -115,7 +115,7 @@ def _required(password: str | None, origin: str) -> str:
 
 def _decoded(body: str, what: str) -> bytes:
     try:
-        # Headers ("Name: value") and an empty line may stand before the text.
+        # Headers ("Name: value") and an empty line may precede the text.
         lines = [line for line in body.splitlines() if ":" not in line]
         return base64.b64decode("".join("".join(lines).split()), validate=True)
     except (binascii.Error, ValueError):

@@ -1,6 +1,7 @@
-"""PKCS#12 stores (RFC 7292), as keytool and OpenSSL write them: several keys, trusted certificates, aliases.
+"""PKCS#12 stores (RFC 7292) of keytool and OpenSSL: several keys, trusted certificates, aliases.
 
-A reader of its own, because OpenSSL's takes the first key only and does not tell trusted certificates from a chain's.
+OpenSSL's own reader is not used, because it returns only the first key and does not distinguish trusted certificates
+from a chain's.
 """
 
 from __future__ import annotations
@@ -156,7 +157,7 @@ def _decrypted(encrypted: DerValue, password: str) -> bytes:
         plain = decrypt(info[1], ciphertext.content, password)
         read_value(plain)
     except DerError:
-        # By chance the padding of a wrong password's text may be right; a text that is no DER says the same.
+        # The padding of a wrong password's plaintext may be valid by chance; then it is not DER.
         raise WrongPasswordError("the password is wrong") from None
     return plain
 
@@ -230,10 +231,10 @@ def _private_key(bag: _KeyBag, alias: str, password: str, origin: str) -> Privat
 
 
 def _chain(key_id: bytes | None, bags: list[_CertBag], *, only_key: bool) -> list[bytes]:
-    """The certificate of a key and those of its issuers, as far as the store has them."""
+    """Return the certificate of a key and those of its issuers, as far as the store has them."""
     own = next((each.certificate for each in bags if key_id is not None and each.attributes.key_id == key_id), None)
     if own is None and only_key and bags:
-        own = bags[0].certificate  # other programs leave the identifier out
+        own = bags[0].certificate  # other programs omit the identifier
     if own is None:
         return []
     by_subject = {certificate_fields(each.certificate).subject: each.certificate for each in reversed(bags)}

@@ -1,4 +1,4 @@
-"""`ssl.principal.mapping.rules` (KIP-371; Kafka's `SslPrincipalMapper`): distinguished names to short ones."""
+"""`ssl.principal.mapping.rules` (KIP-371; Kafka's `SslPrincipalMapper`): maps distinguished names to short ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class NoMatchingRuleError(ValueError):
 
 
 class SslPrincipalMapper:
-    """The rules, in their order.
+    """The ordered rules.
 
     Example:
         >>> SslPrincipalMapper("RULE:^CN=(.*?),OU=teams.*$/$1/L,DEFAULT").name_of("CN=Alice,OU=teams,O=x")
@@ -49,13 +49,13 @@ class SslPrincipalMapper:
         return f"[{', '.join(map(str, self._rules))}]"
 
     def name_of(self, distinguished_name: str) -> str:
-        """The name of a principal: of the first rule that matches.
+        """Return the name of a principal by the first rule that matches.
 
         Parameters:
             distinguished_name: As Java prints it: see `DistinguishedName.java_name`.
 
         Raises:
-            NoMatchingRuleError: No rule matches; its text is Kafka's.
+            NoMatchingRuleError: No rule matches; the message is Kafka's.
         """
         for rule in self._rules:
             name = rule.apply(distinguished_name)
@@ -65,7 +65,7 @@ class SslPrincipalMapper:
 
 
 class _DefaultRule:
-    """Leaves the name as it is."""
+    """Returns the name unchanged."""
 
     def __str__(self) -> str:
         return DEFAULT_RULES
@@ -75,10 +75,10 @@ class _DefaultRule:
 
 
 class _MappingRule:
-    """A pattern for the whole name, and what to put for each of its matches."""
+    """A pattern for the whole name, and the replacement of its matches."""
 
     def __init__(self, pattern: str, replacement: str, case: str) -> None:
-        """Raises ConfigException."""
+        """Raise ConfigException."""
         self._text = pattern
         self._replacement = replacement
         self._case = case
@@ -98,7 +98,7 @@ class _MappingRule:
         try:
             if not self._substitution.matches(name):
                 return None
-            # As `String.replaceAll`: every match is replaced, also an empty one after a whole one.
+            # As `String.replaceAll`: every match is replaced, even an empty one after a whole one.
             result = self._substitution.replace_all(name)
         except patterns.PatternTimeoutError:
             raise NoMatchingRuleError(f"A rule takes too long for {name[:200]}: {self}") from None
@@ -112,7 +112,7 @@ def _split(rules: str) -> list[str]:
 
 
 def _parsed(text: str) -> _DefaultRule | _MappingRule | None:
-    """None: an empty rule, which Kafka passes over."""
+    """Return None for an empty rule, which Kafka ignores."""
     match = _PARSER.match(text)
     if match is None:
         raise ConfigException(f"Invalid rule: {text}")
@@ -124,9 +124,9 @@ def _parsed(text: str) -> _DefaultRule | _MappingRule | None:
 
 
 def _with_literal_references(replacement: str, groups: int) -> str:
-    """References to groups that the pattern lacks become text: `$4` of three groups is `\\$4`.
+    """Escape references to groups that the pattern lacks: `$4` of three groups becomes `\\$4`.
 
-    Kafka's `escapeLiteralBackReferences`, with its habit of finding them in the text before its changes.
+    As in Kafka's `escapeLiteralBackReferences`, they are searched in the original text.
     """
     if not groups:
         return replacement

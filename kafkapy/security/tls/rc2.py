@@ -1,6 +1,6 @@
-"""RC2 (RFC 2268) and RC4: what keytool and OpenSSL encrypted certificates in PKCS#12 with until a few years ago.
+"""RC2 (RFC 2268) and RC4, with which older versions of keytool and OpenSSL encrypted certificates in PKCS#12.
 
-Only to read old stores: both are weak, and OpenSSL 3 has them no more. RC2 takes about 15 ms for 10 KB.
+Only for reading old stores: both are weak, and OpenSSL 3 lacks them. RC2 takes about 15 ms for 10 KB.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ BLOCK_BYTES = 8
 
 
 def rc2_cbc_decrypt(key: bytes, iv: bytes, ciphertext: bytes, effective_bits: int) -> bytes:
-    """Whole blocks, padding included.
+    """Decrypt whole blocks, including padding.
 
     Raises:
-        ValueError: The ciphertext is no multiple of 8 bytes.
+        ValueError: The ciphertext is not a multiple of 8 bytes.
     """
     if len(ciphertext) % BLOCK_BYTES:
         raise ValueError("the ciphertext ends within a block")
@@ -38,7 +38,7 @@ def rc2_cbc_decrypt(key: bytes, iv: bytes, ciphertext: bytes, effective_bits: in
 
 
 def rc4(key: bytes, data: bytes) -> bytes:
-    """Encrypts or decrypts: both are the same."""
+    """Encrypt or decrypt, which are the same operation."""
     state = list(range(256))
     j = 0
     for i in range(256):
@@ -55,7 +55,7 @@ def rc4(key: bytes, data: bytes) -> bytes:
 
 
 def _expanded(key: bytes, effective_bits: int) -> tuple[int, ...]:
-    """RFC 2268, section 2."""
+    """Expand the key; RFC 2268, section 2."""
     size = len(key)
     buffer = bytearray(key) + bytes(128 - size)
     for i in range(size, 128):
@@ -69,7 +69,7 @@ def _expanded(key: bytes, effective_bits: int) -> tuple[int, ...]:
 
 
 def _decrypt_block(words: tuple[int, ...], block: bytes) -> bytes:
-    """RFC 2268, section 4."""
+    """Decrypt a block; RFC 2268, section 4."""
     r = list(struct.unpack("<4H", block))
     j = 63
     for mixing_round in range(16):

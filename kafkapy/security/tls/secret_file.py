@@ -1,4 +1,4 @@
-"""A file for as long as OpenSSL reads it: Python loads private keys from files only."""
+"""A temporary file for OpenSSL, because Python loads private keys from files only."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def secret_file(content: bytes) -> Iterator[str]:
-    """The path of a file with this content, which only this process's user can read and which ends with the block.
+    """Yield the path of a file with this content, which only this process's user can read and which exists only in the
+    block.
 
-    On Linux the file is in memory (`memfd_create`), has no name and never touches a disk. Elsewhere, or without /proc, it is a
-    temporary file of mode 0600.
+    On Linux the file is in memory (`memfd_create`), has no name and never reaches a disk. Elsewhere, or without /proc,
+    it is a temporary file of mode 0600.
 
     Raises:
-        OSError: It cannot be made.
+        OSError: It cannot be created.
     """
     path = None
     descriptor = _in_memory()
     if descriptor is None:
-        import tempfile  # what it brings along is much, and a broker on Linux never needs it
+        import tempfile  # its dependencies are large, and a broker on Linux never needs it
 
         descriptor, path = tempfile.mkstemp(prefix="kafkapy-")
     try:

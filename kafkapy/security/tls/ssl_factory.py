@@ -1,4 +1,4 @@
-"""Contexts of a listener that change while it runs (KIP-226, KIP-978; Kafka's `SslFactory`)."""
+"""The reloadable context of a listener (KIP-226, KIP-978; Kafka's `SslFactory`)."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _JAVA_CONFIG_EXCEPTION = "org.apache.kafka.common.config.ConfigException"
 
 
 class SslFactory:
-    """The stores and the context of one listener at one time. It does not change: a reload makes another.
+    """The stores and the context of one listener at one time. Immutable: a reload creates another.
 
     Attributes:
         configs: Kafka's `ssl.*` without the listener's prefix.
         context: For new connections.
-        keystore: What it presents; None: a client that presents nothing.
-        truststore: What it trusts; None: what the system trusts.
+        keystore: The presented certificates; None: a client that presents nothing.
+        truststore: The trusted certificates; None: those that the system trusts.
     """
 
     __slots__ = ("_server_side", "_verifiable", "configs", "context", "keystore", "truststore")
@@ -114,12 +114,12 @@ class SslFactory:
 
 
 def check_compatible(new: KeyStore, old: KeyStore, *, allow_dn_changes: bool, allow_san_changes: bool) -> None:
-    """Are distinguished names and subject alternative names those of before (KIP-978)?
+    """Check that distinguished names and subject alternative names are unchanged (KIP-978).
 
-    Entries are compared in the stores' order. Names may be added to the alternative ones, and none may go.
+    Entries are compared in the stores' order. Alternative names may be added, but not removed.
 
     Raises:
-        ConfigException: They are not; Kafka's sentence.
+        ConfigException: They differ; Kafka's message.
     """
     entries, before = new.certificates(), old.certificates()
     if len(entries) != len(before) and not (allow_dn_changes and allow_san_changes):
@@ -150,7 +150,7 @@ def _shown(names: tuple[object, ...]) -> str:
 
 
 def _check_connection(of_server: SslFactory, of_client: SslFactory) -> None:
-    """A handshake in memory, without a look at host names. Raises ConfigException if it fails."""
+    """Do a handshake in memory, without checking host names. Raises ConfigException if it fails."""
     client_configs = {**of_client.configs, "ssl.endpoint.identification.algorithm": ""}
     client = TlsSession(make_client_context(client_configs, of_client.keystore, of_client.truststore))
     server = TlsSession(
@@ -160,7 +160,7 @@ def _check_connection(of_server: SslFactory, of_client: SslFactory) -> None:
     while client.has_outgoing or server.has_outgoing:
         server.received(client.take_outgoing())
         client.received(server.take_outgoing())
-        client.read_into(bytearray(1))  # in TLS 1.3 a refusal comes after the client's handshake
+        client.read_into(bytearray(1))  # in TLS 1.3 a refusal follows the client's handshake
     failure = server.failure if server.failure is not None and not server.failure.received else client.failure
     if failure is not None or not (client.handshake_complete and server.handshake_complete):
         raise ConfigException(NOT_VERIFIABLE, f"In detail: {failure}")

@@ -1,4 +1,6 @@
-"""The key store and the trust store that `ssl.keystore.*` and `ssl.truststore.*` name (Kafka's `DefaultSslEngineFactory`)."""
+"""Loads the key store and the trust store of `ssl.keystore.*` and `ssl.truststore.*` (Kafka's
+`DefaultSslEngineFactory`).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ ReadFile = Callable[[str], bytes]
 
 
 def read_store_file(path: str) -> bytes:
-    """The content of a file, of `MAX_STORE_BYTES` at most. Raises OSError, StoreError."""
+    """Return the content of a file of at most `MAX_STORE_BYTES`. Raises OSError, StoreError."""
     with Path(path).open("rb") as file:
         content = file.read(MAX_STORE_BYTES + 1)
     if len(content) > MAX_STORE_BYTES:
@@ -28,13 +30,13 @@ def read_store_file(path: str) -> bytes:
 
 
 def load_key_store(configs: TlsConfigs, read_file: ReadFile = read_store_file) -> KeyStore | None:
-    """The key store that is configured; None if there is none.
+    """Load the configured key store; None if there is none.
 
-    Types are JKS (the default), PKCS12 and PEM. As in Java since version 9, a file of type JKS may be PKCS12 and the other way
-    round. Keys are decrypted with `ssl.key.password`, or else with the store's password.
+    Types are JKS (the default), PKCS12 and PEM. As in Java since version 9, a file of type JKS may be PKCS12 and vice
+    versa. Keys are decrypted with `ssl.key.password`, or else with the store's password.
 
     Raises:
-        StoreError: The configs contradict each other, or the store cannot be used.
+        StoreError: The configs are contradictory, or the store is unusable.
         MissingExtra: A PKCS12 store, and `cryptography` is not installed.
 
     Example:
@@ -67,10 +69,10 @@ def load_key_store(configs: TlsConfigs, read_file: ReadFile = read_store_file) -
 
 
 def load_trust_store(configs: TlsConfigs, read_file: ReadFile = read_store_file) -> KeyStore | None:
-    """The trust store that is configured; None if there is none, which is to trust what the system trusts.
+    """Load the configured trust store; None if there is none, which means the certificates that the system trusts.
 
     Raises:
-        StoreError: The configs contradict each other, the store cannot be used, or trusts nothing.
+        StoreError: The configs are contradictory, the store is unusable, or contains nothing trusted.
         MissingExtra: A PKCS12 store, and `cryptography` is not installed.
     """
     kind = _type_of(configs, "truststore")
@@ -94,14 +96,14 @@ def load_trust_store(configs: TlsConfigs, read_file: ReadFile = read_store_file)
 
 
 def store_files(configs: TlsConfigs) -> list[str]:
-    """The files that the two stores are read from."""
+    """Return the files of the two stores."""
     return [location for location in (text_of(configs, name) for name in LOCATIONS) if location is not None]
 
 
 def _check_key_configs(
     kind: str, location: str | None, password: str | None, key: str | None, chain: str | None
 ) -> None:
-    """Apache's refusals, in its words."""
+    """Raise Apache's errors, with its messages."""
     if key is not None:
         if kind != "PEM":
             raise StoreError(f"SSL private key can be specified only for PEM, but key store type is {kind}.")
@@ -123,7 +125,7 @@ def _check_key_configs(
 
 
 def _check_trust_configs(kind: str, location: str | None, password: str | None, certificates: str | None) -> None:
-    """Apache's refusals, in its words."""
+    """Raise Apache's errors, with its messages."""
     if certificates is not None:
         if kind != "PEM":
             raise StoreError(f"SSL trust store certs can be specified only for PEM, but trust store type is {kind}.")

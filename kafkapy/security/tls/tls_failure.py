@@ -1,4 +1,4 @@
-"""Why a TLS session came to nothing, in a sentence and as an alert."""
+"""Describes why a TLS session failed, as a message and as an alert."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ _LOCAL = {
 class TlsFailure(NamedTuple):
     """The end of a session.
 
-    `alert` is the TLS alert (RFC 8446, section 6) by its name, None if it cannot be told; `received` says that the peer sent it.
+    `alert` is the TLS alert (RFC 8446, section 6) by its name, None if it is unknown; `received`: whether the peer sent
+    it.
     """
 
     sentence: str
@@ -83,11 +84,12 @@ class TlsFailure(NamedTuple):
 
 
 def failure_of(error: ssl.SSLError, first_bytes: bytes, server_side: bool) -> TlsFailure:
-    """What an error of OpenSSL means.
+    """Return the meaning of an error of OpenSSL.
 
     Parameters:
-        first_bytes: What the peer sent first, eight bytes are enough.
-        server_side: Is the peer a client?
+        error: The error.
+        first_bytes: The first bytes of the peer; eight are enough.
+        server_side: Whether the peer is a client.
     """
     foreign = foreign_peer(first_bytes, server_side)
     if foreign is not None:
@@ -109,7 +111,7 @@ def failure_of(error: ssl.SSLError, first_bytes: bytes, server_side: bool) -> Tl
 
 
 def foreign_peer(first_bytes: bytes, server_side: bool) -> str | None:
-    """A sentence about a peer that does not speak TLS, by its first bytes; None if they may be TLS.
+    """Return a message about a peer that does not use TLS, judging by its first bytes; None if they may be TLS.
 
     Example:
         >>> foreign_peer(b"GET / HT", server_side=True)

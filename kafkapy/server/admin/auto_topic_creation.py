@@ -1,4 +1,4 @@
-"""Topics that come into being because somebody asked for them (Kafka's `AutoTopicCreationManager`)."""
+"""Creates requested topics that do not exist (Kafka's `AutoTopicCreationManager`)."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class AutoTopicCreationManager:
         return errors
 
     def create_internal_topic(self, name: str, request: Request) -> None:
-        """Begin to create `__consumer_offsets` or `__transaction_state`; whoever needs it asks again later."""
+        """Start creating `__consumer_offsets` or `__transaction_state`; callers retry later."""
         if name not in self._in_flight:
             spawn(self._create_internal_topic(name, request))
 

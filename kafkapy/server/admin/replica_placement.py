@@ -67,7 +67,7 @@ def assign_replicas_to_brokers(
 
 
 def rack_alternated_brokers(racks: Mapping[int, str]) -> list[int]:
-    """The brokers so that neighbours are in different racks: one of each rack in turn while they last."""
+    """Return the brokers so that adjacent ones are in different racks: round robin over the racks."""
     by_rack: dict[str, list[int]] = {rack: [] for rack in sorted(set(racks.values()))}
     for broker in sorted(racks):
         by_rack[racks[broker]].append(broker)

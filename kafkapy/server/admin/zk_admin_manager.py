@@ -1,7 +1,7 @@
 """Topics made, grown and deleted in ZooKeeper (the topic half of Kafka's `ZkAdminManager` and `AdminZkClient`).
 
 Every method blocks on ZooKeeper: it is called in the background pool. The controller sees the znodes and does the rest;
-whoever must know that it is done waits for the metadata cache.
+callers that need completion wait for the metadata cache.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class TopicChange:
 
 
 CountPartitions = Callable[[int], object]
-"""Is told of partitions before they are made; raises KafkaError if they may not be made now."""
+"""Called with the number of partitions before they are created; raises KafkaError to refuse them."""
 
 
 def _unlimited(partitions: int) -> None:
@@ -73,9 +73,9 @@ class ZkAdminManager:
         self._zk_client = zk_client
         self._create_topic_policy = create_topic_policy
 
-    def patiently(self, timeout_ms: int, work: Callable[[], R]) -> R:
+    def with_time_limit(self, timeout_ms: int, work: Callable[[], R]) -> R:
         """Do it, waiting no longer than that for ZooKeeper where that is away; what is not done then has REQUEST_TIMED_OUT."""
-        with self._zk_client.patience(timeout_ms):
+        with self._zk_client.time_limit(timeout_ms):
             return work()
 
     # ------------------------------------------------------------------------------------------------ create
@@ -89,7 +89,7 @@ class ZkAdminManager:
     ) -> list[TopicChange]:
         """Create the topics on the live `brokers` (id → rack). The errors are in the results; nothing is raised.
 
-        All that are in order are written together; a topic comes once. `count` is told of the partitions of each before.
+        All valid topics are written together, without duplicates. `count` is called with the partitions of each before.
         """
         wanted = {topic.name: topic for topic in topics}
         try:
@@ -212,7 +212,7 @@ class ZkAdminManager:
         validate_only: bool = False,
         count: CountPartitions = _unlimited,
     ) -> list[TopicChange]:
-        """Add partitions to topics; a result's `assignment` has the old partitions too. `count` is told of new ones before."""
+        """Add partitions to topics; a result's `assignment` has the old ones, too. `count` is called with new ones before."""
         if validate_only:
             count = _unlimited
         topics = list(topics)

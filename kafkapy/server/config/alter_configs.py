@@ -1,7 +1,7 @@
 """AlterConfigs and IncrementalAlterConfigs (Kafka's `ConfigAdminManager` and the config half of `ZkAdminManager`).
 
-Configs are checked against what the broker holds, where hosts have to be looked up in a thread; ZooKeeper is read and
-written in one, too. Every broker, this one too, applies a change when it hears of it from ZooKeeper.
+Configs are checked against the broker's state, in a thread if hosts have to be resolved; ZooKeeper is read and written
+in a thread, too. Every broker, including this one, applies a change when ZooKeeper notifies it.
 """
 
 from __future__ import annotations
@@ -40,13 +40,14 @@ _NODE_NOT_A_NUMBER = "Node id must be an integer, but it is: {name}"
 
 
 Alteration = AlterConfigsRequest.AlterConfigsResource | IncrementalAlterConfigsRequest.AlterConfigsResource
-"""The resource, and what is to be done."""
+"""The resource, and the operations."""
 
 
 class ConfigAdminManager:
     """Alters the configs of one request.
 
-    `incremental`: the operations change single configs (IncrementalAlterConfigs), else all others are dropped.
+    `incremental`: whether the operations change single configs (IncrementalAlterConfigs); otherwise all others are
+    removed.
     """
 
     def __init__(
@@ -74,11 +75,12 @@ class ConfigAdminManager:
         self._stored: dict[str, dict[str, str]] = {}
         self._existing: set[str] = set()
         self._changed: dict[str, dict[str, str]] = {}
-        """Configs of topics that are to be written."""
+        """Configs of topics to be written."""
 
     async def alter_all(self, clock: Clock, resources: Sequence[Alteration]) -> list[ApiError]:
-        """Alter the configs of the resources, each of which is there once; the errors they ended with. ZooKeeper is asked for
-        all topics at once, and is told of all at once."""
+        """Alter the configs of the resources, without duplicates; return their errors. All topics share the requests to
+        ZooKeeper.
+        """
         topics: list[str] = []
         for chunk in chunks(resources):
             await clock.checkpoint()
@@ -156,7 +158,7 @@ class ConfigAdminManager:
         topic = resource.name
         if not topic:
             raise KafkaError(Errors.INVALID_REQUEST, "Default topic resources are not allowed.")
-        # Kafka has ZooKeeper read its configs before it looks whether there is such a topic.
+        # Kafka reads the configs from ZooKeeper before it checks that the topic exists.
         if self._incremental and (reason := paths.reason_invalid(f"/config/{zk_entity_configs.TOPICS}/{topic}")):
             raise ConfigException(reason)
         configs = apply_ops(ops, self._stored.get(topic, {}), LogConfig.definition)
@@ -202,7 +204,7 @@ class ConfigAdminManager:
             )
 
     async def _ask_policy(self, resource: ConfiguredResource, ops: Sequence[ConfigOp]) -> None:
-        """Raises what the policy raises."""
+        """Raise the policy's exception, if any."""
         if self._policy is not None:
             configs = {op.name: None if op.operation == OpType.DELETE else op.value for op in ops}
             altered = AlteredConfigs(resource.type, resource.name, configs)
@@ -230,7 +232,7 @@ class ConfigAdminManager:
 
 
 def _loggable(configs: dict[str, str]) -> dict[str, str]:
-    """Without what is or may be a secret."""
+    """Return the configs without secrets and possible secrets."""
     shown = {}
     for name, value in configs.items():
         key = broker_config_key(name)
@@ -243,7 +245,7 @@ def _is_topic(alteration: Alteration) -> bool:
 
 
 def _ops_of(alteration: Alteration) -> list[ConfigOp]:
-    """AlterConfigs can only set."""
+    """AlterConfigs supports only `set`."""
     if isinstance(alteration, IncrementalAlterConfigsRequest.AlterConfigsResource):
         return [ConfigOp(config.name, config.config_operation, config.value) for config in alteration.configs]
     return [ConfigOp(config.name, OpType.SET, config.value) for config in alteration.configs]

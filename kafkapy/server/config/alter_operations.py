@@ -1,4 +1,4 @@
-"""Single changes of configs: set, delete, append to a list, subtract from it (KIP-339)."""
+"""Operations on single configs: set, delete, append to a list, subtract from it (KIP-339)."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class OpType(IntEnum):
 class ConfigOp(NamedTuple):
     name: str
     operation: int
-    """A code of `OpType`, or one that does not exist."""
+    """A code of `OpType`, or an unknown one."""
     value: str | None
 
 
 def require_well_formed(ops: Iterable[ConfigOp]) -> None:
-    """`KafkaError(INVALID_REQUEST)` if a name comes twice or a value is missing."""
+    """Raise `KafkaError(INVALID_REQUEST)` for duplicate names or missing values."""
     ops = list(ops)
     if len({op.name for op in ops}) != len(ops):
         raise KafkaError(Errors.INVALID_REQUEST, "Error due to duplicate config keys")
@@ -38,10 +38,9 @@ def require_well_formed(ops: Iterable[ConfigOp]) -> None:
 
 
 def apply_ops(ops: Iterable[ConfigOp], configs: Mapping[str, str], keys: Mapping[str, ConfigKey]) -> dict[str, str]:
-    """What becomes of `configs`. `KafkaError` if a config that is no list is appended to.
+    """Return the resulting configs. `KafkaError` if a config that is not a list is appended to.
 
-    An operation that does not exist and a list operation on a name that is not in `keys` are UNKNOWN_SERVER_ERROR, as
-    Kafka answers them.
+    An unknown operation, or a list operation on a name that is not in `keys`, is UNKNOWN_SERVER_ERROR, as in Kafka.
     """
     changed = dict(configs)
     for op in ops:

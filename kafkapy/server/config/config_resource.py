@@ -1,4 +1,4 @@
-"""What configs are asked of or altered: a topic, a broker, its loggers (Kafka's `ConfigResource`)."""
+"""Resources whose configs are described or altered: a topic, a broker, its loggers (Kafka's `ConfigResource`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _KNOWN = frozenset({2, 4, 8, 16})
 
 
 def resource_type_of(code: int) -> ConfigResourceType:
-    """UNKNOWN for what a broker of 3.9 does not know."""
+    """Return the type; UNKNOWN for codes that a 3.9 broker does not know."""
     return ConfigResourceType(code) if code in _KNOWN else ConfigResourceType.UNKNOWN
 
 
@@ -25,7 +25,9 @@ class ConfiguredResource(NamedTuple):
 
 
 def require_this_broker(name: str, broker_id: int, sentence: str, not_a_number: str) -> None:
-    """`KafkaError(INVALID_REQUEST)` unless `name` is this broker's id; the sentences take `{name}` and `{id}`."""
+    """Raise `KafkaError(INVALID_REQUEST)` unless `name` is this broker's id; the messages may contain `{name}` and
+    `{id}`.
+    """
     if not re.fullmatch(r"[+-]?[0-9]+", name):
         raise KafkaError(Errors.INVALID_REQUEST, not_a_number.format(name=name))
     if int(name) != broker_id:

@@ -1,4 +1,4 @@
-"""Every value of a broker's configuration by name and type, and what several of them say together."""
+"""All values of a broker's configuration by name and type, and values derived from several configs."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ class ConfigValues(
 ):
     """Every config of a broker as a typed attribute: `log.segment.bytes` is `log_segment_bytes`.
 
-    Where a value must be worked out of others, the attribute below has the result (`listeners`: end points) and
-    `raw_...` has the text.
+    If a value is derived from others, the attribute below has the result (`listeners`: end points) and `raw_...` has
+    the text.
     """
 
     originals: dict[str, str]
-    """What was set, by name: the file, and dynamic configs over it."""
+    """The explicitly set values by name: those of the file, overridden by dynamic configs."""
     zookeeper_connect: str
     """`host:port,host:port/chroot`."""
     listener_security_protocol_map: dict[str, str]
     """Listener name -> PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL."""
     listeners: list[EndPoint]
-    """Where to listen; host None is every interface."""
+    """The addresses to listen on; host None means every interface."""
     advertised_listeners: list[EndPoint]
-    """What ZooKeeper and metadata say; one for each listener, or for some of them."""
+    """The addresses in ZooKeeper and metadata; one for each listener, or for some of them."""
     inter_broker_listener_name: str
     inter_broker_security_protocol: str
     control_plane_listener_name: str | None
@@ -54,11 +54,11 @@ class ConfigValues(
     max_connections_per_ip_overrides: dict[str, int]
     """Host or address -> number of connections."""
 
-    # What holds when several configs speak of one thing
+    # Values derived from several configs
 
     @property
     def log_retention_time_millis(self) -> int:
-        """log.retention.ms, else minutes, else hours; every negative value is -1: for ever."""
+        """log.retention.ms, else minutes, else hours; every negative value becomes -1: unlimited."""
         if self.log_retention_ms is not None:
             millis = self.log_retention_ms
         elif self.log_retention_minutes is not None:
@@ -88,7 +88,7 @@ class ConfigValues(
 
     @property
     def token_secret_key(self) -> str | None:
-        """delegation.token.secret.key, else delegation.token.master.key; None where delegation tokens are off."""
+        """delegation.token.secret.key, else delegation.token.master.key; None if delegation tokens are off."""
         key = self.delegation_token_secret_key
         key = self.delegation_token_master_key if key is None else key
         return None if key is None or not key.value else key.value
@@ -99,16 +99,16 @@ class ConfigValues(
         return len(self.log_dirs) if threads is None else threads
 
     def listener_value(self, listener_name: str, name: str) -> Any:
-        """The value of `name` for one listener: `listener.name.<listener>.<name>` where set, else the general one."""
+        """Return the value of `name` for one listener: `listener.name.<listener>.<name>` if set, else the general one."""
         return self.own_listener_value(listener_name, name, self.get(name))
 
     def own_listener_value(self, listener_name: str, name: str, default: Any) -> Any:
-        """The value of `listener.name.<listener>.<name>`; `default` where it isn't set."""
+        """Return the value of `listener.name.<listener>.<name>`; `default` if it isn't set."""
         own = self.originals.get(f"listener.name.{listener_name.lower()}.{name}")
         return default if own is None else self.definition[name].parse(own)
 
     def log_config_defaults(self) -> LogConfig:
-        """What holds for a topic without configs of its own (Kafka's `extractLogConfigMap`)."""
+        """Return the configs of a topic without its own (Kafka's `extractLogConfigMap`)."""
         difference = self.log_message_timestamp_difference_max_ms
         before, after = self.log_message_timestamp_before_max_ms, self.log_message_timestamp_after_max_ms
         values = {

@@ -1,4 +1,4 @@
-"""DescribeConfigs: values, where they come from, and what else they might have been (Kafka's `ConfigHelper`)."""
+"""DescribeConfigs: values, their sources, and synonyms (Kafka's `ConfigHelper`)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Synonym = DescribeConfigsResponse.DescribeConfigsSynonym
 
 
 class ConfigHelper:
-    """Describes configs from what the broker holds in memory; a topic's own configs are given to it."""
+    """Describes configs from the broker's memory; the caller supplies a topic's own configs."""
 
     def __init__(
         self, dynamic_config: DynamicBrokerConfig, include_synonyms: bool = False, include_documentation: bool = False
@@ -38,10 +38,11 @@ class ConfigHelper:
         self._include_synonyms = include_synonyms
         self._include_documentation = include_documentation
         self._of_topics: dict[Any, list[Entry]] = {}
-        """What topics with certain configs have; most have the same. Shared by results, so not to be changed."""
+        """Entries by topic configs, because most topics have the same. Shared by results, so they must not be changed.
+        """
 
     def describe(self, resource: Resource, topic_configs: Mapping[str, str] | None) -> Result:
-        """`topic_configs`: the overrides of the topic that is asked for, None if there is no such topic."""
+        """`topic_configs`: the overrides of the topic, None if there is no such topic."""
         try:
             entries = self._entries(resource, topic_configs)
         except Exception as exception:
@@ -104,12 +105,12 @@ class ConfigHelper:
                 raise KafkaError(Errors.INVALID_REQUEST, f"Unsupported resource type: {other.name}")
 
     def _topic_values(self, topic_configs: Mapping[str, str]) -> dict[str, Any]:
-        """What holds for the topic; names that are set but not known come too."""
+        """Return the topic's effective values, including set ones with unknown names."""
         log_config = LogConfig.from_overrides(self._config.log_config_defaults(), topic_configs)
         return {**topic_configs, **log_config.values()}
 
     def _broker_values(self) -> dict[str, Any]:
-        """What holds for the broker: whatever is set, and the defaults that are not Kafka's internal ones."""
+        """Return the broker's effective values: all set ones, and defaults except Kafka's internal ones."""
         shown = {name: self._config.get(name) for name, key in self._config.definition.items() if not key.internal}
         return {**self._config.originals, **shown}
 
@@ -136,7 +137,7 @@ class ConfigHelper:
         return self._entry(name, _text(value, key), key, synonyms, read_only=name not in DYNAMIC_CONFIGS)
 
     def _synonyms(self, name: str, names: Iterable[str], hidden: bool) -> list[Synonym]:
-        """Where the value may come from, the one that holds first; listeners' forms of `name` itself are left out."""
+        """Return the possible sources of the value, the effective one first, without listeners' forms of `name` itself."""
         levels = (
             (self._dynamic_config.dynamic_broker, ConfigSourceType.DYNAMIC_BROKER_CONFIG),
             (self._dynamic_config.dynamic_default, ConfigSourceType.DYNAMIC_DEFAULT_BROKER_CONFIG),
@@ -168,7 +169,7 @@ class ConfigHelper:
 
 
 def _selected(resource: Resource, values: Mapping[str, Any], entry: Callable[[str, Any], Entry]) -> list[Entry]:
-    """Entries of the names that are asked for, of all if none are named."""
+    """Return entries of the requested names, or of all if none are given."""
     wanted = resource.configuration_keys
     return [entry(name, value) for name, value in values.items() if not wanted or name in wanted]
 
@@ -178,7 +179,7 @@ def _logger_entry(name: str, level: str) -> Entry:
 
 
 def _is_sensitive(key: ConfigKey | None) -> bool:
-    """A name that is not known may be a plug-in's secret."""
+    """An unknown name may be a plug-in's secret."""
     return key is None or key.type is ConfigType.PASSWORD
 
 

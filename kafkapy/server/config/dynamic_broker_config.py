@@ -1,7 +1,7 @@
-"""Broker configs that change while the broker runs (KIP-226; Kafka's `DynamicBrokerConfig`).
+"""Broker configs that change at runtime (KIP-226; Kafka's `DynamicBrokerConfig`).
 
-They are kept in ZooKeeper for one broker (/config/brokers/<id>) or for all (/config/brokers/<default>). What holds is
-the first that is set of: this broker's, all brokers', the properties file, the default.
+They are stored in ZooKeeper for one broker (/config/brokers/<id>) or for all (/config/brokers/<default>). Precedence:
+this broker's, all brokers', the properties file, the default.
 """
 
 from __future__ import annotations
@@ -20,35 +20,35 @@ from kafkapy.server.config.password_configs import password_encoder
 log = logging.getLogger("kafkapy.server.DynamicBrokerConfig")
 
 DEFAULT_ENTITY = "<default>"
-"""The name under which ZooKeeper has what holds for all."""
+"""ZooKeeper's name for the configs of all brokers."""
 
 
 class BrokerReconfigurable(Protocol):
-    """A part of the broker that takes new values of its configs while it runs."""
+    """A part of the broker that is reconfigurable at runtime."""
 
     @property
     def reconfigurable_configs(self) -> frozenset[str]:
-        """The configs whose change it is told of."""
+        """Return the configs whose changes it supports."""
         ...
 
     def validate_reconfiguration(self, new_config: KafkaConfig) -> None:
-        """`ConfigException` if it cannot run with `new_config`. Changes nothing."""
+        """Raise `ConfigException` if it cannot run with `new_config`. Changes nothing."""
         ...
 
     def reconfigure(self, old_config: KafkaConfig, new_config: KafkaConfig) -> None:
-        """Run with `new_config` from now on; it is the broker's config already."""
+        """Use `new_config`, which is the broker's config already."""
         ...
 
 
 class DynamicBrokerConfig:
-    """Puts dynamic configs over those of the properties file, and tells the parts of the broker that they concern.
+    """Applies dynamic configs over those of the properties file, and reconfigures the affected parts of the broker.
 
-    Invariant: `config` has the values of `static` with `dynamic_default` and `dynamic_broker` over it. Lives on the
+    Invariant: `config` has the values of `static` overridden by `dynamic_default` and `dynamic_broker`. Used on the
     reactor thread; nothing here blocks.
     """
 
     def __init__(self, config: KafkaConfig) -> None:
-        """`config` is the broker's, as the properties file has it; its values are what changes."""
+        """`config`: the broker's, from the properties file; its values are what changes."""
         self.config = config
         self.static = dict(config.originals)
         self.static_defaults = {
@@ -57,23 +57,25 @@ class DynamicBrokerConfig:
         self._encoder = password_encoder(config, config.password_encoder_secret)
         self._decoded: dict[str, str] = {}
         self._just_encoded: dict[str, str] = {}
-        """Passwords by their encoded text, as each takes milliseconds: of the dynamic configs that hold, and of those that were
-        encoded last."""
+        """Passwords by their encoded text, because decoding takes milliseconds: those of the current dynamic configs,
+        and recently encoded ones.
+        """
         self.dynamic_default: dict[str, str] = {}
         self.dynamic_broker: dict[str, str] = {}
         self._reconfigurables: list[BrokerReconfigurable] = []
         self._starting = False
 
     def add_reconfigurable(self, reconfigurable: BrokerReconfigurable) -> None:
-        """Tell `reconfigurable` of changes from now on. `ValueError` if it names a config that cannot change."""
+        """Reconfigure this part from now on. `ValueError` if it names a config that cannot change."""
         if wrong := rules.non_dynamic_names(reconfigurable.reconfigurable_configs):
             raise ValueError(f"Reconfigurable contains non-dynamic configs {wrong}")
         self._reconfigurables.append(reconfigurable)
 
     def initialize(self, default_properties: Mapping[str, str], broker_properties: Mapping[str, str]) -> None:
-        """Take what ZooKeeper has of <default> and of this broker, before the parts of the broker are built.
+        """Apply ZooKeeper's configs of <default> and of this broker, before the parts of the broker are created.
 
-        What a running broker may not do in one step (treble its threads) it may have done in several before a restart.
+        Changes that are too large for a single step at runtime (tripling threads) may have been made in several steps
+        before a restart.
         """
         self._starting = True
         self.update_default_config(default_properties)
@@ -81,7 +83,7 @@ class DynamicBrokerConfig:
         self._starting = False
 
     def update_broker_config(self, persistent: Mapping[str, str]) -> None:
-        """ZooKeeper has `persistent` for this broker. What cannot be applied is logged, and the old values stay."""
+        """Apply ZooKeeper's configs of this broker. Invalid ones are logged, and the old values remain."""
         before = self.dynamic_broker
         self.dynamic_broker = self.from_persistent(persistent, per_broker=True)
         try:
@@ -92,7 +94,7 @@ class DynamicBrokerConfig:
             log.error("Per-broker configs of %s could not be applied: %s: %s", self.config.broker_id, names, error)
 
     def update_default_config(self, persistent: Mapping[str, str]) -> None:
-        """ZooKeeper has `persistent` for all brokers. What cannot be applied is logged, and the old values stay."""
+        """Apply ZooKeeper's configs of all brokers. Invalid ones are logged, and the old values remain."""
         before = self.dynamic_default
         self.dynamic_default = self.from_persistent(persistent, per_broker=False)
         try:
@@ -102,7 +104,7 @@ class DynamicBrokerConfig:
             log.error("Cluster default configs could not be applied: %s: %s", ", ".join(persistent), error)
 
     def validate(self, properties: Mapping[str, str], per_broker: bool) -> None:
-        """`ConfigException` if `properties` could not be the dynamic configs of this broker, or of all."""
+        """Raise `ConfigException` if `properties` are invalid as dynamic configs of this broker, or of all."""
         rules.validate_names_and_types(properties, per_broker)
         rules.validate_reporters(properties)
         merged = dict(self.static)
@@ -115,7 +117,7 @@ class DynamicBrokerConfig:
         self._validated(KafkaConfig.from_properties(merged))
 
     def to_persistent(self, properties: Mapping[str, str], per_broker: bool) -> dict[str, str]:
-        """What ZooKeeper gets: passwords are encoded, which takes milliseconds.
+        """Return the form for ZooKeeper: passwords are encoded, which takes milliseconds.
 
         Raises:
             ConfigException: There is a password, and it is for all brokers, or `password.encoder.secret` is not set.
@@ -130,10 +132,11 @@ class DynamicBrokerConfig:
         return {**properties, **encoded}
 
     def re_encoded(self, persistent: Mapping[str, str]) -> dict[str, str] | None:
-        """This broker's configs with the passwords of `password.encoder.old.secret` encoded anew.
+        """Return this broker's configs with passwords encoded with the new secret instead of
+        `password.encoder.old.secret`.
 
         Returns:
-            What is to be stored in place of `persistent`; None: nothing is to be done.
+            The replacement of `persistent`; None: there is nothing to do.
 
         Raises:
             ConfigException: There is an old secret, and no new one.
@@ -146,7 +149,7 @@ class DynamicBrokerConfig:
             try:
                 password = old.decode(persistent[name])
             except ConfigException:
-                continue  # it is the new secret's already: the old one may stay in the properties for a while
+                continue  # encoded with the new secret already, while the old one is still in the properties
             changed[name] = self._require_encoder().encode(password)
         return {**persistent, **changed} if changed else None
 
@@ -156,7 +159,7 @@ class DynamicBrokerConfig:
         return self._encoder
 
     def from_persistent(self, persistent: Mapping[str, str], per_broker: bool) -> dict[str, str]:
-        """What of ZooKeeper's configs can be used; the rest (of another version, or written by hand) is logged."""
+        """Return the usable ones of ZooKeeper's configs; others (of another version, or written by hand) are logged."""
         properties = dict(persistent)
         self._remove_invalid(properties, per_broker)
         _remove(
@@ -179,7 +182,7 @@ class DynamicBrokerConfig:
         return properties
 
     def _decode_passwords(self, properties: dict[str, str]) -> None:
-        """What cannot be decoded is logged, and left out."""
+        """Decode passwords; undecodable ones are logged and omitted."""
         decoded = {}
         for name in [name for name in properties if rules.is_password_config(name)]:
             text = properties[name]
@@ -219,7 +222,7 @@ class DynamicBrokerConfig:
             reconfigurable.reconfigure(old, self.config)
 
     def _validated(self, new: KafkaConfig) -> list[BrokerReconfigurable]:
-        """The parts that the change concerns, none of which refuses it."""
+        """Return the parts that the change affects, after all have validated it."""
         old = self.config.originals
         changed = {name for name in old.keys() | new.originals.keys() if old.get(name) != new.originals.get(name)}
         if not changed:
@@ -234,12 +237,12 @@ class DynamicBrokerConfig:
         except ConfigException as error:
             log.info("Invalid dynamic configuration: %s", error)
             cause = f"org.apache.kafka.common.config.ConfigException: {error}"
-            raise ConfigException.invalid("Invalid dynamic configuration", cause) from error  # as Kafka words it
+            raise ConfigException.invalid("Invalid dynamic configuration", cause) from error  # Kafka's wording
         return concerned
 
 
 def _override(properties: dict[str, str], overrides: Mapping[str, str]) -> None:
-    """Put `overrides` over `properties`; a synonym set below must not win over it (log.roll.ms over log.roll.hours)."""
+    """Override `properties`; a lower-priority synonym must not win over the override (log.roll.ms over log.roll.hours)."""
     for name, value in overrides.items():
         for synonym in rules.broker_config_synonyms(name, match_listener_override=False):
             properties.pop(synonym, None)

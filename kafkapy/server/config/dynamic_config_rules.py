@@ -1,4 +1,4 @@
-"""Which broker configs may change while the broker runs, and by how much (KIP-226)."""
+"""Rules for broker configs that change at runtime, and the allowed changes (KIP-226)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kafkapy.server.config.kafka_config import KafkaConfig
 
 
 class ReplicationQuotaConfigs(ConfigTable):
-    """Configs that a properties file cannot hold (Kafka's `QuotaConfigs.brokerQuotaConfigs`)."""
+    """Configs that are not allowed in a properties file (Kafka's `QuotaConfigs.brokerQuotaConfigs`)."""
 
     leader_replication_throttled_rate: int = config(
         ConfigType.LONG,
@@ -47,7 +47,7 @@ PER_BROKER_CONFIGS: Final = frozenset(
 DYNAMIC_BROKER_DEFINITION: Final = ConfigDef(
     {**ReplicationQuotaConfigs.definition, **{name: KafkaConfig.definition[name] for name in sorted(DYNAMIC_CONFIGS)}}
 )
-"""Everything that /config/brokers may hold."""
+"""All configs allowed in /config/brokers."""
 
 DYNAMIC_SECURITY_CONFIGS: Final = frozenset(
     {
@@ -83,7 +83,7 @@ _SYNONYMS: Final = {
 
 
 def broker_config_synonyms(name: str, match_listener_override: bool) -> tuple[str, ...]:
-    """The names under which the value of `name` may have been set, the strongest first."""
+    """Return the names under which the value of `name` may be set, by decreasing priority."""
     if name in _SYNONYMS:
         return _SYNONYMS[name]
     listener = _LISTENER.fullmatch(name) if match_listener_override else None
@@ -94,7 +94,7 @@ def broker_config_synonyms(name: str, match_listener_override: bool) -> tuple[st
 
 
 def broker_config_key(name: str) -> ConfigKey | None:
-    """The definition behind a name, also that of a listener's form; None for a name that is not known."""
+    """Return the definition of a name or a listener's form of it; None if it is unknown."""
     for candidate in (name, *broker_config_synonyms(name, match_listener_override=True)):
         key = KafkaConfig.definition.get(candidate) or DYNAMIC_BROKER_DEFINITION.get(candidate)
         if key is not None:
@@ -107,7 +107,7 @@ def is_password_config(name: str) -> bool:
 
 
 def per_broker_names(names: Iterable[str]) -> list[str]:
-    """Those that only one broker can have, not all by default."""
+    """Return the names that are allowed only for single brokers, not as a default."""
     return [name for name in names if name in PER_BROKER_CONFIGS or _is_per_broker_listener_config(name)]
 
 
@@ -121,12 +121,12 @@ def non_dynamic_names(names: Iterable[str]) -> list[str]:
 
 
 def unprefixed_security_names(names: Iterable[str]) -> list[str]:
-    """Those that can only change for one listener: their names need its prefix."""
+    """Return the names that can only change for one listener, so they need its prefix."""
     return [name for name in names if name in DYNAMIC_SECURITY_CONFIGS]
 
 
 def validate_types(properties: Mapping[str, str]) -> None:
-    """`ConfigException` for a value that its config cannot have; custom names may have any."""
+    """Raise `ConfigException` for a value that is invalid for its config; custom names may have any value."""
     base = {}
     for name, value in properties.items():
         listener = _LISTENER.fullmatch(name)
@@ -135,7 +135,7 @@ def validate_types(properties: Mapping[str, str]) -> None:
 
 
 def validate_names_and_types(properties: Mapping[str, str], per_broker: bool) -> None:
-    """`ConfigException` if these cannot be the dynamic configs of one broker (`per_broker`), or of all."""
+    """Raise `ConfigException` if these are invalid as dynamic configs of one broker (`per_broker`), or of all."""
     _refuse(non_dynamic_names(properties), "Cannot update these configs dynamically")
     _refuse(
         unprefixed_security_names(properties),
@@ -162,7 +162,7 @@ def _validate_cleaner_threads(old: int, threads: int) -> None:
 
 
 def validate_reporters(properties: Mapping[str, str]) -> None:
-    """`ConfigException` if a class is asked for: they are Java's."""
+    """Raise `ConfigException` if a reporter class is set, because these are Java's."""
     if properties.get("metric.reporters"):
         raise ConfigException.invalid(
             "Invalid dynamic configuration",
@@ -172,7 +172,9 @@ def validate_reporters(properties: Mapping[str, str]) -> None:
 
 
 def validate_change(current: KafkaConfig, new: KafkaConfig, changed: Set[str]) -> None:
-    """`ConfigException` if a running broker cannot go from `current` to `new`; `changed`: the names that differ."""
+    """Raise `ConfigException` if a running broker cannot change from `current` to `new`; `changed`: the names that
+    differ.
+    """
     _validate_thread_counts(current, new)
     _validate_cleaner_threads(current.log_cleaner_threads, new.log_cleaner_threads)
     if not _LISTENER_CONFIGS.isdisjoint(changed):
@@ -211,7 +213,7 @@ def _validate_thread_counts(current: KafkaConfig, new: KafkaConfig) -> None:
 
 
 def _validate_listeners(current: KafkaConfig, new: KafkaConfig) -> None:
-    """A listener may come or go, but one that stays keeps its security (Kafka's `DynamicListenerConfig`)."""
+    """Listeners may be added or removed, but the others keep their security (Kafka's `DynamicListenerConfig`)."""
     for name in _names(new.listeners) & _names(current.listeners):
         if _immutable_configs(new, name) != _immutable_configs(current, name):
             raise ConfigException(

@@ -14,15 +14,15 @@ _LISTENER_PREFIX = re.compile(r"listener\.name\.([^.]+)\.(.+)")
 
 
 class KafkaConfig(ConfigValues):
-    """A broker's configuration as its properties say it.
+    """A broker's configuration from its properties.
 
-    Invariant: the values fit together (`validation`). There is one object for the life of the broker; a dynamic
-    change replaces its values on the reactor thread (`update_current_config`), so a reader always reads what holds now.
+    Invariant: the values are consistent (`validation`). There is one object for the life of the broker; a dynamic
+    change replaces its values on the reactor thread (`update_current_config`), so readers always get current values.
     """
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> KafkaConfig:
-        """The config that a properties file makes; `ConfigException` names the key, the value and what is allowed."""
+        """Create the config of a properties file; `ConfigException` names the key, the value and what is allowed."""
         return cls(properties)
 
     def __init__(self, properties: Mapping[str, str]) -> None:
@@ -38,7 +38,7 @@ class KafkaConfig(ConfigValues):
         validation.validate_values(self)
 
     def update_current_config(self, new: KafkaConfig) -> None:
-        """Take over the values of `new`, all at once; a generated broker.id stays."""
+        """Take over the values of `new` atomically; a generated broker.id remains."""
         broker_id = self.broker_id
         vars(self).update(vars(new))
         self.broker_id = broker_id
@@ -84,7 +84,7 @@ class KafkaConfig(ConfigValues):
                 )
 
     def values_text(self) -> str:
-        """What is set, for the log: `name = value` in the order of names, secrets hidden."""
+        """Return the set values for the log: `name = value`, ordered by name, with secrets hidden."""
         shown = {
             name: to_text(self.get(name)) if name in self.definition else Password.HIDDEN if _secret(name) else value
             for name, value in self.originals.items()
@@ -93,7 +93,7 @@ class KafkaConfig(ConfigValues):
 
 
 def base_name(name: str) -> str:
-    """The config behind a listener's form of it: `listener.name.<listener>.[<mechanism>.]<config>` -> `<config>`."""
+    """Return the config of a listener's form: `listener.name.<listener>.[<mechanism>.]<config>` -> `<config>`."""
     match = _LISTENER_PREFIX.fullmatch(name)
     if not match:
         return name
@@ -106,7 +106,7 @@ def base_name(name: str) -> str:
 
 
 def _secret(name: str) -> bool:
-    """A config that is not known may be a secret of a plug-in: it is not shown, as Kafka does."""
+    """Unknown configs may be secrets of plug-ins, so they are hidden, as in Kafka."""
     key = KafkaConfig.definition.get(base_name(name))
     return key is None or key.type.name == "PASSWORD"
 

@@ -1,4 +1,4 @@
-"""`listeners` and the like: text in, end points out (Kafka's `CoreUtils.listenerListToEndPoints`)."""
+"""Parses `listeners` and the like to end points (Kafka's `CoreUtils.listenerListToEndPoints`)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _URI = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
 
 
 def csv_list(text: str | None) -> list[str]:
-    """The parts between commas, empty ones left out."""
+    """Return the non-empty parts between commas."""
     return [part for part in _COMMA.split(text) if part] if text else []
 
 
 def csv_map(name: str, text: str) -> dict[str, str]:
-    """`a:1,b:2`; the last colon splits, so the key may be an IPv6 address. `ConfigException` names the config."""
+    """Parse `a:1,b:2`; the last colon splits, so the key may be an IPv6 address. `ConfigException` names the config."""
     pairs: dict[str, str] = {}
     for part in _COMMA.split(text) if text else ():
         key, colon, value = part.rpartition(":")
@@ -34,7 +34,7 @@ def csv_map(name: str, text: str) -> dict[str, str]:
 
 
 def security_protocol_map(name: str, text: str) -> dict[str, str]:
-    """Listener name (upper case) -> security protocol."""
+    """Return listener name (upper case) -> security protocol."""
     protocols: dict[str, str] = {}
     for listener, protocol in csv_map(name, text).items():
         if protocol.upper() not in SECURITY_PROTOCOLS:
@@ -44,9 +44,9 @@ def security_protocol_map(name: str, text: str) -> dict[str, str]:
 
 
 def parse_end_points(text: str, protocols: Mapping[str, str], require_distinct_ports: bool = True) -> list[EndPoint]:
-    """The end points of `NAME://host:port,...`, their names in upper case; an empty host is None: every interface.
+    """Parse `NAME://host:port,...`; names become upper case; an empty host becomes None: every interface.
 
-    `ConfigException` if a part cannot be read, a name is not in `protocols` or comes twice, or two share a port.
+    `ConfigException` if a part is malformed, a name is not in `protocols` or occurs twice, or two share a port.
     """
     end_points = [_parse_end_point(part, text, protocols) for part in csv_list(text.strip())]
     if len({e.listener_name for e in end_points}) != len(end_points):

@@ -1,4 +1,4 @@
-"""The policies that `create.topic.policy.class.name` and `alter.config.policy.class.name` name."""
+"""Loads the policies of `create.topic.policy.class.name` and `alter.config.policy.class.name`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Policy = TypeVar("Policy", CreateTopicPolicy, AlterConfigPolicy)
 
 
 def load_policies(config: KafkaConfig) -> Policies:
-    """Those that the configs name, configured.
+    """Return the configured policies.
 
     Raises:
-        ConfigException: A class cannot be used.
+        ConfigException: A class is unusable.
     """
     return Policies(
         _load(config, "create.topic.policy.class.name", CreateTopicPolicy),

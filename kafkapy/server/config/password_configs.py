@@ -1,4 +1,4 @@
-"""`password.encoder.*`: how dynamic configs that are passwords lie in ZooKeeper."""
+"""`password.encoder.*`: encodes passwords of dynamic configs in ZooKeeper."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from kafkapy.server.config.config_values import ConfigValues
 
 
 def password_encoder(config: ConfigValues, secret: Password | None) -> PasswordEncoder | None:
-    """The encoder with that secret and the algorithms of `password.encoder.*`; None without a secret.
+    """Return the encoder with that secret and the algorithms of `password.encoder.*`; None without a secret.
 
     Raises:
-        ConfigException: An algorithm is not known.
+        ConfigException: An algorithm is unknown.
     """
     if secret is None:
         return None

@@ -1,4 +1,4 @@
-"""Objects of the operator's own that configs name by import path."""
+"""Creates operators' own objects, which configs name by import path."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ T = TypeVar("T")
 
 
 def make_plug_in(path: str, config: str, base: type[T]) -> T:
-    """An object of the class that `package.module:Class` or `package.module.Class` names, made without arguments.
+    """Return an object of the class named `package.module:Class` or `package.module.Class`, created without arguments.
 
     Args:
         path: The import path.
-        config: The config that has it, for errors.
-        base: The class that it must be derived from.
+        config: The config's name, for errors.
+        base: The required base class.
 
     Raises:
-        ConfigException: There is no such class, it is not derived from the base, or it cannot be made.
+        ConfigException: There is no such class, it is not derived from the base, or it cannot be created.
 
     Example:
         >>> make_plug_in("collections:Counter", "a.config", dict)

@@ -1,4 +1,4 @@
-"""Changes of log levels by IncrementalAlterConfigs (KIP-412; Kafka's `RuntimeLoggerManager`); not stored."""
+"""Changes log levels by IncrementalAlterConfigs (KIP-412; Kafka's `RuntimeLoggerManager`); they are not stored."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ log = logging.getLogger("kafkapy.server.ConfigAdminManager")
 
 
 def validate_level_changes(ops: Sequence[ConfigOp]) -> None:
-    """`KafkaError` if one of the loggers or levels does not exist, or the operation makes no sense."""
+    """Raise `KafkaError` if a logger or level does not exist, or the operation is invalid."""
     for op in ops:
         if op.operation in (OpType.APPEND, OpType.SUBTRACT):
             raise KafkaError(
@@ -21,7 +21,7 @@ def validate_level_changes(ops: Sequence[ConfigOp]) -> None:
                 f"{OpType(op.operation).name} operation is not allowed for the BROKER_LOGGER resource",
             )
         if op.operation not in (OpType.SET, OpType.DELETE):
-            raise KafkaError(Errors.UNKNOWN_SERVER_ERROR)  # what Kafka makes of it
+            raise KafkaError(Errors.UNKNOWN_SERVER_ERROR)  # as in Kafka
         if not logger_levels.exists(op.name):
             raise KafkaError(Errors.INVALID_CONFIG, f"Logger {op.name} does not exist!")
         if op.operation == OpType.SET and op.value not in logger_levels.LEVELS:

@@ -1,4 +1,4 @@
-"""Which values of broker configs fit together (Kafka's `KafkaConfig.validateValues`), in Kafka's order."""
+"""Checks that broker configs are consistent (Kafka's `KafkaConfig.validateValues`), in Kafka's order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _require(condition: bool, sentence: str, advice: str = "") -> None:
 
 
 def validate_mode(config: ConfigValues) -> None:
-    """This broker runs with ZooKeeper: what asks for KRaft cannot be had."""
+    """Refuse configs that require KRaft, because this broker supports only ZooKeeper mode."""
     _require(
         not config.process_roles,
         f"process.roles={','.join(config.process_roles)} asks for KRaft mode, but kafkapy runs in ZooKeeper mode only: "
@@ -36,7 +36,7 @@ def validate_mode(config: ConfigValues) -> None:
 
 
 def validate_values(config: ConfigValues) -> None:
-    """`ConfigException` with a sentence if two configs contradict each other or one is missing."""
+    """Raise `ConfigException` if two configs are contradictory or one is missing."""
     _validate_identity(config)
     _validate_logs(config)
     _validate_replication(config)
@@ -224,7 +224,7 @@ def _validate_connections(config: ConfigValues) -> None:
         f"connection.failed.authentication.delay.ms={delay} should always be less than connections.max.idle.ms={idle} "
         "to prevent failed authentication responses from timing out",
     )
-    # Whether there is such a class is found out where a listener is opened: importing it is no matter of reading configs.
+    # Whether the class exists is checked when a listener is opened, not when configs are read.
     _require(
         bool(_IMPORT_PATH.fullmatch(config.principal_builder_class)),
         f"Invalid value {config.principal_builder_class} for configuration principal.builder.class: "

@@ -1,7 +1,7 @@
 """Configs of topics, brokers, clients, users and IPs in ZooKeeper (the config half of Kafka's `AdminZkClient`).
 
-Every function blocks on ZooKeeper: it is called in the background pool. Names are sanitized (URL-encoded) already; an
-entity below another one is a path: `alice/clients/app`.
+Every function blocks on ZooKeeper: it is called in the background pool. Names are sanitized (URL-encoded); an entity
+below another one is a path: `alice/clients/app`.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def change_client_id_config(zk_client: KafkaZkClient, client_id: str, configs: M
 def change_user_config(
     zk_client: KafkaZkClient, entity: str, configs: Mapping[str, str], check_controller: bool = True
 ) -> None:
-    """`entity` is a user, or a client id of a user: `alice/clients/app`."""
+    """Write a user's configs. `entity`: a user, or a client id of a user: `alice/clients/app`."""
     only_quotas = entity == DEFAULT_ENTITY or "/clients" in entity
     _validate(ClientQuotaConfigs.definition if only_quotas else UserConfigs.definition, configs)
     change_entity_config(zk_client, USERS, entity, configs, check_controller)
@@ -99,9 +99,10 @@ def change_entity_config(
     configs: Mapping[str, str],
     check_controller: bool = True,
 ) -> None:
-    """Write all of an entity's configs and tell every broker. Quota entities that become empty are deleted.
+    """Write all of an entity's configs and notify every broker. Empty quota entities are deleted.
 
-    `check_controller`: only while there is a controller, and none of KRaft; tools write before the first broker starts.
+    `check_controller`: write only while there is a controller, and it is not one of KRaft; tools write before the first
+    broker starts.
     """
     is_quota_entity = entity_type in (CLIENTS, USERS, IPS)
     if configs or not is_quota_entity or not _try_clean_quota_nodes(zk_client, entity_type, entity):
@@ -112,7 +113,7 @@ def change_entity_config(
 def change_topic_configs(
     zk_client: KafkaZkClient, configs: Mapping[str, Mapping[str, str]]
 ) -> dict[str, ZooKeeperError]:
-    """Write the configs of many topics at once and tell every broker; the topics that failed, and why."""
+    """Write the configs of many topics at once and notify every broker; return errors by topic."""
     failed = zk_client.set_or_create_configs_of_topics(configs)
     changed = [f"{TOPICS}/{topic}" for topic in configs if topic not in failed]
     zk_client.create_config_change_notification(*changed)
@@ -120,14 +121,14 @@ def change_topic_configs(
 
 
 def fetch_all_entity_configs(zk_client: KafkaZkClient, entity_type: str) -> dict[str, dict[str, str]]:
-    """Name -> configs of all entities of a type."""
+    """Return name -> configs of all entities of a type."""
     return zk_client.get_entities_configs(entity_type, zk_client.get_all_entities_with_config(entity_type))
 
 
 def fetch_all_child_entity_configs(
     zk_client: KafkaZkClient, entity_type: str, child_type: str
 ) -> dict[str, dict[str, str]]:
-    """`alice/clients/app` -> configs of all entities below entities."""
+    """Return `alice/clients/app` -> configs of all child entities."""
     paths = [
         f"{entity}/{child_type}/{child}"
         for entity in zk_client.get_all_entities_with_config(entity_type)
@@ -143,7 +144,7 @@ def _validate(definition: ConfigDef, configs: Mapping[str, str]) -> None:
 
 
 def _try_clean_quota_nodes(zk_client: KafkaZkClient, entity_type: str, entity: str) -> bool:
-    """Delete the entity's node, and what is empty above it; False if others lie below it (KAFKA-10173)."""
+    """Delete the entity's node, and empty parents; return False if it has children (KAFKA-10173)."""
     path = ConfigEntityZNode.path(entity_type, entity)
     if zk_client.get_children(path):
         return False

@@ -21,7 +21,7 @@ class Leader(NamedTuple):
 
 
 def current_leader(replicas: HostedPartitions, name: TopicPartition, listener_name: str) -> Leader | None:
-    """Who leads as far as this broker knows; None if it knows nothing."""
+    """Return the leader in this broker's metadata; None if it is unknown."""
     local = replicas.partition(name)
     state = replicas.metadata_cache.partition_state(*name) if local is None else None
     if local is not None:
@@ -42,7 +42,7 @@ def add_current_leaders(
     response: FetchResponse | ProduceResponse,
     refused: Iterable[tuple[TopicPartition, Any]],
 ) -> None:
-    """Tell who leads the partitions that were `refused`, each with its part of the response, and where these brokers are."""
+    """Set the leaders of `refused` partitions, each in its part of the response, and the addresses of these brokers."""
     nodes: set[Node] = set()
     for name, answer in refused:
         leader = current_leader(replicas, name, listener_name)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
-from kafkapy.record.conversion import CONVERTED_AT_ONCE, LazyDownConversionRecords, overflow_entry
+from kafkapy.record.conversion import CONVERSION_CHUNK, LazyDownConversionRecords, overflow_entry
 from kafkapy.record.file_records import FileRecords
-from kafkapy.record.late_records import LateRecords
+from kafkapy.record.lazy_records import LazyRecords
 from kafkapy.record.record_batch import LOG_OVERHEAD
 from kafkapy.runtime.clock import InThread
 from kafkapy.runtime.completion import Completion
@@ -36,7 +36,7 @@ class InTurn:
             mine.set_result(None)
 
 
-class DownConvertedRecords(LateRecords):
+class DownConvertedRecords(LazyRecords):
     """Of one partition. What was promised is sent whatever becomes of the rest of the records.
 
     Invariant: `_left` bytes are promised and not given out yet; `_first` are the next of them, if there are any.
@@ -55,7 +55,7 @@ class DownConvertedRecords(LateRecords):
         conversion = self._conversion
         first: bytes | None = b""
         while first == b"":
-            first = await self._in_thread(conversion.convert_some, 0)
+            first = await self._in_thread(conversion.convert_next, 0)
         if first is None:
             self._ended = True
             self._left = LOG_OVERHEAD if conversion.has_batches else 0
@@ -77,11 +77,11 @@ class DownConvertedRecords(LateRecords):
 
     async def _next_converted(self) -> bytes:
         if self._ended:
-            return bytes(CONVERTED_AT_ONCE)
+            return bytes(CONVERSION_CHUNK)
         converted: bytes | None = b""
         while converted == b"":
-            converted = await self._in_thread(self._conversion.convert_some)
+            converted = await self._in_thread(self._conversion.convert_next)
         if converted is not None:
             return converted
         self._ended = True
-        return overflow_entry(self._left)[:CONVERTED_AT_ONCE]
+        return overflow_entry(self._left)[:CONVERSION_CHUNK]

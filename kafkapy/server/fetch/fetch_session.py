@@ -1,4 +1,4 @@
-"""Incremental fetches (KIP-227; Kafka's `FetchSession`): a client names its partitions once and then only what changes."""
+"""Incremental fetches (KIP-227; Kafka's `FetchSession`): a client sends its partitions once and then only changes."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ INITIAL_EPOCH: Final = 0
 FINAL_EPOCH: Final = -1
 _NONE: Final = Errors.NONE
 LOOK_AT_ALL_MS: Final = 5_000
-"""Within that a follower hears of what is told nowhere else; shorter than Kafka's default for `replica.lag.time.max.ms`, 30 s."""
+"""Interval at which followers get news without notification; shorter than Kafka's default for
+`replica.lag.time.max.ms`, 30 s.
+"""
 MIN_EVICTION_MS: Final = 120_000
-"""A session younger than this is not driven out by one of equal rank (`min.incremental.fetch.session.eviction.ms`)."""
+"""A session younger than this is not evicted by one of equal rank (`min.incremental.fetch.session.eviction.ms`)."""
 
 Key = tuple[bytes | str, int]
-"""(topic id, or the topic's name where the client does not use ids; partition)"""
+"""(topic id, or the topic's name if the client does not use ids; partition)"""
 
 
 class CachedPartition(FetchPartition):
-    """What the client wants of a partition, and what it was told last."""
+    """The client's request for a partition, and the values of its last response."""
 
     __slots__ = ("high_watermark", "local_log_start_offset", "start")
 
@@ -46,7 +48,7 @@ class CachedPartition(FetchPartition):
         self.high_watermark = -1
         self.local_log_start_offset = -1
         self.start = LogOffsetMetadata(-1)
-        """Where the fetch offset was in the log when the partition was read last."""
+        """The position of the fetch offset in the log at the last read of the partition."""
 
     def update_request(self, fetch: FetchPartition) -> None:
         self.fetch_offset = fetch.fetch_offset
@@ -56,7 +58,9 @@ class CachedPartition(FetchPartition):
         self.last_fetched_epoch = fetch.last_fetched_epoch
 
     def maybe_update_response(self, result: FetchResult) -> bool:
-        """Must the client be told? Remembers what it is told (`CachedPartition.maybeUpdateResponseData`)."""
+        """Return whether the response must include the partition; stores the response's values
+        (`CachedPartition.maybeUpdateResponseData`).
+        """
         must = bool(result.records)
         if self.high_watermark != result.high_watermark:
             must = True
@@ -67,7 +71,7 @@ class CachedPartition(FetchPartition):
         if result.preferred_read_replica != -1 or result.diverging_epoch is not None:
             must = True
         if result.error is not _NONE:
-            # Told again next time even if nothing else changes: the client must see that the error is gone.
+            # Included in the next response even without other changes: the client must see that the error has ended.
             self.high_watermark = -1
             must = True
         return must
@@ -76,8 +80,8 @@ class CachedPartition(FetchPartition):
 class FetchSession:
     """One client's partitions, in the order in which they are read.
 
-    Invariant: `epoch` is the epoch that the client's next request must have; `partitions` all use topic ids or none does.
-    `active` are those that a fetch has to look at: for a consumer all (then it is `partitions` itself).
+    Invariant: `epoch` is the expected epoch of the client's next request; `partitions` all use topic ids or none does.
+    `active` are those that a fetch must check: for a consumer all (then it is `partitions` itself).
     """
 
     __slots__ = ("active", "created_ms", "epoch", "id", "last_used_ms", "partitions", "privileged", "uses_topic_ids")
@@ -108,15 +112,15 @@ class FetchSession:
         self.epoch = 1 if self.epoch == 2147483647 else self.epoch + 1
 
     def close(self) -> None:
-        """Nobody will use it again."""
+        """Release resources; the session is not used again."""
 
 
 class FollowerFetchSession(FetchSession):
-    """A follower's, which mostly has many partitions and news of a few only.
+    """A follower's session, usually with many partitions and news of a few only.
 
-    Invariant: each of `partitions` is either in `active` or in `_quiet`. In a quiet one the follower is in sync, has
-    everything and knows the watermarks, and `quiet_partitions` will say when that changes. Every `LOOK_AT_ALL_MS` all are
-    active once, for what nobody tells of (retention has moved a log start, an ACL has changed).
+    Invariant: each of `partitions` is either in `active` or in `_quiet`. For a quiet one the follower is in sync, has
+    all data and knows the watermarks, and `quiet_partitions` notifies the session of changes. Every `LOOK_AT_ALL_MS`
+    all are active once, for changes without notification (retention has moved a log start, an ACL has changed).
     """
 
     __slots__ = ("_broker_id", "_looked_at_all_ms", "_quiet", "_replica_manager", "_woken", "waiting")
@@ -132,38 +136,38 @@ class FollowerFetchSession(FetchSession):
         self._replica_manager = replica_manager
         self._quiet: dict[TopicPartition, CachedPartition] = {}
         self._woken: dict[TopicPartition, CachedPartition] = {}
-        """Those of `active` that `has_woken` has not been called for."""
+        """Those of `active` for which `on_notified` has not been called."""
         self._looked_at_all_ms = now_ms
 
     def update(self, wanted: list[FetchPartition], forgotten: list[Key]) -> None:
         for key in forgotten:
             cached = self.partitions.get(key)
             if cached is not None:
-                self._rouse(cached)
+                self._activate(cached)
                 del self.active[key]
         super().update(wanted, forgotten)
         for fetch in wanted:
             key = key_of(fetch)
             if key in self.partitions:
-                self._rouse(self.partitions[key])
+                self._activate(self.partitions[key])
 
     def look_at_all(self, now_ms: int) -> None:
-        """If it is time."""
+        """Activate all partitions if the interval has passed."""
         if now_ms - self._looked_at_all_ms >= LOOK_AT_ALL_MS:
             self._looked_at_all_ms = now_ms
             for cached in list(self._quiet.values()):
-                self._rouse(cached)
+                self._activate(cached)
 
-    def _rouse(self, cached: CachedPartition) -> None:
+    def _activate(self, cached: CachedPartition) -> None:
         name = cached.topic_partition
-        if self._quiet.get(name) is cached:  # and not the same name of another life of the topic
+        if self._quiet.get(name) is cached:  # and not the same name of a re-created topic
             del self._quiet[name]
             self._replica_manager.quiet_partitions.discard(name, self)
             self._replica_manager.was_caught_up(name, self._broker_id, self.last_used_ms)
         self.active[key_of(cached)] = cached
 
-    def settle(self, fetches: list[FetchPartition], results: list[FetchResult]) -> None:
-        """Where the follower has all and has been told all, it is quiet until something happens."""
+    def deactivate_caught_up(self, fetches: list[FetchPartition], results: list[FetchResult]) -> None:
+        """Deactivate the partitions in which the follower has everything, until the next notification."""
         for fetch, result in zip(fetches, results, strict=True):
             assert isinstance(fetch, CachedPartition)
             if result.start is not None:
@@ -179,16 +183,16 @@ class FollowerFetchSession(FetchSession):
     def wake(self, partition: TopicPartition) -> None:
         cached = self._quiet.pop(partition, None)
         if cached is None:
-            return  # another session that woke before has had this one closed
+            return  # this session was closed because another one was notified before
         self.active[key_of(cached)] = cached
         self._replica_manager.was_caught_up(partition, self._broker_id, self.last_used_ms)
         self._woken[partition] = cached
 
-    def has_woken(self, partition: TopicPartition) -> None:
+    def on_notified(self, partition: TopicPartition) -> None:
         cached = self._woken.pop(partition, None)
         waiting = self.waiting
         if cached is None or waiting is None or waiting.completed:
-            return  # what waited is answered, with this partition
+            return  # the waiting fetch is answered, with this partition
         if not waiting.wait_also(cached, cached.start):
             self._replica_manager.fetch_purgatory.watch_also(waiting, partition)
 
@@ -206,7 +210,7 @@ def key_of(fetch: FetchPartition) -> Key:
 
 
 class FetchContext:
-    """How one fetch request is read and answered. Sessionless, unless a subclass says otherwise."""
+    """How one fetch request is read and answered; this one is sessionless."""
 
     session_id = INVALID_SESSION_ID
 
@@ -214,7 +218,7 @@ class FetchContext:
         self.fetches = fetches
 
     def select(self, results: list[FetchResult]) -> list[int]:
-        """Which of the answers (by index into `fetches`) go into the response."""
+        """Return the results (as indexes into `fetches`) that the response includes."""
         return list(range(len(results)))
 
 
@@ -238,7 +242,7 @@ class FullFetchContext(FetchContext):
 
 
 class IncrementalFetchContext(FetchContext):
-    """A fetch within a session: only what has news is answered."""
+    """A fetch within a session: the response includes only partitions with news."""
 
     def __init__(self, session: FetchSession) -> None:
         super().__init__(list(session.active.values()))
@@ -254,7 +258,7 @@ class IncrementalFetchContext(FetchContext):
                 continue
             told.append(index)
             if result.records:
-                # What was served goes to the end, so that a busy partition can't starve the others.
+                # Served partitions move to the end, so that a busy partition can't starve the others.
                 key = key_of(fetch)
                 if partitions.get(key) is fetch:
                     del partitions[key]
@@ -263,7 +267,7 @@ class IncrementalFetchContext(FetchContext):
 
 
 class SessionErrorContext(FetchContext):
-    """The session of the request is not usable: the whole answer is an error."""
+    """The session of the request is unusable: the whole response is an error."""
 
     def __init__(self, error: Errors) -> None:
         super().__init__([])
@@ -283,7 +287,7 @@ class FetchSessionCache:
         new_id: Callable[[], int] | None = None,
         replica_manager: ReplicaManager | None = None,
     ) -> None:
-        """With a `replica_manager`, followers get sessions that look only at partitions with news."""
+        """With a `replica_manager`, followers' sessions check only partitions with news."""
         self._replica_manager = replica_manager
         self._max_entries = max_entries
         self._time = time
@@ -308,7 +312,7 @@ class FetchSessionCache:
         forgotten: list[Key],
         broker_id: int = -1,
     ) -> FetchContext:
-        """The context for a request (`FetchManager.newContext`)."""
+        """Return the context for a request (`FetchManager.newContext`)."""
         if session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             if session_id != INVALID_SESSION_ID:
                 self.drop(session_id)
@@ -336,7 +340,7 @@ class FetchSessionCache:
         return IncrementalFetchContext(session)
 
     def drop(self, session_id: int) -> None:
-        """End a session, if there is one of this id."""
+        """End the session with this id, if there is one."""
         session = self._sessions.pop(session_id, None)
         if session is not None:
             session.close()
@@ -360,9 +364,10 @@ class FetchSessionCache:
         return session
 
     def _make_room(self, privileged: bool, size: int, now: int) -> bool:
-        """Evict one session if need be: the stalest if it is stale, else the lowest if it ranks lower than the new one.
+        """Evict one session if needed: the least recently used if it is stale, else the lowest if it ranks lower than
+        the new one.
 
-        A consumer gives way to a follower at any age, else only an old session gives way.
+        A follower evicts a consumer of any age; otherwise only an old session is evicted.
         """
         if len(self._sessions) < self._max_entries:
             return True

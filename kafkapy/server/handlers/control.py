@@ -108,7 +108,7 @@ class ControlHandler:
 
     async def _prepare_new_partitions(self, body: LeaderAndIsrRequest, orders: Sequence[PartitionOrder]) -> None:
         """Read the configs and throttles of topics that are new here (they are not announced) and make their logs, which takes
-        files: both in the background, so that a topic of a thousand partitions holds up nobody."""
+        files: both in the background, so that a topic of a thousand partitions does not block the reactor."""
         known = self._replica_manager
         if body.controller_epoch < known.controller_epoch:
             return  # it will be refused: no log of a topic that may be gone must be left behind

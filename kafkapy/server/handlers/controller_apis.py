@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeVar
 
 from kafkapy.common.acl_types import ACLOperation, ResourceType
 from kafkapy.common.replica_assignment import ReplicaAssignment
-from kafkapy.common.stored_errors import raisable
+from kafkapy.common.stored_errors import raisable_copy
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.wire_enums import ElectionType
 from kafkapy.network.request import Request
@@ -32,7 +32,7 @@ from kafkapy.runtime.completion import Completion
 from kafkapy.server.admin.controller import Controller
 from kafkapy.server.api_error import CloseConnection
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
-from kafkapy.server.in_time import LEAST_PATIENCE_MS, in_time
+from kafkapy.server.in_time import MIN_TIME_LIMIT_MS, in_time
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 
 V = TypeVar("V")
@@ -82,7 +82,7 @@ class ControllerApisHandler:
     ) -> Any:
         """As `_ask`; REQUEST_TIMED_OUT if the controller takes longer, as it does while ZooKeeper is away."""
         asked = self._ask(request, function, *args, made=made)
-        answer = await in_time(self._clock, max(timeout_ms, LEAST_PATIENCE_MS), asked)
+        answer = await in_time(self._clock, max(timeout_ms, MIN_TIME_LIMIT_MS), asked)
         return KafkaError(Errors.REQUEST_TIMED_OUT) if answer is None else answer
 
     def _require(self, request: Request, operation: ACLOperation) -> None:
@@ -219,7 +219,7 @@ class ControllerApisHandler:
 def _checked(answer: Any) -> Any:
     """The controller's answer, unless it is an error for the whole request."""
     if isinstance(answer, KafkaError):
-        raise raisable(answer)
+        raise raisable_copy(answer)
     return answer
 
 

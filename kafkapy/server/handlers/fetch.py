@@ -95,7 +95,7 @@ class FetchHandler:
         replica_id = body.replica_id if version < 15 else _replica_id(body)
         is_follower = replica_id >= 0
         if is_follower:
-            request.is_of_follower()
+            request.mark_follower()
         wanted = await self._wanted(body, uses_topic_ids)
         forgotten = _forgotten(body, uses_topic_ids)
         context = self._fetch_sessions.context(
@@ -167,7 +167,7 @@ class FetchHandler:
         return self._quotas.fetch_throttle_ms(request, size, request.thread_ns())
 
     def _throttled(self, context: FetchContext, throttle_ms: int) -> FetchResponse:
-        """Nothing is told, so that the session stays as it was; one that has just begun ends (Kafka's `getThrottledResponse`)."""
+        """The response is empty, and the session unchanged; a new one ends (Kafka's `getThrottledResponse`)."""
         if isinstance(context, IncrementalFetchContext):
             return FetchResponse(throttle_time_ms=throttle_ms, session_id=context.session_id)
         self._fetch_sessions.drop(context.session_id)
@@ -275,7 +275,7 @@ class FetchHandler:
     def _note(
         self, request: Request, fetches: list[FetchPartition], results: list[FetchResult], is_follower: bool
     ) -> bool:
-        """Count what was found; was there any error? Old clients are told of those that they know."""
+        """Count the results; return whether there is any error. Old clients get only error codes that they know."""
         topic_stats = self._replica_manager.topic_stats
         stats = topic_stats.followers if is_follower else topic_stats.clients
         failed = False
@@ -349,14 +349,14 @@ class _FollowerFetch:
         self._handler.record_exempt(self._request)
         # Nothing may happen between these: what is told is what the follower knows when its partitions become quiet.
         told = self._context.select(results)
-        self._session.settle(self._context.fetches, results)
+        self._session.deactivate_caught_up(self._context.fetches, results)
         replica_manager.role_changed(*progressed)
         return await self._handler.response(self._request, self._context, results, told, is_follower=True)
 
     async def _wait(self, results: list[FetchResult], progressed: list[TopicPartition]) -> None:
         """Until there is enough, or the time is up."""
         session, replica_manager, fetches = self._session, self._replica_manager, self._context.fetches
-        session.settle(fetches, results)
+        session.deactivate_caught_up(fetches, results)
         waiting = [(f, r.start) for f, r in zip(fetches, results, strict=True) if r.start is not None]
         woken: Completion[None] = Completion()
         operation = DelayedFetch(self._params, waiting, replica_manager, lambda: woken.set_result(None))
@@ -417,7 +417,7 @@ def _refused(error: Errors) -> FetchResult:
 
 
 def _count(stats: StatsByTopic, topic: str, result: FetchResult) -> None:
-    of_topic = stats[topic] if result.error is _NONE else stats.known(topic)
+    of_topic = stats[topic] if result.error is _NONE else stats.existing_or_others(topic)
     of_topic.fetches += 1
     of_topic.bytes_out += result.size
 

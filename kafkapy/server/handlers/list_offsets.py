@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from kafkapy.common.acl_types import ACLOperation, ResourceType
-from kafkapy.common.stored_errors import raisable
+from kafkapy.common.stored_errors import raisable_copy
 from kafkapy.common.timestamps import (
     EARLIEST_LOCAL_TIMESTAMP,
     EARLIEST_TIMESTAMP,
@@ -22,7 +22,7 @@ from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest, ListOffse
 from kafkapy.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 from kafkapy.runtime.chunks import chunks
 from kafkapy.runtime.clock import Clock, InThread
-from kafkapy.runtime.hand_over import hand_over
+from kafkapy.runtime.yield_gil import yield_gil
 from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.replication.replica_manager import ReplicaManager
 
@@ -111,7 +111,7 @@ class OffsetsHandler:
         return await self._cold_reads(_search, searched)
 
     async def _refuse(self, topics: list[ListOffsetsResponse.ListOffsetsTopicResponse], twice: _Twice) -> None:
-        """Of partitions that are named twice no offset is told."""
+        """Duplicate partitions get no offset."""
         for topic in topics:
             for chunk in chunks(topic.partitions):
                 await self._clock.checkpoint()
@@ -184,7 +184,7 @@ class OffsetsHandler:
             # What was no partition of this broker when its log was to be searched is not led here for long.
             of_search = searched.get((partition, timestamp), KafkaError(Errors.LEADER_NOT_AVAILABLE))
             if isinstance(of_search, KafkaError):
-                raise raisable(of_search)
+                raise raisable_copy(of_search)
             found = of_search
         if found is None or (timestamp not in _SEGMENT_ENDS and found.offset >= end):
             if behind:
@@ -256,7 +256,7 @@ def _search(logs: list[tuple[_Search, Log]]) -> dict[_Search, _Found]:
                 found[key] = log.fetch_offset_by_timestamp(key[1])
             except KafkaError as error:
                 found[key] = error
-        hand_over()
+        yield_gil()
     return found
 
 

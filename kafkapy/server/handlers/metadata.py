@@ -1,4 +1,4 @@
-"""Metadata and DescribeCluster: who leads what, and where the brokers are."""
+"""Metadata and DescribeCluster: leaders of partitions, and addresses of brokers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _FIRST_WITH_LISTENER_NOT_FOUND = 6
 
 @dataclass(eq=False)
 class MetadataHandler:
-    """Tells what the metadata cache knows to those who may hear it."""
+    """Answers from the metadata cache, as far as the client is authorized."""
 
     _metadata_cache: MetadataCache
     _cluster_id: str

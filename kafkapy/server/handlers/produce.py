@@ -13,7 +13,7 @@ from kafkapy.common.limits import MAX_INT
 from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.common.topic_names import INTERNAL_TOPICS
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.log.log_types import LogAppendInfo, TakesLong
+from kafkapy.log.log_types import LogAppendInfo, WouldBlock
 from kafkapy.log.validation_result import InvalidProduceRequest, RecordValidationError
 from kafkapy.network.request import Request
 from kafkapy.protocol.errors import Errors, KafkaError
@@ -27,7 +27,7 @@ from kafkapy.server.coordinators.txn_verifier import TxnVerifier
 from kafkapy.server.fetch.current_leader import add_current_leaders
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.server.replication.delayed_produce import PendingAppend
-from kafkapy.server.replication.log_threads import LargeAppends
+from kafkapy.server.replication.log_threads import BackgroundAppends
 from kafkapy.server.replication.replica_manager import ReplicaManager
 
 _WRITE: Final = ACLOperation.WRITE
@@ -114,7 +114,7 @@ class Produce:
         self.topics: list[ProduceResponse.TopicProduceResponse] = []
         self.failed = False
         self.written: list[TopicPartition] = []
-        """Of whom those who wait for data have not been told yet."""
+        """Partitions whose waiting fetches have not been notified yet."""
         self.pending: list[tuple[PendingAppend, ProduceResponse.PartitionProduceResponse]] = []
         """acks=all: what is not committed yet."""
         self.unsynced: list[tuple[TopicPartition, int, ProduceResponse.PartitionProduceResponse]] = []
@@ -143,7 +143,7 @@ class ProduceHandler:
         replica_manager: ReplicaManager,
         authorizer: Authorizer,
         metadata_cache: MetadataCache,
-        large_appends: LargeAppends,
+        large_appends: BackgroundAppends,
         clock: Clock,
         verifier: TxnVerifier,
     ) -> None:
@@ -211,7 +211,7 @@ class ProduceHandler:
         return self._append_rest(produce)
 
     def _append_turn(self, produce: Produce) -> bool:
-        """Append to the partitions from where it was left off; False: others should have their turn before the rest."""
+        """Continue appending to the partitions; return False if the time slice is used up before the rest."""
         request, acks, unverified = produce.request, produce.acks, produce.unverified
         topics = request.body.topic_data
         replica_manager = self._replica_manager
@@ -225,7 +225,7 @@ class ProduceHandler:
             refusal = self._refusal(request, topic, acks)
             for index in range(produce.next_partition, len(partitions)):
                 left -= 1
-                if left < 0 and self._clock.turn_is_over(_LATE_SECONDS):
+                if left < 0 and self._clock.should_yield(_LATE_SECONDS):
                     produce.next_topic, produce.next_partition = number, index
                     return False
                 data = partitions[index]
@@ -240,7 +240,7 @@ class ProduceHandler:
                         info = replica_manager.append_to_local_log(
                             partition, data.records, acks, api_version=produce.version
                         )
-                    except TakesLong:
+                    except WouldBlock:
                         produce.large.append(LargeAppend(partition, data, answers, len(answers)))
                         answers.append(PartitionResponse(index=data.index))
                     except Exception as error:
@@ -259,7 +259,7 @@ class ProduceHandler:
         await self._clock.checkpoint()
         while not self._append_turn(produce):
             self._tell_written(produce)
-            await self._clock.turn()
+            await self._clock.yield_now()
         for large in produce.large:
             self._tell_written(produce)
             records, large.data.records = large.data.records, _NO_RECORDS
@@ -299,7 +299,7 @@ class ProduceHandler:
         if produce.unsynced:
             return self._answer_when_synced(produce)
         if produce.written:
-            produce.request.afterwards = partial(self._tell_written, produce)
+            produce.request.on_sent = partial(self._tell_written, produce)
         if produce.acks != 0:
             return self._response(produce)
         if produce.failed:
@@ -327,7 +327,7 @@ class ProduceHandler:
     def _unverified(
         self, produce: Produce, partition: TopicPartition, error: KafkaError
     ) -> ProduceResponse.PartitionProduceResponse:
-        """The log was not asked, so nothing of it is told, as in Kafka."""
+        """As in Kafka, the response has no offsets of the log, which was not accessed."""
         answer = self._failure(produce, partition, error)
         answer.log_start_offset = -1
         return answer
@@ -340,7 +340,7 @@ class ProduceHandler:
         answer = PartitionResponse(
             index=partition.partition, error_code=Errors.UNKNOWN_SERVER_ERROR.code, base_offset=-1, log_start_offset=-1
         )
-        stats = self._replica_manager.topic_stats.clients.known(partition.topic)
+        stats = self._replica_manager.topic_stats.clients.existing_or_others(partition.topic)
         if not isinstance(error, KafkaError):
             stats.failed_produces += 1
             log.exception("Error processing append operation on partition %s", partition, exc_info=error)
@@ -392,10 +392,10 @@ class ProduceHandler:
             appends, produce.timeout_ms, lambda: committed.set_result(None), request.leader_moved
         )
         if not waiting.completed:
-            request.hurry = waiting.hurry
+            request.answer_now = waiting.answer_now
         self._tell_written(produce)
         await committed
-        request.hurry = None
+        request.answer_now = None
         for append, answer in produce.pending:
             answer.error_code = append.error.code
             produce.failed |= append.error is not Errors.NONE

@@ -26,7 +26,7 @@ from kafkapy.server.authorizer import CLUSTER_NAME, Authorizer
 from kafkapy.server.config.describe_configs import ConfigHelper
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
-from kafkapy.server.in_time import LEAST_PATIENCE_MS, in_time
+from kafkapy.server.in_time import MIN_TIME_LIMIT_MS, in_time
 from kafkapy.server.metadata.metadata_cache import MetadataCache
 from kafkapy.server.quotas.controller_mutation_quota_manager import ControllerMutationQuota
 from kafkapy.server.quotas.quota_managers import QuotaManagers
@@ -39,7 +39,7 @@ DeletableTopicResult = DeleteTopicsResponse.DeletableTopicResult
 CreatePartitionsTopicResult = CreatePartitionsResponse.CreatePartitionsTopicResult
 
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
-"""KRaft's own; nobody may make a topic of that name."""
+"""KRaft's own; a topic of that name cannot be created."""
 
 _TIMED_OUT = ApiError(Errors.REQUEST_TIMED_OUT)
 _NOT_CONTROLLER = ApiError(Errors.NOT_CONTROLLER)
@@ -64,10 +64,10 @@ class TopicsHandler:
 
     async def _in_time(self, request: Request, timeout_ms: int, work: Callable[[], R]) -> tuple[R | None, int]:
         """Do what waits for ZooKeeper, and say how much of the time is left; None if ZooKeeper is away for too long."""
-        patience_ms = max(timeout_ms, LEAST_PATIENCE_MS)
+        time_limit_ms = max(timeout_ms, MIN_TIME_LIMIT_MS)
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
-        pending = self._in_thread(self._admin_manager.patiently, patience_ms, work)
-        result = await in_time(self._clock, patience_ms, pending, request)
+        pending = self._in_thread(self._admin_manager.with_time_limit, time_limit_ms, work)
+        result = await in_time(self._clock, time_limit_ms, pending, request)
         left_ms = max(1, deadline_ms - self._clock.monotonic_ms())
         return result, left_ms if timeout_ms > 0 else timeout_ms
 
@@ -161,7 +161,7 @@ class TopicsHandler:
     def _create_result(
         self, request: Request, change: TopicChange, shown: _ShownConfigs
     ) -> CreateTopicsResponse.CreatableTopicResult:
-        """With the topic's configs and numbers (KIP-525) for those who may see them."""
+        """With the topic's configs and numbers (KIP-525) if the client may see them."""
         may_describe = self._may_describe_configs(request, change.topic)
         result = _create_error(change.topic, change.error.error, change.error.message)
         result.topic_id = change.topic_id if may_describe else ZERO_UUID
@@ -230,7 +230,7 @@ class TopicsHandler:
             await self._clock.checkpoint()
             for result in chunk:
                 if result.name is not None and result.error_code == 0:
-                    # Where a name comes twice, only the first is told, as in Kafka.
+                    # Of duplicate names only the first is answered, as in Kafka.
                     result.error_code = errors.pop(result.name, Errors.NONE).code
         return DeleteTopicsResponse(throttle_time_ms=quota.throttle_ms(), responses=results)
 

@@ -1,4 +1,4 @@
-"""This broker's way to the active controller, whoever that is (Kafka's `NodeToControllerChannelManager`)."""
+"""This broker's connection to the active controller (Kafka's `NodeToControllerChannelManager`)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ControllerChannel:
     """One request at a time. It is sent until a controller has answered: brokers that are none any more are passed over."""
 
     def __init__(self, driver: Driver, client: NodeClient, controller_id: Callable[[], int | None]) -> None:
-        """`client` connects to whoever is the controller when it connects."""
+        """`client` connects to the current controller."""
         self._driver = driver
         self._client = client
         self._controller_id = controller_id

@@ -42,7 +42,7 @@ class MetadataCache:
         self.controller_id: int | None = None
         self.controller_epoch = 0
         self.answers: dict[Any, Any] = {}
-        """What was computed from the cache and holds until the next update, by keys of whoever asks; not to be changed."""
+        """Derived values that are valid until the next update, by callers' keys; must not be changed."""
 
     # ------------------------------------------------------------------------------------------------ update
 

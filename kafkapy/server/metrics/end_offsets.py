@@ -46,7 +46,7 @@ class EndOffsets:
         self._elsewhere: dict[TopicPartition, int] = {}
 
     def of(self, partition: TopicPartition) -> int | None:
-        """None while nobody has said."""
+        """None while unknown."""
         replica = self._replica_manager.partition(partition)
         if replica is not None and replica.log is not None:
             return replica.log.high_watermark

@@ -29,7 +29,7 @@ def _traffic(
 
     def read(sources: Sources) -> Iterator[Sample | None]:
         by_topic = side(sources.replica_manager.topic_stats)
-        yield ("",), sum(map(of, by_topic.values()), of(by_topic.rest))
+        yield ("",), sum(map(of, by_topic.values()), of(by_topic.others))
         yield None
         for topic, stats in list(by_topic.items()):
             yield (topic,), of(stats)

@@ -88,7 +88,7 @@ class Sources:
     # --- what several metrics look at
 
     def look(self, max_series: int) -> Iterator[Completion[None] | None]:
-        """Before each page. None: other requests may have their turn; a completion: go on when it is done."""
+        """Called before each page. None: continue after a yield; a completion: continue when it is done."""
         survey = Survey(max_series)
         yield from survey.of_partitions(list(self.replica_manager.partitions()))
         asking: dict[int, list[TopicPartition]] = {}

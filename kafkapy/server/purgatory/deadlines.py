@@ -49,11 +49,11 @@ class Deadlines:
         bucket[task] = None
         task.bucket = bucket
 
-    def turn_is_over(self) -> bool:
-        return self._clock.turn_is_over()
+    def should_yield(self) -> bool:
+        return self._clock.should_yield()
 
     def go_on_later(self, work: Callable[[], object]) -> None:
-        """When others have had their turn."""
+        """After the next yield."""
         self._clock.later(0, work)
 
     def _fire(self, end_ms: int) -> None:
@@ -63,7 +63,7 @@ class Deadlines:
     def _expire(self, bucket: dict[Expirable, None], tasks: list[Expirable]) -> None:
         """Ten thousand may be due together. It asks for itself when the turn is over: a timer's call is no coroutine."""
         for number, task in enumerate(tasks):
-            if number and self._clock.turn_is_over():
+            if number and self._clock.should_yield():
                 self.go_on_later(partial(self._expire, bucket, tasks[number:]))
                 return
             if task in bucket:

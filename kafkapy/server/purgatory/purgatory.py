@@ -61,7 +61,7 @@ class DelayedOperation:
 
 
 class DelayedOperationPurgatory:
-    """Who waits for which key.
+    """The waiting operations by key.
 
     Invariant: an operation that is not completed stands in the list of each of its keys, or is about to be looked at, since an
     event happened on that key. Completed ones are dropped when their key is next touched, or when half of all entries are
@@ -114,7 +114,7 @@ class DelayedOperationPurgatory:
         done = 0
         still: list[DelayedOperation] = []
         for number, operation in enumerate(waiting):
-            if number and self._timer.turn_is_over():
+            if number and self._timer.should_yield():
                 self._timer.go_on_later(partial(self._look_at, key, waiting[number:]))
                 break
             if operation.completed:

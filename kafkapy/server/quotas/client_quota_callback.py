@@ -1,4 +1,4 @@
-"""Which quota holds for whom: Kafka's order, or a plug-in's (KIP-257; Kafka's `ClientQuotaCallback`)."""
+"""Determines the quota of a client: by Kafka's order, or by a plug-in (KIP-257; Kafka's `ClientQuotaCallback`)."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ Tags = Mapping[str, str]
 
 
 class ClientQuotaCallback:
-    """Base of a class that `client.quota.callback.class` names by its import path: `module.Class` or `module:Class`.
+    """Base class of quota plug-ins; `client.quota.callback.class` has the import path: `module.Class` or
+    `module:Class`.
 
-    One object serves all types of quotas. All methods are called on the reactor thread, so they may not block, and those for each
-    request should take microseconds. What a method raises is logged, and the request is not throttled.
+    One object serves all types of quotas. All methods are called on the reactor thread, so they must not block, and
+    those for each request should take microseconds. Exceptions are logged, and the request is not throttled.
 
     Example:
         >>> class TenBytesForAll(ClientQuotaCallback):
@@ -36,41 +37,80 @@ class ClientQuotaCallback:
     """
 
     def configure(self, configs: Mapping[str, str]) -> None:
-        """Called once, with the properties of the broker."""
+        """Configure the plug-in; called once.
+
+        Args:
+            configs: The properties of the broker.
+        """
 
     def quota_metric_tags(self, quota_type: QuotaType, principal: KafkaPrincipal, client_id: str) -> Tags:
-        """The tags of this client's metrics, for each request."""
+        """Return the tags of this client's metrics; called for each request.
+
+        Args:
+            quota_type: The type of quota.
+            principal: The client's principal.
+            client_id: The client id of the request.
+        """
         raise NotImplementedError
 
     def quota_limit(self, quota_type: QuotaType, metric_tags: Tags) -> float | None:
-        """How much a second clients with these tags may use together; None: there is no limit (any more).
+        """Return the limit per second, shared by clients with these tags; None: there is no limit (any more).
 
-        Called for the first request with these tags, and again after anything has changed."""
+        Called for the first request with these tags, and again after any change.
+
+        Args:
+            quota_type: The type of quota.
+            metric_tags: A result of `quota_metric_tags`.
+        """
         raise NotImplementedError
 
     def update_quota(self, quota_type: QuotaType, entity: QuotaEntity, new_value: float) -> None:
-        """A quota in ZooKeeper was set."""
+        """Process a new or changed quota in ZooKeeper.
+
+        Args:
+            quota_type: The type of quota.
+            entity: The user, client id, or both.
+            new_value: The limit per second.
+        """
 
     def remove_quota(self, quota_type: QuotaType, entity: QuotaEntity) -> None:
-        """A quota in ZooKeeper is gone."""
+        """Process the removal of a quota in ZooKeeper.
+
+        Args:
+            quota_type: The type of quota.
+            entity: The user, client id, or both.
+        """
 
     def quota_reset_required(self, quota_type: QuotaType) -> bool:
-        """Has any limit changed since the last call, for another reason than the other methods' calls? For each request."""
+        """Return whether any limit has changed since the last call, other than by calls of the other methods. Called
+        for each request.
+
+        Args:
+            quota_type: The type of quota.
+        """
         return False
 
     def update_cluster_metadata(self, cluster: Any) -> bool:
-        """Leaders or partitions have changed (`cluster`: the broker's metadata cache); may any limit be another one now?"""
+        """Process a change of leaders or partitions; return whether any limit may have changed.
+
+        Args:
+            cluster: The broker's metadata cache.
+        """
         return False
 
     def close(self) -> None:
-        """The broker stops."""
+        """Release resources; called when the broker stops."""
 
 
 def load_quota_callback(import_path: str, configs: Mapping[str, str]) -> ClientQuotaCallback:
-    """An object of the class at `import_path`, configured.
+    """Return a configured object of the class at `import_path`.
+
+    Args:
+        import_path: `module.Class` or `module:Class`.
+        configs: The properties of the broker.
 
     Raises:
-        ConfigException: There is no such class, it does not derive from `ClientQuotaCallback`, or it cannot be made.
+        ConfigException: There is no such class, it is not derived from `ClientQuotaCallback`, or it cannot be created.
     """
     module, _, name = import_path.replace(":", ".").rpartition(".")
     try:
@@ -94,10 +134,10 @@ def load_quota_callback(import_path: str, configs: Mapping[str, str]) -> ClientQ
 class QuotasByEntity(ClientQuotaCallback):
     """Kafka's own order, over the quotas in ZooKeeper, of one type (Kafka's `DefaultQuotaCallback`).
 
-    The most specific quota holds: (user, client id), (user, default client id), user, (default user, client id),
+    The most specific quota applies: (user, client id), (user, default client id), user, (default user, client id),
     (default user, default client id), default user, client id, default client id.
 
-    Invariant: `_levels` counts the entities of `_limits` by their level.
+    Invariant: `_levels` counts the entities of `_limits` by level.
     """
 
     def __init__(self) -> None:
@@ -109,7 +149,7 @@ class QuotasByEntity(ClientQuotaCallback):
         return not self._limits
 
     def limit_of(self, entity: QuotaEntity) -> float | None:
-        """The quota of this very entity."""
+        """Return the quota of exactly this entity."""
         return self._limits.get(entity)
 
     def update_quota(self, quota_type: QuotaType, entity: QuotaEntity, new_value: float) -> None:
@@ -122,7 +162,9 @@ class QuotasByEntity(ClientQuotaCallback):
             self._levels[entity.level] -= 1
 
     def quota_metric_tags(self, quota_type: QuotaType, principal: KafkaPrincipal, client_id: str) -> Tags:
-        """The user is sanitized, and empty where the quota is shared by all users; the client id likewise, but as it is."""
+        """Return tags. The user is sanitized, and empty if all users share the quota; so is the client id, but not
+        sanitized.
+        """
         level = self._level(principal.name, client_id)
         return {
             USER_TAG: "" if level is Level.CLIENT else sanitize(principal.name),
@@ -153,7 +195,7 @@ class QuotasByEntity(ClientQuotaCallback):
 
 
 def _candidates(user: str, client_id: str) -> tuple[QuotaEntity, ...]:
-    """The entities that a quota of these tags may belong to, the most specific first."""
+    """Return the entities that may have a quota for these tags, the most specific first."""
     if user and client_id:
         return (
             QuotaEntity(user, client_id),

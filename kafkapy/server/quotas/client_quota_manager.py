@@ -1,4 +1,4 @@
-"""Keeps count of what clients use of one type of quota (Kafka's `ClientQuotaManager`)."""
+"""Tracks the usage of one type of quota (Kafka's `ClientQuotaManager`)."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from kafkapy.server.quotas.quota_entity import QuotaEntity, QuotaType
 log = logging.getLogger("kafkapy.server.ClientQuotaManager")
 
 INACTIVE_MS: Final = 3_600_000
-"""Sensors that were not used for so long are forgotten (Kafka's `InactiveSensorExpirationTimeSeconds`)."""
+"""Age at which unused sensors are removed (Kafka's `InactiveSensorExpirationTimeSeconds`)."""
 
 MAX_SENSORS: Final = 10_000
-"""If there are more, those go earlier whose windows are over: they say nothing about a rate any more."""
+"""Above this number, sensors are removed as soon as their windows have passed, because their rate is 0 then."""
 
 MOST_SENSORS: Final = 2 * MAX_SENSORS
-"""If so many clients come within the windows, the half that was not here for longest is forgotten all the same."""
+"""Above this number, the least recently used half is removed even within the windows."""
 
 MAX_CLIENTS: Final = 20_000
-"""Pairs of user and client id whose sensor is remembered."""
+"""Limit of cached pairs of user and client id."""
 
 MAX_CLIENT_ID: Final = 1024
-"""Longer client ids are cut here: a request may have one of 32,767 bytes, and each is kept for an hour."""
+"""Longer client ids are truncated, because a request may have one of 32,767 bytes, and each is kept for an hour."""
 
 _SWEEP_MS: Final = 1000
 _LOG_MS: Final = 60_000
@@ -38,7 +38,7 @@ UNLIMITED: Final = math.inf
 
 
 class ClientSensors:
-    """What clients with the same tags have used lately, and their limit (of which `generation`)."""
+    """The recent usage of clients with the same tags, and their limit (of a `generation`)."""
 
     __slots__ = ("generation", "limit", "rate", "tags", "throttle_times", "used_ms")
 
@@ -48,23 +48,23 @@ class ClientSensors:
         self.limit = UNLIMITED
         self.generation = -1
         self.used_ms = 0
-        """When they were last recorded or looked up."""
+        """When they were last recorded or looked up, ms."""
         self.throttle_times: SampledStat | None = None
-        """Of the answers that were throttled, ms; None: there has been none."""
+        """Throttle times of responses, ms; None: none was throttled."""
 
     def per_second(self, now: int) -> float:
-        """What is used a second."""
+        """Return the usage per second."""
         return self.rate.per_second(now)
 
 
 class ClientQuotaManager:
-    """Records values, says how long a client has to wait. On the reactor thread.
+    """Records usage and computes throttle times. On the reactor thread.
 
-    A change of quotas takes effect with the next request, also of clients that are known already; what they have used still
-    counts. A client that is waiting goes on waiting.
+    A change of quotas applies from the next request on, even for known clients; their past usage still counts. Current
+    throttling is not changed.
 
-    Invariant: `_by_client` leads to members of `_sensors` only, and is empty after each change of the quotas. The limit of
-    sensors holds if their generation is the manager's.
+    Invariant: `_by_client` refers only to members of `_sensors`, and is emptied at each change of the quotas. The limit
+    of sensors is valid if their generation is the manager's.
 
     Example:
         >>> from kafkapy.common.time import MockTime
@@ -83,12 +83,14 @@ class ClientQuotaManager:
         callback: ClientQuotaCallback | None = None,
         quotas_changed: Callable[[], object] = lambda: None,
     ) -> None:
-        """`quota.window.num`, `quota.window.size.seconds`; `callback`: a plug-in, which is asked for each request then.
+        """`num_samples`: `quota.window.num`; `window_seconds`: `quota.window.size.seconds`; `callback`: a plug-in,
+        which is called for each request.
 
-        `quotas_changed` is called when `enabled` may have changed."""
+        `quotas_changed` is called when `enabled` may have changed.
+        """
         self.quota_type = quota_type
         self.enabled = callback is not None
-        """Is there any quota of this type? Nothing is recorded without."""
+        """Whether there is any quota of this type; otherwise nothing is recorded."""
         self._time = time
         self._num_samples = num_samples
         self._window_seconds = window_seconds
@@ -103,37 +105,39 @@ class ClientQuotaManager:
         self._logged_ms = -_LOG_MS
         self._longest_throttle_ms = MAX_THROTTLE_MS
         self._shared = self._new_sensors({})
-        """Of all clients whose plug-in fails: without a limit."""
+        """Of all clients for which the plug-in fails: without a limit."""
 
     # ------------------------------------------------------------------------------------------------------ recording
 
     def record_and_throttle_ms(self, principal: KafkaPrincipal, client_id: str, value: float, now: int) -> int:
-        """Count `value` (bytes, percent of a thread's second); how long the client has to wait for it, ms."""
+        """Record `value` (bytes, percent of a thread's second); return the throttle time, ms."""
         sensors = self.sensors_of(principal, client_id, now)
         rate, limit = sensors.rate, sensors.limit
         rate.record(value, now)
         return 0 if limit == UNLIMITED else rate.throttle_ms(limit, now, self._longest_throttle_ms)
 
     def record(self, principal: KafkaPrincipal, client_id: str, value: float, now: int) -> None:
-        """Count `value` without throttling for it: it tells in later answers. A negative value takes back what was counted."""
+        """Record `value` without throttling; it counts for later responses. A negative value undoes an earlier one."""
         self.sensors_of(principal, client_id, now).rate.record(value, now)
 
     def throttled(self, principal: KafkaPrincipal, client_id: str, throttle_ms: int, now: int) -> None:
-        """An answer is throttled because of this quota: for the metric of it."""
+        """Record that a response is throttled because of this quota, for its metric."""
         sensors = self.sensors_of(principal, client_id, now)
         if sensors.throttle_times is None:
             sensors.throttle_times = SampledStat()
         sensors.throttle_times.record(throttle_ms, now)
 
     def max_in_window(self, principal: KafkaPrincipal, client_id: str, now: int) -> float:
-        """More at once is throttled for sure, even after silence: a fetch should not ask for more. `inf`: no limit."""
+        """Return the usage above which a request is always throttled, even after silence: a fetch should not read more.
+        `inf`: no limit.
+        """
         if not self.enabled:
             return UNLIMITED
         limit = self.sensors_of(principal, client_id, now).limit
         return limit * (self._num_samples - 1) * self._window_seconds
 
     def quota(self, principal: KafkaPrincipal, client_id: str) -> float:
-        """The limit that holds for a client, a second; `inf`: none. For tests and tools."""
+        """Return a client's limit per second; `inf`: none. For tests and tools."""
         tags = self._callback.quota_metric_tags(self.quota_type, principal, client_id)
         limit = self._callback.quota_limit(self.quota_type, tags)
         return UNLIMITED if limit is None else limit
@@ -141,7 +145,7 @@ class ClientQuotaManager:
     # ------------------------------------------------------------------------------------------------------ the quotas
 
     def update_quota(self, entity: QuotaEntity, limit: float | None) -> None:
-        """The quota of an entity is `limit` a second from now on; None: it has none."""
+        """Set the limit per second of an entity; None removes it."""
         if self._by_entity.limit_of(entity) == limit:
             return
         for callback in (self._by_entity, self._callback) if self._is_custom else (self._by_entity,):
@@ -152,7 +156,7 @@ class ClientQuotaManager:
         self.limits_changed()
 
     def limits_changed(self) -> None:
-        """Any limit may have changed: each is looked up again when it is used next."""
+        """Invalidate all limits: each is looked up again on its next use."""
         self._generation += 1
         self._by_client.clear()
         self.enabled = self._is_custom or not self._by_entity.is_empty
@@ -161,11 +165,11 @@ class ClientQuotaManager:
     # ------------------------------------------------------------------------------------------------------ sensors
 
     def sensors(self) -> Iterable[ClientSensors]:
-        """All there are, for metrics. A copy."""
+        """Return a copy of all sensors, for metrics."""
         return list(self._sensors.values())
 
     def sensors_of(self, principal: KafkaPrincipal, client_id: str, now: int) -> ClientSensors:
-        """Those of a client, made if needed, with the limit that holds now."""
+        """Return a client's sensors with the current limit; creates missing ones."""
         if len(client_id) > MAX_CLIENT_ID:
             client_id = client_id[:MAX_CLIENT_ID]
         if self._is_custom:
@@ -215,15 +219,15 @@ class ClientQuotaManager:
             self._logged_ms = now
             log.error("The client quota callback fails; %s is not throttled", self.quota_type.value, exc_info=error)
 
-    # ------------------------------------------------------------------------------------------------------ forgetting
+    # ------------------------------------------------------------------------------------------------------ expiry
 
     @property
     def information_ms(self) -> int:
-        """Sensors that were not used for so long are as good as new ones."""
+        """Return the age from which on unused sensors equal new ones, ms."""
         return (self._num_samples + 1) * self._window_seconds * 1000
 
     def expire(self, now: int) -> None:
-        """Forget clients that were not here for an hour. To be called about once in 30 s."""
+        """Remove clients that have been inactive for an hour. To be called about once in 30 s."""
         self._forget(now - INACTIVE_MS)
 
     def _make_room(self, now: int) -> None:

@@ -1,4 +1,4 @@
-"""The share of a thread's time that a client's requests may take (KIP-124; Kafka's `ClientRequestQuotaManager`)."""
+"""Limits the share of a thread's time for a client's requests (KIP-124; Kafka's `ClientRequestQuotaManager`)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from kafkapy.server.quotas.client_quota_manager import ClientQuotaManager
 from kafkapy.server.quotas.quota_entity import QuotaType
 
 NANOS_TO_PERCENT: Final = 100.0 / 1_000_000_000
-"""100 % is one second of a thread in a second."""
+"""100 % is one second of a thread per second."""
 
 
 class ClientRequestQuotaManager(ClientQuotaManager):
-    """Percent instead of bytes; no throttle time is longer than one window.
+    """Percent instead of bytes; no throttle time exceeds one window.
 
     Example:
         >>> from kafkapy.common.time import MockTime
@@ -39,16 +39,16 @@ class ClientRequestQuotaManager(ClientQuotaManager):
         super().__init__(QuotaType.REQUEST, time, num_samples, window_seconds, callback, quotas_changed)
         self._longest_throttle_ms = window_seconds * 1000
         self.exempt = Rate(num_samples, window_seconds * 1000)
-        """Percent that requests took which are never throttled: other brokers', and those without an answer."""
+        """Percent used by requests that are never throttled: those of other brokers, and those without a response."""
 
     def time_and_throttle_ms(self, principal: KafkaPrincipal, client_id: str, nanos: int, now: int) -> int:
-        """Count the time that a request has taken; how long its sender has to wait, ms."""
+        """Record the time of a request; return the throttle time, ms."""
         return self.record_and_throttle_ms(principal, client_id, nanos * NANOS_TO_PERCENT, now)
 
     def record_time(self, principal: KafkaPrincipal, client_id: str, nanos: int, now: int) -> None:
-        """Count time that was taken after the answer was made: it tells in the next one."""
+        """Record time used after the response was created, which counts for the next one."""
         self.record(principal, client_id, nanos * NANOS_TO_PERCENT, now)
 
     def record_exempt(self, nanos: int, now: int) -> None:
-        """Count the time of a request that is not throttled."""
+        """Record the time of a request that is not throttled."""
         self.exempt.record(nanos * NANOS_TO_PERCENT, now)

@@ -1,4 +1,4 @@
-"""How many partitions clients may make and delete (KIP-599; Kafka's `ControllerMutationQuotaManager`)."""
+"""Limits how many partitions clients create and delete (KIP-599; Kafka's `ControllerMutationQuotaManager`)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from kafkapy.server.quotas.token_bucket import TokenBucket
 
 
 class MutationSensors(ClientSensors):
-    """A bucket besides the rate; the rate is only a metric.
+    """A bucket in addition to the rate, which is only a metric.
 
-    Topics are made and deleted in threads. Invariant: `_bucket` and `rate` are touched under `_lock` only.
+    Topics are created and deleted in threads. Invariant: `_bucket` and `rate` are accessed only under `_lock`.
     """
 
     __slots__ = ("_bucket", "_lock")
@@ -29,7 +29,7 @@ class MutationSensors(ClientSensors):
         self._lock = Lock()
 
     def spend_unless_exceeded(self, partitions: int, now: int) -> int:
-        """How long until there is no debt, ms; 0: there was none, and so many are spent."""
+        """Spend tokens unless there is a debt; return how long until there is none, ms: 0 if they were spent."""
         with self._lock:
             wait = self._debt_ms(now)
             if not wait:
@@ -37,7 +37,7 @@ class MutationSensors(ClientSensors):
             return wait
 
     def spend(self, partitions: int, now: int) -> int:
-        """How long until there is no debt afterwards, ms."""
+        """Spend tokens; return how long until there is no debt, ms."""
         with self._lock:
             self._spend(partitions, now)
             return self._debt_ms(now)
@@ -47,14 +47,14 @@ class MutationSensors(ClientSensors):
             return self.rate.per_second(now)
 
     def tokens(self, now: int) -> float | None:
-        """How many more there may be at once; None: there is no limit."""
+        """Return the number of available tokens; None: there is no limit."""
         with self._lock:
             return None if self.limit == UNLIMITED else self._bucket.tokens(self.limit, now)
 
     def _spend(self, partitions: int, now: int) -> None:
         self.rate.record(partitions, now)
         if self.limit == UNLIMITED:
-            self._bucket.fill()  # as it does at once in Kafka, where no limit is one of 2^63
+            self._bucket.fill()  # as in Kafka, where no limit means one of 2^63
         else:
             self._bucket.record(partitions, self.limit, now)
 
@@ -63,28 +63,33 @@ class MutationSensors(ClientSensors):
 
 
 class ControllerMutationQuota:
-    """What one request may change; made for each, used in any thread (Kafka's trait of this name). This one: all."""
+    """The quota of one request; created for each, used in any thread (Kafka's trait of this name). This one is
+    unlimited.
+    """
 
     __slots__ = ()
 
     def record(self, partitions: int) -> None:
-        """Before so many partitions are made or deleted.
+        """Record partitions before they are created or deleted.
 
         Raises:
-            KafkaError: THROTTLING_QUOTA_EXCEEDED: they may not be now.
+            KafkaError: THROTTLING_QUOTA_EXCEEDED: the quota is exhausted.
         """
 
     def throttle_ms(self) -> int:
-        """For how long the client has to wait after the answer."""
+        """Return how long the client has to wait after the response, ms."""
         return 0
 
 
 UNBOUNDED = ControllerMutationQuota()
-"""Where there are no quotas of this type."""
+"""Used if there are no quotas of this type."""
 
 
 class _BucketQuota(ControllerMutationQuota):
-    """Invariant: `_throttle_ms` is what had to be waited at `_recorded_ms`; 0 until a quota was exceeded."""
+    """A quota with a bucket.
+
+    Invariant: `_throttle_ms` is the wait at `_recorded_ms`; 0 until a quota was exceeded.
+    """
 
     __slots__ = ("_now", "_recorded_ms", "_sensors", "_throttle_ms")
 
@@ -95,7 +100,7 @@ class _BucketQuota(ControllerMutationQuota):
         self._recorded_ms = 0
 
     def throttle_ms(self) -> int:
-        """Less what has passed since: the request may have waited for the controller."""
+        """Return the remaining wait: the request may have waited for the controller meanwhile."""
         return max(self._throttle_ms - (self._now() - self._recorded_ms), 0) if self._throttle_ms else 0
 
     def _wait(self, throttle_ms: int, now: int) -> None:
@@ -103,7 +108,7 @@ class _BucketQuota(ControllerMutationQuota):
 
 
 class StrictControllerMutationQuota(_BucketQuota):
-    """Takes any number while there is no debt, and none while there is."""
+    """Accepts any number while there is no debt, and none otherwise."""
 
     __slots__ = ()
 
@@ -116,7 +121,7 @@ class StrictControllerMutationQuota(_BucketQuota):
 
 
 class PermissiveControllerMutationQuota(_BucketQuota):
-    """Takes everything, and has the client wait while there is a debt: for versions that know no other answer."""
+    """Accepts everything, and throttles the client while there is a debt: for versions without the error code."""
 
     __slots__ = ()
 
@@ -128,7 +133,7 @@ class PermissiveControllerMutationQuota(_BucketQuota):
 
 
 class ControllerMutationQuotaManager(ClientQuotaManager):
-    """Makes the quota of each request.
+    """Creates the quota of each request.
 
     Example:
         >>> from kafkapy.common.time import MockTime
@@ -153,7 +158,7 @@ class ControllerMutationQuotaManager(ClientQuotaManager):
         super().__init__(QuotaType.CONTROLLER_MUTATION, time, num_samples, window_seconds, callback, quotas_changed)
 
     def quota_for(self, principal: KafkaPrincipal, client_id: str, is_strict: bool) -> ControllerMutationQuota:
-        """`UNBOUNDED` if there are no quotas of this type."""
+        """Return the request's quota; `UNBOUNDED` if there are no quotas of this type."""
         if not self.enabled:
             return UNBOUNDED
         sensors = self.sensors_of(principal, client_id, self._time.monotonic_ms())
@@ -162,11 +167,11 @@ class ControllerMutationQuotaManager(ClientQuotaManager):
         return kind(sensors, self._time.monotonic_ms)
 
     def limits_changed(self) -> None:
-        """Without quotas there is no request that could find its bucket full again: so the debts go with the last quota."""
+        """Remove the debts with the last quota, because without quotas no request refills the buckets."""
         super().limits_changed()
         if not self.enabled:
             self._sensors = {}
 
     def _new_sensors(self, tags: Tags) -> ClientSensors:
-        # A rate of Kafka's default windows: 2 of 30 s.
+        # Kafka's default windows of a rate: 2 of 30 s.
         return MutationSensors(tags, Rate(2, 30_000), TokenBucket(self._num_samples, self._window_seconds))

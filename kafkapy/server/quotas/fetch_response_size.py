@@ -1,4 +1,6 @@
-"""How large a Fetch answer is before it is made: its quota is checked first (Kafka's `FetchResponse.sizeOf`)."""
+"""Computes the size of a Fetch response before it is created, to check its quota first (Kafka's
+`FetchResponse.sizeOf`).
+"""
 
 from __future__ import annotations
 
@@ -6,9 +8,9 @@ from collections.abc import Iterable
 
 
 def fetch_response_size(version: int, partitions: Iterable[tuple[str, int]]) -> int:
-    """Bytes of an answer with these partitions: (topic, bytes of records), those of one topic in a row.
+    """Return the bytes of a response with these partitions: (topic, bytes of records), grouped by topic.
 
-    Exact but for tagged fields, aborted transactions, and the lengths of lists of more than 126.
+    Exact except for tagged fields, aborted transactions, and the lengths of lists of more than 126.
 
     Example:
         >>> fetch_response_size(11, [("t", 1000), ("t", 0)])
@@ -29,7 +31,7 @@ def fetch_response_size(version: int, partitions: Iterable[tuple[str, int]]) -> 
 
 
 def _response_size(version: int) -> int:
-    """Length of the frame, throttle time, error code and session, number of topics, tagged fields."""
+    """Return the size of frame length, throttle time, error code and session, number of topics, tagged fields."""
     return 4 + (4 if version >= 1 else 0) + (6 if version >= 7 else 0) + (2 if version >= 12 else 4)
 
 

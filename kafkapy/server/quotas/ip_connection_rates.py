@@ -1,4 +1,4 @@
-"""How fast connections may come from one address (KIP-612; the part of Kafka's `ConnectionQuotas` that ZooKeeper configures)."""
+"""Limits the connection rate per address (KIP-612; the part of Kafka's `ConnectionQuotas` that ZooKeeper configures)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from kafkapy.server.quotas.client_quota_manager import INACTIVE_MS
 UNLIMITED_RATE: Final = MAX_INT
 
 MAX_ADDRESSES: Final = 10_000
-"""If more have come lately, those are forgotten from which none came during all windows; then the half that came first."""
+"""Above this number, addresses without connections in all windows are removed; then the older half."""
 
 
 class IpConnectionRates:
-    """Counts the connections of each address that has a quota. On the reactor thread.
+    """Counts the connections of each address with a quota. On the reactor thread.
 
-    Invariant: `enabled` is false exactly if no address can have a quota. `_rates` has addresses that came within an hour.
+    Invariant: `enabled` is false exactly if no address can have a quota. `_rates` has the addresses of the last hour.
 
     Example:
         >>> from kafkapy.common.time import MockTime
@@ -34,7 +34,7 @@ class IpConnectionRates:
         """`quota.window.num`, `quota.window.size.seconds`."""
         self.enabled = False
         self.throttle_times = SampledStat()
-        """For how long connections were kept before they were closed, ms."""
+        """How long refused connections were held before they were closed, ms."""
         self._time = time
         self._num_samples = num_samples
         self._window_ms = window_seconds * 1000
@@ -43,12 +43,12 @@ class IpConnectionRates:
         self._rates: dict[str, tuple[Rate, list[int]]] = {}
 
     def update_quota(self, ip: str | None, connections: int | None) -> None:
-        """So many connections a second may come from `ip` (None: from each address without a quota of its own).
+        """Set the limit of connections per second from `ip` (None: from each address without its own quota).
 
-        `connections` None: the quota is removed.
+        `connections` None removes the quota.
 
         Raises:
-            ValueError: `ip` is no address. Names are resolved before.
+            ValueError: `ip` is not an address. Names are resolved earlier.
         """
         if ip is None:
             self._default = UNLIMITED_RATE if connections is None else connections
@@ -59,14 +59,14 @@ class IpConnectionRates:
         self.enabled = bool(self._quotas) or self._default != UNLIMITED_RATE
 
     def quota(self, ip: str) -> int:
-        """Connections a second that may come from `ip`."""
+        """Return the allowed connections per second from `ip`."""
         return self._quotas.get(canonical(ip), self._default)
 
     def throttle_ms(self, ip: str) -> int:
-        """Count a connection that has come; 0: it may stay.
+        """Record a new connection; return 0 if it is accepted.
 
-        Else it does not count, neither here nor at the limits of listener and broker, and is to be closed, unread, after so
-        many ms: at most one window.
+        Otherwise it does not count, neither here nor for the limits of listener and broker, and must be closed, unread,
+        after the returned time in ms: at most one window.
         """
         if not self.enabled:
             return 0
@@ -84,12 +84,12 @@ class IpConnectionRates:
         return max(wait, 0)
 
     def per_second(self) -> list[tuple[str, float]]:
-        """Address and rate of those that have come lately, for metrics."""
+        """Return address and rate of the current addresses, for metrics."""
         now = self._time.monotonic_ms()
         return [(address, rate.per_second(now)) for address, (rate, _) in list(self._rates.items())]
 
     def expire(self, now: int) -> None:
-        """Forget addresses that were not here for an hour. To be called about once in 30 s."""
+        """Remove addresses that have been inactive for an hour. To be called about once in 30 s."""
         self._forget(now - INACTIVE_MS)
 
     def _rate_of(self, address: str, now: int) -> Rate:
@@ -109,10 +109,10 @@ class IpConnectionRates:
 
 
 def canonical(ip: str) -> str:
-    """An address in one spelling: IPv4 within IPv6 is IPv4, as in Java.
+    """Return an address in canonical spelling: IPv4 within IPv6 is IPv4, as in Java.
 
     Raises:
-        ValueError: It is no address.
+        ValueError: It is not an address.
 
     Example:
         >>> canonical("::ffff:127.0.0.1"), canonical("/0:0::1")

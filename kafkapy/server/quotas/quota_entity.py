@@ -1,4 +1,4 @@
-"""What may have a quota, and which kinds of quotas there are."""
+"""Quota entities, and the types of quotas."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class QuotaType(Enum):
 
     @property
     def config(self) -> str:
-        """Its name in /config/users and /config/clients."""
+        """The config's name in /config/users and /config/clients."""
         return _CONFIGS[self]
 
 
@@ -33,7 +33,7 @@ _CONFIGS: Final = {
 
 
 class DefaultName(Enum):
-    """Stands for every user or client id that has no quota of its own."""
+    """Stands for all users or client ids without their own quota."""
 
     DEFAULT = DEFAULT_ENTITY
 
@@ -50,7 +50,7 @@ class QuotaEntity(NamedTuple):
     """
 
     user: str | DefaultName | None
-    """As it is: not sanitized."""
+    """Not sanitized."""
     client_id: str | DefaultName | None
 
     @property
@@ -61,7 +61,7 @@ class QuotaEntity(NamedTuple):
 
 
 class Level(Enum):
-    """Which parts an entity has."""
+    """The parts that an entity has."""
 
     CLIENT = 1
     USER = 2
@@ -69,10 +69,10 @@ class Level(Enum):
 
 
 def entity_of_path(entity_type: str, path: str) -> QuotaEntity:
-    """The entity that a change notification names, by its sanitized path below /config/users or /config/clients.
+    """Return the entity of a change notification, by its sanitized path below /config/users or /config/clients.
 
     Raises:
-        ValueError: There can be no such entity.
+        ValueError: The path is invalid.
 
     Example:
         >>> entity_of_path("users", "team%2Ca/clients/<default>")

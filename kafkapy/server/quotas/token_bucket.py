@@ -8,10 +8,10 @@ from kafkapy.common.rate import MAX_THROTTLE_MS
 
 
 class TokenBucket:
-    """Tokens come in at `limit` a second and are spent at once; below 0 the quota is exhausted.
+    """Tokens accrue at `limit` per second and are spent immediately; below 0 the quota is exhausted.
 
-    Unlike a rate over windows, a large burst is forgotten as soon as its tokens have come in again. Times are in ms, of a
-    monotonic clock. Invariant: `_tokens` (None: full) is what there was at `_updated`, at most a whole burst.
+    Unlike with a rate over windows, a large burst has no effect any more once its tokens have accrued again. Times are
+    ms of a monotonic clock. Invariant: `_tokens` (None: full) is the number at `_updated`, at most a whole burst.
 
     Example:
         >>> bucket = TokenBucket(samples=100, window_seconds=1)
@@ -23,30 +23,30 @@ class TokenBucket:
     __slots__ = ("_burst_seconds", "_tokens", "_updated")
 
     def __init__(self, samples: int = 11, window_seconds: int = 1) -> None:
-        """The bucket holds what comes in during `samples` windows."""
+        """The capacity of the bucket is what accrues during `samples` windows."""
         self._burst_seconds = samples * window_seconds
         self._tokens: float | None = None
         self._updated = 0
 
     def record(self, permits: float, limit: float, now: int) -> None:
-        """Spend `permits`; there may be less than 0 afterwards."""
+        """Spend `permits`; the result may be below 0."""
         burst = self._burst_seconds * limit
         self._tokens = min(burst, self.tokens(limit, now) - permits)
         self._updated = now
 
     def tokens(self, limit: float, now: int) -> float:
-        """How many there are."""
+        """Return the number of tokens."""
         burst = self._burst_seconds * limit
         if self._tokens is None:
             return burst
         return min(burst, self._tokens + limit * (now - self._updated) / 1000)
 
     def fill(self) -> None:
-        """There is no debt, and a whole burst."""
+        """Fill the bucket with a whole burst."""
         self._tokens = None
 
     def throttle_ms(self, limit: float, now: int) -> int:
-        """How long until there is no debt any more; 0 if there is none."""
+        """Return how long until there is no debt, ms; 0 if there is none."""
         tokens = self.tokens(limit, now)
         if not tokens < 0:
             return 0

@@ -63,7 +63,7 @@ class HostAddresses:
         self._known: dict[str, list[str]] = {}
 
     def look_up(self, configs: Mapping[str, str]) -> None:
-        """Of the hosts that these configs name. Blocks; a host that nobody knows shows when it is used."""
+        """Resolve the hosts in these configs. Blocks; an unknown host is reported when it is used."""
         for entry in configs.get(_OVERRIDES, "").split(","):
             host = entry.rpartition(":")[0].strip()
             if host:
@@ -71,7 +71,7 @@ class HostAddresses:
                     self._known[host] = _addresses_of(host)
 
     def of(self, host: str) -> list[str]:
-        """Blocks if the host is new. `ConfigException`: nobody knows it."""
+        """Blocks if the host is new. `ConfigException`: it is unknown."""
         found = self._known.get(host)
         if found is None:
             found = self._known[host] = _addresses_of(host)
@@ -126,7 +126,7 @@ class DynamicConnectionLimits:
 
 @dataclass(eq=False)
 class DynamicListeners:
-    """Listeners come and go, and brokers and clients are told of it (Kafka's `DynamicListenerConfig`).
+    """Adds and removes listeners, and publishes them to brokers and clients (Kafka's `DynamicListenerConfig`).
 
     One whose address changes is closed and opened anew; Apache's broker stays at the old one until it restarts.
 

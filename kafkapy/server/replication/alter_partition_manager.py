@@ -10,7 +10,7 @@ from kafkapy.clients.driver import Driver
 from kafkapy.cluster.in_sync_replicas import AlterPartitionOutcome
 from kafkapy.common.leader_and_isr import LeaderAndIsr, LeaderRecoveryState
 from kafkapy.common.scheduler import Scheduler
-from kafkapy.common.stored_errors import raisable
+from kafkapy.common.stored_errors import raisable_copy
 from kafkapy.common.time import Time
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
@@ -235,13 +235,13 @@ class ZkAlterPartitionManager:
         outcome.add_callback(written)
 
     def _write(self, partition: TopicPartition, proposed: LeaderAndIsr, controller_epoch: int) -> LeaderAndIsr | None:
-        """What is in the znode then; None if somebody else has changed it. Blocks."""
+        """Return the znode's new content; None if it was changed concurrently. Blocks."""
         zk_client = self._zk_client
         result = zk_client.update_leader_and_isr({partition: proposed}, controller_epoch, MATCH_ANY_VERSION)
         if not result.partitions_to_retry:
             update = result.finished_partitions[partition]
             if isinstance(update, Exception):
-                raise raisable(update)
+                raise raisable_copy(update)
             return update
         found = zk_client.get_topic_partition_states([partition]).get(partition)
         if found is not None and found.leader_and_isr == proposed.with_partition_epoch(

@@ -59,7 +59,7 @@ class DelayedProduce(DelayedOperation):
             self._leader_moved()
         return self._is_over()
 
-    def hurry(self) -> None:
+    def answer_now(self) -> None:
         """Complete now; what is undecided is timed out."""
         for partition in list(self._undecided):
             self._look_at(partition)

@@ -9,7 +9,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log_types import FetchIsolation, LogOffsetMetadata
 from kafkapy.protocol.errors import Errors
 from kafkapy.record.file_records import FileRecords
-from kafkapy.record.late_records import LateRecords
+from kafkapy.record.lazy_records import LazyRecords
 
 NO_RECORDS: Final = b""
 
@@ -77,7 +77,7 @@ class FetchResult:
         self.high_watermark = high_watermark
         self.last_stable_offset = last_stable_offset
         self.log_start_offset = log_start_offset
-        self.records: bytes | FileRecords | LateRecords | None = records
+        self.records: bytes | FileRecords | LazyRecords | None = records
         self.size = size
         self.start = start
         self.aborted_transactions: list[tuple[int, int]] | None = None
@@ -88,7 +88,7 @@ class FetchResult:
 
 
 class FetchParams:
-    """How a fetch is to be answered. `isolation` already says who asks: a follower reads to the log end."""
+    """Parameters of a fetch. `isolation` implies the kind of client: a follower reads to the log end."""
 
     __slots__ = (
         "hard_max_bytes",

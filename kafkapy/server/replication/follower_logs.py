@@ -10,7 +10,7 @@ from kafkapy.cluster.partition import Partition
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log import Log
 from kafkapy.log.log_types import LogAppendInfo, UnexpectedAppendOffsetError
-from kafkapy.log.log_validator import AT_ONCE
+from kafkapy.log.log_validator import INLINE_BYTES
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.protocol.messages.fetch import FetchResponse
 from kafkapy.server.replication.log_changes import LogChanges
@@ -37,7 +37,7 @@ class FollowerLogs:
     ) -> LogAppendInfo:
         replica, log = self._followed(partition)
         records = memoryview(data.records or b"")
-        if len(records) > AT_ONCE:
+        if len(records) > INLINE_BYTES:
             try:
                 return await _change(replica, changes, partial(log.append_as_follower, records, leader_epoch))
             except UnexpectedAppendOffsetError:

@@ -15,7 +15,7 @@ from kafkapy.log.manager.log_manager import LogManager
 
 class HighWatermarkCheckpoints:
     """Invariant: `_loaded` holds the values of a directory's file for partitions that have not been opened since the start, so a
-    partition that nobody has claimed yet keeps its high watermark when the file is written."""
+    partition that is not loaded yet keeps its high watermark when the file is written."""
 
     def __init__(self, log_manager: LogManager) -> None:
         self._log_manager = log_manager

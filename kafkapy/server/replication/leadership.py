@@ -48,7 +48,7 @@ class LogDirMoves(Protocol):
 
 
 class PartitionListener(Protocol):
-    """Whoever wants to hear what becomes of this broker's partitions."""
+    """A listener of changes of this broker's partitions."""
 
     def roles_changed(self, leaders: list[Partition], followers: list[Partition]) -> None:
         """Those that this broker now leads, and those that it now follows."""
@@ -259,7 +259,7 @@ class Leadership:
     def stop_replicas(
         self, request: StopReplicaRequest, orders: Iterable[StopOrder], errors: dict[TopicPartition, Errors]
     ) -> Errors:
-        """Delete replicas. One that is only stopped stays: this broker may be told to take it up again.
+        """Delete replicas. Stopped ones remain: the controller may start them again.
 
         As `become_leader_or_follower`.
         """

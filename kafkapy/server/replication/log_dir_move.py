@@ -20,7 +20,7 @@ class LogDirMove:
 
     Invariants: where `_truncations` is that of the current log, the future log is a prefix of it (as far as both reach back).
     `step` runs in one thread at a time and is the only one to append to the future log, except `maybe_replace`, which is called
-    on the reactor between steps: there nobody else appends to the current log either, unless a thread does.
+    on the reactor between steps: there are no other appends to the current log either, unless in a thread.
     """
 
     def __init__(self, partition: Partition, current: Log, future: Log, log_manager: LogManager) -> None:

@@ -9,7 +9,7 @@ from functools import partial
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log import Log
 from kafkapy.log.log_types import LogAppendInfo
-from kafkapy.log.log_validator import AT_ONCE
+from kafkapy.log.log_validator import INLINE_BYTES
 from kafkapy.log.validation_result import Buffer
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.runtime import large_memory
@@ -20,7 +20,7 @@ from kafkapy.server.replication.replica_manager import FlushLog, ReplicaManager
 log = logging.getLogger("kafkapy.server.ReplicaManager")
 
 
-class LargeAppends:
+class BackgroundAppends:
     """Appends that would keep others waiting: they are validated in a thread, while whoever else appends to the partition goes
     on, and then written, in a thread as well if they are large or begin a segment.
 
@@ -42,7 +42,7 @@ class LargeAppends:
         partition = replicas.get_partition(name)
         partition_log = partition.log_for_append(required_acks)
         append: Callable[[int], LogAppendInfo]
-        if size <= AT_ONCE and partition_log.is_full_for(size):
+        if size <= INLINE_BYTES and partition_log.is_full_for(size):
             # Only the new segment takes long: one way to a thread does for both.
             append = partial(_validate_and_append, partition_log, records, api_version)
         else:
@@ -53,7 +53,7 @@ class LargeAppends:
             size = len(validated[1].records)
             remade += _remade(validated[1].records, records)
         epoch = partition.leader_epoch
-        if size <= AT_ONCE and not partition.thread_appends and not partition_log.is_full_for(size):
+        if size <= INLINE_BYTES and not partition.thread_appends and not partition_log.is_full_for(size):
             info = append(epoch)
         else:
             partition.thread_appends += 1
@@ -75,7 +75,7 @@ def _validate_and_append(
 
 
 def _remade(written: Buffer, given: bytearray | memoryview) -> list[memoryview]:
-    """Memory that validation has made, and nobody needs when it is written. In what was given there may be others' records."""
+    """Memory allocated by validation, which is unused after the write. The input may contain other records."""
     source = given.obj if isinstance(given, memoryview) else given
     return [written] if isinstance(written, memoryview) and written.obj is not source else []
 

@@ -1,4 +1,4 @@
-"""Partitions in which followers have all there is: they are looked at again when something happens, not with each fetch."""
+"""Partitions in which followers are caught up: they are checked after a notification, not with each fetch."""
 
 from __future__ import annotations
 
@@ -7,40 +7,45 @@ from typing import Protocol
 from kafkapy.common.topic_partition import TopicPartition
 
 
-class Sleeper(Protocol):
+class Subscriber(Protocol):
     """A follower's fetch session."""
 
     def wake(self, partition: TopicPartition) -> None:
-        """Something happened to a partition that was quiet: there may be news."""
+        """Activate a quiet partition, which may have news."""
         ...
 
-    def has_woken(self, partition: TopicPartition) -> None:
-        """All partitions with news are awake, and fetches that waited for the others are answered: look at this one."""
+    def on_notified(self, partition: TopicPartition) -> None:
+        """Check this partition, after all partitions with news have been activated, and fetches waiting for others
+        answered.
+        """
         ...
 
 
 class QuietPartitions:
-    """Invariant: a session is told once of the next event on each partition that it has put here."""
+    """The subscriptions of sessions.
+
+    Invariant: a session is notified once, of the next event on each partition that it has added.
+    """
 
     def __init__(self) -> None:
-        self._sleepers: dict[TopicPartition, list[Sleeper]] = {}
+        self._subscribers: dict[TopicPartition, list[Subscriber]] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._sleepers)
+        return bool(self._subscribers)
 
-    def add(self, partition: TopicPartition, sleeper: Sleeper) -> None:
-        self._sleepers.setdefault(partition, []).append(sleeper)
+    def add(self, partition: TopicPartition, subscriber: Subscriber) -> None:
+        self._subscribers.setdefault(partition, []).append(subscriber)
 
-    def discard(self, partition: TopicPartition, sleeper: Sleeper) -> None:
-        sleepers = self._sleepers.get(partition)
-        if sleepers is not None and sleeper in sleepers:
-            sleepers.remove(sleeper)
-            if not sleepers:
-                del self._sleepers[partition]
+    def discard(self, partition: TopicPartition, subscriber: Subscriber) -> None:
+        subscribers = self._subscribers.get(partition)
+        if subscribers is not None and subscriber in subscribers:
+            subscribers.remove(subscriber)
+            if not subscribers:
+                del self._subscribers[partition]
 
-    def happened(self, partition: TopicPartition) -> list[Sleeper]:
-        """New data, watermark, log start or leadership. Those that were woken."""
-        sleepers = self._sleepers.pop(partition, [])
-        for sleeper in sleepers:
-            sleeper.wake(partition)
-        return sleepers
+    def notify(self, partition: TopicPartition) -> list[Subscriber]:
+        """Notify subscribers of new data, watermark, log start or leadership; return them."""
+        subscribers = self._subscribers.pop(partition, [])
+        for subscriber in subscribers:
+            subscriber.wake(partition)
+        return subscribers

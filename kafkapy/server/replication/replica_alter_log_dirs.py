@@ -29,7 +29,7 @@ InThread = Callable[[Callable[[], int]], Awaitable[int]]
 
 
 class ReplicaAlterLogDirsManager:
-    """Which replicas are on their way, and who copies them.
+    """The replicas that are being moved, and their copiers.
 
     Invariant: lives on the reactor thread. A partition with a log that is in use here and a future log is in `_moves`; `threads`
     of them at most are copied at once, in background threads, the others wait in `_queue`.

@@ -117,7 +117,7 @@ class Replicas(Protocol):
         ...
 
     def appended_from_leader(self, partitions: Iterable[TopicPartition]) -> None:
-        """All of an answer has been taken in: wake who waits for these partitions."""
+        """Wake operations that wait for these partitions, after a response has been processed."""
         ...
 
 
@@ -348,7 +348,7 @@ class ReplicaFetcher:
         request.min_bytes = self.config.min_bytes
         request.max_wait_ms = self.config.max_wait_ms
         if self._delayed:
-            # Whoever waits for its next try must not wait for others' data as well.
+            # A partition that waits for its retry must not wait for others' data as well.
             request.max_wait_ms = max(0, min(request.max_wait_ms, self._delayed[0][0] - now_ms))
         request.max_bytes = self.config.max_bytes
         return Step(request, version, {})

@@ -1,4 +1,4 @@
-"""The fetchers of this broker: which follows whom, and their connections (Kafka's `ReplicaFetcherManager`)."""
+"""The fetchers of this broker, and their connections to leaders (Kafka's `ReplicaFetcherManager`)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LONG_POLL_GRACE_MS = 10
 
 
 class InitialFetch(NamedTuple):
-    """From where, and from whom, a partition is to be followed."""
+    """The offset from which, and the leader from which, a partition is to be fetched."""
 
     topic_id: bytes
     leader_id: int
@@ -226,7 +226,7 @@ class FetcherLoop:
     def wake(self) -> None:
         """There are new partitions. A fetch that waits for data at the leader is given up, so that they needn't wait for it."""
         if self._task is None:
-            # On a later turn: whoever adds partitions is in the midst of something.
+            # On a later turn: the caller that adds partitions is in the middle of an operation.
             self._task = Completion()
             self._driver.call_soon(self._start)
         elif self._idle is not None:
@@ -310,7 +310,7 @@ class FetcherLoop:
                 log.error("What was fetched is not on the disk: %s", error.message)
 
     def _signed(self, request: FetchRequest, version: int) -> FetchRequest:
-        """With who fetches, in the version's way."""
+        """With the follower's id, in the version's format."""
         broker_id = self.machine.config.broker_id
         if version < FIRST_WITH_REPLICA_STATE:
             request.replica_id = broker_id

@@ -98,7 +98,7 @@ class ReplicaManager(HostedPartitions):
         return self._partitions.pop(topic_partition, None)
 
     def mark_offline(self, topic_partitions: Iterable[TopicPartition]) -> None:
-        """Their log directory has failed: nobody may use them until the broker is started again."""
+        """Their log directory has failed: they are unusable until the broker is restarted."""
         for name in topic_partitions:
             self.offline.add(name)
             partition = self._partitions.pop(name, None)
@@ -118,7 +118,7 @@ class ReplicaManager(HostedPartitions):
     ) -> LogAppendInfo:
         """Append to one partition that is led here; `KafkaError` otherwise. The caller calls `appended` when it has answered.
 
-        `TakesLong`: a client's records that are for `LargeAppends`.
+        `WouldBlock`: a client's records that are for `BackgroundAppends`.
         """
         partition = self._partitions.get(topic_partition) or self.get_partition(topic_partition)
         info = partition.append_records_to_leader(records, origin, required_acks, api_version)
@@ -153,22 +153,22 @@ class ReplicaManager(HostedPartitions):
             partition.when_synced(offset, done)
 
     def appended(self, *topic_partitions: TopicPartition) -> None:
-        """New data or new high watermarks: wake those who wait for it.
+        """Wake operations that wait for new data or new high watermarks.
 
         What has happened together is told together: else a follower is answered with the first partition's data alone, and has
         to ask again for the others'.
         """
         quiet = self.quiet_partitions
-        woken = [(s, name) for name in topic_partitions for s in quiet.happened(name)] if quiet else ()
+        woken = [(s, name) for name in topic_partitions for s in quiet.notify(name)] if quiet else ()
         for name in topic_partitions:
             self.fetch_purgatory.check_and_complete(name)
-        for sleeper, name in woken:
-            sleeper.has_woken(name)
+        for subscriber, name in woken:
+            subscriber.on_notified(name)
         for name in topic_partitions:
             self.produce_purgatory.check_and_complete(name)
 
     def role_changed(self, *topic_partitions: TopicPartition) -> None:
-        """They have a new leader, epoch, ISR or watermark here, or are gone: whoever waits must look again."""
+        """Make waiting operations check again: there is a new leader, epoch, ISR or watermark, or no replica."""
         self.appended(*topic_partitions)
         for name in topic_partitions:
             self.delete_records_purgatory.check_and_complete(name)
@@ -298,11 +298,11 @@ class ReplicaManager(HostedPartitions):
             return FetchResult(error.error)
         except Exception:
             log.exception("Error processing fetch with offset %d of %s", fetch.fetch_offset, fetch.topic_partition)
-            self._stats_of_clients.known(fetch.topic_partition.topic).failed_fetches += 1
+            self._stats_of_clients.existing_or_others(fetch.topic_partition.topic).failed_fetches += 1
             return FetchResult(Errors.UNKNOWN_SERVER_ERROR)
         result = self._found(params, partition, partition_log, replica, info, high_watermark)
         if replica is not None:
-            # Not while the ISR is about to change: whoever is put out has to be looked at to get in again.
+            # Not while the ISR is about to change: a removed replica must be checked to be added again.
             result.has_all = (
                 fetch.fetch_offset == leader_end
                 and replica.broker_id in partition.isr
@@ -319,7 +319,7 @@ class ReplicaManager(HostedPartitions):
         info: FetchDataInfo,
         high_watermark: int,
     ) -> FetchResult:
-        """What is told of what was read."""
+        """The response's values for a read."""
         # The beginning of a batch is of no use to a client, and says to an old one only that its limit is too small.
         cut = info.first_entry_incomplete and not params.hard_max_bytes
         records = NO_RECORDS if cut else info.records
@@ -393,17 +393,17 @@ def _read_log(
     # Most partitions have nothing new: then no file is looked into.
     if cold is None or offset == partition_log.log_end_offset:
         return partition_log.read(offset, limit, isolation, min_one)
-    page_cache.patience.waits = False
+    page_cache.blocking_reads.allowed = False
     try:
         return partition_log.read(offset, limit, isolation, min_one)
     except BlockingIOError:
         cold.append((partition_log, offset, limit, isolation, min_one))
         return None
     finally:
-        page_cache.patience.waits = True
+        page_cache.blocking_reads.allowed = True
 
 
 def _read_all(cold: list[ColdRead]) -> None:
     for partition_log, offset, limit, isolation, min_one in cold:
-        with suppress(KafkaError):  # whoever reads again hears of it
+        with suppress(KafkaError):  # the next read reports it
             partition_log.read(offset, limit, isolation, min_one)

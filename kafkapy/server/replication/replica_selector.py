@@ -32,7 +32,7 @@ class LeaderSelector:
 
 
 class RackAwareReplicaSelector:
-    """A replica in the client's rack: the leader if it is there, else whoever is furthest."""
+    """A replica in the client's rack: the leader if it is there, else the most advanced one."""
 
     def select(self, client_rack: str, leader: ReplicaView, followers: Sequence[ReplicaView]) -> int:
         if not client_rack or leader.rack == client_rack:

@@ -1,1 +1,1 @@
-"""What guards the broker: TLS of its listeners, and who may do what."""
+"""The broker's security: TLS and SASL of listeners, authorization, tokens, audit."""

@@ -1,4 +1,4 @@
-"""ACLs that are kept in ZooKeeper (`kafka.security.authorizer.AclAuthorizer`)."""
+"""Authorizes by ACLs in ZooKeeper (`kafka.security.authorizer.AclAuthorizer`)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ log = logging.getLogger("kafkapy.security.authorizer.AclAuthorizer")
 
 MAX_UPDATE_RETRIES: Final = 10
 UPDATE_TIMEOUT_MS: Final = 30_000
-"""How long an update waits for ZooKeeper, and for another one that waits for it: clients wait no longer by default."""
+"""Time limit of an update, including the wait for ZooKeeper and for another update: the default time-out of clients."""
 
 _RETRY_BACKOFF_MS: Final = 100
 _RETRY_BACKOFF_JITTER_MS: Final = 50
@@ -50,11 +50,11 @@ FEWEST_TOGETHER: Final = 4
 
 
 class AclAuthorizer(Authorizer):
-    """Decides by what it has in memory, and follows what any broker writes.
+    """Decides with the ACLs in memory, and follows changes by any broker.
 
-    Invariant: `_index` is replaced as a whole, under `_lock`; it is read without. For each pattern it has what was in
-    ZooKeeper at the version of `_zk_versions`, or later if a notification is still to come. `_zk_versions` has the patterns of
-    `_index`; only the holder of `_lock` touches it.
+    Invariant: `_index` is replaced as a whole, under `_lock`; it is read without it. For each pattern it has
+    ZooKeeper's content at the version in `_zk_versions`, or a later one if a notification is pending. `_zk_versions`
+    has the patterns of `_index`; it is only accessed under `_lock`.
     """
 
     def __init__(
@@ -67,16 +67,17 @@ class AclAuthorizer(Authorizer):
         on_decision: DecisionListener | None = None,
         hears_allowed: bool = True,
     ) -> None:
-        """Decides nothing before `startup`: without ACLs all but super users are denied.
+        """Decides nothing before `startup`: without ACLs all except super users are denied.
 
         Args:
-            store: Where ACLs are.
+            store: The store of ACLs.
             super_users: `super.users`, see `parse_super_users`.
             allow_everyone_if_no_acl_found: `allow.everyone.if.no.acl.found`.
-            time: Sleeps between tries of an update.
-            prefixes_supported: May prefixed patterns be created: is inter.broker.protocol.version 2.0 or later?
-            on_decision: Called with each decision but those of `authorized_operations`, for the audit.
-            hears_allowed: Is `on_decision` called with permissions, too?
+            time: For sleeps between attempts of an update.
+            prefixes_supported: Returns whether prefixed patterns may be created: inter.broker.protocol.version is 2.0
+                or later.
+            on_decision: Called with each decision except those of `authorized_operations`, for the audit.
+            hears_allowed: Whether `on_decision` is also called for allowed operations.
         """
         self._store = store
         self._super_users = tuple(super_users)
@@ -90,10 +91,10 @@ class AclAuthorizer(Authorizer):
         self._listeners: list[ZkNodeChangeNotificationListener] = []
 
     def startup(self) -> None:
-        """Create what is missing of the znodes, listen, and load all ACLs. Blocks on ZooKeeper.
+        """Create missing znodes, start listening, and load all ACLs. Blocks on ZooKeeper.
 
         Raises:
-            ValueError: A node has what are no ACLs; the text names it.
+            ValueError: A node does not contain ACLs; the message names it.
         """
         self._store.create_acl_paths()
         self._listeners = self._store.listeners(self._reload_patterns, self._load)
@@ -147,17 +148,17 @@ class AclAuthorizer(Authorizer):
     def decision(
         self, principal: KafkaPrincipal, host: str, operation: ACLOperation, resource_type: ResourceType, name: str
     ) -> AclDecision:
-        """What would be decided, and by which rule; nothing is logged."""
+        """Return the decision and the deciding rule, without logging."""
         return self._index.decide(principal, host, operation, resource_type, name)
 
     # --- ACLs ---------------------------------------------------------------------------------------------------------
 
     def acls(self, acl_filter: AclBindingFilter) -> list[AclBinding]:
-        """Those in memory that match."""
+        """Return the matching ACLs in memory."""
         return list(self._index.acls(acl_filter))
 
     def create_acls(self, context: RequestContext, bindings: Sequence[AclBinding]) -> list[ApiError]:
-        """Write them to ZooKeeper; what became of each. Those of one pattern are written together, or none of them is."""
+        """Write ACLs to ZooKeeper; return an error for each. ACLs of the same pattern are written atomically."""
         results = [self._why_invalid(binding) for binding in bindings]
         by_pattern: dict[AclPattern, list[int]] = {}
         for index, binding in enumerate(bindings):
@@ -173,7 +174,7 @@ class AclAuthorizer(Authorizer):
         return results
 
     def delete_acls(self, context: RequestContext, filters: Sequence[AclBindingFilter]) -> list[list[AclDeletion]]:
-        """Delete what matches from ZooKeeper; for each filter the ACLs that it was the first to match."""
+        """Delete matching ACLs from ZooKeeper; return for each filter the ACLs that it was the first to match."""
         results: list[list[AclDeletion]] = [[] for _ in filters]
         matched: dict[AclPattern, dict[AccessControlEntry, int]] = {}
         changes: dict[AclPattern, Change] = {}
@@ -199,7 +200,9 @@ class AclAuthorizer(Authorizer):
         return ApiError(Errors.INVALID_REQUEST, f"Failed to create ACL: {reason}")
 
     def _patterns_of(self, filters: Sequence[AclBindingFilter]) -> dict[AclPattern, list[int]]:
-        """Which filters match which patterns. One that says all its patterns finds those that are not in memory yet, too."""
+        """Return the filters by matching pattern. A filter that can list its patterns also finds those that are not in
+        memory yet.
+        """
         found: dict[AclPattern, list[int]] = {}
         known = self._index.patterns
         for index, (pattern_filter, _) in enumerate(filters):
@@ -281,7 +284,7 @@ class AclAuthorizer(Authorizer):
 
         Raises:
             ValueError: The pattern or an entry cannot be stored.
-            KafkaError: Another broker came first each time.
+            KafkaError: Another broker's change came first each time.
         """
         current = self._kept(pattern) or self._store.get(pattern)
         for attempt in range(MAX_UPDATE_RETRIES + 1):
@@ -338,7 +341,9 @@ class AclAuthorizer(Authorizer):
 def _without_matching(
     filters: Mapping[int, AccessControlEntryFilter], matched: dict[AccessControlEntry, int], entries: Entries
 ) -> Entries:
-    """The entries that no filter matches; `matched` gets the others, each with the number of the first filter that does."""
+    """Return the entries that no filter matches; `matched` gets the others, each with the number of its first matching
+    filter.
+    """
     matched.clear()
     for entry in sorted(entries):
         first = next((index for index, entry_filter in filters.items() if entry_filter.matches(entry)), None)

@@ -1,4 +1,4 @@
-"""Values of the configs that `kafka.security.authorizer.AclAuthorizer` reads."""
+"""Parses the configs of `kafka.security.authorizer.AclAuthorizer`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ ALLOW_EVERYONE: Final = "allow.everyone.if.no.acl.found"
 
 
 def parse_super_users(value: str) -> frozenset[KafkaPrincipal]:
-    """Read `super.users`: principals with semicolons in between, as names of certificates have commas.
+    """Parse `super.users`: principals separated by semicolons, because names of certificates contain commas.
 
     Raises:
-        ConfigException: One is no principal.
+        ConfigException: One is not a principal.
 
     Example:
         >>> sorted(principal.name for principal in parse_super_users("User:CN=broker,O=x; User:admin"))
@@ -31,7 +31,7 @@ def parse_super_users(value: str) -> frozenset[KafkaPrincipal]:
 
 
 def parse_allow_everyone(value: str) -> bool:
-    """Read `allow.everyone.if.no.acl.found`: true or false, in any case.
+    """Parse `allow.everyone.if.no.acl.found`: true or false, ignoring case.
 
     Raises:
         ConfigException: It is neither.

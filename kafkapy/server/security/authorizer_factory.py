@@ -1,4 +1,4 @@
-"""Makes the authorizer that `authorizer.class.name` asks for."""
+"""Creates the authorizer of `authorizer.class.name`."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ def build_authorizer(
     on_decision: DecisionListener | None = None,
     hears_allowed: bool = True,
 ) -> Authorizer:
-    """The authorizer, configured and not started. Blocks on ZooKeeper if ACLs have one of their own.
+    """Return the authorizer, configured and not started. Blocks on ZooKeeper if ACLs have their own.
 
     Args:
         config: The broker's.
-        zk_client: The broker's, which holds ACLs, too, unless `authorizer.zookeeper.url` says another place, or
-            `authorizer.zookeeper.ssl.*` another way.
-        time: For the age of notifications and pauses between tries.
+        zk_client: The broker's, which is used for ACLs, too, unless `authorizer.zookeeper.url` or
+            `authorizer.zookeeper.ssl.*` are set.
+        time: For the age of notifications and pauses between attempts.
         on_decision: Called with each decision, for the audit.
-        hears_allowed: Is `on_decision` called with permissions, too?
+        hears_allowed: Whether `on_decision` is also called for allowed operations.
 
     Returns:
-        `AllowAll` without `authorizer.class.name`; `AclAuthorizer` for Kafka's class of that name; else what the import path
-        `package.module.Class` has, made without arguments.
+        `AllowAll` without `authorizer.class.name`; `AclAuthorizer` for Kafka's class of that name; else an object of
+        the class with the import path `package.module.Class`, created without arguments.
 
     Raises:
-        ConfigException: There is no such class, it is no `Authorizer`, or a value that it reads is wrong.
-        ZooKeeperClientTimeoutError: There is no connection to ACLs' own ZooKeeper in time.
-        ZooKeeperClientAuthFailedError: It refuses the broker's user of SASL.
+        ConfigException: There is no such class, it is not an `Authorizer`, or one of its configs is invalid.
+        ZooKeeperClientTimeoutError: There is no connection to the ZooKeeper of ACLs in time.
+        ZooKeeperClientAuthFailedError: It refuses the broker's SASL user.
     """
     class_name = config.authorizer_class_name.strip()
     if not class_name:

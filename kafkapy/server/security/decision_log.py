@@ -17,19 +17,19 @@ log = logging.getLogger("kafkapy.authorizer.logger")
 _ALLOWED: Final = LEVELS["DEBUG"]
 _DENIED: Final = LEVELS["INFO"]
 _ASIDE: Final = LEVELS["TRACE"]
-"""Of decisions that nothing was done by, and refusals of what was not asked for by name."""
+"""The level of decisions without an executed operation, and of refusals in listings."""
 
 
 class RequestedAction(NamedTuple):
-    """What was asked (Kafka's `Action`)."""
+    """The checked operation (Kafka's `Action`)."""
 
     operation: ACLOperation
     resource_type: ResourceType
     pattern_type: str
-    """LITERAL; UNKNOWN for a question about any resource of the type."""
+    """LITERAL; UNKNOWN for a check of any resource of the type."""
     name: str
     reference_count: int = 1
-    """How often the request names the resource."""
+    """How often the request refers to the resource."""
     log_if_allowed: bool = True
     log_if_denied: bool = True
 
@@ -38,23 +38,23 @@ DecisionListener = Callable[[RequestContext, RequestedAction, AclDecision], obje
 
 
 class DecisionLog:
-    """Writes refusals at INFO, permissions at DEBUG, what is of less interest at TRACE; tells a listener."""
+    """Logs refusals at INFO, allowed operations at DEBUG, less relevant decisions at TRACE; calls a listener."""
 
     def __init__(self, listener: DecisionListener | None = None, hears_allowed: bool = True) -> None:
-        """`hears_allowed`: is the listener told of permissions, too?"""
+        """`hears_allowed`: whether the listener is also called for allowed operations."""
         self._listener = listener
         self._tells_allowed = listener is not None and hears_allowed
         self._tells_denied = listener is not None
 
     def wants(self, allowed: bool, log_if_allowed: bool, log_if_denied: bool) -> bool:
-        """Is it worth while to make a `RequestedAction` for `write`?"""
+        """Return whether a `RequestedAction` for `write` is needed."""
         if self._tells_allowed if allowed else self._tells_denied:
             return True
         return log.isEnabledFor(_level(allowed, log_if_allowed, log_if_denied))
 
     @property
     def wants_asides(self) -> bool:
-        """Does the log have decisions, too, that nothing is done by?"""
+        """Return whether the log includes decisions without an executed operation."""
         return log.isEnabledFor(_ASIDE)
 
     def write(self, context: RequestContext, action: RequestedAction, decision: AclDecision) -> None:
@@ -81,5 +81,5 @@ def _text(context: RequestContext, action: RequestedAction, decision: AclDecisio
         f"for request = {'' if api_key is None else api_key.title} with resourceRefCount = {action.reference_count} "
         f"based on rule {decision}"
     )
-    # Names come from outside: none of them may begin a line of its own.
+    # Names are untrusted: none of them may start a new line.
     return line if line.isprintable() else line.encode("unicode_escape").decode()

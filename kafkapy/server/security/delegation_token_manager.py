@@ -1,4 +1,4 @@
-"""The delegation tokens of a cluster, as one broker knows and changes them (Kafka's `DelegationTokenManagerZk`; KIP-48)."""
+"""A cluster's delegation tokens, loaded and changed by one broker (Kafka's `DelegationTokenManagerZk`; KIP-48)."""
 
 from __future__ import annotations
 
@@ -32,18 +32,19 @@ from kafkapy.zk.token_store import ZkTokenStore
 log = logging.getLogger("kafkapy.server.DelegationTokenManager")
 
 UPDATE_TIMEOUT_MS: Final = 30_000
-"""How long a change waits for ZooKeeper, and for another one that waits for it: clients wait no longer by default."""
+"""Time limit of a change, including the wait for ZooKeeper and for another change: the default time-out of clients."""
 
 _TOKEN_ID_BYTES: Final = 16
 
 
 class DelegationTokenManager:
-    """Knows all tokens, and writes changes to ZooKeeper first.
+    """Has all tokens in memory, and writes changes to ZooKeeper first.
 
-    Invariant: `_lock` is held from the reading or writing of a node until memory has it, so that memory never goes back to an
-    earlier state; it is read without. Once `startup` has returned, whatever any broker changes reaches it by a notification.
+    Invariant: `_lock` is held from the reading or writing of a node until the memory is updated, so that the memory
+    never returns to an earlier state; it is read without the lock. Once `startup` has returned, changes by any broker
+    arrive by a notification.
 
-    Methods that change or load tokens block on ZooKeeper; the others do not, and may be called on the reactor's thread.
+    Methods that change or load tokens block on ZooKeeper; the others do not, and may be called on the reactor thread.
     """
 
     def __init__(
@@ -54,13 +55,13 @@ class DelegationTokenManager:
         time: Time,
         random_bytes: Callable[[int], bytes] = os.urandom,
     ) -> None:
-        """Knows no tokens before `startup`.
+        """Has no tokens before `startup`.
 
         Args:
             secret_key: `delegation.token.secret.key`; None or empty: tokens are off.
             limits: `delegation.token.max.lifetime.ms` and `delegation.token.expiry.time.ms`.
-            store: Where tokens are.
-            time: The broker's.
+            store: The store of tokens.
+            time: The broker's clock.
             random_bytes: For the ids of tokens.
         """
         self.enabled = bool(secret_key)
@@ -75,12 +76,12 @@ class DelegationTokenManager:
 
     @classmethod
     def of_config(cls, config: KafkaConfig, store: ZkTokenStore, time: Time) -> DelegationTokenManager:
-        """As the broker's properties say."""
+        """Create it from the broker's configs."""
         limits = TokenLifetimes(config.delegation_token_max_lifetime_ms, config.delegation_token_expiry_time_ms)
         return cls(config.token_secret_key, limits, store, time)
 
     def startup(self) -> None:
-        """Create what is missing of the znodes, listen, and load all tokens; nothing if tokens are off."""
+        """Create missing znodes, start listening, and load all tokens; do nothing if tokens are off."""
         if not self.enabled:
             return
         self._store.create_token_paths()
@@ -94,22 +95,23 @@ class DelegationTokenManager:
             self._listener.shutdown()
             self._listener = None
 
-    # --- what is known ------------------------------------------------------------------------------------------------
+    # --- queries
+    # ----------------------------------------------------------------------------------------------------------
 
     def login(self, mechanism: str, token_id: str) -> TokenLogin | None:
-        """What SCRAM lets in with this token; see `DelegationTokens.login`."""
+        """Return the SCRAM login with this token; see `DelegationTokens.login`."""
         return self._tokens.login(mechanism, token_id)
 
     def all(self) -> list[TokenInformation]:
-        """All tokens, expired ones that are still to be removed among them."""
+        """Return all tokens, including expired ones that are not removed yet."""
         return self._tokens.all()
 
     def of_hmac(self, hmac: bytes) -> TokenInformation | None:
-        """The token that a request names by its HMAC, if this broker knows it."""
+        """Return the token with this HMAC, if this broker has it."""
         return self._tokens.of_hmac(hmac)
 
     def with_hmac(self, token: TokenInformation) -> DelegationToken:
-        """The token and its HMAC."""
+        """Return the token and its HMAC."""
         return DelegationToken(token, self._tokens.hmac(token.token_id))
 
     # --- changes ------------------------------------------------------------------------------------------------------
@@ -121,11 +123,11 @@ class DelegationTokenManager:
         renewers: Sequence[KafkaPrincipal],
         max_lifetime_ms: int,
     ) -> DelegationToken:
-        """Make a token; `max_lifetime_ms` of 0 or less is the broker's.
+        """Create a token; `max_lifetime_ms` of 0 or less means the broker's.
 
         Raises:
-            KafkaError: DELEGATION_TOKEN_AUTH_DISABLED if tokens are off, INVALID_REQUEST if there are too many renewers for a
-                node of ZooKeeper, REQUEST_TIMED_OUT if that is away for too long.
+            KafkaError: DELEGATION_TOKEN_AUTH_DISABLED if tokens are off, INVALID_REQUEST if there are too many renewers
+                for a node of ZooKeeper, REQUEST_TIMED_OUT if that is unreachable for too long.
         """
         with self._changing():
             token_id = new_token_id(self._random_bytes(_TOKEN_ID_BYTES))
@@ -141,7 +143,7 @@ class DelegationTokenManager:
         return self.with_hmac(token)
 
     def renew(self, principal: KafkaPrincipal, hmac: bytes, renew_period_ms: int) -> TokenChange:
-        """Renew the token of the HMAC; see `renew_token`. Raises as `create` does."""
+        """Renew the token with this HMAC; see `renew_token`. Errors are those of `create`."""
 
         def rule(token: TokenInformation | None) -> TokenChange:
             return renew_token(token, principal, renew_period_ms, self._limits, self._time.milliseconds())
@@ -149,7 +151,7 @@ class DelegationTokenManager:
         return self._change(hmac, rule, "Delegation token renewed for token: %s for owner: %s")
 
     def expire(self, principal: KafkaPrincipal, hmac: bytes, expiry_period_ms: int) -> TokenChange:
-        """Let the token of the HMAC expire, or remove it; see `expire_token`. Raises as `create` does."""
+        """Let the token with this HMAC expire, or remove it; see `expire_token`. Errors are those of `create`."""
 
         def rule(token: TokenInformation | None) -> TokenChange:
             return expire_token(token, principal, expiry_period_ms, self._time.milliseconds())
@@ -157,7 +159,7 @@ class DelegationTokenManager:
         return self._change(hmac, rule, "Updated expiry time for token: %s for owner: %s")
 
     def remove_expired(self) -> None:
-        """Remove the tokens that have expired, as the controller does at times. One that fails is tried again next time."""
+        """Remove the expired tokens, periodically on the controller. Failures are retried next time."""
         if not self.enabled:
             return
         for token in self._tokens.expired(self._time.milliseconds()):
@@ -185,37 +187,38 @@ class DelegationTokenManager:
                 self._store.notify(token.token_id)
                 log.info(sentence, token.token_id, token.owner)
             else:
-                # Another broker has removed it; its notification is on the way.
+                # Another broker has removed it; its notification is pending.
                 self._tokens.remove(token.token_id)
                 return TokenChange(Errors.DELEGATION_TOKEN_NOT_FOUND)
             return change
 
     def _remove(self, token: TokenInformation) -> None:
-        """Holds `_lock`."""
+        """Requires `_lock`."""
         self._store.remove(token.token_id)
         self._tokens.remove(token.token_id)
         self._store.notify(token.token_id)
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """Hold `_lock`, and wait no longer than `UPDATE_TIMEOUT_MS` for it and for ZooKeeper. Raises KafkaError."""
+        """Hold `_lock`, and limit the wait for it and for ZooKeeper to `UPDATE_TIMEOUT_MS`. Raises KafkaError."""
         if not self.enabled:
             raise KafkaError(Errors.DELEGATION_TOKEN_AUTH_DISABLED)
-        # The reading of a change holds the lock for as long as ZooKeeper is away.
+        # While ZooKeeper is unreachable, the thread that reads a change holds the lock.
         if not self._lock.acquire(timeout=UPDATE_TIMEOUT_MS / 1000):
             raise KafkaError(Errors.REQUEST_TIMED_OUT)
         try:
-            with self._store.patience(UPDATE_TIMEOUT_MS):
+            with self._store.time_limit(UPDATE_TIMEOUT_MS):
                 yield
         except ZooKeeperClientTimeoutError:
             raise KafkaError(Errors.REQUEST_TIMED_OUT) from None
         finally:
             self._lock.release()
 
-    # --- what other brokers change ------------------------------------------------------------------------------------
+    # --- changes by other brokers
+    # -----------------------------------------------------------------------------------------
 
     def _changed(self, token_id: str) -> None:
-        """A broker, perhaps this one, has changed the token. Raises ValueError for what is no token."""
+        """Process a change of the token by any broker. Raises ValueError for an invalid token."""
         with self._lock:
             token = self._store.get(token_id)
             log.info("Processing Token Notification for tokenId: %s", token_id)

@@ -16,17 +16,18 @@ if TYPE_CHECKING:
 
 TIMEOUT_SECONDS: Final = 10
 MOST_BYTES: Final = 1 << 20
-"""Of a key set: real ones have some kilobytes."""
+"""Limit of a key set in bytes: real ones have some kilobytes."""
 
 
 class JwksFetcher:
-    """Fetches in a thread; all else is on the reactor thread.
+    """Fetches in a thread; everything else is on the reactor thread.
 
-    Invariant: while `_fetching`, and after `stop`, no timer is set; else `_timer` is set for when the keys are due.
+    Invariant: while `_fetching`, and after `stop`, no timer is set; otherwise `_timer` is set for when the keys are
+    due.
     """
 
     def __init__(self, url: str, keys: RefreshingJwks, clock: Clock) -> None:
-        """`url`: of `file`, `http` or `https`."""
+        """`url`: a `file`, `http` or `https` URL."""
         self._kind, self._place = split_jwks_url(url)
         self._keys = keys
         self._clock = clock
@@ -36,13 +37,15 @@ class JwksFetcher:
         keys.on_due_earlier = self._wait
 
     def start(self) -> None:
-        """A file is read now, so that its keys are there when the listener opens; a provider is asked soon."""
+        """Start: a file is read now, so that its keys are available when the listener opens; a provider is requested
+        soon.
+        """
         if self._kind == "file":
             self._keys.refresh(lambda: _read(self._kind, self._place))
         self._wait()
 
     def stop(self) -> None:
-        """The listener is opened anew, with keys of its own."""
+        """Stop, because the listener is opened again, with other keys."""
         self._stopped = True
         self._wait()
 
@@ -71,7 +74,7 @@ class JwksFetcher:
 
 
 def _read(kind: str, place: str) -> bytes:
-    """Raises OSError or ValueError."""
+    """Raise OSError or ValueError."""
     if kind == "file":
         with Path(place).open("rb") as file:
             document = file.read(MOST_BYTES + 1)

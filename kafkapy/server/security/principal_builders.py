@@ -1,4 +1,4 @@
-"""Makes the principal builder of a listener (Kafka's `ChannelBuilders.createPrincipalBuilder`)."""
+"""Creates the principal builder of a listener (Kafka's `ChannelBuilders.createPrincipalBuilder`)."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ CONFIG: Final = "principal.builder.class"
 
 
 def make_principal_builder(config: KafkaConfig, listener: str) -> PrincipalBuilder:
-    """Kafka's own, or of the class that `principal.builder.class` names by its import path, configured for a listener.
+    """Return Kafka's own builder, or one of the class in `principal.builder.class`, configured for a listener.
 
     Raises:
-        ConfigException: It cannot be used.
+        ConfigException: It is unusable.
     """
     path = str(config.listener_value(listener, CONFIG))
     own = path != DEFAULT_PRINCIPAL_BUILDER
@@ -42,10 +42,10 @@ def make_principal_builder(config: KafkaConfig, listener: str) -> PrincipalBuild
 
 
 def make_plaintext_principal(config: KafkaConfig) -> Callable[[RequestContext], KafkaPrincipal] | None:
-    """What names the clients of PLAINTEXT listeners; None: they are all ANONYMOUS.
+    """Return the function that names the clients of PLAINTEXT listeners; None: they are all ANONYMOUS.
 
     Raises:
-        ConfigException: `principal.builder.class` cannot be used.
+        ConfigException: `principal.builder.class` is unusable.
     """
     paths = [path for name, path in config.originals.items() if base_name(name) == CONFIG]
     if all(path == DEFAULT_PRINCIPAL_BUILDER for path in paths):
@@ -66,7 +66,7 @@ def make_plaintext_principal(config: KafkaConfig) -> Callable[[RequestContext], 
 def authentication_context(
     context: RequestContext, mechanism: SaslMechanism | None = None, peer_certificate: bytes | None = None
 ) -> AuthenticationContext:
-    """What a builder is told of a connection."""
+    """Return the properties of a connection for its builder."""
     return AuthenticationContext(
         context.security_protocol, host_of(context), context.listener_name, peer_certificate, mechanism
     )

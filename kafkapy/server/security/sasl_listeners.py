@@ -37,9 +37,9 @@ _NONCE_BYTES: Final = 17
 
 
 class SaslListeners:
-    """Makes what authenticates the connections of listeners with SASL.
+    """Creates the authenticators for connections of listeners with SASL.
 
-    Invariant: `_fetchers` are those of each listener's key sets since it was opened last; earlier ones are stopped.
+    Invariant: `_fetchers` are those of each listener's key sets since it was last opened; earlier ones are stopped.
     """
 
     def __init__(
@@ -50,13 +50,14 @@ class SaslListeners:
         clock: Clock,
         tokens: DelegationTokenManager,
     ) -> None:
-        """
+        """Create the authenticators' factory.
+
         Args:
             config: The broker's.
-            credentials: Users of SCRAM.
-            answer_api_versions: What a client is told before it is authenticated, too.
+            credentials: The SCRAM users.
+            answer_api_versions: Returns the response to ApiVersions, which is sent even before authentication.
             clock: The broker's; key sets of identity providers are fetched in its threads.
-            tokens: Delegation tokens, which log in by SCRAM.
+            tokens: Delegation tokens, for logins by SCRAM.
         """
         self._config = config
         self._answer_api_versions = answer_api_versions
@@ -71,10 +72,10 @@ class SaslListeners:
         )
 
     def of(self, end_point: EndPoint) -> NewAuthenticator | None:
-        """None for a listener without SASL.
+        """Return None for a listener without SASL.
 
         Raises:
-            ConfigException: The configuration makes no sense, or names a mechanism that there is not.
+            ConfigException: The configuration is invalid, or names an unknown mechanism.
         """
         if not end_point.security_protocol.startswith("SASL"):
             return None
@@ -84,12 +85,12 @@ class SaslListeners:
         return partial(self._authenticator, mechanisms, builder)
 
     def check(self, config: KafkaConfig, end_point: EndPoint) -> None:
-        """Raises ConfigException if the listener could not be opened with these configs."""
+        """Raise ConfigException if the listener could not be opened with these configs."""
         if end_point.security_protocol.startswith("SASL"):
             self._made(config, end_point.listener_name)
 
     def closed(self, listener: str) -> None:
-        """The listener is no more: its key sets need not be fetched."""
+        """Stop fetching the key sets of a closed listener."""
         self._fetch(listener, [])
 
     def _made(self, config: KafkaConfig, listener: str) -> tuple[ListenerMechanisms, PrincipalBuilder]:
@@ -114,7 +115,7 @@ class SaslListeners:
             fetcher.stop()
         if not key_sets:
             return
-        # A broker without such listeners needs neither cryptography nor an HTTP client.
+        # Without such listeners, a broker needs neither cryptography nor an HTTP client.
         from kafkapy.server.security.jwks_fetcher import JwksFetcher
 
         self._fetchers[listener] = [JwksFetcher(url, keys, self._clock) for url, keys in key_sets]
@@ -133,7 +134,9 @@ def _principal(builder: PrincipalBuilder, context: RequestContext, mechanism: Sa
 
 
 def _decoy_secret(config: KafkaConfig) -> bytes:
-    """A secret that all brokers have, so that they tell the same salt of a user that does not exist; else one of this process."""
+    """Return a secret shared by all brokers, so that they have the same salt for a user that does not exist; else one
+    of this process.
+    """
     encoder_secret = config.password_encoder_secret
     for shared in (config.token_secret_key, None if encoder_secret is None else encoder_secret.value):
         if shared is not None:

@@ -14,7 +14,7 @@ log = logging.getLogger("kafkapy.server.KafkaServer")
 class ScramCredentials:
     """Credentials by mechanism and user. On the reactor thread.
 
-    Invariant: what a user has is what was applied last for it; a credential that cannot be read is none.
+    Invariant: a user has the credentials that were applied last; an unreadable one is treated as missing.
     """
 
     def __init__(self) -> None:
@@ -24,8 +24,8 @@ class ScramCredentials:
         return f"ScramCredentials({ {name: len(users) for name, users in self._by_mechanism.items()} })"
 
     def apply(self, entity: str, configs: Mapping[str, str]) -> None:
-        """Take over all the configs of an entity below /config/users; `entity`: its sanitized path."""
-        if "/" in entity:  # a client of a user has quotas alone
+        """Apply all configs of an entity below /config/users; `entity`: its sanitized path."""
+        if "/" in entity:  # a client of a user has only quotas
             return
         user = desanitize(entity)
         for mechanism, users in self._by_mechanism.items():

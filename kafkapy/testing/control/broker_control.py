@@ -108,9 +108,9 @@ class BrokerControl(Hooks):
             raise OrderError(f"a broker's clock does not go back; advance by {ms} ms is not possible")
         clock: Clock = self._clock
         self._clock.advance(ms)
-        await clock.turn()
+        await clock.yield_now()
         while not self._is_pool_idle():
-            await clock.turn()
+            await clock.yield_now()
 
     def _is_pool_idle(self) -> bool:
         pool = self._reactor.getThreadPool()
@@ -121,7 +121,7 @@ class BrokerControl(Hooks):
         return self._parts.sockets.cut_off(CLIENTS)
 
     def _mend(self) -> None:
-        self._parts.sockets.mend(CLIENTS)
+        self._parts.sockets.restore_listener(CLIENTS)
 
     def _fill_disk(self) -> None:
         assert self._parts is not None and self._disk is not None

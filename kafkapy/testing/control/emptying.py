@@ -41,7 +41,7 @@ class Emptying:
         return len(emptied)
 
     def follow(self) -> None:
-        """From the start, whoever leads."""
+        """From the start, for any leader."""
         core, wanted = self._core, {}
         for partition in self._partitions():
             if not partition.is_leader and partition.leader_id >= 0 and partition.log is not None:

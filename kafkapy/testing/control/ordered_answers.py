@@ -93,7 +93,7 @@ def _keep_records(request: Request) -> None:
         for partition in topic.partition_data:
             if partition.records is not None:
                 partition.records = memoryview(bytearray(partition.records))
-    request.unwritten = True
+    request.has_unappended = True
 
 
 def _api(name: str) -> ApiKey:

@@ -1,4 +1,4 @@
-"""A server's end of the wire: takes orders on the reactor, and ends the server when nobody is left to give any."""
+"""The server side of test control: executes commands on the reactor, and stops the server when the connection is lost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Order = Callable[..., object]
 
 
 class OrderError(Exception):
-    """The order can't be carried out; the sentence goes to who gave it."""
+    """The command failed; the message is sent to the test."""
 
 
 class ServerEnd:

@@ -25,7 +25,7 @@ MAX_LINE = 1 << 20
 
 @dataclass(frozen=True)
 class ControlEnd:
-    """What a server is told of its end of the wire."""
+    """The parameters of a server's control connection."""
 
     descriptor: int
     parent: int

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from kafkapy.common.capabilities import need_servers
+from kafkapy.common.capabilities import require_server_support
 from kafkapy.tools.cluster_local import access as local_access
 from kafkapy.tools.cluster_local.layout import HOST, LocalCluster, create, load
 from kafkapy.tools.common.command_line import (
@@ -68,7 +68,7 @@ def execute(arguments: list[str]) -> int:
         return 0
     if arguments[0] not in ACTIONS:
         raise CommandLineError(f"The first word must be one of {', '.join(ACTIONS)}")
-    need_servers("A cluster of kafkapy's brokers")
+    require_server_support("A cluster of kafkapy's brokers")
     directory = Path(options.value("dir")).absolute()
     return ACTIONS[arguments[0]](directory, options)
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kafkapy.common.capabilities import need_servers
+from kafkapy.common.capabilities import require_server_support
 from kafkapy.tools.common.command_line import OptionParser, Options, ToolError, ToolOption, guard, integer, run
 from kafkapy.tools.dump_log.text import base_offset, optional_long
 
@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def execute(options: Options) -> int:
     options.require("files")
-    need_servers("kafka-dump-log")
+    require_server_support("kafka-dump-log")
     for refused in ("cluster-metadata-decoder", "remote-log-metadata-decoder"):
         if options.has(refused):
             raise ToolError(f"--{refused} is not supported: there are no such logs in a cluster with ZooKeeper")

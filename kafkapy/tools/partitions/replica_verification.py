@@ -89,8 +89,8 @@ def initial_offsets(admin: AdminClient, topics: Sequence[TopicMetadata], time: i
     partitions = [TopicPartition(topic.name, p.partition) for topic in topics for p in topic.partitions]
     found = values_of(admin.list_offsets(dict.fromkeys(partitions, time)))
     offsets = {partition: result.offset for partition, result in found.items()}
-    without = [partition for partition, offset in offsets.items() if offset == UNKNOWN_OFFSET]
-    ends = values_of(admin.list_offsets(dict.fromkeys(without, LATEST_TIMESTAMP)))
+    missing_offsets = [partition for partition, offset in offsets.items() if offset == UNKNOWN_OFFSET]
+    ends = values_of(admin.list_offsets(dict.fromkeys(missing_offsets, LATEST_TIMESTAMP)))
     return offsets | {partition: result.offset for partition, result in ends.items()}
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from kafkapy import compiled
 from kafkapy.common import capabilities, logger_levels
 from kafkapy.common.extras import MissingExtra, need
-from kafkapy.common.light_imports import postpone, without
+from kafkapy.common.light_imports import hide_packages, import_lazily
 from kafkapy.runtime import garbage
 from kafkapy.tools.servers import thread_dump, watchdog
 from kafkapy.tools.servers.server_arguments import FOR_A_JVM, USAGE, ServerArguments, configs_of, log_levels
@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments[0] in ("--version", "--help"):
         return _information(arguments[0])
     try:
-        capabilities.need_servers("kafkapy's broker")
+        capabilities.require_server_support("kafkapy's broker")
         if arguments[0] == "-daemon":
             return _start_daemon(arguments[1:])
         need("broker", "twisted", "kazoo", by="The broker")
@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     garbage.pause()  # imported modules are permanent: until `settle` there is no garbage to collect
     _share_the_interpreter()
-    postpone("pickle")  # errors of log handlers that a broker does not have
+    import_lazily("pickle")  # errors of log handlers that a broker does not have
     from kafkapy.common.config_def import ConfigException
     from kafkapy.common.logging_setup import default_log_dir, setup_logging
     from kafkapy.server.config.startup_warnings import log_config
@@ -254,8 +254,8 @@ def _zookeeper(config: Any, is_embedded: bool, session_listeners: SessionListene
 
 def _install_reactor() -> Any:
     """Install the reactor, without Twisted's TLS and web clients: some 60 modules of 16 MB that no broker uses."""
-    postpone("http.cookiejar")
-    with without("OpenSSL"):
+    import_lazily("http.cookiejar")
+    with hide_packages("OpenSSL"):
         from kafkapy.runtime.reactor import install_reactor
 
     install_reactor()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from kafkapy.common.capabilities import need_servers
+from kafkapy.common.capabilities import require_server_support
 from kafkapy.tools.common.argument_parser import ArgumentParser
 from kafkapy.tools.common.command_line import ToolError, guard
 from kafkapy.tools.servers.local_processes import ProcessIdentity, identify, processes_of_user
@@ -73,7 +73,7 @@ def run_stop(
 def _stop(
     program: str, kind: str, given: argparse.Namespace, choose: Callable[[argparse.Namespace], Iterable[RunningServer]]
 ) -> None:
-    need_servers(program)
+    require_server_support(program)
     name = os.environ.get("SIGNAL", "TERM").upper().removeprefix("SIG")
     if f"SIG{name}" not in signal.Signals.__members__:
         raise ToolError(f"SIGNAL={name}: there is no such signal")

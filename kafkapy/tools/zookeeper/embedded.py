@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from kafkapy.common.capabilities import need_servers
+from kafkapy.common.capabilities import require_server_support
 from kafkapy.common.config_def import ConfigException
 from kafkapy.common.extras import MissingExtra, need
 from kafkapy.common.logging_setup import LoggingConfigError, setup_logging
@@ -20,7 +20,7 @@ log = logging.getLogger("kafkapy.zk.EmbeddedZooKeeper")
 def properties_of(file: str) -> ServerProperties:
     """The config of a file. Raises ToolError with the problem."""
     try:
-        need_servers("The embedded ZooKeeper")
+        require_server_support("The embedded ZooKeeper")
         need("broker", "twisted", by="The embedded ZooKeeper")
         return ServerProperties.of(load_file(file))
     except SettingsError as error:

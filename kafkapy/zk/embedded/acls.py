@@ -1,7 +1,8 @@
-"""Who may do what with a node: the schemes world, auth, digest, ip, sasl and x509.
+"""Access control of znodes: the schemes world, auth, digest, ip, sasl and x509.
 
-An identity is a scheme and an id that a connection has: ("ip", its address) from the start, ("digest", "user:base64 of the SHA-1
-of user:password") once it has told a password, ("sasl", user) and ("x509", name of its certificate); ("super", "") may do all.
+An identity is a scheme and an id of a connection: ("ip", its address) from the start, ("digest", "user:base64 of the
+SHA-1 of user:password") after it has sent a password, ("sasl", user) and ("x509", name of its certificate); ("super",
+"") has all permissions.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def encode_acls(acls: Acls) -> bytes:
 
 
 def digest_identity(auth: bytes) -> Identity:
-    """Of `user:password`."""
+    """Return the identity for `user:password`."""
     user = auth.decode("utf-8", "replace").partition(":")[0]
     return Identity("digest", f"{user}:{base64.b64encode(hashlib.sha1(auth).digest()).decode()}")
 
@@ -70,10 +71,13 @@ def check(acls: Acls, perms: int, identities: Iterable[Identity], path: str) -> 
         raise KeeperError(Code.NO_AUTH, path)
 
 
-def fixed(acls: Acls, identities: Iterable[Identity], path: str, schemes: Container[str] = DEFAULT_SCHEMES) -> Acls:
-    """What a node gets when a client asks for `acls`: none twice, and for `auth` what the client has proved to be.
+def resolve_acls(
+    acls: Acls, identities: Iterable[Identity], path: str, schemes: Container[str] = DEFAULT_SCHEMES
+) -> Acls:
+    """Return the ACL that is stored when a client sends `acls`: without duplicates, and `auth` replaced by the client's
+    identities.
 
-    `schemes`: those that the server knows, beside world and auth.
+    `schemes`: those that the server supports, besides world and auth.
     """
     result: list[Acl] = []
     for acl in dict.fromkeys(acls):
@@ -92,7 +96,9 @@ def fixed(acls: Acls, identities: Iterable[Identity], path: str, schemes: Contai
 
 
 def _in_java_order(identities: Iterable[Identity]) -> list[Identity]:
-    """ZooKeeper's server keeps them in a `ConcurrentHashMap`, whose order the entries of a list made for `auth` have."""
+    """Order identities as ZooKeeper's server does, which keeps them in a `ConcurrentHashMap`: entries made for `auth`
+    have that order.
+    """
 
     def bucket(identity: Identity) -> int:
         value = (37 * (37 * 17 + java_string_hash(identity.scheme)) + java_string_hash(identity.id)) & 0xFFFFFFFF
@@ -102,8 +108,8 @@ def _in_java_order(identities: Iterable[Identity]) -> list[Identity]:
     return sorted(found, key=bucket) if len(found) > 2 else found
 
 
-def told_to(acls: Acls, identities: Iterable[Identity]) -> Acls:
-    """The list as `getACL` tells it: digests only to who may change it."""
+def visible_acls(acls: Acls, identities: Iterable[Identity]) -> Acls:
+    """Return the list as shown by `getACL`: with digests only for identities that may change it."""
     if is_allowed(acls, ADMIN, identities):
         return acls
     return tuple(a._replace(id=f"{a.id.partition(':')[0]}:x") if a.scheme == "digest" else a for a in acls)
@@ -122,7 +128,9 @@ def _is_valid(acl: Acl) -> bool:
 
 
 def _is_kerberos_name(name: str) -> bool:
-    """ZooKeeper takes whatever Kerberos could have as a principal, though these are names of DIGEST-MD5."""
+    """Return whether ZooKeeper accepts the name, which may be any Kerberos principal, though users are those of
+    DIGEST-MD5.
+    """
     try:
         parse_kerberos_name(name)
     except ValueError:
@@ -142,7 +150,7 @@ def _matches(identity: Identity, pattern: str) -> bool:
 
 
 def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
-    """`10.0.0.1`, `10.0.0.0/8`, `fe80::/10`; bits beyond the mask count for nothing."""
+    """Parse `10.0.0.1`, `10.0.0.0/8`, `fe80::/10`; bits beyond the mask are ignored."""
     try:
         return ipaddress.ip_network(text, strict=False)
     except ValueError:

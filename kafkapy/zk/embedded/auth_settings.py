@@ -1,6 +1,7 @@
-"""Users of the embedded ZooKeeper, and the means to prove to be one (ZooKeeper's `ProviderRegistry` and `AuthenticationHelper`).
+"""Users and authentication of the embedded ZooKeeper (ZooKeeper's `ProviderRegistry` and `AuthenticationHelper`).
 
-Settings have the names of zookeeper.properties; ZooKeeper also reads them as system properties with the prefix `zookeeper.`.
+Settings have the names of zookeeper.properties; ZooKeeper also reads them as system properties with the prefix
+`zookeeper.`.
 """
 
 from __future__ import annotations
@@ -33,17 +34,17 @@ NAMES: Final = frozenset(
         *("sessionRequireClientSASLAuth", "enforce.auth.enabled", "enforce.auth.schemes", "allowSaslFailedClients"),
     }
 )
-"""What is understood beside `authProvider.NAME` and `superUser.NAME`."""
+"""Supported settings besides `authProvider.NAME` and `superUser.NAME`."""
 
 
 class AuthSettings:
     """Immutable. Its repr shows no secret.
 
     Attributes:
-        schemes: Those of access lists that are known, beside world and auth.
-        has_sasl: Are there users for SASL?
-        enforced: A connection with none of these schemes gets no request answered; empty: all do.
-        allows_failed_sasl: May a connection go on without an identity after SASL has failed?
+        schemes: The supported schemes of access lists, besides world and auth.
+        has_sasl: Whether there are users for SASL.
+        enforced: A connection needs one of these schemes before its requests are served; empty: none is needed.
+        allows_failed_sasl: Whether a connection may continue without an identity after SASL has failed.
     """
 
     __slots__ = (
@@ -63,14 +64,15 @@ class AuthSettings:
         server_section: tuple[LoginModule, ...] | None = None,
         has_tls: bool = False,
     ) -> None:
-        """
+        """Parse the settings.
+
         Args:
-            properties: Settings by the names of zookeeper.properties; others than those of this module are not looked at.
+            properties: Settings by the names of zookeeper.properties; those of other modules are ignored.
             server_section: The JAAS section `Server`; None: there is none, so no SASL.
-            has_tls: There is a port with TLS: then certificates are identities (x509).
+            has_tls: Whether there is a port with TLS: then certificates are identities (x509).
 
         Raises:
-            ConfigException: A setting that cannot be served; a sentence.
+            ConfigException: A setting is not supported; the message says why.
         """
         properties = properties or {}
         self.has_sasl = server_section is not None
@@ -88,18 +90,18 @@ class AuthSettings:
         return f"AuthSettings({', '.join(sorted(self.schemes))}; {len(self._passwords)} users of SASL)"
 
     def password_of(self, user: str) -> str | None:
-        """Of a user of SASL; None: there is no such user."""
+        """Return the password of a SASL user; None: there is no such user."""
         return self._passwords.get(user)
 
     def is_super(self, scheme: str, name: str) -> bool:
-        """May this identity do everything?"""
+        """Return whether the identity has all permissions."""
         if scheme == "sasl":
             return name in self._super_users
         return name == (self._super_x509 if scheme == "x509" else self._super_digest)
 
 
 def is_auth_setting(name: str) -> bool:
-    """Is this a name of zookeeper.properties that `AuthSettings` looks at?"""
+    """Return whether `AuthSettings` reads this name of zookeeper.properties."""
     return name in NAMES or name.startswith((_PROVIDER, f"{_SUPER_SASL}."))
 
 

@@ -1,4 +1,4 @@
-"""A client's connection as the server sees it, without its socket."""
+"""A client's connection on the server side, without its socket."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kafkapy.zk.embedded.codes import NodeEvent
 from kafkapy.zk.embedded.jute import string
 
 REPLY_HEADER = struct.Struct("!iiqi")
-"""With the length before it."""
+"""Including the length before it."""
 REPLY_HEADER_SIZE = 16
 _EVENT = struct.Struct("!ii")
 
@@ -26,20 +26,20 @@ class ConnectionStats:
     sent: int = 0
     requests: int = 0
     latency_ms: float = 0.0
-    least_ms: float = 0.0
-    most_ms: float = 0.0
+    min_ms: float = 0.0
+    max_ms: float = 0.0
     last_ms: float = 0.0
 
     def add(self, latency_ms: float) -> None:
-        self.least_ms = latency_ms if not self.requests else min(self.least_ms, latency_ms)
-        self.most_ms = max(self.most_ms, latency_ms)
+        self.min_ms = latency_ms if not self.requests else min(self.min_ms, latency_ms)
+        self.max_ms = max(self.max_ms, latency_ms)
         self.requests += 1
         self.latency_ms += latency_ms
         self.last_ms = latency_ms
 
     def reset(self) -> None:
         self.received = self.sent = self.requests = 0
-        self.latency_ms = self.least_ms = self.most_ms = self.last_ms = 0.0
+        self.latency_ms = self.min_ms = self.max_ms = self.last_ms = 0.0
 
     @property
     def average_ms(self) -> float:
@@ -47,18 +47,21 @@ class ConnectionStats:
 
 
 class ClientConnection:
-    """Invariant: `session_id` is 0 until the client has a session here, and `closed` is for ever."""
+    """A connection.
+
+    Invariant: `session_id` is 0 until the client has a session here, and `closed` is final.
+    """
 
     def __init__(
         self,
         host: str,
         port: int,
         send: Callable[[bytes], None],
-        hang_up: Callable[[], None],
+        close_after_send: Callable[[], None],
         now_ms: int,
         total: ConnectionStats | None = None,
     ) -> None:
-        """`send` takes what is for the client, in order; `hang_up` ends the connection after what was sent.
+        """`send` sends bytes to the client, in order; `close_after_send` closes the connection after that.
 
         `total`: the statistics of the server.
         """
@@ -68,7 +71,7 @@ class ClientConnection:
         self.timeout_ms = 0
         self.identities: tuple[Identity, ...] = (Identity("ip", host),)
         self.sasl: DigestMd5Server | None = None
-        """While an exchange goes on."""
+        """Set during an exchange."""
         self.closed = False
         self.stats = ConnectionStats()
         self._total = total or ConnectionStats()
@@ -78,7 +81,7 @@ class ClientConnection:
         self.last_zxid = -1
         self.last_response_ms = 0
         self._send = send
-        self._hang_up = hang_up
+        self._close_after_send = close_after_send
 
     def send(self, data: bytes) -> None:
         if not self.closed:
@@ -99,7 +102,7 @@ class ClientConnection:
             self.identities += (identity,)
 
     def close(self) -> None:
-        """What was sent arrives; nothing is sent or heard any more."""
+        """Close after sent bytes have been delivered; nothing is sent or received any more."""
         if not self.closed:
             self.closed = True
-            self._hang_up()
+            self._close_after_send()

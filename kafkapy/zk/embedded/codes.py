@@ -1,10 +1,12 @@
-"""ZooKeeper's numbers: operations, errors, events, permissions (zookeeper.jute, ZooDefs and KeeperException.Code of 3.9)."""
+"""ZooKeeper's constants: operations, errors, events, permissions (zookeeper.jute, ZooDefs and KeeperException.Code of
+3.9).
+"""
 
 from __future__ import annotations
 
 from enum import IntEnum
 
-# Operations, as plain integers: each request is looked up by one.
+# Operations, as plain integers, because each request looks one up.
 CREATE, DELETE, EXISTS, GET_DATA, SET_DATA, GET_ACL, SET_ACL, GET_CHILDREN, SYNC = 1, 2, 3, 4, 5, 6, 7, 8, 9
 PING, GET_CHILDREN2, CHECK, MULTI, CREATE2, RECONFIG = 11, 12, 13, 14, 15, 16
 CHECK_WATCHES, REMOVE_WATCHES, CREATE_CONTAINER, DELETE_CONTAINER, CREATE_TTL, MULTI_READ = 17, 18, 19, 20, 21, 22
@@ -38,7 +40,7 @@ class Code(IntEnum):
 
 
 class KeeperError(Exception):
-    """What a client is answered instead of a result."""
+    """An error that a client receives instead of a result."""
 
     def __init__(self, code: Code, path: str = "") -> None:
         super().__init__(f"{code.name} {path}".rstrip())
@@ -54,4 +56,4 @@ class NodeEvent(IntEnum):
 
 
 SYNC_CONNECTED = 3
-"""The only state that an event of a node tells."""
+"""The only state in events of nodes."""

@@ -15,10 +15,11 @@ class EmbeddedConnect(NamedTuple):
 
     @classmethod
     def parse(cls, connect: str, first_log_dir: str) -> EmbeddedConnect | None:
-        """None: `connect` names servers. `ValueError` with a sentence: it says embedded, and something that can't be meant.
+        """Parse `zookeeper.connect`; None if it names servers. `ValueError` with a message if it starts with embedded
+        and is invalid.
 
-        `embedded` keeps the data beside the first log directory, not in it: that one is Kafka's, file by file.
-        `embedded:memory` keeps nothing, `embedded:DIR` has it in DIR.
+        `embedded` keeps the data beside the first log directory, not in it, because that belongs to Kafka.
+        `embedded:memory` keeps nothing, `embedded:DIR` uses DIR.
         """
         word, colon, directory = connect.partition(":")
         if word != EMBEDDED:

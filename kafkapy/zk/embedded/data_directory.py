@@ -1,4 +1,4 @@
-"""The data directory: read once at the start, then log files and snapshots come and go."""
+"""The data directory: read once at the start, then log files and snapshots are created and deleted."""
 
 from __future__ import annotations
 
@@ -24,13 +24,16 @@ log = logging.getLogger("kafkapy.zk.EmbeddedZooKeeper")
 
 
 class DataDirectory:
-    """Invariant: the newest whole snapshot and the entries of the log after it are all that was ever answered. Only one process
-    has it at a time (a lock that ends with the process)."""
+    """The directory of one server.
+
+    Invariant: the newest complete snapshot and the later log entries contain all acknowledged transactions. Only one
+    process uses it at a time (a lock that ends with the process).
+    """
 
     def __init__(
         self, data_dir: Path, log_dir: Path | None = None, force_sync: bool = True, snapshots_kept: int = 3
     ) -> None:
-        """`StorageError` if it can't be used."""
+        """`StorageError` if it is unusable."""
         self.snapshots = version_directory(data_dir)
         self.logs = version_directory(log_dir or data_dir)
         self._snapshots_kept = snapshots_kept
@@ -48,7 +51,7 @@ class DataDirectory:
         self.transaction_log = TransactionLog(self.logs, force_sync)
 
     def load(self, tree: DataTree) -> None:
-        """What was there when the last process ended. `StorageError` if that can't be told."""
+        """Load the state at the end of the last process. `StorageError` if it is not recoverable."""
         try:
             self._load(tree)
         except OSError as error:
@@ -59,7 +62,7 @@ class DataDirectory:
             remove_quietly(unfinished)
         snapshots, logs = files_of(self.snapshots, "snapshot"), files_of(self.logs, "log")
         if not snapshots and not logs:
-            # ZooKeeper refuses a directory that has logs and no snapshot.
+            # ZooKeeper refuses a directory with logs and no snapshot.
             publish(write_snapshot(self.snapshots, TreeCopy(tree)))
             return
         self._load_snapshot(tree, snapshots)
@@ -108,11 +111,11 @@ class DataDirectory:
             file.cut()
 
     def snapshot(self, copy: TreeCopy) -> Path:
-        """In a thread. The log has been rolled."""
+        """Write a snapshot, in a thread. The log has been rolled."""
         return write_snapshot(self.snapshots, copy)
 
     def publish(self, written: Path) -> None:
-        """In a thread, when the log is safe up to whatever the snapshot may have. Old files go."""
+        """Publish a snapshot, in a thread, when the log is durable up to the snapshot's content. Deletes old files."""
         publish(written)
         snapshots = files_of(self.snapshots, "snapshot")[-self._snapshots_kept :]
         oldest = zxid_of(snapshots[0])

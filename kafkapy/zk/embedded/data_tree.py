@@ -1,4 +1,4 @@
-"""The tree of nodes, and what a transaction makes of it: ZooKeeper's DataTree."""
+"""The tree of nodes, to which transactions are applied: ZooKeeper's DataTree."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from kafkapy.zk.embedded.watches import WatchTable
 from kafkapy.zk.embedded.znode import CONTAINER_OWNER, Znode, session_owner, ttl_owner
 
 SPECIAL_PATHS = frozenset(("/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config"))
-"""They are there from the beginning and stay."""
+"""Nodes that always exist."""
 
 
 class TxnResult(NamedTuple):
-    """What a transaction, or an operation of a multi, has come to. `stat`: as the node is told right after it."""
+    """The result of a transaction, or of an operation of a multi. `stat`: as sent to the client."""
 
     type: int
     path: str = ""
@@ -38,12 +38,14 @@ class TxnResult(NamedTuple):
 
 
 class DataTree:
-    """Invariants: in `nodes` each node comes after its parent, and the root is there as "" (for parents) and as "/".
-    `ephemerals` has exactly the nodes of sessions, `expiring` exactly the container and TTL nodes. `data_size` is the bytes of
-    all data and paths.
+    """The tree.
 
-    A transaction is applied as often as it comes: what is there already, or gone already, is passed over. So a snapshot may hold
-    more than its zxid says.
+    Invariants: in `nodes` each node comes after its parent, and the root is present as "" (for parents) and as "/".
+    `ephemerals` has exactly the nodes of sessions, `expiring` exactly the container and TTL nodes. `data_size` is the
+    bytes of all data and paths.
+
+    Applying a transaction again has no effect: existing or deleted nodes are ignored. So a snapshot may contain more
+    than its zxid says.
     """
 
     def __init__(self, extended_types: bool = False) -> None:
@@ -52,7 +54,7 @@ class DataTree:
         self.ephemerals: dict[int, dict[str, None]] = {}
         self.expiring: dict[str, None] = {}
         self.sessions: dict[int, int] = {}
-        """Time-outs in ms, by session: what the log tells of them."""
+        """Time-outs in ms by session, from the log."""
         self.data_watches = WatchTable()
         self.child_watches = WatchTable()
         self.last_zxid = 0
@@ -70,7 +72,7 @@ class DataTree:
         self.data_size = 0
 
     def add_loaded(self, path: str, node: Znode) -> None:
-        """A node of a snapshot; `KeyError` if its parent is not there."""
+        """Add a node of a snapshot; `KeyError` if its parent does not exist."""
         node.acls = self._same(node.acls)
         self.nodes[path] = node
         if path:
@@ -85,11 +87,11 @@ class DataTree:
 
     @property
     def count(self) -> int:
-        """As ZooKeeper counts: the root twice."""
+        """Return the number of nodes as ZooKeeper counts: the root twice."""
         return len(self.nodes)
 
     def all_children_count(self, path: str) -> int:
-        """All nodes below."""
+        """Return the number of all descendants."""
         if path == "/":
             return len(self.nodes) - 2
         start = path + "/"
@@ -98,7 +100,7 @@ class DataTree:
     # --- transactions
 
     def apply(self, header: TxnHeader, txn: Txn) -> list[TxnResult]:
-        """One result, for a multi one for each operation."""
+        """Apply a transaction and return its result; for a multi one for each operation."""
         if isinstance(txn, MultiTxn):
             results = _failed_results(txn) if txn.failed else [self._apply_op(header, op) for op in txn.ops]
         else:
@@ -194,7 +196,7 @@ class DataTree:
         return TxnResult(txn.type, txn.path, node.stat(self.extended_types))
 
     def _same(self, acls: Acls) -> Acls:
-        """Equal lists are one object: most nodes have the same."""
+        """Share equal lists: most nodes have the same."""
         return self._acls.setdefault(acls, acls)
 
     def _note_kind(self, path: str, node: Znode) -> None:
@@ -213,7 +215,7 @@ def _owner(header: TxnHeader, txn: CreateTxn) -> int:
 
 
 def _failed_results(txn: MultiTxn) -> list[TxnResult]:
-    """OK for what stands before the operation that failed, its error, and RUNTIME_INCONSISTENCY for what comes after."""
+    """Return OK for the operations before the failed one, its error, and RUNTIME_INCONSISTENCY for later ones."""
     results, failed = [], False
     for op in txn.ops:
         if isinstance(op, ErrorTxn):

@@ -1,4 +1,4 @@
-"""The four-letter words: what operators' tools ask for without a session. The answers have ZooKeeper's lines and names."""
+"""The four-letter words: queries by operators' tools without a session. The answers have ZooKeeper's lines and names."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from kafkapy.zk.embedded.client_connection import ClientConnection
 from kafkapy.zk.embedded.machine import ZooKeeperMachine
 
 VERSION = "3.9.5-kafkapy"
-"""That of the ZooKeeper whose behaviour this one has."""
+"""The ZooKeeper version whose behaviour is implemented."""
 
 
 class Place(NamedTuple):
-    """Where the server is, for `conf`. `data_dir` None: in memory."""
+    """The server's addresses and directory, for `conf`. `data_dir` None: in memory."""
 
     host: str
     port: int
@@ -32,7 +32,7 @@ def is_word(data: bytes) -> bool:
 
 
 def answer(word: str, machine: ZooKeeperMachine, place: Place, waiting: int) -> bytes:
-    """`waiting`: answers that the disk holds back."""
+    """`waiting`: the number of answers that wait for the disk."""
     if word not in machine.settings.commands:
         return f"{word} is not executed because it is not in the whitelist.\n".encode()
     return "".join(_ANSWERS[word](machine, place, waiting)).encode()
@@ -64,7 +64,7 @@ def _stat(machine: ZooKeeperMachine, place: Place, waiting: int) -> Lines:
 
 def _statistics(machine: ZooKeeperMachine, waiting: int) -> Lines:
     stats = machine.stats
-    yield f"Latency min/avg/max: {stats.least_ms:.0f}/{stats.average_ms:.4f}/{stats.most_ms:.0f}\n"
+    yield f"Latency min/avg/max: {stats.min_ms:.0f}/{stats.average_ms:.4f}/{stats.max_ms:.0f}\n"
     yield f"Received: {stats.received}\nSent: {stats.sent}\nConnections: {len(machine.connections)}\n"
     yield f"Outstanding: {waiting}\nZxid: 0x{machine.tree.last_zxid:x}\nMode: standalone\n"
     yield f"Node count: {machine.tree.count}\n"
@@ -79,8 +79,8 @@ def _cons(machine: ZooKeeperMachine, place: Place, waiting: int) -> Lines:
             yield f",to={connection.timeout_ms}"
             yield f",lcxid=0x{connection.last_cxid & (1 << 64) - 1:x}" if connection.last_cxid >= 0 else ""
             yield f",lzxid=0x{connection.last_zxid & (1 << 64) - 1:x},lresp={connection.last_response_ms}"
-            yield f",llat={stats.last_ms:.0f},minlat={stats.least_ms:.0f}"
-            yield f",avglat={stats.average_ms:.0f},maxlat={stats.most_ms:.0f}"
+            yield f",llat={stats.last_ms:.0f},minlat={stats.min_ms:.0f}"
+            yield f",avglat={stats.average_ms:.0f},maxlat={stats.max_ms:.0f}"
         yield ")\n"
     yield "\n"
 
@@ -128,8 +128,8 @@ def _mntr(machine: ZooKeeperMachine, place: Place, waiting: int) -> Lines:
         "version": _full_version(),
         "server_state": "standalone",
         "avg_latency": stats.average_ms,
-        "max_latency": round(stats.most_ms),
-        "min_latency": round(stats.least_ms),
+        "max_latency": round(stats.max_ms),
+        "min_latency": round(stats.min_ms),
         "packets_received": stats.received,
         "packets_sent": stats.sent,
         "num_alive_connections": len(machine.connections),

@@ -1,7 +1,8 @@
-"""Nothing leaves before the log has what it tells of: what connections send waits here for the disk.
+"""Group commit: answers and events are sent only after the log with their transactions is on the disk.
 
-While one write is synced, by a thread, transactions gather, and the next write takes them all. What is to be sent stands in one
-queue, so each connection gets its answers and events in order, a read after a write never sooner than the write's answer.
+While a thread syncs one write, transactions accumulate, and the next write has all of them. Everything to be sent is in
+one queue, so each connection gets its answers and events in order, and a read after a write never before the write's
+answer.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ class LogWriter(Protocol):
     def __call__(
         self, first_zxid: int, entries: bytes, roll: bool, done: Callable[[BaseException | None], None]
     ) -> None:
-        """Write and sync in a thread, into a new file if `roll`; then `done`, on the thread of the machine."""
+        """Write and sync in a thread, to a new file if `roll`; then call `done`, on the thread of the machine."""
         ...
 
 
 class NoJournal:
-    """Memory only: everything leaves at once."""
+    """Memory only: everything is sent immediately."""
 
     waiting = 0
     since_roll = 0
@@ -31,13 +32,16 @@ class NoJournal:
     def append(self, header: TxnHeader, txn: Txn) -> None:
         return
 
-    def when_safe(self, action: Callable[[], object]) -> None:
+    def when_durable(self, action: Callable[[], object]) -> None:
         action()
 
 
 class GroupCommit:
-    """Invariants: `_actions` has, in order, what waits and the zxid that it waits for, which is never lower than that before it.
-    At most one write is under way. After an error nothing leaves any more, and `on_error` has been told."""
+    """The queue of sends.
+
+    Invariants: `_actions` has, in order, the waiting actions and the zxid that each waits for, which never decreases.
+    At most one write is in progress. After an error nothing is sent any more, and `on_error` has been called.
+    """
 
     def __init__(self, write: LogWriter, on_error: Callable[[BaseException], object], last_zxid: int) -> None:
         self._write = write
@@ -50,11 +54,11 @@ class GroupCommit:
         self._roll = False
         self._actions: deque[tuple[int, Callable[[], object]]] = deque()
         self.since_roll = 0
-        """Transactions in the present file."""
+        """Transactions in the current file."""
 
     @property
     def waiting(self) -> int:
-        """How much is to leave and can't yet."""
+        """The number of waiting actions."""
         return len(self._actions)
 
     def append(self, header: TxnHeader, txn: Txn) -> None:
@@ -64,15 +68,15 @@ class GroupCommit:
         self._appended = header.zxid
         self.since_roll += 1
 
-    def when_safe(self, action: Callable[[], object]) -> None:
-        """Do it when all that has been appended is on the disk: at once if it is."""
+    def when_durable(self, action: Callable[[], object]) -> None:
+        """Run the action when everything appended so far is on the disk: immediately if it is."""
         if self._safe >= self._appended and not self._actions and not self._failed:
             action()
         else:
             self._actions.append((self._appended, action))
 
     def flush(self) -> None:
-        """Called after each turn of the machine: start to write, unless a write is under way."""
+        """Start a write, unless one is in progress. Called after each round of the machine."""
         if self._writing or self._failed or not self._entries:
             return
         entries, self._entries = b"".join(self._entries), []
@@ -81,12 +85,12 @@ class GroupCommit:
         self._write(self._first_zxid, entries, roll, lambda error: self._written(up_to, error))
 
     def roll(self) -> None:
-        """The next write begins a new file."""
+        """Make the next write start a new file."""
         self._roll = True
         self.since_roll = 0
 
-    def take_rest(self) -> tuple[int, bytes]:
-        """What has not been given to `write`: for a server that stops, when no write is under way."""
+    def take_unwritten(self) -> tuple[int, bytes]:
+        """Return what has not been passed to `write`: for a server that stops, when no write is in progress."""
         entries, self._entries = b"".join(self._entries), []
         return self._first_zxid, entries
 

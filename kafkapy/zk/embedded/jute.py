@@ -1,5 +1,6 @@
-"""Jute, ZooKeeper's way to write records: big-endian integers, a bool is a byte, a buffer or string an int32 length (-1: null)
-and its bytes, a vector an int32 count (-1: null) and its elements."""
+"""Jute, ZooKeeper's serialization of records: big-endian integers, a bool is a byte, a buffer or string an int32 length
+(-1: null) and its bytes, a vector an int32 count (-1: null) and its elements.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +16,13 @@ NULL = INT.pack(-1)
 
 
 class MalformedError(Exception):
-    """Bytes that are no record of the kind that is expected. The client is answered with MARSHALLING_ERROR, or hung up on."""
+    """Bytes that are not a record of the expected kind. The client receives MARSHALLING_ERROR, or its connection is
+    closed.
+    """
 
 
 class Decoder:
-    """Reads one field after the other. Nothing is allocated for a length before that many bytes are known to be there."""
+    """Reads fields sequentially. Memory for a length is allocated only if that many bytes are available."""
 
     __slots__ = ("_data", "position")
 
@@ -28,7 +31,7 @@ class Decoder:
         self.position = position
 
     def at(self, position: int) -> Decoder:
-        """Another one of the same bytes."""
+        """Return another decoder of the same bytes."""
         return Decoder(self._data, position)
 
     @property
@@ -58,7 +61,7 @@ class Decoder:
         return self._data[self.position - 1] != 0
 
     def take(self, size: int) -> bytes:
-        """So many bytes."""
+        """Return the next `size` bytes."""
         if size > self.remaining:
             raise MalformedError(f"{size} bytes are expected, and {self.remaining} are left")
         self.position += size
@@ -78,7 +81,7 @@ class Decoder:
         return self._data[start : self.position]
 
     def string(self) -> str:
-        """A string that must not be null."""
+        """Read a string that must not be null."""
         text = self.nullable_string()
         if text is None:
             raise MalformedError("a string is null")
@@ -89,7 +92,7 @@ class Decoder:
         return None if data is None else data.decode("utf-8", "replace")
 
     def vector(self, element: Callable[[], T], least_size: int = 4) -> list[T]:
-        """As many as the count says; null is an empty one. `least_size`: an element's bytes at least."""
+        """Read a vector; null is an empty one. `least_size`: the minimum bytes of an element."""
         count = self.int32()
         if count == -1:
             return []

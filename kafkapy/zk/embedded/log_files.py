@@ -26,7 +26,7 @@ _END = b"B"
 
 
 class StorageError(Exception):
-    """The data directory is not what it should be, or can't be written; a sentence for whoever runs the server."""
+    """The data directory is invalid or cannot be written; the message is for the operator."""
 
 
 def version_directory(directory: Path) -> Path:
@@ -34,7 +34,7 @@ def version_directory(directory: Path) -> Path:
 
 
 def zxid_of(path: Path) -> int:
-    """Of a log or snapshot file's name; -1: it is none."""
+    """Return the zxid in a log or snapshot file's name; -1 for other names."""
     try:
         return int(path.suffix[1:], 16)
     except ValueError:
@@ -42,7 +42,7 @@ def zxid_of(path: Path) -> int:
 
 
 def files_of(directory: Path, kind: str) -> list[Path]:
-    """`log` or `snapshot`, by zxid."""
+    """Return the files of a kind, `log` or `snapshot`, by zxid."""
     return sorted((path for path in directory.glob(f"{kind}.*") if zxid_of(path) >= 0), key=zxid_of)
 
 
@@ -51,7 +51,7 @@ def entry_bytes(data: bytes) -> bytes:
 
 
 class TransactionLogFile:
-    """One file, read from its beginning. `valid_size`: where the last whole entry ends, once it has been read."""
+    """One file, read from its beginning. `valid_size`: the end of the last complete entry, once the file has been read."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -62,7 +62,7 @@ class TransactionLogFile:
         if data[:4] != _FILE_HEADER[:4]:
             if data.strip(b"\0"):
                 raise StorageError(f"{self.path} is no transaction log of ZooKeeper: it does not begin with ZKLG")
-            return  # made, and never written
+            return  # created, and never written
         position = self.valid_size = len(_FILE_HEADER)
         while position + _ENTRY.size < len(data):
             checksum, size = _ENTRY.unpack_from(data, position)
@@ -84,13 +84,13 @@ class TransactionLogFile:
 
     @property
     def torn_bytes(self) -> int:
-        """What stands after the last whole entry and isn't zeros."""
+        """Return the number of bytes after the last complete entry that are not zeros."""
         with open(self.path, "rb") as file:
             file.seek(self.valid_size)
             return len(file.read().rstrip(b"\0"))
 
     def cut(self) -> None:
-        """Take away what stands after the last whole entry."""
+        """Cut the file after the last complete entry."""
         if self.valid_size:
             os.truncate(self.path, self.valid_size)
         else:
@@ -98,9 +98,9 @@ class TransactionLogFile:
 
 
 class TransactionLog:
-    """Writes. One thread at a time.
+    """Writes the log. One thread at a time.
 
-    Invariant: the open file ends with the last entry that was written; a new one begins with the next entry after `roll`.
+    Invariant: the open file ends with the last written entry; after `roll` the next entry starts a new file.
     """
 
     def __init__(self, directory: Path, force_sync: bool) -> None:
@@ -109,7 +109,7 @@ class TransactionLog:
         self._file: int | None = None
 
     def write(self, first_zxid: int, entries: bytes) -> None:
-        """Synced when it returns. `OSError`: some of it may be there."""
+        """Write and sync. `OSError`: a part of it may have been written."""
         if self._file is None:
             path = self._directory / f"log.{first_zxid:x}"
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)

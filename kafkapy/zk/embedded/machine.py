@@ -1,8 +1,9 @@
-"""One ZooKeeper without its sockets and files: connections hand in frames, and get answers and events through their `send`.
+"""ZooKeeper's request processing without sockets and files: connections pass in frames, and get answers and events
+through their `send`.
 
-A request is worked off from its frame to its answer before the next one is looked at, so every answer and every event stands in
-one order, that of the zxids; a connection gets the event of a change before any answer that shows it. Each transaction goes to
-the `journal`; whoever passes on what connections send has to hold it back until the journal is safe.
+A request is processed up to its answer before the next one is read, so all answers and events are in one order, that of
+the zxids; a connection gets the event of a change before any answer that shows the change. Each transaction goes to the
+`journal`; sends of connections must be held back until the journal is durable.
 """
 
 from __future__ import annotations
@@ -50,12 +51,15 @@ _NAMES = {
 
 class TxnJournal(Protocol):
     def append(self, header: TxnHeader, txn: Txn) -> None:
-        """It has been applied; zxids come in order."""
+        """Append an applied transaction; zxids are in order."""
         ...
 
 
 class ZooKeeperMachine:
-    """Invariant: `tree.last_zxid` is the last one given away; every session of the tree is tracked, and no other."""
+    """A ZooKeeper server.
+
+    Invariant: `tree.last_zxid` is the last one assigned; exactly the sessions of the tree are tracked.
+    """
 
     def __init__(self, tree: DataTree, settings: Settings, time: Time, journal: TxnJournal) -> None:
         self.tree = tree
@@ -73,19 +77,19 @@ class ZooKeeperMachine:
     # --- connections
 
     def is_full(self, host: str) -> bool:
-        """Whether that address has as many connections as it may."""
+        """Return whether that address has the maximum number of connections."""
         most = self.settings.max_client_connections
         return 0 < most <= sum(each.host == host for each in self.connections)
 
     def connected(
-        self, host: str, port: int, send: Callable[[bytes], None], hang_up: Callable[[], None]
+        self, host: str, port: int, send: Callable[[bytes], None], close_after_send: Callable[[], None]
     ) -> ClientConnection:
-        connection = ClientConnection(host, port, send, hang_up, self.time.milliseconds(), self.stats)
+        connection = ClientConnection(host, port, send, close_after_send, self.time.milliseconds(), self.stats)
         self.connections[connection] = None
         return connection
 
     def disconnected(self, connection: ClientConnection) -> None:
-        """Its session lives on, until it expires or another connection carries it on."""
+        """Remove a connection. Its session lives on, until it expires or another connection resumes it."""
         connection.closed = True
         self.connections.pop(connection, None)
         self.tree.data_watches.remove_watcher(connection)
@@ -94,7 +98,9 @@ class ZooKeeperMachine:
             del self._by_session[connection.session_id]
 
     def received(self, connection: ClientConnection, frame: bytes) -> None:
-        """A frame without its length: the first asks for a session, the others are requests. `MalformedError`: hang up."""
+        """Process a frame without its length: the first requests a session, the others are requests. `MalformedError`:
+        close the connection.
+        """
         if connection.closed:
             return
         connection.stats.received += 1
@@ -116,7 +122,7 @@ class ZooKeeperMachine:
         enforced = self.settings.auth.enforced
         if enforced and not any(each.scheme in enforced for each in connection.identities):
             connection.reply(xid, 0, Code.SESSION_CLOSED_REQUIRE_SASL_AUTH)
-            self._let_go(connection)
+            self._drop_connection(connection)
             return
         if self.sessions.touch(connection.session_id, connection.timeout_ms, before_ms):
             self._handle(connection, xid, kind, decoder)
@@ -142,7 +148,7 @@ class ZooKeeperMachine:
         if session_id:
             is_valid = secret == password(session_id) and self.sessions.touch(session_id, timeout_ms, now_ms)
             if is_valid and (other := self._by_session.get(session_id)):
-                self._let_go(other)
+                self._drop_connection(other)
         else:
             session_id, is_valid = self.sessions.new_id(), True
             self.sessions.track(session_id, timeout_ms, now_ms)
@@ -154,35 +160,37 @@ class ZooKeeperMachine:
             connection.session_id, connection.timeout_ms, connection.last_op = session_id, timeout_ms, "SESS"
             self._by_session[session_id] = connection
         else:
-            self._let_go(connection)
+            self._drop_connection(connection)
 
     def expire(self, session_id: int) -> bool:
-        """As if its time were up: its nodes go, and its connection. False: there is no such session."""
+        """Expire a session now: its nodes are deleted, its connection is closed. Return False if there is no such
+        session.
+        """
         if session_id not in self.sessions:
             return False
         self._end_session(session_id, 0)
         if connection := self._by_session.get(session_id):
-            self._let_go(connection)
+            self._drop_connection(connection)
         return True
 
     def _end_session(self, session_id: int, cxid: int) -> None:
         self.sessions.remove(session_id)
         self._commit(session_id, cxid, CloseSessionTxn(tuple(self.tree.ephemerals.get(session_id, ()))))
 
-    def _let_go(self, connection: ClientConnection) -> None:
+    def _drop_connection(self, connection: ClientConnection) -> None:
         connection.close()
         self.disconnected(connection)
 
     # --- time
 
     def tick(self) -> int:
-        """Ends what has expired; returns in how many ms to call again."""
+        """Expire sessions; return after how many ms to call again."""
         for session_id in self.sessions.expired(self.time.monotonic_ms()):
             self.expire(session_id)
         return max(1, self.sessions.next_check_ms() - self.time.monotonic_ms())
 
     def remove_unused_nodes(self) -> None:
-        """Containers that have had children and have none, and TTL nodes that nobody has changed for their time."""
+        """Delete containers that have lost all children, and TTL nodes that have not been changed for their TTL."""
         for path in list(self.tree.expiring):
             node = self.tree.nodes[path]
             if node.children:
@@ -212,7 +220,7 @@ class ZooKeeperMachine:
             self._end_session(connection.session_id, xid)
             connection.last_op = "CLOS"
             connection.reply(xid, tree.last_zxid)
-            self._let_go(connection)
+            self._drop_connection(connection)
         elif (read := reading.READS.get(kind)) is not None:
             connection.last_op, function = read
             try:
@@ -227,12 +235,12 @@ class ZooKeeperMachine:
             self._refuse(connection, xid, kind)
 
     def _refuse(self, connection: ClientConnection, xid: int, kind: int) -> None:
-        """An unknown operation is the last that a connection asks for."""
+        """Refuse an unknown operation, and close the connection."""
         connection.reply(xid, -1, Code.UNIMPLEMENTED)
-        self._let_go(connection)
+        self._drop_connection(connection)
 
     def _answer_sasl(self, connection: ClientConnection, xid: int, decoder: Decoder) -> None:
-        """A token of DIGEST-MD5 (ZooKeeper's `processSasl`)."""
+        """Process a token of DIGEST-MD5 (ZooKeeper's `processSasl`)."""
         auth = self.settings.auth
         token = decoder.buffer() or b""
         if not auth.has_sasl:  # without a section Server in the JAAS file
@@ -254,7 +262,7 @@ class ZooKeeperMachine:
                 return
             is_needed = "sasl" in auth.enforced
             connection.reply(xid, 0, Code.SESSION_CLOSED_REQUIRE_SASL_AUTH if is_needed else Code.AUTH_FAILED)
-            self._let_go(connection)
+            self._drop_connection(connection)
             return
         connection.reply(xid, 0, 0, buffer(answer))
 
@@ -266,7 +274,7 @@ class ZooKeeperMachine:
             connection.add_identity(SUPER, "")
 
     def has_certificate(self, connection: ClientConnection, name: str) -> None:
-        """The client has proved to be the subject of a certificate."""
+        """Add the subject of the client's certificate to its identities."""
         if self.settings.auth.is_super("x509", name):
             connection.add_identity(SUPER, name)
         connection.add_identity("x509", name)
@@ -281,14 +289,14 @@ class ZooKeeperMachine:
             connection.add_identity(*identity)
         elif scheme != "ip":
             connection.reply(xid, 0, Code.AUTH_FAILED)
-            self._let_go(connection)
+            self._drop_connection(connection)
             return
         connection.reply(xid, 0)
 
     def _write(
         self, session_id: int, cxid: int, kind: int, decoder: Decoder, identities: tuple[Identity, ...]
     ) -> TxnResult:
-        """A write that fails takes a zxid, too; one that is no record does not."""
+        """Do a write. A write that fails takes a zxid, too; a malformed one does not."""
         txn: Txn
         try:
             txn = Preparation(self.tree, Requester(session_id, identities, self.settings.auth.schemes)).op(
@@ -321,7 +329,7 @@ class ZooKeeperMachine:
 
 
 def _body(result: TxnResult) -> bytes:
-    """The record after the header of an answer."""
+    """Return the record after the header of an answer."""
     if result.code:
         return b""
     if result.type == codes.CREATE:

@@ -1,4 +1,4 @@
-"""A blocking client of ZooKeeper's protocol for tools: one session, many requests on the way, no watches."""
+"""A blocking client of ZooKeeper's protocol for tools: one session, pipelined requests, no watches."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _CONNECT_ANSWER = struct.Struct("!iiq")
 _HEADER = struct.Struct("!ii")
 _REPLY = struct.Struct("!iqi")
 _TIMEOUT_MS = 30_000
-"""Of the session; a server takes 20 ticks at most, 40 s by default."""
+"""Of the session; a server allows 20 ticks at most, 40 s by default."""
 _SECONDS = 30.0
-"""For one answer: as long as the session lasts."""
-_MOST = 64 << 20
-"""Bytes of an answer; a node has 1 MB at most unless jute.maxbuffer was raised."""
+"""Time limit of one answer: as long as the session's."""
+_MAX_ANSWER_BYTES = 64 << 20
+"""Limit of an answer in bytes; a node has 1 MB at most unless jute.maxbuffer was raised."""
 _AUTH_XID = -4
 
 
@@ -34,7 +34,7 @@ class PlainAnswer(NamedTuple):
 
 
 class PlainClient:
-    """`OSError` (`ConnectionError` included) from any method: the server is not there, or no longer."""
+    """A client. `OSError` (including `ConnectionError`) from any method: the server is not reachable any more."""
 
     def __init__(
         self,
@@ -42,7 +42,9 @@ class PlainClient:
         seconds: float = _SECONDS,
         security: ZkClientSecurity = PLAINTEXT,
     ) -> None:
-        """The first address that gives a session is taken; `address` is that one. `seconds`: for each step of the connection."""
+        """Uses the first address that gives a session, which becomes `address`. `seconds`: for each step of the
+        connection.
+        """
         self._security = security
         error: OSError = ConnectionError("no address is given")
         for self.address in addresses:
@@ -71,7 +73,7 @@ class PlainClient:
             raise
 
     def _log_in(self) -> None:
-        """With SASL, if a user is given. `ConnectionError`: the server refuses."""
+        """Log in with SASL, if a user is given. `ConnectionError`: the server refuses."""
         exchange = self._security.new_exchange()
         if exchange is None:
             return
@@ -93,7 +95,7 @@ class PlainClient:
         )
 
     def authenticate(self, user_and_password: str) -> bool:
-        """With the scheme digest."""
+        """Authenticate with the scheme digest."""
         self._send([_HEADER.pack(_AUTH_XID, codes.AUTH) + INT.pack(0) + string("digest") + string(user_and_password)])
         return self._answer().code == 0
 
@@ -101,7 +103,7 @@ class PlainClient:
         return next(self.ask_all([(kind, body)]))
 
     def ask_all(self, requests: Iterable[tuple[int, bytes]]) -> Iterator[PlainAnswer]:
-        """The answers in order. A chunk of requests is on the way at a time."""
+        """Yield the answers in order. Requests are pipelined in chunks."""
         for chunk in chunks(requests):
             yield from self._exchange([_HEADER.pack(xid, kind) + body for xid, (kind, body) in enumerate(chunk, 1)])
 
@@ -109,7 +111,7 @@ class PlainClient:
         try:
             self.ask(codes.CLOSE_SESSION)
         except OSError:
-            pass  # it ends by itself
+            pass  # the session expires
         finally:
             self._socket.close()
 
@@ -129,8 +131,8 @@ class PlainClient:
     def _receive(self, least: int) -> bytes:
         head = self._exactly(4)
         size = int.from_bytes(head, "big")
-        if not least <= size <= _MOST:
-            raise ConnectionError(f"it is no ZooKeeper but {_speaker(head)}")
+        if not least <= size <= _MAX_ANSWER_BYTES:
+            raise ConnectionError(f"it is no ZooKeeper but {_peer_kind(head)}")
         return self._exactly(size)
 
     def _exactly(self, size: int) -> bytes:
@@ -147,7 +149,7 @@ class PlainClient:
 
 
 def _over_tls(context: ssl.SSLContext, plain: socket.socket, host: str) -> ssl.SSLSocket:
-    """`ConnectionError`, with what is wrong, for a handshake that fails."""
+    """`ConnectionError`, with the reason, for a handshake that fails."""
     try:
         return context.wrap_socket(plain, server_hostname=host)
     except ssl.SSLError as error:
@@ -167,8 +169,8 @@ def _tls_failure(error: ssl.SSLError) -> str:
     return text
 
 
-def _speaker(head: bytes) -> str:
-    """What answers so, by the first bytes of its answer."""
+def _peer_kind(head: bytes) -> str:
+    """Return the kind of peer, judging by the first bytes of its answer."""
     if head == b"HTTP":
         return "an HTTP server"
     if head[:2] == b"\x15\x03":

@@ -19,7 +19,7 @@ _NO_WATCH = b"\0"
 
 
 class TreeError(Exception):
-    """The server has answered with an error. `code`: its number, which need not be a `Code`; `path`: without the chroot."""
+    """An error from the server. `code`: its number, which need not be a `Code`; `path`: without the chroot."""
 
     def __init__(self, code: int, path: str) -> None:
         super().__init__(f"error {code} for {path}")
@@ -44,7 +44,7 @@ class NodeStat(NamedTuple):
 
 
 class PlainTree:
-    """Raises `TreeError` for what the server refuses, and `OSError` once it is no longer there."""
+    """Raises `TreeError` if the server refuses, and `OSError` if it is not reachable any more."""
 
     def __init__(self, client: PlainClient, chroot: str = "") -> None:
         """`chroot`: `/a/b`, or nothing."""
@@ -59,12 +59,14 @@ class PlainTree:
         return _stat(self._ask(codes.EXISTS, path, _NO_WATCH))
 
     def children(self, path: str) -> tuple[list[str], NodeStat]:
-        """Names, sorted."""
+        """Return the names, sorted, and the stat."""
         answer = self._ask(codes.GET_CHILDREN2, path, _NO_WATCH)
         return sorted(answer.vector(answer.string)), _stat(answer)
 
     def descendants(self, path: str) -> Iterator[str]:
-        """All nodes below `path`, parents first; the children of a node stand together. One that goes meanwhile is left out."""
+        """Yield all nodes below `path`, parents first, with siblings together. Nodes that are deleted meanwhile are
+        omitted.
+        """
         try:
             names, _ = self.children(path)
         except TreeError as error:
@@ -79,7 +81,7 @@ class PlainTree:
     def create(
         self, path: str, data: bytes | None, acls: Acls = OPEN_ACL, flags: int = 0, ttl_ms: int | None = None
     ) -> str:
-        """The path that was made, which is another one with `SEQUENTIAL`."""
+        """Return the created path, which differs from `path` with `SEQUENTIAL`."""
         body = buffer(data) + encode_acls(acls)
         if ttl_ms is not None:
             kind, body = codes.CREATE_TTL, body + INT.pack(WITH_TTL + bool(flags & SEQUENTIAL)) + LONG.pack(ttl_ms)
@@ -108,12 +110,12 @@ class PlainTree:
         return self._ask(codes.GET_ALL_CHILDREN_NUMBER, path).int32()
 
     def ephemerals(self, prefix: str) -> list[str]:
-        """Of this session, those whose path begins with `prefix`."""
+        """Return the ephemeral nodes of this session whose path begins with `prefix`."""
         answer = self._ask(codes.GET_EPHEMERALS, prefix)
         return [self._without_chroot(path) for path in answer.vector(answer.string)]
 
     def who_am_i(self) -> list[tuple[str, str]]:
-        """Scheme and user of each identity of this session."""
+        """Return scheme and user of each identity of this session."""
         answer = self._client.ask(codes.WHO_AM_I)
         if answer.code:
             raise TreeError(answer.code, "/")
@@ -121,7 +123,7 @@ class PlainTree:
         return body.vector(lambda: (body.string(), body.string()))
 
     def authenticate(self, user_and_password: str) -> None:
-        """With the scheme digest."""
+        """Authenticate with the scheme digest."""
         if not self._client.authenticate(user_and_password):
             raise TreeError(Code.AUTH_FAILED, "/")
 

@@ -1,6 +1,6 @@
-"""From a request that would change something to the transaction that does, or to its error: ZooKeeper's PrepRequestProcessor.
+"""Turns a write request into a transaction, or an error: ZooKeeper's PrepRequestProcessor.
 
-Nothing is changed here. The operations of a multi see what those before them will have done (`_planned`).
+The tree is not changed here. The operations of a multi see the effects of those before them (`_planned`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from kafkapy.zk import paths
 from kafkapy.zk.embedded import codes
-from kafkapy.zk.embedded.acls import DEFAULT_SCHEMES, Acls, Identity, check, decode_acls, fixed
+from kafkapy.zk.embedded.acls import DEFAULT_SCHEMES, Acls, Identity, check, decode_acls, resolve_acls
 from kafkapy.zk.embedded.codes import Code, KeeperError
 from kafkapy.zk.embedded.data_tree import SPECIAL_PATHS, DataTree
 from kafkapy.zk.embedded.jute import Decoder, MalformedError
@@ -52,7 +52,7 @@ class Requester(NamedTuple):
 
 
 class _PlannedNode:
-    """What a node will be once the operations so far are done."""
+    """The state of a node after the operations so far."""
 
     __slots__ = ("acls", "aversion", "child_count", "cversion", "data", "ephemeral_owner", "version")
 
@@ -93,14 +93,15 @@ def validate_path(path: str) -> None:
 
 
 class Preparation:
-    """For one request. Each `prepare_` reads its record and returns the transaction; it raises `KeeperError`, or
-    `MalformedError` if the record is none."""
+    """Prepares one request. Each `prepare_` reads its record and returns the transaction; it raises `KeeperError`, or
+    `MalformedError` for a malformed record.
+    """
 
     def __init__(self, tree: DataTree, requester: Requester) -> None:
         self._tree = tree
         self._requester = requester
         self._planned: dict[str, _PlannedNode | None] | None = None
-        """In a multi, by path; None: it will be gone."""
+        """In a multi, by path; None: it will be deleted."""
 
     def op(self, kind: int, decoder: Decoder) -> Op:
         if kind in (codes.CREATE, codes.CREATE2, codes.CREATE_CONTAINER, codes.CREATE_TTL):
@@ -118,7 +119,7 @@ class Preparation:
         if "/" not in path or "\0" in path:
             raise KeeperError(Code.BAD_ARGUMENTS, path)
         parent_path = path.rpartition("/")[0]
-        acls = fixed(request.acls, self._requester.identities, path, self._requester.schemes)
+        acls = resolve_acls(request.acls, self._requester.identities, path, self._requester.schemes)
         parent = self._record(parent_path)
         check(parent.acls, codes.CREATE_PERM, self._requester.identities, path)
         if mode.sequential:
@@ -143,8 +144,9 @@ class Preparation:
         return CreateTxn(kind, path, request.data, acls, cversion, ephemeral, request.ttl_ms)
 
     def _check_ttl(self, request: _CreateRequest, mode: CreateMode) -> None:
-        """ZooKeeper lets a TTL below 0 pass if the flags don't ask for a TTL node. It ends when it applies that, and again at
-        each start, when it reads it from its log."""
+        """ZooKeeper accepts a TTL below 0 if the flags don't ask for a TTL node. It crashes when it applies that, and
+        again at each start, when it reads it from its log.
+        """
         if mode.ttl and not self._tree.extended_types:
             raise KeeperError(Code.UNIMPLEMENTED, request.path)
         if mode.ttl != (request.kind == codes.CREATE_TTL) or (mode.ttl and not 0 < request.ttl_ms <= MAX_TTL):
@@ -163,7 +165,7 @@ class Preparation:
         return DeleteTxn(codes.DELETE, path)
 
     def _delete_container(self, decoder: Decoder) -> DeleteTxn:
-        """Asked for by the server itself, when nobody needs the container or TTL node any more."""
+        """Delete an unused container or TTL node, at the request of the server itself."""
         path = decoder.string()
         parent_path = _parent_of_ordinary(path)
         node = self._record(path)
@@ -193,7 +195,7 @@ class Preparation:
     def _set_acl(self, decoder: Decoder) -> SetAclTxn:
         path, wanted, expected = decoder.string(), decode_acls(decoder), decoder.int32()
         validate_path(path)
-        acls = fixed(wanted, self._requester.identities, path, self._requester.schemes)
+        acls = resolve_acls(wanted, self._requester.identities, path, self._requester.schemes)
         node = self._record(path)
         check(node.acls, codes.ADMIN, self._requester.identities, path)
         return SetAclTxn(path, acls, _next_version(node.aversion, expected, path))
@@ -208,7 +210,7 @@ class Preparation:
     # --- many
 
     def multi(self, decoder: Decoder) -> MultiTxn:
-        """Never a `KeeperError`: that of the first operation that fails stands in its place."""
+        """Never raise `KeeperError`: the error of the first failed operation is in the transaction."""
         self._planned = {}
         ops: list[Op] = []
         failed = False
@@ -224,7 +226,7 @@ class Preparation:
         return MultiTxn(tuple(ops))
 
     def _multi_op(self, kind: int, decoder: Decoder) -> Callable[[], Op]:
-        """Reads the record now, so that a malformed one is found before anything is prepared."""
+        """Read the record now, so that malformed ones are found before anything is prepared."""
         if kind in (codes.CREATE, codes.CREATE2, codes.CREATE_CONTAINER, codes.CREATE_TTL):
             request = _CreateRequest.read(kind, decoder).in_multi()
             return lambda: self._create(request)
@@ -238,7 +240,7 @@ class Preparation:
         prepare = _PREPARE[kind]
         return lambda: prepare(self, decoder.at(start))
 
-    # --- nodes as they will be
+    # --- planned nodes
 
     def _find(self, path: str) -> Znode | _PlannedNode | None:
         if self._planned and path in self._planned:
@@ -252,7 +254,7 @@ class Preparation:
         return found
 
     def _plan(self, path: str) -> _PlannedNode:
-        """Of a node that is there."""
+        """Return the plan of an existing node."""
         assert self._planned is not None
         found = self._record(path)
         plan = _PlannedNode.of(found) if isinstance(found, Znode) else found
@@ -274,7 +276,7 @@ class _CreateRequest(NamedTuple):
         return cls(kind, path, data, acls, flags, decoder.int64() if kind == codes.CREATE_TTL else 0)
 
     def in_multi(self) -> _CreateRequest:
-        """There the flags decide what it becomes. Unknown flags, or some that ask for a TTL without one, make it malformed."""
+        """In a multi, the flags determine the node's kind. Unknown flags, or TTL flags without a TTL, are malformed."""
         mode = MODES.get(self.flags)
         if mode is None or (mode.ttl and self.kind != codes.CREATE_TTL):
             raise MalformedError(f"flags {self.flags} for a create in a multi")
@@ -297,7 +299,7 @@ WRITES = frozenset((*_PREPARE, codes.CREATE, codes.CREATE2, codes.CREATE_CONTAIN
 
 
 def multi_headers(decoder: Decoder) -> Iterator[int]:
-    """The types of a multi's operations; whoever iterates reads each record before the next."""
+    """Yield the types of a multi's operations; the caller reads each record before the next."""
     while True:
         kind, done = decoder.int32(), decoder.boolean()
         decoder.int32()
@@ -313,7 +315,7 @@ def _parent_of_ordinary(path: str) -> str:
 
 
 def _next_version(current: int, expected: int, path: str) -> int:
-    """-1: whichever it is."""
+    """Return the next version. `expected` -1: any."""
     if expected not in (-1, current):
         raise KeeperError(Code.BAD_VERSION, path)
     return current + 1

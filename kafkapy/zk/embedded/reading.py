@@ -1,4 +1,4 @@
-"""The requests that change nothing, or only who watches what."""
+"""Read requests, and requests for watches."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable
 
 from kafkapy.zk.embedded import codes
-from kafkapy.zk.embedded.acls import check, encode_acls, told_to
+from kafkapy.zk.embedded.acls import check, encode_acls, visible_acls
 from kafkapy.zk.embedded.client_connection import ClientConnection
 from kafkapy.zk.embedded.codes import Code, KeeperError, NodeEvent
 from kafkapy.zk.embedded.data_tree import DataTree
@@ -19,10 +19,10 @@ _MULTI_HEADER = struct.Struct("!i?i")
 _NO_ZXID = -1
 
 _TRIMMED_BY_JAVA = "".join(map(chr, range(0x21)))
-"""`String.trim` takes controls away, too, and no spaces beyond ASCII."""
+"""`String.trim` also strips control characters, and no spaces beyond ASCII."""
 
 _CHILDREN, _DATA, _ANY, _PERSISTENT, _PERSISTENT_RECURSIVE = 1, 2, 3, 4, 5
-"""What `checkWatches` and `removeWatches` are about."""
+"""The kinds of watches in `checkWatches` and `removeWatches`."""
 
 
 def _readable(tree: DataTree, connection: ClientConnection, path: str) -> Znode:
@@ -84,11 +84,11 @@ def _get_acl(tree: DataTree, connection: ClientConnection, decoder: Decoder) -> 
     if node is None:
         raise KeeperError(Code.NO_NODE, path)
     check(node.acls, codes.READ | codes.ADMIN, connection.identities, path)
-    return encode_acls(told_to(node.acls, connection.identities)) + node.stat(tree.extended_types)
+    return encode_acls(visible_acls(node.acls, connection.identities)) + node.stat(tree.extended_types)
 
 
 def _sync(tree: DataTree, connection: ClientConnection, decoder: Decoder) -> bytes:
-    """There is one node: whatever is answered is the newest."""
+    """With one server, every answer is current."""
     return string(decoder.string())
 
 
@@ -116,7 +116,7 @@ def _get_ephemerals(tree: DataTree, connection: ClientConnection, decoder: Decod
 
 
 def _who_am_i(tree: DataTree, connection: ClientConnection, decoder: Decoder) -> bytes:
-    """A digest's user, not the digest."""
+    """For a digest, return the user without the digest."""
     told = [
         (each.scheme, each.id.partition(":")[0] if each.scheme == "digest" else each.id)
         for each in connection.identities
@@ -143,7 +143,7 @@ def _set_watches2(tree: DataTree, connection: ClientConnection, decoder: Decoder
 
 
 def _set_again(tree: DataTree, connection: ClientConnection, decoder: Decoder) -> None:
-    """Watches of a connection that was lost: what has changed since the zxid that the client saw last is told at once."""
+    """Set the watches of a lost connection again; report changes since the last zxid that the client saw."""
     since = decoder.int64()
     data, existence, children = (decoder.vector(decoder.string) for _ in range(3))
     for path in data:
@@ -186,7 +186,7 @@ _TABLES = {
     _PERSISTENT: (True, True, PERSISTENT),
     _PERSISTENT_RECURSIVE: (True, False, RECURSIVE),
 }
-"""For each kind of watches: whether they are in the table of data, and in that of children, and which way."""
+"""For each kind of watches: whether they are in the table of data, and in that of children, and their way."""
 
 
 def _check_watches(tree: DataTree, connection: ClientConnection, decoder: Decoder) -> bytes:
@@ -231,4 +231,6 @@ READS: dict[int, tuple[str, Callable[[DataTree, ClientConnection, Decoder], byte
     codes.CHECK_WATCHES: ("CHKW", _check_watches),
     codes.REMOVE_WATCHES: ("REMW", _remove_watches),
 }
-"""By operation: its name among the four-letter words, and what answers it: the answer's record, or an error that it raises."""
+"""By operation: its name in the four-letter words, and its function, which returns the answer's record or raises an
+error.
+"""

@@ -1,6 +1,6 @@
 """The embedded ZooKeeper on a reactor: sockets, timers, and the thread that waits for the disk.
 
-The only file of this package that knows Twisted.
+The only module of this package that uses Twisted.
 """
 
 from __future__ import annotations
@@ -39,20 +39,21 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("kafkapy.zk.EmbeddedZooKeeper")
 
-MOST_WAITING = 1000
-"""Answers that wait for the disk before requests are no longer read (ZooKeeper's globalOutstandingLimit)."""
+MAX_WAITING = 1000
+"""Answers waiting for the disk above which requests are no longer read (ZooKeeper's globalOutstandingLimit)."""
 
-MOST_UNSENT = 64 << 20
-"""Bytes for a client that doesn't read, beyond which it is hung up on."""
+MAX_UNSENT_BYTES = 64 << 20
+"""Unsent bytes above which the connection of a client that doesn't read is closed."""
 
 _READ_BYTES = 64 << 10
 _FOR_DEVELOPMENT = Settings()
 
 
 class EmbeddedZooKeeper:
-    """One node of ZooKeeper 3.9 in this process.
+    """A standalone ZooKeeper 3.9 server in this process.
 
-    All methods are to be called on the reactor's thread. Invariant: what a client is told is on the disk (with a data directory).
+    All methods must be called on the reactor's thread. Invariant: everything a client has received is on the disk (with
+    a data directory).
     """
 
     def __init__(
@@ -69,12 +70,24 @@ class EmbeddedZooKeeper:
         on_failure: Callable[[str], object] | None = None,
         secure: SecurePort | None = None,
     ) -> None:
-        """`data_dir` None: in memory, and gone with `stop`. `port` None: no port for plaintext. `secure`: a port with TLS, too.
-        `keep_sessions` False: those of the last process are over at the start, for a server that lives in the process of its only
-        client. `on_failure` hears why it could not go on; it has stopped then."""
+        """Create a server, which `start` starts.
+
+        Args:
+            data_dir: None: in memory, and lost on `stop`.
+            host: The address to listen on.
+            port: 0: any free port; None: no port for plaintext.
+            reactor: Twisted's reactor.
+            time: The clock; None: the system's.
+            settings: The server's settings.
+            data_log_dir: The directory of the transaction log; None: `data_dir`.
+            secure: A port with TLS; None: none.
+            keep_sessions: Whether sessions of the last process continue; False for a server in the process of its only
+                client.
+            on_failure: Called with the error that has stopped the server.
+        """
         self.host = host
         self.port = port or 0
-        """0 until `start`, if any free one will do, and without a port for plaintext."""
+        """0 until `start`, if any free one is wanted, and without a port for plaintext."""
         self.secure_port = 0
         self._has_plaintext = port is not None
         self._secure = secure
@@ -97,11 +110,16 @@ class EmbeddedZooKeeper:
         self._writes: Deferred[None] | None = None
         self.machine: ZooKeeperMachine | None = None
 
-    # --- life
+    # --- lifecycle
 
     def start(self) -> int:
-        """Reads the data directory and listens; returns the port. `StorageError`, `AddressError` or, for stores of TLS,
-        `ConfigException` (sentences) if it can't."""
+        """Read the data directory and listen; return the port.
+
+        Raises:
+            StorageError: the data directory is unusable.
+            AddressError: the port cannot be bound.
+            ConfigException: TLS stores are unusable.
+        """
         if self._secure is not None:
             from kafkapy.security.tls.store_watch import StoreWatch
 
@@ -116,7 +134,7 @@ class EmbeddedZooKeeper:
             except BaseException:
                 self._directory.close()
                 raise
-            # Its own: those of the reactor's pool may all be waiting for an answer from here.
+            # A separate pool, because all threads of the reactor's may be waiting for an answer from here.
             self._threads = ThreadPool(0, 2, "embedded-zookeeper")
             self._threads.start()
             self._commit = GroupCommit(self._write, self._failed, tree.last_zxid)
@@ -128,7 +146,7 @@ class EmbeddedZooKeeper:
         self._listen_everywhere()
         self._tick()
         self._later("containers", self.settings.container_check_interval_ms, self._check_containers)
-        self.turn_ended()
+        self.round_ended()
         log.info("Embedded ZooKeeper at %s, data in %s", self.address, self._data_dir or "memory")
         return self.port
 
@@ -160,11 +178,11 @@ class EmbeddedZooKeeper:
 
     @property
     def address(self) -> str:
-        """`host:port`, for `zookeeper.connect`."""
+        """The address `host:port`, for `zookeeper.connect`."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     def stop(self) -> Deferred[None]:
-        """Done when nothing of it is left: sockets, timers, files. Sessions live on in the data directory."""
+        """Stop; done when all sockets, timers and files are closed. Sessions live on in the data directory."""
         for timer in self._timers.values():
             if timer.active():
                 timer.cancel()
@@ -185,9 +203,9 @@ class EmbeddedZooKeeper:
         if self._threads is not None:
             self._threads.stop()
         if self._commit is not None:
-            zxid, entries = self._commit.take_rest()
+            zxid, entries = self._commit.take_unwritten()
             if entries:
-                with contextlib.suppress(OSError):  # nobody was told of it
+                with contextlib.suppress(OSError):  # it has not been acknowledged
                     self._directory.transaction_log.write(zxid, entries)
         self._directory.close()
         self._directory = None
@@ -195,15 +213,15 @@ class EmbeddedZooKeeper:
     # --- for tests and operators
 
     def sessions(self) -> list[int]:
-        """The ids of all that live."""
+        """Return the ids of all live sessions."""
         return [] if self.machine is None else list(self.machine.sessions)
 
     def expire_session(self, session_id: int) -> bool:
-        """End it now, as if its client had been silent for its time-out. False: there is none."""
+        """Expire a session now. Return False if there is none."""
         if self.machine is None:
             return False
         expired = self.machine.expire(session_id)
-        self.turn_ended()
+        self.round_ended()
         return expired
 
     # --- time
@@ -211,13 +229,13 @@ class EmbeddedZooKeeper:
     def _tick(self) -> None:
         assert self.machine is not None
         next_ms = self.machine.tick()
-        self.turn_ended()
+        self.round_ended()
         self._later("tick", next_ms, self._tick)
 
     def _check_containers(self) -> None:
         assert self.machine is not None
         self.machine.remove_unused_nodes()
-        self.turn_ended()
+        self.round_ended()
         self._later("containers", self.settings.container_check_interval_ms, self._check_containers)
 
     def _later(self, name: str, delay_ms: int, function: Callable[[], None]) -> None:
@@ -226,8 +244,8 @@ class EmbeddedZooKeeper:
 
     # --- the disk
 
-    def turn_ended(self) -> None:
-        """After each turn of the machine."""
+    def round_ended(self) -> None:
+        """Called after each round of the machine."""
         if self._commit is None:
             return
         self._commit.flush()
@@ -237,7 +255,7 @@ class EmbeddedZooKeeper:
     def _in_thread(self, function: Callable[..., Any], *arguments: Any) -> Deferred[Any]:
         assert self._threads is not None
         result: Deferred[Any] = Deferred()
-        # Twisted's `deferToThreadPool` makes of each call a closure that refers to itself.
+        # Twisted's `deferToThreadPool` creates a closure that refers to itself for each call.
         self._threads._team.do(partial(_run_for, result, self._reactor, partial(function, *arguments)))
         return result
 
@@ -260,7 +278,7 @@ class EmbeddedZooKeeper:
         self._in_thread(write).addBoth(written).addBoth(lambda _: waiting.callback(None))
 
     def _failed(self, error: BaseException) -> None:
-        """A change that can't be kept can't be answered, and neither can what comes after it."""
+        """After a failed write neither it nor anything later can be answered."""
         sentence = f"The embedded ZooKeeper stops: its log in {self._log_dir} can't be written: {error}"
         log.critical("%s", sentence)
         self.stop()
@@ -279,9 +297,9 @@ class EmbeddedZooKeeper:
                 log.error("The snapshot could not be written; the log goes on: %s", result.value)
 
         def safe(written: Path) -> Deferred[Any]:
-            # It may have something of transactions that are not on the disk yet.
+            # It may contain transactions that are not on the disk yet.
             waiting: Deferred[Any] = Deferred()
-            commit.when_safe(lambda: waiting.callback(None))
+            commit.when_durable(lambda: waiting.callback(None))
             return waiting.addCallback(lambda _: self._in_thread(directory.publish, written))
 
         self._in_thread(directory.snapshot, TreeCopy(machine.tree)).addCallback(safe).addBoth(finished)
@@ -289,7 +307,7 @@ class EmbeddedZooKeeper:
     # --- connections
 
     def connected(self, connection: _ClientProtocol, host: str, port: int) -> ClientConnection | None:
-        """None: that address has too many."""
+        """Return None if that address has too many connections."""
         assert self.machine is not None
         if self.machine.is_full(host):
             log.warning(
@@ -300,8 +318,8 @@ class EmbeddedZooKeeper:
         return self.machine.connected(
             host,
             port,
-            lambda data: self.journal.when_safe(partial(connection.write, data)),
-            lambda: self.journal.when_safe(connection.hang_up),
+            lambda data: self.journal.when_durable(partial(connection.write, data)),
+            lambda: self.journal.when_durable(connection.close_after_send),
         )
 
     def disconnected(self, connection: _ClientProtocol, client: ClientConnection) -> None:
@@ -311,7 +329,7 @@ class EmbeddedZooKeeper:
         self.machine.disconnected(client)
 
     def new_session(self) -> TlsSession:
-        """TLS of a new connection, by the stores as they are now."""
+        """Return the TLS session of a new connection, with the current stores."""
         assert self._stores is not None
         try:
             self._stores.refresh()
@@ -327,14 +345,14 @@ class EmbeddedZooKeeper:
         return four_letter_words.answer(word, self.machine, place, self.journal.waiting)
 
     def hold_back(self, connection: _ClientProtocol) -> bool:
-        """Whether the connection is not to read on until the disk has caught up."""
-        if self.journal.waiting < MOST_WAITING:
+        """Return whether the connection must not read on until the disk has caught up."""
+        if self.journal.waiting < MAX_WAITING:
             return False
         self._paused.add(connection)
         return True
 
     def _resume(self) -> None:
-        if self._paused and self.journal.waiting < MOST_WAITING:
+        if self._paused and self.journal.waiting < MAX_WAITING:
             paused, self._paused = self._paused, set()
             for connection in paused:
                 connection.resume()
@@ -350,7 +368,7 @@ def _run_for(result: Deferred[Any], reactor: Any, function: Callable[[], Any]) -
 
 
 class AddressError(Exception):
-    """The port can't be had; a sentence."""
+    """The port cannot be bound; the message says why."""
 
 
 async def _done(listening: list[Any]) -> None:
@@ -359,7 +377,7 @@ async def _done(listening: list[Any]) -> None:
 
 
 class _ClientProtocol(Protocol):
-    """Cuts the bytes into frames. The first four may be a word instead of a length."""
+    """Splits the bytes into frames. The first four may be a word instead of a length."""
 
     factory: Any
     transport: Any
@@ -370,7 +388,7 @@ class _ClientProtocol(Protocol):
         self._is_first = True
         self._held_back = False
         self._unsent: int | None = None
-        """Bytes that came to be sent since the client stopped to read; None: it reads."""
+        """Bytes queued since the client stopped reading; None: it reads."""
 
     def connectionMade(self) -> None:
         self._server: EmbeddedZooKeeper = self.factory.server
@@ -393,17 +411,17 @@ class _ClientProtocol(Protocol):
             return
         buffer += data
         try:
-            self._work_off(client, buffer)
+            self._process_buffer(client, buffer)
         except MalformedError as error:
             log.warning("Hung up on %s:%d: %s", client.host, client.port, error)
-            self._server.journal.when_safe(self.hang_up)
+            self._server.journal.when_durable(self.close_after_send)
             client.closed = True
-        self._server.turn_ended()
+        self._server.round_ended()
         if self._server.hold_back(self):
             self._held_back = True
             self.transport.pauseProducing()
 
-    def _work_off(self, client: ClientConnection, buffer: bytearray) -> None:
+    def _process_buffer(self, client: ClientConnection, buffer: bytearray) -> None:
         assert self._server.machine is not None
         position, most = 0, self._server.settings.jute_maxbuffer
         while len(buffer) - position >= 4 and not client.closed:
@@ -425,20 +443,20 @@ class _ClientProtocol(Protocol):
         client.stats.received += 1
         self.write(self._server.answer_word(word))
         client.closed = True
-        self.hang_up()
+        self.close_after_send()
 
-    # --- what the server does with it
+    # --- methods for the server
 
     def write(self, data: bytes) -> None:
         if self._unsent is not None:
             self._unsent += len(data)
-            if self._unsent > MOST_UNSENT:
+            if self._unsent > MAX_UNSENT_BYTES:
                 self.transport.abortConnection()
                 return
         self.transport.write(data)
 
-    def hang_up(self) -> None:
-        """After what was written."""
+    def close_after_send(self) -> None:
+        """Close after what was written."""
         self.transport.unregisterProducer()
         self.transport.loseConnection()
 
@@ -450,7 +468,7 @@ class _ClientProtocol(Protocol):
         if self._unsent is None:
             self.transport.resumeProducing()
 
-    # --- what the transport says of its buffer: full, empty again, gone
+    # --- callbacks of the transport: buffer full, empty again, closed
 
     def pauseProducing(self) -> None:
         self._unsent = 0
@@ -466,10 +484,10 @@ class _ClientProtocol(Protocol):
 
 
 class _SecureClientProtocol(_ClientProtocol):
-    """The same over TLS. A certificate that the client has is an identity of its connection before its first request."""
+    """The same over TLS. The client's certificate, if any, is an identity of its connection before its first request."""
 
     _plain = bytearray(_READ_BYTES)
-    """Of all connections: what is decrypted is worked off at once."""
+    """Shared by all connections, because decrypted data is processed immediately."""
 
     def connectionMade(self) -> None:
         self._tls: TlsSession = self.factory.server.new_session()
@@ -488,7 +506,7 @@ class _SecureClientProtocol(_ClientProtocol):
         if tls.failure is not None:
             self._refuse(str(tls.failure))
         elif tls.peer_closed:
-            self.hang_up()
+            self.close_after_send()
 
     def _identify(self) -> None:
         client, machine = self._client, self._server.machine
@@ -505,17 +523,17 @@ class _SecureClientProtocol(_ClientProtocol):
         if client is not None and not client.closed:
             log.warning("Hung up on %s:%d: %s", client.host, client.port, why)
             client.closed = True
-        super().hang_up()
+        super().close_after_send()
 
     def write(self, data: bytes) -> None:
         if self._tls.handshake_complete:
             self._tls.write([data])
             self._flush()
 
-    def hang_up(self) -> None:
+    def close_after_send(self) -> None:
         self._tls.close()
         self._flush()
-        super().hang_up()
+        super().close_after_send()
 
     def _flush(self) -> None:
         if self._tls.has_outgoing:

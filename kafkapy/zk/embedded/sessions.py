@@ -1,4 +1,4 @@
-"""Which sessions there are and when they expire: ZooKeeper's SessionTracker."""
+"""Tracks sessions and their expiration: ZooKeeper's SessionTracker."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 SERVER_ID = 1
-"""A ZooKeeper alone puts it into the first byte of its sessions' ids."""
+"""A standalone ZooKeeper puts it into the first byte of its sessions' ids."""
 
 _SECRET = 0xB3415C00
 _MULTIPLIER, _INCREMENT, _MASK = 0x5DEECE66D, 0xB, (1 << 48) - 1
 
 
 def password(session_id: int) -> bytes:
-    """What lets a client carry on the session. It is ZooKeeper's: `java.util.Random`, seeded with the id, so that either server
-    takes sessions over with the other's data. It guards against mistakes, not against attacks."""
+    """Return the password that lets a client resume the session. It is ZooKeeper's: `java.util.Random`, seeded with the
+    id, so that either server can take over sessions with the other's data. It guards against mistakes, not against
+    attacks.
+    """
     state = (session_id ^ _SECRET ^ _MULTIPLIER) & _MASK
     result = b""
     for _ in range(4):
@@ -32,7 +34,7 @@ class _Tracked:
 class SessionTracker:
     """Sessions expire in buckets: at the first multiple of the tick after their time-out.
 
-    Invariant: a session is in the bucket of its `expires_ms`, and in no other. Times are a monotonic clock's.
+    Invariant: a session is in the bucket of its `expires_ms`, and in no other. Times are those of a monotonic clock.
     """
 
     def __init__(self, tick_ms: int, now_ms: int, wall_ms: int) -> None:
@@ -58,12 +60,12 @@ class SessionTracker:
         return self._next_id - 1
 
     def track(self, session_id: int, timeout_ms: int, now_ms: int) -> None:
-        """A new one, or one of the data directory."""
+        """Add a new session, or one from the data directory."""
         self._sessions[session_id] = _Tracked(timeout_ms, -1)
         self.touch(session_id, timeout_ms, now_ms)
 
     def touch(self, session_id: int, timeout_ms: int, now_ms: int) -> bool:
-        """There was news of it; False if it is over."""
+        """Extend a session after a sign of life; return False if it has ended."""
         tracked = self._sessions.get(session_id)
         if tracked is None:
             return False
@@ -81,8 +83,9 @@ class SessionTracker:
             self._leave_bucket(session_id, tracked)
 
     def expired(self, now_ms: int) -> list[int]:
-        """Those whose time is up. If nobody has asked for long, this process has slept, and could hear no client: then all get
-        the time that was slept through."""
+        """Return the expired sessions. If this was not called for long, the process was suspended and could not receive
+        anything: then all sessions are extended by that time.
+        """
         late_ms = now_ms - self._next_bucket
         if late_ms > 2 * self._tick_ms:
             for session_id, tracked in list(self._sessions.items()):
@@ -94,7 +97,7 @@ class SessionTracker:
         return due
 
     def next_check_ms(self) -> int:
-        """When to ask `expired` next."""
+        """Return the time of the next call of `expired`."""
         return self._next_bucket
 
     def by_expiry(self) -> dict[int, list[int]]:

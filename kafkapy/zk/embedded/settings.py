@@ -29,21 +29,22 @@ ALL_COMMANDS = frozenset(
 
 _WITHOUT_EFFECT = frozenset(
     (
-        # Apache's server does not act on these two either: sessionRequireClientSASLAuth refuses clients without SASL.
+        # Apache's server does not implement these two either: sessionRequireClientSASLAuth refuses clients without
+        # SASL.
         *("requireClientAuthScheme", "jaasLoginRenew"),
         *("admin.enableServer", "admin.serverPort", "autopurge.purgeInterval", "initLimit", "syncLimit"),
         *("standaloneEnabled", "reconfigEnabled", "preAllocSize", "globalOutstandingLimit"),
     )
 )
-"""What one node without an admin server does not need: named in a warning, and nothing more."""
+"""Settings that have no effect on a standalone server without admin server; they only cause a warning."""
 
 
 _NO_ADMIN_SERVER = ("admin.enableServer", "false")
-"""Asks for nothing else than what there is."""
+"""Requests the existing behaviour."""
 
 
 class SettingsError(ValueError):
-    """A sentence for whoever wrote the file."""
+    """An invalid setting; the message is for the author of the file."""
 
 
 @dataclass(frozen=True)
@@ -52,16 +53,16 @@ class Settings:
     min_session_timeout_ms: int = 1000
     max_session_timeout_ms: int = 60_000
     max_client_connections: int = 0
-    """Of one address; 0: as many as there are."""
+    """Per address; 0: unlimited."""
     commands: frozenset[str] = ALL_COMMANDS
-    """The four-letter words that are answered."""
+    """The enabled four-letter words."""
     jute_maxbuffer: int = DEFAULT_JUTE_MAXBUFFER
     """Bytes of the largest request."""
     extended_types: bool = False
-    """Whether there are TTL nodes."""
+    """Whether TTL nodes are supported."""
     container_check_interval_ms: int = 60_000
     force_sync: bool = True
-    """Whether an answer waits until the disk has the change; without, until the operating system has it."""
+    """Whether an answer waits until the change is on the disk, or only until the operating system has it."""
     snap_count: int = 100_000
     """Transactions between two snapshots."""
     snapshots_kept: int = 3
@@ -73,7 +74,7 @@ class SecurePort:
     """The port with TLS. Its repr shows no secret."""
 
     def __init__(self, port: int, host: str, tls: Mapping[str, str]) -> None:
-        """`tls`: ZooKeeper's settings without the prefix `ssl.`. Raises ConfigException if they cannot be used."""
+        """`tls`: ZooKeeper's settings without the prefix `ssl.`. Raises ConfigException if they are unusable."""
         self.port = port
         self.host = host
         self.tls = kafka_tls_configs(tls, _TLS)
@@ -97,10 +98,10 @@ class ServerProperties:
 
     @classmethod
     def of(cls, properties: Mapping[str, str], system: Mapping[str, str] | None = None) -> ServerProperties:
-        """`SettingsError` names what is wrong and what to do.
+        """Parse properties. `SettingsError` says what is wrong and what to do.
 
-        `system`: Java's system properties, where settings of security may be, too (`zookeeper.superUser`), and the JAAS file;
-        None: those of `KAFKA_OPTS`.
+        `system`: Java's system properties, which may contain security settings, too (`zookeeper.superUser`), and the
+        JAAS file; None: those of `KAFKA_OPTS`.
         """
         try:
             return cls._of(properties, java_properties() if system is None else system)
@@ -147,7 +148,7 @@ class ServerProperties:
 
 
 def _secure_port(properties: dict[str, str], system: Mapping[str, str]) -> SecurePort | None:
-    """Takes what is for it out of the properties."""
+    """Remove the port's settings from the properties and parse them."""
     tls = {
         name: value
         for name, value in properties.items()
@@ -157,7 +158,7 @@ def _secure_port(properties: dict[str, str], system: Mapping[str, str]) -> Secur
         del properties[name]
     host = properties.pop("secureClientPortAddress", "0.0.0.0")
     if properties.get("serverCnxnFactory", "").rpartition(".")[2] in _SOCKET_CLASSES:
-        del properties["serverCnxnFactory"]  # the port with TLS is there with either
+        del properties["serverCnxnFactory"]  # TLS works with either
     if not properties.get("secureClientPort"):
         properties.pop("secureClientPort", None)
         return None
@@ -167,7 +168,7 @@ def _secure_port(properties: dict[str, str], system: Mapping[str, str]) -> Secur
 
 
 def _auth_settings(properties: dict[str, str], system: Mapping[str, str], has_tls: bool) -> AuthSettings:
-    """Takes what is for them out of the properties."""
+    """Remove these settings from the properties and parse them."""
     found = {
         name.removeprefix(_SYSTEM): value
         for name, value in system.items()
@@ -179,10 +180,11 @@ def _auth_settings(properties: dict[str, str], system: Mapping[str, str], has_tl
 
 
 def settings_inside_a_broker(system: Mapping[str, str] | None = None) -> Settings:
-    """With the users of the JAAS file's section Server, if there is one, so that `zookeeper.set.acl` means something there, too.
+    """Return settings with the users of the JAAS file's section Server, if there is one, so that `zookeeper.set.acl`
+    has an effect there, too.
 
     Raises:
-        ConfigException: The file cannot be used.
+        ConfigException: The file is unusable.
     """
     section = server_section_of(java_properties() if system is None else system)
     if section is None:
@@ -191,7 +193,7 @@ def settings_inside_a_broker(system: Mapping[str, str] | None = None) -> Setting
 
 
 def server_section_of(system: Mapping[str, str]) -> tuple[LoginModule, ...] | None:
-    """The section of the JAAS file that has a server's users; None: there is none. Raises ConfigException."""
+    """Return the section of the JAAS file with a server's users; None: there is none. Raises ConfigException."""
     return load_jaas_file(system).get(system.get(SERVER_SECTION, DEFAULT_SECTION))
 
 

@@ -37,7 +37,7 @@ _PIECE = 1 << 20
 
 
 class TreeCopy:
-    """What a snapshot is to have: taken at once, on the thread that changes the tree."""
+    """The content of a snapshot, taken on the thread that changes the tree."""
 
     def __init__(self, tree: DataTree) -> None:
         self.zxid = tree.last_zxid
@@ -46,7 +46,7 @@ class TreeCopy:
 
 
 def write_snapshot(directory: Path, copy: TreeCopy) -> Path:
-    """Write and sync it under another name, which is returned: it counts once `publish` has renamed it."""
+    """Write and sync a snapshot under a temporary name, which is returned; it is valid once `publish` has renamed it."""
     path = directory / f".snapshot.{copy.zxid:x}.new"
     checksum = 1
     with open(path, "wb") as file:
@@ -86,7 +86,7 @@ def _pieces(copy: TreeCopy) -> Iterator[bytes]:
 
 
 def read_snapshot(path: Path, tree: DataTree) -> None:
-    """Fill the tree, whose last zxid becomes that of the name. `StorageError`: it is damaged, or was never finished."""
+    """Fill the tree, whose last zxid becomes that of the name. `StorageError`: it is damaged or incomplete."""
     data = path.read_bytes()
     try:
         _read(data, tree)

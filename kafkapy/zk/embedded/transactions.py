@@ -1,7 +1,7 @@
-"""What changes the tree, in the form in which ZooKeeper's log has it (zookeeper.jute, module txn).
+"""Transactions of the tree, in the format of ZooKeeper's log (zookeeper.jute, module txn).
 
-An entry of the log is a header (session, cxid, zxid, milliseconds, type) and the record of that type. `apply` of the tree takes
-these and nothing else, from clients and from the log alike.
+An entry of the log is a header (session, cxid, zxid, milliseconds, type) and the record of that type. `apply` of the
+tree takes only these, from clients and from the log alike.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ class TxnHeader(NamedTuple):
 
 
 class CreateTxn(NamedTuple):
-    """`type`: CREATE, CREATE2, CREATE_CONTAINER or CREATE_TTL. `parent_cversion`: what the parent's becomes; -1: one more."""
+    """`type`: CREATE, CREATE2, CREATE_CONTAINER or CREATE_TTL. `parent_cversion`: the new cversion of the parent; -1:
+    plus one.
+    """
 
     type: int
     path: str
@@ -47,7 +49,7 @@ class CreateTxn(NamedTuple):
     def decode(cls, kind: int, decoder: Decoder) -> CreateTxn:
         path, data, acls = decoder.string(), decoder.buffer(), decode_acls(decoder)
         ephemeral = decoder.boolean() if kind in (codes.CREATE, codes.CREATE2) else False
-        # Before 3.4 there was no more than that.
+        # Before 3.4 this field did not exist.
         parent_cversion = decoder.int32() if decoder.remaining >= 4 else -1
         return cls(
             kind, path, data, acls, parent_cversion, ephemeral, decoder.int64() if kind == codes.CREATE_TTL else 0
@@ -103,7 +105,7 @@ class SetAclTxn(NamedTuple):
 
 
 class CheckVersionTxn(NamedTuple):
-    """Only in a multi: it has been checked when it was prepared."""
+    """Only in a multi: it was checked during preparation."""
 
     path: str
     version: int
@@ -136,7 +138,7 @@ class CreateSessionTxn(NamedTuple):
 
 
 class CloseSessionTxn(NamedTuple):
-    """`paths`: the session's nodes, which go with it; before 3.6 the log didn't name them."""
+    """`paths`: the session's nodes, which are deleted with it; before 3.6 the log didn't have them."""
 
     paths: tuple[str, ...]
 
@@ -153,7 +155,7 @@ class CloseSessionTxn(NamedTuple):
 
 
 class ErrorTxn(NamedTuple):
-    """A request that failed: it took a zxid all the same."""
+    """A failed request, which takes a zxid, too."""
 
     code: int
 
@@ -175,7 +177,7 @@ Op: TypeAlias = (
 
 
 class MultiTxn(NamedTuple):
-    """All of it or nothing: with an `ErrorTxn` among the operations nothing is done."""
+    """Atomic: with an `ErrorTxn` among the operations none is applied."""
 
     ops: tuple[Op, ...]
 
@@ -229,7 +231,9 @@ def encode_entry(header: TxnHeader, txn: Txn) -> bytes:
 
 
 def decode_entry(data: bytes) -> tuple[TxnHeader, Txn]:
-    """What follows the record (the digest that ZooKeeper 3.6 and later add) is left. `MalformedError` for anything else."""
+    """Decode an entry, ignoring what follows the record (the digest of ZooKeeper 3.6 and later). `MalformedError` for
+    anything else.
+    """
     if len(data) < _HEADER.size:
         raise MalformedError("the header of a transaction is cut short")
     *numbers, kind = _HEADER.unpack_from(data)

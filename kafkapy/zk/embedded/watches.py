@@ -1,7 +1,8 @@
-"""Who wants to hear of what: ZooKeeper's WatchManager.
+"""Watches of connections on paths: ZooKeeper's WatchManager.
 
-There are two tables, one for data and existence, one for children. In each a connection watches a path in up to three ways at a
-time: once (gone with the first event), persistently, or persistently with all below it (only in the table of data).
+There are two tables, one for data and existence, one for children. In each, a connection watches a path in up to three
+ways at a time: once (removed by the first event), persistently, or persistently and recursively (only in the table of
+data).
 """
 
 from __future__ import annotations
@@ -19,18 +20,21 @@ class Watcher(Protocol):
     session_id: int
 
     def notify(self, event: NodeEvent, path: str, zxid: int, acls: Acls | None) -> None:
-        """`acls` of the node: whoever may not read it hears nothing. None: everybody hears."""
+        """Send an event. `acls` of the node: watchers without read permission get nothing. None: all watchers get it."""
         ...
 
 
 class WatchTable:
-    """Invariant: `by_path[p][w] == by_watcher[w][p]`, the ways in which w watches p, never 0; no empty dictionaries."""
+    """The watches of one kind.
+
+    Invariant: `by_path[p][w] == by_watcher[w][p]`, the ways in which w watches p, never 0; no empty dictionaries.
+    """
 
     def __init__(self) -> None:
         self.by_path: dict[str, dict[Watcher, int]] = {}
         self.by_watcher: dict[Watcher, dict[str, int]] = {}
         self._recursive = 0
-        """How many watch with all below: as long as there is none, nobody looks at the ancestors."""
+        """The number of recursive watches: without any, ancestors need not be searched."""
 
     def __len__(self) -> int:
         return sum(map(len, self.by_path.values()))
@@ -42,12 +46,12 @@ class WatchTable:
             self._put(path, watcher, ways | way)
 
     def has(self, path: str, watcher: Watcher, way: int | None) -> bool:
-        """None: in whatever way."""
+        """Return whether there is a watch. `way` None: any way."""
         ways = self.by_path.get(path, {}).get(watcher, 0)
         return bool(ways if way is None else ways & way)
 
     def remove(self, path: str, watcher: Watcher, way: int | None) -> bool:
-        """Whether there was something to remove. None: all ways."""
+        """Remove a watch; return whether there was one. `way` None: all ways."""
         ways = self.by_path.get(path, {}).get(watcher, 0)
         gone = ways if way is None else ways & way
         if gone:
@@ -62,7 +66,7 @@ class WatchTable:
     def trigger(
         self, event: NodeEvent, path: str, zxid: int, acls: Acls, but: frozenset[Watcher] | set[Watcher] = frozenset()
     ) -> set[Watcher]:
-        """Tell all who watch the path, save those in `but`; what was to be told once is forgotten. Returns who watched."""
+        """Send an event to all watchers of the path, except `but`, and remove one-time watches. Return the watchers."""
         found: dict[Watcher, None] = {}
         watchers = self.by_path.get(path)
         if watchers:
@@ -94,7 +98,7 @@ class WatchTable:
 
 
 def _ancestors(path: str) -> Iterator[str]:
-    """/a/b/c: /a/b, /a, /"""
+    """Yield, for /a/b/c: /a/b, /a, /"""
     while path != "/":
         path = path[: path.rfind("/")] or "/"
         yield path

@@ -13,23 +13,23 @@ PERSISTED_STAT = struct.Struct("!qqqqiiiqq")
 CONTAINER_OWNER = -(1 << 63)
 _EXTENDED, _EXTENDED_KIND = 0xFF << 56, 0xFFFF << 40
 MAX_TTL = (1 << 40) - 1
-"""Milliseconds, some 34 years."""
+"""In ms; some 34 years."""
 
 
 def ttl_owner(ttl_ms: int) -> int:
-    """What stands in a TTL node's ephemeralOwner: 0xff, two bytes of zero, the milliseconds in five bytes."""
+    """Return the ephemeralOwner of a TTL node: 0xff, two zero bytes, the milliseconds in five bytes."""
     return (_EXTENDED | ttl_ms) - (1 << 64)
 
 
 _PERSISTED = ("czxid", "mzxid", "ctime", "mtime", "version", "cversion", "aversion", "ephemeral_owner", "pzxid")
-"""What `PERSISTED_STAT` has of a node, in its order."""
+"""The fields of a node in `PERSISTED_STAT`, in order."""
 _persisted = attrgetter(*_PERSISTED)
 
 
 class Znode:
-    """`cversion` counts the children that were ever created here; a client is told creations and deletions.
+    """A node. `cversion` counts the children that were ever created; clients see creations and deletions.
 
-    Invariant: `acls` are never changed, but replaced, and so is `data`: a snapshot is written by another thread meanwhile.
+    Invariant: `acls` and `data` are replaced, never changed, because another thread may be writing a snapshot.
     """
 
     __slots__ = ("acls", "children", "data", *_PERSISTED)
@@ -48,13 +48,13 @@ class Znode:
         return len(self.children)
 
     def ttl_ms(self, extended_types: bool) -> int | None:
-        """None: no TTL node."""
+        """Return the TTL; None: not a TTL node."""
         owner = self.ephemeral_owner & (1 << 64) - 1
         is_ttl = extended_types and owner & _EXTENDED == _EXTENDED and not owner & _EXTENDED_KIND
         return owner & MAX_TTL if is_ttl else None
 
     def stat(self, extended_types: bool) -> bytes:
-        """As a client is told it."""
+        """Return the stat as sent to clients."""
         children = len(self.children)
         return STAT.pack(
             self.czxid,
@@ -79,7 +79,7 @@ class Znode:
 
 
 def session_owner(ephemeral_owner: int, extended_types: bool) -> int:
-    """The session whose node it is; 0 for all other kinds."""
+    """Return the session that owns the node; 0 for other kinds of nodes."""
     if ephemeral_owner == CONTAINER_OWNER:
         return 0
     if extended_types and (ephemeral_owner & _EXTENDED) == _EXTENDED:

@@ -138,12 +138,12 @@ def _warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 def test_a_thread_that_may_not_wait_leaves_the_work_to_another(fixture: LogDirFixture) -> None:
     (Path(fixture.directory) / f"{SEALED}.index").write_bytes(struct.pack(">ii", 5, 2 * SIZE))
     log = fixture.open(recovery_point=END)
-    page_cache.patience.waits = False
+    page_cache.blocking_reads.allowed = False
     try:
         with pytest.raises(BlockingIOError):
             _check_read(log, 5)
     finally:
-        page_cache.patience.waits = True
+        page_cache.blocking_reads.allowed = True
     _check_read(log, 5)
 
 

@@ -202,7 +202,7 @@ def test_a_new_log_is_synced_once(broker: Broker, monkeypatch: pytest.MonkeyPatc
 
 def test_many_logs_are_synced_at_once_when_it_stops(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     """And those that a kill leaves as they were are not written again by the next start."""
-    monkeypatch.setattr(log_manager, "LOGS_SYNCED_ALONE", 5)
+    monkeypatch.setattr(log_manager, "MAX_SINGLE_SYNCS", 5)
     manager = broker.start()
     partitions = [TopicPartition("many", number) for number in range(6)]
     for partition in partitions:

@@ -131,12 +131,14 @@ def test_many_topics_are_deleted_in_two_round_trips() -> None:
 def test_while_zookeeper_is_away_the_time_is_kept() -> None:
     client = AbsentClient()
     admin = manager(client)
-    changes = admin.patiently(5000, lambda: admin.create_topics(topics(2), BROKERS))
+    changes = admin.with_time_limit(5000, lambda: admin.create_topics(topics(2), BROKERS))
     assert [change.error.error for change in changes] == [Errors.REQUEST_TIMED_OUT] * 2
-    deleted = admin.patiently(5000, lambda: admin.delete_topics(["t"]))
+    deleted = admin.with_time_limit(5000, lambda: admin.delete_topics(["t"]))
     assert deleted == {"t": Errors.REQUEST_TIMED_OUT}
     grown = CreatePartitionsRequest.CreatePartitionsTopic(name="t", count=2, assignments=None)
-    assert admin.patiently(5000, lambda: admin.create_partitions([grown]))[0].error.error is Errors.REQUEST_TIMED_OUT
+    assert (
+        admin.with_time_limit(5000, lambda: admin.create_partitions([grown]))[0].error.error is Errors.REQUEST_TIMED_OUT
+    )
     assert len(client.waited_ms) == 3
     assert all(waited is not None and 4000 < waited <= 5000 for waited in client.waited_ms)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kafkapy.protocol.errors import Errors, KafkaError
 from kafkapy.record.batches import batches
 from kafkapy.record.compression import CompressionType
-from kafkapy.record.conversion import CONVERTED_AT_ONCE, down_convert, overflow_entry
+from kafkapy.record.conversion import CONVERSION_CHUNK, down_convert, overflow_entry
 from kafkapy.record.file_records import FileRecords
 from kafkapy.record.record_batch import LOG_OVERHEAD
 from kafkapy.record.records_builder import MemoryRecordsBuilder
@@ -146,10 +146,10 @@ def test_little_is_in_memory_at_a_time(tmp_path: Path) -> None:
     sizes = [len(piece) for piece in pieces(late)]
     assert sum(sizes) == len(log)
     assert sizes[0] < 11_000
-    assert max(sizes) < 1.1 * CONVERTED_AT_ONCE
+    assert max(sizes) < 1.1 * CONVERSION_CHUNK
     # What is filled up is no larger.
     late = begin(stored(tmp_path / "log", log[:20_000] + batch(1, 2 << 20, CompressionType.ZSTD)), 1)
-    assert max(len(piece) for piece in pieces(late)) <= CONVERTED_AT_ONCE
+    assert max(len(piece) for piece in pieces(late)) <= CONVERSION_CHUNK
 
 
 def test_a_log_that_was_truncated_meanwhile(tmp_path: Path) -> None:

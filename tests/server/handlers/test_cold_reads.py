@@ -27,7 +27,7 @@ class Disk:
         monkeypatch.setattr(page_cache, "read_cached", self.read_cached)
 
     def read_cached(self, fd: int, size: int, position: int) -> bytes:
-        assert not page_cache.patience.waits
+        assert not page_cache.blocking_reads.allowed
         raise BlockingIOError
 
     def forget(self, *partitions: int) -> None:
@@ -55,7 +55,7 @@ def test_a_fetch_from_the_disk_keeps_nobody_else_waiting(core: BrokerCore, disk:
     assert values(only(other.call(from_offset(3), NAMES))) == [b"d"]  # which is known without a look into the file
     core.cold_reads.work()
     assert values(only(reader.response())) == [b"b", b"c", b"d"]
-    assert page_cache.patience.waits
+    assert page_cache.blocking_reads.allowed
     assert core.cold_reads.held == []
 
 

@@ -56,9 +56,9 @@ def test_it_finds_what_small_ones_find(core: BrokerCore, version: int, times: in
     client = core.connect()
     small = client.call(many(times=10, others=True), version)
     slow(core)
-    core.time.turns = 0
+    core.time.yields = 0
     large = client.call(many(times=times, others=True), version)
-    assert core.time.turns >= 3
+    assert core.time.yields >= 3
     assert [topic.topic for topic in large.responses] == [topic.topic for topic in small.responses]
     for few, all_of_them in zip(small.responses, large.responses, strict=True):
         assert all_of_them.partitions[: len(few.partitions) - 1] == few.partitions[:-1]
@@ -109,8 +109,8 @@ def test_what_comes_between_two_of_its_turns_is_not_missed(core: BrokerCore) -> 
             if next(turns) == number:
                 core.append(b"a", index=0)
 
-        core.time.turn = turn  # type: ignore[method-assign]
-        core.time.turn_is_over = lambda late_seconds=0.0: True  # type: ignore[method-assign]
+        core.time.yield_now = turn  # type: ignore[method-assign]
+        core.time.should_yield = lambda extra_seconds=0.0: True  # type: ignore[method-assign]
         offset = core.partition(index=0).local_log(-1, True).log_end_offset
         client = core.connect()
         request = fetch((TOPIC, [wanted(0, offset), wanted(1)] * 300), max_wait_ms=500)

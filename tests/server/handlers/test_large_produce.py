@@ -251,7 +251,7 @@ def test_a_request_of_very_many_partitions_takes_several_turns(
     core.create_topic(partitions=many)
     client, other = core.connect(), core.connect()
     turn: Completion[None] = Completion()
-    monkeypatch.setattr(core.time, "turn_is_over", lambda late_seconds=0.0: not turn.done)
+    monkeypatch.setattr(core.time, "should_yield", lambda extra_seconds=0.0: not turn.done)
     monkeypatch.setattr(core.time, "turn", lambda: turn)
     client.send(produce(*[(TOPIC, index, batch(b"%d" % index)) for index in range(many)]), VERSION)
     assert client.response() is None
@@ -267,11 +267,11 @@ def test_a_request_goes_on_for_a_little_longer_than_a_turn(
     core = make_core()
     many = LEAST_PARTITIONS * 2
     core.create_topic(partitions=many)
-    monkeypatch.setattr(core.time, "turn_is_over", lambda late_seconds=0.0: not late_seconds)
+    monkeypatch.setattr(core.time, "should_yield", lambda extra_seconds=0.0: not extra_seconds)
     client = core.connect()
     client.send(produce(*[(TOPIC, index, batch()) for index in range(many)]), VERSION)
     assert len(answers(client.response())) == many
-    assert not core.time.turns
+    assert not core.time.yields
 
 
 def test_a_segment_begins_in_a_thread(make_core: MakeCore) -> None:

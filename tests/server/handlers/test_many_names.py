@@ -123,11 +123,11 @@ def test_others_have_their_turn_while_many_things_are_answered(name: str) -> Non
     deny(broker, "DESCRIBE", "TOPIC", "t3")
     deny(broker, "DESCRIBE", "GROUP", "g3")
     in_one_turn = broker.ask(make(), version)
-    assert broker.clock.turns == 0
+    assert broker.clock.yields == 0
     now = iter(range(10 * MANY))
     broker.clock.monotonic_ms = lambda: next(now)  # each look takes a millisecond
     assert broker.ask(make(), version) == in_one_turn
-    assert broker.clock.turns >= 3
+    assert broker.clock.yields >= 3
 
 
 OF_TOPICS: dict[str, tuple[int, Callable[[], Message]]] = {
@@ -195,13 +195,13 @@ def test_others_have_their_turn_while_many_topics_are_answered(
     core = make_core()
     core.create_topic(TOPIC, partitions=3)
     client = core.connect()
-    core.time.turns = 0
+    core.time.yields = 0
     in_one_turn = client.call(make(), version)
-    assert core.time.turns == 0
+    assert core.time.yields == 0
     now = iter(range(10 * MANY))
     core.time.monotonic_ms = lambda: next(now)  # each look takes a millisecond
     assert client.call(make(), version) == in_one_turn
-    assert core.time.turns >= 1
+    assert core.time.yields >= 1
 
 
 def many_partitions() -> list[tuple[str, list[int]]]:
@@ -305,13 +305,13 @@ def test_others_have_their_turn_in_between_of_transactions(
     }
     for handler in (core.handlers.transactions, core.handlers.records):
         monkeypatch.setattr(handler, "_authorizer", authorizer)
-    core.time.turns = 0
+    core.time.yields = 0
     in_one_turn = p.client.call(make(p), version)
-    assert core.time.turns == 0
+    assert core.time.yields == 0
     now = iter(range(100 * MANY))
     core.time.monotonic_ms = lambda: next(now)  # each look takes a millisecond
     assert p.client.call(make(p), version) == in_one_turn
-    assert core.time.turns >= 100
+    assert core.time.yields >= 100
 
 
 def test_many_partitions_are_added_in_one_go(make_core: MakeCore) -> None:
@@ -390,7 +390,7 @@ def test_a_group_of_very_many_offsets_is_deleted_in_turns() -> None:
     broker.clock.monotonic_ms = lambda: next(now)
     [result] = broker.ask(DeleteGroupsRequest(groups_names=[GROUP]), 2).results
     assert result.error_code == 0
-    assert broker.clock.turns >= 3
+    assert broker.clock.yields >= 3
     assert broker.h.coordinator.groups == {}
     assert {value for _, value in broker.h.log.records(broker.h.log_of())[-MANY:]} == {None}
 

@@ -40,10 +40,10 @@ class FakeAdminManager:
 
     def __init__(self) -> None:
         self.calls: list[Any] = []
-        self.patience_ms: list[int] = []
+        self.time_limit_ms: list[int] = []
 
-    def patiently(self, timeout_ms: int, work: Callable[[], Any]) -> Any:
-        self.patience_ms.append(timeout_ms)
+    def with_time_limit(self, timeout_ms: int, work: Callable[[], Any]) -> Any:
+        self.time_limit_ms.append(timeout_ms)
         return work()
 
     def create_topics(
@@ -462,7 +462,7 @@ def test_the_answer_for_many_topics_lets_others_have_their_turn() -> None:
     harness.clock.monotonic_ms = lambda: next(now)  # each look takes a millisecond
     body = DeleteTopicsRequest(topic_names=names, timeout_ms=-1)
     assert harness.call(body).done
-    assert harness.clock.turns >= 15
+    assert harness.clock.yields >= 15
 
 
 def test_who_is_no_controller_refuses_very_many_topics_in_turns() -> None:
@@ -477,9 +477,9 @@ def test_who_is_no_controller_refuses_very_many_topics_in_turns() -> None:
         DeleteTopicsRequest(topic_names=names, timeout_ms=1000),
         CreatePartitionsRequest(topics=grow, timeout_ms=1000),
     ):
-        harness.clock.turns = 0
+        harness.clock.yields = 0
         assert errors(result_of(harness.call(body))) == [(name, Errors.NOT_CONTROLLER) for name in names]
-        assert harness.clock.turns > 10
+        assert harness.clock.yields > 10
 
 
 def test_topics_made_in_passing_count_as_mutations() -> None:

@@ -229,11 +229,11 @@ def test_what_begins_lets_others_have_their_turns(p: Producer, monkeypatch: pyte
         )
     answered: list[int] = []
 
-    def turn_is_over() -> bool:
+    def should_yield() -> bool:
         answered.append(sum(bool(client.transport.sent) for client in clients))
         return True
 
-    monkeypatch.setattr(p.core.time, "turn_is_over", turn_is_over)
+    monkeypatch.setattr(p.core.time, "should_yield", should_yield)
     p.core.advance(0)
     assert answered == [1, 2, 3]
     assert [client.response().error_code for client in clients] == [Errors.INVALID_PRODUCER_ID_MAPPING.code] * 3

@@ -162,14 +162,14 @@ def test_many_that_an_event_wakes_take_turns(monkeypatch: pytest.MonkeyPatch) ->
     for operation in operations:
         waiting.try_complete_else_watch(operation, ["a"])
         operation.ready = operation is not operations[-2]
-    monkeypatch.setattr(clock, "turn_is_over", lambda: True)
+    monkeypatch.setattr(clock, "should_yield", lambda: True)
     assert waiting.check_and_complete("a") == 1
     late = Waiting()
     waiting.try_complete_else_watch(late, ["a"])
     clock.advance(1)
     assert [operation.done for operation in operations].count(0) == 1
     operations[-2].ready = late.ready = True
-    monkeypatch.setattr(clock, "turn_is_over", lambda: False)
+    monkeypatch.setattr(clock, "should_yield", lambda: False)
     assert waiting.check_and_complete("a") == 2
     clock.advance(1000)
     assert all((operation.done, operation.expired) == (1, 0) for operation in [*operations, late])
@@ -182,7 +182,7 @@ def test_many_that_expire_together_take_turns(monkeypatch: pytest.MonkeyPatch) -
     for operation in operations:
         waiting.try_complete_else_watch(operation, ["a"])
     looks = iter([False, True, *[False] * 10])
-    monkeypatch.setattr(clock, "turn_is_over", lambda: next(looks))
+    monkeypatch.setattr(clock, "should_yield", lambda: next(looks))
     given_way: list[int] = []
     schedule = clock.later
 

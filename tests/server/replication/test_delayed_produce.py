@@ -18,12 +18,12 @@ class Partitions:
         self.committed = committed
         self.looked_at: list[int] = []
         self.under_min_isr = False
-        self.hurry = False
+        self.answer_now = False
         self.lost = Errors.NOT_LEADER_OR_FOLLOWER
 
     def moved(self, produce: DelayedProduce) -> None:
-        if self.hurry:
-            produce.hurry()
+        if self.answer_now:
+            produce.answer_now()
 
     def get_partition(self, name: TopicPartition) -> Any:
         self.looked_at.append(name.partition)
@@ -116,7 +116,7 @@ def test_others_time_out_when_it_has_to_hurry(lost: Errors) -> None:
     assert not produce.try_complete()
     del partitions.committed[0]
     partitions.committed[2] = 10
-    partitions.hurry = True
+    partitions.answer_now = True
     assert produce.try_complete_after(name(0))
     assert answered == [True]
     assert [a.error for a in pending] == [lost, Errors.REQUEST_TIMED_OUT, Errors.NONE]

@@ -16,7 +16,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.log.log import Log
 from kafkapy.log.log_config import LogConfig
 from kafkapy.log.log_types import AppendOrigin, FetchIsolation
-from kafkapy.log.log_validator import AT_ONCE
+from kafkapy.log.log_validator import INLINE_BYTES
 from kafkapy.protocol.messages.fetch import FetchRequest
 from kafkapy.record.batches import batches
 from kafkapy.runtime.clock import P, R
@@ -46,7 +46,7 @@ class HeldFetcher(HeldThreads, HeldTurns):
         self.in_threads = 0
         """Calls that went there."""
 
-    def turn_is_over(self, late_seconds: float = 0.0) -> bool:
+    def should_yield(self, extra_seconds: float = 0.0) -> bool:
         return self.holds
 
     async def in_thread(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -193,7 +193,7 @@ def test_copies_what_the_leader_has_and_learns_what_is_committed(pair: Pair) -> 
 def test_a_large_answer_is_appended_in_turns(pair: Pair) -> None:
     pair.lead(0, 3, max_message_bytes=str(1 << 22))
     for index in range(3):
-        pair.leader.append(bytes(AT_ONCE // 2), index=index)
+        pair.leader.append(bytes(INLINE_BYTES // 2), index=index)
         pair.follow(0, index)
     pair.fetcher.config = pair.fetcher.config._replace(max_bytes=1 << 23, partition_max_bytes=1 << 21)
     handled = pair.handle_held()
@@ -208,7 +208,7 @@ def test_a_large_answer_is_appended_in_turns(pair: Pair) -> None:
 
 def append_large(pair: Pair) -> None:
     """One batch that is too large to be appended at once, in a topic of large batches."""
-    records = bytearray(batch(bytes(AT_ONCE + 1)))
+    records = bytearray(batch(bytes(INLINE_BYTES + 1)))
     pair.leader.partition().append_records_to_leader(records, AppendOrigin.COORDINATOR, 1, 11)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from kafkapy.clients.metadata import Address
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.log.log_validator import AT_ONCE
+from kafkapy.log.log_validator import INLINE_BYTES
 from kafkapy.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkapy.runtime.completion import Completion
 from kafkapy.server.replication import replica_fetcher_manager
@@ -35,7 +35,7 @@ def diverging() -> FetchResponse.PartitionData:
 
 def large() -> FetchResponse.PartitionData:
     """More than is appended at once, at offset 3."""
-    return FetchResponse.PartitionData(partition_index=0, high_watermark=1, records=at(3, bytes(AT_ONCE + 1)))
+    return FetchResponse.PartitionData(partition_index=0, high_watermark=1, records=at(3, bytes(INLINE_BYTES + 1)))
 
 
 def at(offset: int, value: bytes) -> bytes:

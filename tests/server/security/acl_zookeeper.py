@@ -23,7 +23,7 @@ class FakeAclStore:
         self.updates = 0
         self.requests_of_many = 0
 
-    def patience(self, timeout_ms: int) -> AbstractContextManager[None]:
+    def time_limit(self, timeout_ms: int) -> AbstractContextManager[None]:
         return nullcontext()
 
     def close(self) -> None:

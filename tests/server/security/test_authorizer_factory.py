@@ -111,7 +111,7 @@ def test_wrong_values_are_refused(name: str, value: str) -> None:
 def test_prefixes_need_brokers_that_know_them() -> None:
     pattern = AclPattern(ResourceType.TOPIC, "t", ACLResourcePatternType.PREFIXED)
     entry = AccessControlEntry("User:a", "*", ACLOperation.READ, ACLPermissionType.ALLOW)
-    client = SimpleNamespace(patience=lambda timeout_ms: nullcontext())
+    client = SimpleNamespace(time_limit=lambda timeout_ms: nullcontext())
     old = build(client, authorizer_class_name=ACL_AUTHORIZER, inter_broker_protocol_version="1.1")
     assert "2.0-IV1" in (old.create_acls(CONTEXT, [AclBinding(pattern, entry)])[0].message or "")
 

@@ -20,7 +20,7 @@ class FakeTokenStore:
         self.reloads: list[Callable[[], object]] = []
         self.failure: Exception | None = None
 
-    def patience(self, timeout_ms: int) -> AbstractContextManager[None]:
+    def time_limit(self, timeout_ms: int) -> AbstractContextManager[None]:
         return nullcontext()
 
     def create_token_paths(self) -> None:

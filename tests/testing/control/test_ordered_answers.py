@@ -69,7 +69,7 @@ def test_what_is_late_keeps_its_records() -> None:
     request = broker.ask(ProduceRequest(acks=1, topic_data=[topic]), 9)
     memory[:] = b"another"
     broker.clock.advance(0.9)
-    assert not broker.handled and request.unwritten
+    assert not broker.handled and request.has_unappended
     broker.clock.advance(0.2)
     assert broker.handled == [request] and bytes(part.records) == b"records"
 

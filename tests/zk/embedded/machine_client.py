@@ -39,14 +39,16 @@ class MachineClient:
         self.frames: list[bytes] = []
         self.hung_up = False
         self._xid = 0
-        self.connection = machine.connected(host, 4711, lambda data: self.frames.append(data[4:]), self._hang_up)
+        self.connection = machine.connected(
+            host, 4711, lambda data: self.frames.append(data[4:]), self._close_after_send
+        )
         machine.received(self.connection, connect_request(timeout_ms, session_id, password))
         decoder = Decoder(self.frames.pop(0))
         decoder.int32()
         self.timeout_ms, self.session_id = decoder.int32(), decoder.int64()
         self.password = decoder.buffer() or b""
 
-    def _hang_up(self) -> None:
+    def _close_after_send(self) -> None:
         self.hung_up = True
 
     def ask(self, kind: int, body: bytes = b"") -> Answer:

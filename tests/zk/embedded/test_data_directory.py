@@ -176,15 +176,15 @@ def test_nothing_leaves_before_the_disk_has_it_and_all_leaves_in_order() -> None
     commit = GroupCommit(lambda zxid, entries, roll, done: writes.append((entries, done)), sent.append, 0)
     machine = new_machine(journal=commit)
     client = machine.connected(
-        "10.0.0.1", 1, lambda data: commit.when_safe(lambda: sent.append("answer")), lambda: None
+        "10.0.0.1", 1, lambda data: commit.when_durable(lambda: sent.append("answer")), lambda: None
     )
     machine.received(client, b"\0" * 44)
     commit.flush()
-    commit.when_safe(lambda: sent.append("a read after it"))
+    commit.when_durable(lambda: sent.append("a read after it"))
     assert sent == [] and len(writes) == 1
     commit.append(*_entry(2))
     commit.append(*_entry(3))
-    commit.when_safe(lambda: sent.append("the next"))
+    commit.when_durable(lambda: sent.append("the next"))
     commit.flush()
     assert len(writes) == 1  # one at a time
     writes[0][1](None)

@@ -148,7 +148,7 @@ def test_a_server_that_requires_sasl() -> None:
         connected(f"{started.server.address}/a", sasl("kafka")).close()
         client = KafkaZkClient.connect(started.server.address, TIMEOUT_MS, TIMEOUT_MS)
         try:
-            with client.patience(200), pytest.raises(Exception):  # noqa: B017 - hung up on, or lost meanwhile
+            with client.time_limit(200), pytest.raises(Exception):  # noqa: B017 - hung up on, or lost meanwhile
                 client.get_children("/")
         finally:
             client.close()

@@ -1,1 +1,1 @@
-"""The broker's configs, one module for each subject; `KafkaConfig` joins them."""
+"""The broker's configs, one module per subject; `KafkaConfig` combines them."""

@@ -1,4 +1,4 @@
-"""Who the broker is, ZooKeeper, threads, metrics, quotas."""
+"""The broker's identity, ZooKeeper, threads, metrics, quotas."""
 
 from __future__ import annotations
 

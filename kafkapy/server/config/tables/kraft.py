@@ -1,4 +1,4 @@
-"""Configs that only KRaft mode reads: known, checked, and named in a warning when set."""
+"""Configs of KRaft mode: recognized, checked, and named in a warning if set."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The audit: a JSON line for each decision, authentication and change, in files or a topic."""
+"""The audit log: a JSON line for each decision, authentication and change, in files or a topic."""

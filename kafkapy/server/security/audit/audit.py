@@ -1,4 +1,4 @@
-"""The broker's audit: what hears of decisions, authentications and changes, and records what its level wants."""
+"""The broker's audit: receives decisions, authentications and changes, and records those of its level."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ from kafkapy.server.security.audit.changes import TokenOfHmac, audited_handlers
 from kafkapy.server.security.decision_log import RequestedAction
 
 CLIENT_ID: Final = "kafkapy-audit-"
-"""Begins the client id of brokers that write the audit to a topic."""
+"""Prefix of the client id of brokers that write the audit to a topic."""
 
 
 class Audit:
-    """Records what its level wants.
+    """Records the events of its level.
 
-    Invariant: what the brokers do to write the audit is not recorded, else each record in the topic would make another.
+    Invariant: the brokers' own writes of the audit are not recorded; otherwise each record in the topic would cause
+    another one.
 
     Example of a line, of a decision:
         {"time":"2026-11-27T08:00:00.123Z","broker":0,"event":"decision","principal":"User:alice","host":"10.0.0.7",
         "listener":"EXTERNAL","protocol":"SASL_SSL","mechanism":"SCRAM-SHA-512","tls":"TLSv1.3",
-        "cipher":"TLS_AES_256_GCM_SHA384","client_id":"billing","api":"Produce","operation":"WRITE","resource_type":"TOPIC",
+    "cipher":"TLS_AES_256_GCM_SHA384","client_id":"billing","api":"Produce","operation":"WRITE","resource_type":"TOPIC",
         "resource":"orders","pattern_type":"LITERAL","count":1,"decision":"denied","rule":"DefaultDeny"}
     """
 
@@ -43,7 +44,7 @@ class Audit:
         """
         self.log = AuditLog(sink, config.queue_max_records)
         self.hears_allowed: Final = config.level >= AuditLevel.ALL
-        """Is `on_decision` to be called with permissions, too?"""
+        """Whether `on_decision` is also called for allowed operations."""
         self._level = config.level
         self._topic = config.topic
         self._ignored = config.ignored_principals
@@ -51,13 +52,13 @@ class Audit:
         self._authorizer: Authorizer | None = None
 
     def watch(self, authorizer: Authorizer) -> None:
-        """The authorizer that tells of decisions; it knows which senders are brokers."""
+        """Use this authorizer, which reports decisions, to recognize requests of brokers."""
         self._authorizer = authorizer
 
     def on_decision(self, context: RequestContext, action: RequestedAction, decision: AclDecision) -> None:
         """A `DecisionListener`."""
         if not decision.allowed:
-            # Of what was not asked for by name nothing is refused.
+            # A listing refuses nothing.
             if not (action.log_if_denied or self.hears_allowed):
                 return
         elif not self.hears_allowed or self._is_of_audit(context, action):
@@ -66,7 +67,7 @@ class Audit:
 
     def on_authentication(self, context: RequestContext, outcome: AuthenticationOutcome) -> None:
         """An `AuthenticationListener`."""
-        # The request that the context knows is one before the authentication.
+        # The context's request is the one before the authentication.
         sender = AuditedSender.of(context)._replace(api=None)
         if outcome.failure is not None:
             self.log.put(AuditedEvent(self._now_ms(), sender, Authenticated(outcome)))
@@ -74,7 +75,7 @@ class Audit:
             self._put(sender, Authenticated(outcome))
 
     def of_changes(self, handlers: Mapping[ApiKey, Any], token_of: TokenOfHmac, clock: Clock) -> Mapping[ApiKey, Any]:
-        """The handlers, with those that change something recorded if the level says so."""
+        """Return the handlers, with those that make changes recorded if the level requires it."""
         if self._level < AuditLevel.CHANGES:
             return handlers
         return audited_handlers(handlers, self._on_change, token_of, clock)
@@ -87,7 +88,9 @@ class Audit:
             self.log.put(AuditedEvent(self._now_ms(), sender, details))
 
     def _is_of_audit(self, context: RequestContext, action: RequestedAction) -> bool:
-        """Does a broker write its audit? The client id could be anyone's, so the sender must be allowed to act as a broker."""
+        """Return whether a broker is writing its audit. Clients can use the same client id, so the sender must be
+        authorized as a broker.
+        """
         if (
             not self._topic
             or context.api_key is not ApiKey.PRODUCE

@@ -1,4 +1,4 @@
-"""The configs of the audit. They are kafkapy's own: the broker's others are exactly Kafka's."""
+"""The configs of the audit, which are kafkapy's own; the broker's others are exactly Kafka's."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ DEFAULT_FILE: Final = "kafka-audit.jsonl"
 
 
 class AuditLevel(IntEnum):
-    """What is recorded; each level has what those before it have."""
+    """What is recorded; each level includes the previous ones."""
 
     OFF = 0
     DENIED = 1
-    """Decisions that refuse, and authentications that fail."""
+    """Denied operations, and failed authentications."""
     CHANGES = 2
-    """Changes of ACLs, users, quotas, configs, tokens and topics, and authentications that succeed."""
+    """Changes of ACLs, users, quotas, configs, tokens and topics, and successful authentications."""
     ALL = 3
-    """Decisions that allow."""
+    """Allowed operations."""
 
 
 class AuditConfig(NamedTuple):
-    """What is recorded, and where.
+    """The level and destination of the audit.
 
     Example:
         >>> AuditConfig.take_from({"kafkapy.audit.level": "denied", "kafkapy.audit.topic": "audit"}, Path("logs")).topic
@@ -45,7 +45,7 @@ class AuditConfig(NamedTuple):
     level: AuditLevel
     file: Path
     topic: str = ""
-    """If it is not empty, records go there instead of into files."""
+    """If not empty, records are written to this topic instead of files."""
     file_max_bytes: int = 100 * 1024 * 1024
     file_max_count: int = 10
     queue_max_records: int = 10_000
@@ -53,14 +53,14 @@ class AuditConfig(NamedTuple):
 
     @classmethod
     def take_from(cls, properties: MutableMapping[str, str], log_dir: Path) -> AuditConfig | None:
-        """Takes its configs out of the properties of a broker; None: the audit is off.
+        """Remove the audit's configs from the properties of a broker and parse them; None: the audit is off.
 
         Args:
-            properties: Of the broker, which knows none of these.
-            log_dir: Where the file is, if none is named.
+            properties: The broker's; its other configs are Kafka's.
+            log_dir: The directory of the default file.
 
         Raises:
-            ValueError: A value is wrong; the text names it.
+            ValueError: A value is invalid; the message names it.
         """
         taken = {name: properties.pop(name, "").strip() for name in CONFIGS}
         level = _level(taken[LEVEL])

@@ -1,4 +1,4 @@
-"""Makes the audit that the configs ask for."""
+"""Creates the configured audit."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ log = logging.getLogger("kafkapy.server.Audit")
 CREATE_AGAIN_SECONDS: Final = 30.0
 
 CreateTopic = Callable[[str], object]
-"""Makes a topic with the broker's defaults, if there is none of that name. Blocks."""
+"""Creates a topic with the broker's defaults, if it does not exist. Blocks."""
 
 
 def build_audit(
     audit_config: AuditConfig, config: KafkaConfig, cache: MetadataCache, clock: Time, create_topic: CreateTopic
 ) -> Audit:
-    """The audit, whose `log` is to be started and stopped.
+    """Return the audit, whose `log` must be started and stopped.
 
     Raises:
-        KafkaConfigurationError: The audit goes to a topic, and how brokers speak to each other cannot be used.
+        KafkaConfigurationError: The audit is written to a topic, and the inter-broker configs are unusable.
     """
     if not audit_config.topic:
         file = RotatingAuditFile(audit_config.file, audit_config.file_max_bytes, audit_config.file_max_count)
@@ -46,7 +46,7 @@ def build_audit(
 
 
 class _CachedPlace:
-    """A topic's place as the broker's metadata has it: each question is a look into dictionaries, which any thread may take."""
+    """A topic's leaders from the broker's metadata: dictionary look-ups, which are safe in any thread."""
 
     def __init__(self, cache: MetadataCache, listener: str, create_topic: CreateTopic) -> None:
         self._cache = cache
@@ -66,7 +66,7 @@ class _CachedPlace:
         return None
 
     def create(self, topic: str) -> None:
-        """See `TopicPlace`. Until the controller has told this broker of others, it cannot know whether there is one."""
+        """See `TopicPlace`. Before the controller has sent the metadata, it is unknown whether the topic exists."""
         if self._cache.controller_id is None or self._cache.contains_topic(topic):
             return
         now = time.monotonic()

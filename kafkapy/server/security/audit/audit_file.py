@@ -1,4 +1,4 @@
-"""Files of the audit: one that grows, and those before it."""
+"""Audit files: the current one, and rotated ones."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from kafkapy.server.security.audit.audit_log import AuditWriteError
 
 
 class RotatingAuditFile:
-    """Appends lines to a file; before it has more than `max_bytes`, it becomes `FILE.1`, that before `FILE.2`, and so on.
+    """Appends lines to a file; before it exceeds `max_bytes`, it is renamed to `FILE.1`, `FILE.1` to `FILE.2`, and so
+    on.
 
-    Only the broker's user may read the files. One that was moved away or deleted is made anew.
+    Only the broker's user may read the files. A moved or deleted one is created again.
 
-    Invariant: `_descriptor` is -1 or that of `_path` as it was opened, and `_size` what it has.
+    Invariant: `_descriptor` is -1 or that of the opened `_path`, and `_size` is its size.
     """
 
     def __init__(self, path: Path, max_bytes: int, max_count: int) -> None:
@@ -31,7 +32,7 @@ class RotatingAuditFile:
         self._descriptor = -1
         self._size = 0
         self._is_torn = False
-        """The file may end in the middle of a line."""
+        """Whether the file may end with an incomplete line."""
 
     def write(self, lines: Sequence[bytes]) -> None:
         """See `AuditSink.write`."""
@@ -51,7 +52,7 @@ class RotatingAuditFile:
             raise AuditWriteError(f"{self._path}: {problem.strerror}") from problem
 
     def stopping(self) -> None:
-        """A disk cannot be hurried."""
+        """Do nothing, because writes to a disk cannot be aborted."""
 
     def close(self) -> None:
         if self._descriptor >= 0:

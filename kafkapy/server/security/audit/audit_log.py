@@ -1,4 +1,4 @@
-"""The queue between those that have something to record and the thread that writes it."""
+"""The queue of audit records, and the thread that writes them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from kafkapy.server.security.audit.audit_records import AuditedEvent, Lost
 log = logging.getLogger("kafkapy.server.Audit")
 
 MAX_BATCH: Final = 500
-"""Records that are written together."""
+"""Limit of records per write."""
 COMPLAINT_SECONDS: Final = 60.0
-"""So often at most the broker's log says that records are lost."""
+"""Interval of warnings about lost records in the broker's log."""
 
 
 class AuditWriteError(Exception):
@@ -24,39 +24,39 @@ class AuditWriteError(Exception):
 
 
 class AuditSink(Protocol):
-    """Where records go. All calls are made in one thread."""
+    """The destination of records. All calls are made in one thread."""
 
     def write(self, lines: Sequence[bytes]) -> None:
-        """Write all of them, or raise AuditWriteError: none will be written again."""
+        """Write all lines, or raise AuditWriteError; they are not passed again."""
         ...
 
     def stopping(self) -> None:
-        """Called from another thread: a `write` that waits must give up soon."""
+        """Abort a blocking `write` soon; called from another thread."""
         ...
 
     def close(self) -> None: ...
 
 
 class AuditLog:
-    """Takes records from any thread, at once, and writes them in its own.
+    """Accepts records from any thread without blocking, and writes them in its own.
 
-    Invariant: at most about `max_records` wait (a few more if threads record at the same moment). Each record that `put`
-    was given is written, counted in `lost`, or waits; `_told` of those lost have been recorded as lost.
+    Invariant: at most about `max_records` wait (a few more if threads record at the same moment). Each record passed to
+    `put` is written, counted in `lost`, or waiting; `_told` of the lost ones have been recorded as lost.
     """
 
     def __init__(self, sink: AuditSink, max_records: int) -> None:
         self._sink = sink
         self._max_records = max_records
         self._queue: SimpleQueue[AuditedEvent | threading.Event | None] = SimpleQueue()
-        """An event is set when all before it is done; None ends the thread."""
+        """An event is set when all earlier records are processed; None ends the thread."""
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="audit", daemon=True)
         self.broker_id = -1
-        """In each line; known after the start."""
+        """Part of each line; set at start."""
         self.written = 0
-        """Records, since the start."""
+        """Number of records since the start."""
         self.lost = 0
-        """Records, since the start."""
+        """Number of records since the start."""
         self._told = 0
         self._complained_at: float | None = None
 
@@ -64,20 +64,20 @@ class AuditLog:
         self._thread.start()
 
     def put(self, record: AuditedEvent) -> None:
-        """Have it written, or count it as lost if too many wait. Does not block."""
+        """Queue a record, or count it as lost if too many wait. Does not block."""
         if self._queue.qsize() >= self._max_records:
             self._lose(1, f"more than {self._max_records} records wait to be written")
         else:
             self._queue.put(record)
 
     def flush(self, timeout: float) -> bool:
-        """Wait until all so far is written; False: there is something left after `timeout` seconds. Blocks."""
+        """Wait until all queued records are written; return False if some remain after `timeout` seconds. Blocks."""
         done = threading.Event()
         self._queue.put(done)
         return done.wait(timeout)
 
     def stop(self, timeout: float = 5.0) -> None:
-        """Write what waits, in `timeout` seconds at most. Blocks."""
+        """Write the waiting records, for at most `timeout` seconds. Blocks."""
         if not self._thread.is_alive():
             return
         if not self.flush(timeout / 2):

@@ -1,4 +1,4 @@
-"""The audit in a topic of this cluster."""
+"""Writes the audit to a topic of this cluster."""
 
 from __future__ import annotations
 
@@ -13,32 +13,34 @@ from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.record.records_builder import MemoryRecordsBuilder
 from kafkapy.server.security.audit.audit_log import AuditWriteError
 
-PATIENCE_SECONDS: Final = 30.0
-"""How long records are offered to a topic that takes none; more of them wait meanwhile, up to the queue's bound."""
+RETRY_SECONDS: Final = 30.0
+"""How long a write to the topic is retried; meanwhile more records wait, up to the queue's limit."""
 BACKOFF_SECONDS: Final = 0.5
 MAX_BATCH_BYTES: Final = 512 * 1024
-"""Half of what a topic takes by default (`max.message.bytes`)."""
+"""Half of a topic's default `max.message.bytes`."""
 TIMEOUT_MS: Final = 10_000
 
 
 class TopicPlace(Protocol):
-    """What the sink needs to know of the cluster; it is asked in the audit's thread."""
+    """The metadata that the sink needs; called in the audit's thread."""
 
     def leader_of(self, topic: str, number: int) -> tuple[int, str, int] | None:
-        """Partition, and host and port of its leader, for batch `number`: another each time. None: there is none now."""
+        """Return partition, and host and port of its leader, for batch `number`, in rotation. None: there is no leader
+        now.
+        """
         ...
 
     def create(self, topic: str) -> None:
-        """Have a topic made that does not exist; nothing if it does, or cannot be made now. Blocks."""
+        """Create the topic if it does not exist and that is possible now. Blocks."""
         ...
 
 
 class AuditTopic:
-    """Produces to the topic as this broker's own client: with acks=all, a batch again until it is in or time is up.
+    """Produces to the topic as this broker's own client: with acks=all, retrying until success or time-out.
 
-    A batch whose answer is lost may be there twice.
+    A batch whose response is lost may be duplicated.
 
-    Invariant: `_clients` has a connection to each broker that led a partition; `_batches` counts those that were written.
+    Invariant: `_clients` has a connection to each broker that led a partition; `_batches` counts the written ones.
     """
 
     def __init__(
@@ -46,26 +48,26 @@ class AuditTopic:
         topic: str,
         place: TopicPlace,
         connect: Callable[[str, int], BlockingClient],
-        patience: float = PATIENCE_SECONDS,
+        retry_seconds: float = RETRY_SECONDS,
     ) -> None:
         """
         Args:
             topic: Its name; it is made with the broker's defaults if there is none.
             place: Knows its leaders.
             connect: Makes the client of a broker, by host and port.
-            patience: Seconds until what cannot be written is lost.
+            retry_seconds: How long a write is retried before its records are lost.
         """
         self._topic = topic
         self._place = place
         self._connect = connect
-        self._patience = patience
+        self._retry_seconds = retry_seconds
         self._clients: dict[tuple[str, int], BlockingClient] = {}
         self._batches = 0
         self._is_stopping = threading.Event()
 
     def write(self, lines: Sequence[bytes]) -> None:
         """See `AuditSink.write`."""
-        deadline = time.monotonic() + self._patience
+        deadline = time.monotonic() + self._retry_seconds
         for some in _batches(lines):
             self._write_batch(some, deadline)
 
@@ -94,7 +96,7 @@ class AuditTopic:
             self._is_stopping.wait(BACKOFF_SECONDS)
 
     def _try(self, records: Any) -> str | None:
-        """Why it was not written; None: it was."""
+        """Return why it was not written; None: it was."""
         found = self._place.leader_of(self._topic, self._batches)
         if found is None:
             self._place.create(self._topic)

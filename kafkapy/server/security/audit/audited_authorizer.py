@@ -1,4 +1,4 @@
-"""An authorizer of one's own, with the audit told of what it decides."""
+"""Audits the decisions of an operator's own authorizer."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from kafkapy.server.security.decision_log import DecisionListener, RequestedActi
 
 
 class AuditedAuthorizer(Authorizer):
-    """Passes everything on to another authorizer. The rule of its decisions is the name of its class.
+    """Delegates to another authorizer. The rule of its decisions is the name of its class.
 
-    As with `AclAuthorizer` the audit does not hear of `authorized_operations`, by which nothing is done.
+    As with `AclAuthorizer` the audit does not record `authorized_operations`, because no operation is executed.
     """
 
     def __init__(self, authorizer: Authorizer, on_decision: DecisionListener, hears_allowed: bool) -> None:
-        """
+        """Wrap an authorizer.
+
         Args:
-            authorizer: Decides.
-            on_decision: Is told.
-            hears_allowed: Is it told of permissions, too?
+            authorizer: Makes the decisions.
+            on_decision: Called with each decision.
+            hears_allowed: Whether `on_decision` is also called for allowed operations.
         """
         self._authorizer = authorizer
         self._on_decision = on_decision

@@ -1,6 +1,6 @@
-"""What the requests change that the audit records: who may do what, who may log in, quotas, configs, tokens, topics.
+"""The requests whose changes are audited: of ACLs, users, quotas, configs, tokens, topics.
 
-Values of configs are shown where the config is known to be no secret; passwords, salts and the HMACs of tokens never are.
+Values of configs are recorded if the config is known not to be secret; passwords, salts and HMACs of tokens never are.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ Describe = Callable[[Any, Any], Iterator[Changed]]
 Report = Callable[[AuditedSender, Changed], object]
 TokenOfHmac = Callable[[bytes], TokenInformation | None]
 Identify = Callable[[Any], dict[str, Any]]
-"""Body of a request -> what it is about, where the body names that by a secret."""
+"""Body of a request -> its subject, if the body identifies that by a secret."""
 AnyHandler = Callable[[Request], Any]
 
 
 def audited_handlers(
     handlers: Mapping[ApiKey, AnyHandler], report: Report, token_of: TokenOfHmac, clock: Clock
 ) -> dict[ApiKey, Any]:
-    """The handlers, those that change something with a report of it.
+    """Return the handlers, with those that make changes wrapped to report them.
 
     Args:
         handlers: API -> its handler.
-        report: Called with each change when the handler has done it, or has refused it.
-        token_of: The delegation token of an HMAC.
-        clock: A request may change thousands of things; others have their turn in between.
+        report: Called with each change when the handler has made or refused it.
+        token_of: Returns the delegation token of an HMAC.
+        clock: For yielding, because a request may make thousands of changes.
     """
 
     def token(body: Any) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def audited_handlers(
 
 
 class _AuditedHandler:
-    """A handler, whose answer says what has been changed."""
+    """A handler whose response tells what was changed."""
 
     def __init__(
         self, handler: AnyHandler, identify: Identify, describe: Describe, report: Report, clock: Clock
