@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (capabilities.UnsupportedSystem, MissingExtra) as missing:
         print(missing, file=sys.stderr)
         return 1
-    garbage.pause()  # imported modules are permanent: until `settle` there is no garbage to collect
+    garbage.pause()  # imported modules are permanent: until `configure` there is no garbage to collect
     _share_the_interpreter()
     import_lazily("pickle")  # errors of log handlers that a broker does not have
     from kafkapy.common.config_def import ConfigException
@@ -279,7 +279,7 @@ def _run(config: Any, zookeeper: Any, listeners: SessionListeners, metrics: Any,
     log.info("%s", capabilities.summary(reactor.poller_name))
     faulthandler.enable()  # a crash in machine code prints the stacks on stderr
     _raise_open_files_limit()
-    garbage.settle()
+    garbage.configure()
     logging.getLogger("kafkapy.twisted").setLevel(logging.WARNING)
     PythonLoggingObserver("kafkapy.twisted").start()
     AcceptErrors().start()

@@ -66,7 +66,7 @@ def run(properties: ServerProperties) -> int:
         log.warning("Without effect in the embedded ZooKeeper: %s", ", ".join(properties.without_effect))
     log.warning("One node is for development and tests: production wants an ensemble (docs/embedded_zookeeper.md)")
     # Nodes are freed by reference counting: walks of the garbage collector through all of them would find nothing.
-    garbage.settle(middle_before_full=3_000)
+    garbage.configure(middle_before_full=3_000)
     reactor.callWhenRunning(StopSignals(reactor).install)
     reactor.addSystemEventTrigger("before", "shutdown", zookeeper.stop)
     reactor.run()
