@@ -55,7 +55,13 @@ _INLINE_RECORDS: Final = 500
 
 
 class LogValidator:
-    """Validates for one partition with one config; a log creates a new validator when its config changes."""
+    """Validates for one partition with one config; a log creates a new validator when its config changes.
+
+    Errors of `validate`: CORRUPT_MESSAGE, INVALID_RECORD, MESSAGE_TOO_LARGE, UNSUPPORTED_COMPRESSION_TYPE,
+    UNSUPPORTED_FOR_MESSAGE_FORMAT (a producer id, but the topic's format is not v2), UNKNOWN_SERVER_ERROR (unknown
+    codec, damaged compressed data, headers or zstd that the topic's format lacks). `RecordValidationError` has
+    INVALID_RECORD (no key in a compacted topic) or INVALID_TIMESTAMP.
+    """
 
     def __init__(self, topic_partition: TopicPartition, config: LogConfig) -> None:
         self.rules = ValidationRules(topic_partition, config)
@@ -85,12 +91,7 @@ class LogValidator:
             request_version: The version of the Produce request, if `origin` is CLIENT; default 11.
             non_blocking: Whether to raise `WouldBlock` instead of blocking the thread for long; default False.
 
-        Raises:
-            KafkaError: the errors of a 3.9 broker: CORRUPT_MESSAGE, INVALID_RECORD, MESSAGE_TOO_LARGE,
-                UNSUPPORTED_COMPRESSION_TYPE, UNSUPPORTED_FOR_MESSAGE_FORMAT (a producer id, but the topic's format is
-                not v2), UNKNOWN_SERVER_ERROR (unknown codec, damaged compressed data, headers or zstd that the topic's
-                format lacks).
-            RecordValidationError: INVALID_RECORD (no key in a compacted topic) or INVALID_TIMESTAMP.
+        Raises `KafkaError` with the codes of a 3.9 broker, or `RecordValidationError` (see the class).
         """
         if non_blocking and len(records) > INLINE_BYTES:
             raise WouldBlock

@@ -150,17 +150,13 @@ class SocketServer:
         """Make a server without listeners.
 
         Args:
-            cold_reads: Threads that may wait for a disk.
-            decoding: Threads that decode large requests.
-            send_buffer: Bytes of the kernel's send buffer; -1: the system's default.
-            receive_buffer: Bytes of the kernel's receive buffer; -1: the system's default.
+            cold_reads, decoding: Threads that may wait for a disk; threads that decode large requests.
+            send_buffer, receive_buffer: Bytes of the kernel's buffers; -1: the system's default.
             memory_pool: Limits the memory of requests that have not wholly arrived.
-            tls_of: Returns the TLS settings of a listener; None: no TLS.
-            sasl_of: Returns what makes authenticators for a listener's connections; None: no SASL.
-            sasl_max_receive_size: Limit of a frame before the client is authenticated, bytes.
-            failed_authentication_delay: Seconds until a failed authentication is answered.
+            tls_of, sasl_of: Return the TLS settings and authenticators of a listener; None: without.
+            failed_authentication_delay: Seconds.
             ip_rates: Connection rates of client addresses (KIP-612).
-            on_authentication: Called with each outcome, for the audit log.
+            on_authentication: Called with each outcome.
             plaintext_principal: Returns the principal of connections of PLAINTEXT listeners; None: ANONYMOUS.
         """
         self.reactor = reactor
