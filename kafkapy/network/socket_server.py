@@ -154,9 +154,7 @@ class SocketServer:
             send_buffer, receive_buffer: Bytes of the kernel's buffers; -1: the system's default.
             memory_pool: Limits the memory of requests that have not wholly arrived.
             tls_of, sasl_of: Return the TLS settings and authenticators of a listener; None: without.
-            failed_authentication_delay: Seconds.
-            ip_rates: Connection rates of client addresses (KIP-612).
-            on_authentication: Called with each outcome.
+            ip_rates, on_authentication: Connection rates of addresses (KIP-612); called with each outcome.
             plaintext_principal: Returns the principal of connections of PLAINTEXT listeners; None: ANONYMOUS.
         """
         self.reactor = reactor
