@@ -31,6 +31,9 @@ _LOGINS = (
     "org.apache.kafka.common.security.authenticator.DefaultLogin",
     "org.apache.kafka.common.security.kerberos.KerberosLogin",
 )
+_HANDLERS = ("sasl.client.callback.handler.class", "sasl.login.callback.handler.class", "sasl.login.class")
+"""Each may name a class of the user's own."""
+
 _OAUTH_EXAMPLE = f'{_OAUTH}.OAuthBearerLoginModule required clientId="alice" clientSecret="secret";'
 _KERBEROS_EXAMPLE = (
     'com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab="/etc/alice.keytab" '
@@ -125,7 +128,7 @@ def _own(path: str, method: str, configs: Mapping[str, Any]) -> Any:
     text = configs.get("sasl.jaas.config")
     try:
         modules = parse_jaas_config(text) if text else ()
-        name = "sasl.login.callback.handler.class"
+        name = next(name for name in _HANDLERS if configs.get(name) == path)
         return make_callback_handler(path, name, method, configs.get("sasl.mechanism", "GSSAPI"), configs, modules)
     except (ImportPathError, JaasConfigError) as error:
         raise KafkaConfigurationError(f"{error}. Java classes cannot be used, an import path can") from None

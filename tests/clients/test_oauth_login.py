@@ -244,6 +244,16 @@ def test_what_makes_no_sense(jaas: str, properties: dict[str, str], sentence: st
         of_properties(jaas, **properties)
 
 
+def test_a_wrong_path_is_told_with_its_config() -> None:
+    given = {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.client.callback.handler.class": "nowhere:Login",
+    }
+    with pytest.raises(KafkaConfigurationError, match="sasl.client.callback.handler.class: nowhere:Login cannot be"):
+        arguments_of(COMMON, given)
+
+
 def test_kerberos_by_javas_configs() -> None:
     jaas = (
         'com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true storeKey=true keyTab="/etc/alice.keytab" '

@@ -134,3 +134,14 @@ def test_acls_may_have_a_zookeeper_of_their_own(zk_connect: str) -> None:
     client = KafkaZkClient.connect(zk_connect, 6000)
     assert client.path_exists("/kafka-acl/Topic/t")
     client.close()
+
+
+def test_one_without_acls_may_be_asked_by_resource_type() -> None:
+    assert not _only("orders").authorize_by_resource_type(CONTEXT, ACLOperation.WRITE, ResourceType.TOPIC)
+    assert _only("hardcode").authorize_by_resource_type(CONTEXT, ACLOperation.WRITE, ResourceType.TOPIC)
+
+
+def _only(topic: str) -> Configured:
+    authorizer = Configured()
+    authorizer.configure({"my.topic": topic})
+    return authorizer
