@@ -250,7 +250,7 @@ def test_a_wrong_path_is_told_with_its_config() -> None:
         "sasl.mechanism": "PLAIN",
         "sasl.client.callback.handler.class": "nowhere:Login",
     }
-    with pytest.raises(KafkaConfigurationError, match="sasl.client.callback.handler.class: nowhere:Login cannot be"):
+    with pytest.raises(KafkaConfigurationError, match=r"sasl\.client\.callback\.handler\.class: nowhere"):
         arguments_of(COMMON, given)
 
 

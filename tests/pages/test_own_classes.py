@@ -131,6 +131,6 @@ def test_policies(admin: AdminClient) -> None:
 
 
 def test_a_quota_for_each_user(admin: AdminClient, address: str) -> None:
-    megabytes = {"count": 5, "value": bytes(900_000)}
-    assert send(options(address, "admin", "admin-secret"), "alice.orders", **megabytes) == 0
-    assert send(options(address, "ALICE", "alice-secret"), "alice.orders", **megabytes) > 0
+    value = bytes(900_000)
+    assert send(options(address, "admin", "admin-secret"), "alice.orders", 5, value) == 0
+    assert send(options(address, "ALICE", "alice-secret"), "alice.orders", 5, value) > 0
