@@ -79,7 +79,7 @@ def send(options: dict[str, Any], topic: str, count: int = 1, value: bytes = b"x
     with KafkaProducer(**options) as producer:
         for sent in [producer.send(topic, value) for _ in range(count)]:
             sent.get(60)
-        return producer.metrics()["producer-metrics"]["produce-throttle-time-max"]
+        return float(producer.metrics()["producer-metrics"]["produce-throttle-time-max"])
 
 
 def test_passwords_names_and_topics(admin: AdminClient, address: str) -> None:
