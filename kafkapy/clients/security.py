@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kafkapy.clients.option_table import check_choice
@@ -61,20 +63,32 @@ def _tls_context(config: SecurityOptions) -> ssl.SSLContext:
         return config.ssl_context
     import ssl
 
-    try:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname = config.ssl_check_hostname
-        if config.ssl_cafile:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = config.ssl_check_hostname
+    if config.ssl_cafile:
+        with _naming("ssl_cafile (ssl.truststore.location)", config.ssl_cafile):
             context.load_verify_locations(config.ssl_cafile)
-        else:
-            context.load_default_certs()
-        if config.ssl_certfile:
+    else:
+        context.load_default_certs()
+    if config.ssl_certfile:
+        files = config.ssl_certfile if config.ssl_keyfile is None else f"{config.ssl_certfile}, {config.ssl_keyfile}"
+        with _naming("ssl_certfile, ssl_keyfile and ssl_password (ssl.keystore.location, ssl.key.password)", files):
             context.load_cert_chain(config.ssl_certfile, config.ssl_keyfile, config.ssl_password)
-        if config.ssl_crlfile:
+    if config.ssl_crlfile:
+        with _naming("ssl_crlfile", config.ssl_crlfile):
             context.load_verify_locations(config.ssl_crlfile)
-            context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
-        if config.ssl_ciphers:
+        context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
+    if config.ssl_ciphers:
+        with _naming("ssl_ciphers", config.ssl_ciphers):
             context.set_ciphers(config.ssl_ciphers)
-    except (OSError, ValueError) as error:
-        raise KafkaConfigurationError(f"The TLS options ssl_* cannot be used: {error}") from error
     return context
+
+
+@contextmanager
+def _naming(options: str, value: str) -> Iterator[None]:
+    """What the system says of a file has neither its name nor the option that has it."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise KafkaConfigurationError(f"{options} cannot be used: {value}: {reason}") from error

@@ -167,7 +167,11 @@ def test_a_session_is_renewed_on_the_same_connection_before_it_ends() -> None:
             {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "OAUTHBEARER"},
             "OAUTHBEARER needs sasl_oauth_token_provider",
         ),
-        ({"security_protocol": "SSL", "ssl_cafile": "/no/such/file"}, "The TLS options"),
+        (
+            {"security_protocol": "SSL", "ssl_cafile": "/no/such/file"},
+            r"ssl_cafile \(ssl.truststore.location\) cannot be used: /no/such/file: No such file or directory",
+        ),
+        ({"security_protocol": "SSL", "ssl_certfile": __file__}, f"ssl_certfile.* cannot be used: {__file__}: "),
         ({"request_timeout_ms": -1}, "request_timeout_ms must be a number of milliseconds"),
         ({"bootstrap_servers": []}, "No resolvable bootstrap urls given in bootstrap_servers"),
         ({"bootstrap_servers": "a:99999"}, "Invalid port in bootstrap_servers"),
