@@ -20,6 +20,7 @@ from kafkapy.clients.metadata import Address, ClusterMetadata, Node
 from kafkapy.clients.metadata_updater import MetadataUpdater, exponential
 from kafkapy.clients.network_metrics import NetworkMetrics
 from kafkapy.clients.node_connection import NodeConnection
+from kafkapy.clients.socket_transport import PEER_CLOSED
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import (
     Cancelled,
@@ -343,6 +344,10 @@ class NetworkClient:
             return
         servers = ",".join(map(str, self.config.bootstrap))
         told = "; ".join(foreign.sentences.values()) or self._last_failure or "; ".join(self._silent())
+        has_sasl = self.config.security_protocol.startswith("SASL")
+        if told == self._last_failure and told.endswith(f"ended: {PEER_CLOSED}") and not has_sasl:
+            # What a broker does with whatever comes before SASL.
+            told += "; if the listener asks for SASL, set security_protocol to SASL_SSL or SASL_PLAINTEXT"
         within_ms = "" if foreign.hopeless.done else f" within {timeout:g} ms"
         raise NoBrokersAvailable(f"Unable to bootstrap from {servers}{within_ms}{told and f': {told}'}")
 
