@@ -15,9 +15,11 @@ from kafkapy.admin.results import values_of
 from kafkapy.admin.types import ConfigResource
 from kafkapy.common.free_ports import free_ports
 from kafkapy.common.wire_enums import ConfigResourceType
+from kafkapy.errors import InvalidRequestError
 from kafkapy.security.tls.certificates import CertificateAuthority, Credential
 from kafkapy.testing.cluster import KafkaCluster
 from kafkapy.testing.coordination import EmbeddedProcess
+from system_tests.services import wait_until
 
 PROTOCOLS = {"SASL": "SASL_PLAINTEXT", "SASLS": "SASL_SSL", "TLS": "SSL", "MTLS": "SSL"}
 """Listeners that are added to the cluster's own; MTLS demands a certificate."""
@@ -104,9 +106,17 @@ class SecuredCluster:
         self._listen({"listener.security.protocol.map", "listeners", "advertised.listeners"}, names)
 
     def close_listeners_but(self, *names: str) -> None:
-        """Close those of `PROTOCOLS` that are not named. What is advertised has to go first."""
+        """Close those of `PROTOCOLS` that are not named: what is advertised goes first, and the broker has to hear of that."""
         self._listen({"advertised.listeners"}, names)
-        self._listen({"listeners"}, names)
+
+        def are_closed() -> bool:
+            try:
+                self._listen({"listeners"}, names)
+            except InvalidRequestError:
+                return False
+            return True
+
+        wait_until(are_closed, 30, lambda: f"only {names} are open")
 
     def _listen(self, keys: set[str], names: Sequence[str]) -> None:
         own = dict(
