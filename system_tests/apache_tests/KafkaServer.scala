@@ -215,6 +215,8 @@ class KafkaServer(
     authorizer.foreach(_.close())
     authorizer = None
     metrics.end()
+    runningQuotas.foreach(_.close())
+    runningQuotas = None
     if (_zkClient != null) _zkClient.close()
     _zkClient = null
   }
@@ -390,7 +392,11 @@ class KafkaServer(
     case ("authorizer", _) => authorizer
   }
 
-  private lazy val sharedQuotas = new SharedQuotas(startConfig, () => _zkClient)
+  private var runningQuotas: Option[SharedQuotas] = None
+  private def sharedQuotas: SharedQuotas = synchronized {
+    if (runningQuotas.isEmpty) runningQuotas = Some(new SharedQuotas(startConfig, () => _zkClient))
+    runningQuotas.get
+  }
   def quotaManagers: QuotaFactory.QuotaManagers = sharedQuotas.managers
   def credentialProvider: CredentialProvider = sharedQuotas.credentials
 

@@ -64,13 +64,17 @@ class SharedQuotas(kafkaConfig: KafkaConfig, zk: () => KafkaZkClient) {
         Thread.sleep(NotificationMs)
         val ofClients = new ClientIdConfigHandler(quotas)
         val ofUsers = new UserConfigHandler(quotas, scram)
-        now("clients").foreach { case (name, configs) => ofClients.processConfigChanges(name, configs) }
-        now("users").foreach { case (name, configs) => ofUsers.processConfigChanges(name, configs) }
+        withGone("clients", now).foreach { case (name, configs) => ofClients.processConfigChanges(name, configs) }
+        withGone("users", now).foreach { case (name, configs) => ofUsers.processConfigChanges(name, configs) }
         seen = now
       }
       notifications = found
     }
   }
+
+  /** With those that had configs before and have none now. */
+  private def withGone(entity: String, now: Map[String, Map[String, Properties]]): Map[String, Properties] =
+    seen.getOrElse(entity, Map.empty[String, Properties]).map { case (name, _) => name -> new Properties } ++ now(entity)
 
   def close(): Unit = quotas.shutdown()
 }
