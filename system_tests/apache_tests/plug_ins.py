@@ -59,7 +59,8 @@ class ByCertificate(PrincipalBuilder):
         match = _NAME.fullmatch(name or "")
         if name is None or match is None:
             return ANONYMOUS
-        return KafkaPrincipal("User", "server" if match[1] == "server" else name)
+        is_server = match[1] == "server" or match[2] == "super-user"
+        return KafkaPrincipal("User", "server" if is_server else name)
 
 
 class ServerOrClientByCertificate(PrincipalBuilder):
