@@ -11,7 +11,7 @@ from kafkapy.admin import NewTopic as NewTopic
 from kafkapy.admin.kafka_admin_client import ADMIN_DEFAULTS
 from kafkapy.admin.kafka_python.core import KafkaPythonCore
 from kafkapy.admin.methods import AwaitableMethods
-from kafkapy.aio.base import AsyncClient, ask, starting
+from kafkapy.aio.base import AsyncClient, aiokafka_start_errors, ask
 from kafkapy.aio.records_to_delete import RecordsToDelete as RecordsToDelete
 from kafkapy.clients.client_options import ClientOptions
 from kafkapy.clients.config import ClientConfig
@@ -39,7 +39,7 @@ class KafkaAdminClient(AwaitableMethods, AsyncClient):
 
     async def start(self) -> None:
         config = self._client.config
-        with starting():
+        with aiokafka_start_errors():
             await ask(self._client.start(min(config.bootstrap_timeout_ms, config.request_timeout_ms)))
         self._started = True
 

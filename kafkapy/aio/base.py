@@ -24,14 +24,14 @@ async def until(completion: Completion[T]) -> T:
     Cancelling the caller leaves the completion as it is.
     """
     if not completion.done:
-        await happened(completion.add_callback)
+        await callback_future(completion.add_callback)
     try:
         return completion.result()
     except CancelledError:
         raise asyncio.CancelledError from None
 
 
-def happened(when: Callable[[Callable[..., object]], object]) -> asyncio.Future[None]:
+def callback_future(when: Callable[[Callable[..., object]], object]) -> asyncio.Future[None]:
     """A future that is done when the function passed to `when` is called, on this loop's thread."""
     future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     when(lambda *_: None if future.done() else future.set_result(None))
@@ -68,7 +68,7 @@ def from_awaitable(coroutine: Coroutine[Any, Any, T]) -> Completion[T]:
 
 
 @contextmanager
-def starting() -> Iterator[None]:
+def aiokafka_start_errors() -> Iterator[None]:
     """Raises errors of a start under the classes of aiokafka, too."""
     try:
         yield
@@ -76,7 +76,7 @@ def starting() -> Iterator[None]:
         raise SaslConnectionError(*error.args) from None
 
 
-def forgotten(client: object, driver: AsyncioDriver, close: Callable[[], object]) -> None:
+def close_abandoned(client: object, driver: AsyncioDriver, close: Callable[[], object]) -> None:
     """For a client that is garbage-collected without `stop`: warn, and close its connections on its loop."""
     warnings.warn(f"{client!r} was not stopped", ResourceWarning, source=client, stacklevel=3)
     driver.call_soon_threadsafe(close)  # without waiting: the garbage collector may run in any thread

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
-from kafkapy.aio.base import forgotten, from_awaitable, starting, until
+from kafkapy.aio.base import aiokafka_start_errors, close_abandoned, from_awaitable, until
 from kafkapy.aio.offsets import GivenOffsets, offsets_of
 from kafkapy.aio.options import AIO_CONSUMER_DEFAULTS, AioConsumerSettings, consumer_options
 from kafkapy.clients.asyncio_driver import AsyncioDriver
@@ -26,7 +26,7 @@ from kafkapy.structs import OffsetAndMetadata, OffsetAndTimestamp, OffsetResetSt
 if TYPE_CHECKING:
     from kafkapy.consumer.to_arrow import ArrowTable, Bound
 
-_LAST_WORDS_MS = 1_000
+_ABANDONED_CLOSE_MS = 1_000
 """How long a consumer that is garbage-collected without `stop` tries to leave its group."""
 
 
@@ -86,7 +86,7 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
         """Connect, and wait for the partitions of topics that are subscribed (at most 5 s for a group); gives this consumer.
         Raises KafkaTimeoutError if no broker answers within `bootstrap_timeout_ms` or `request_timeout_ms`, and
         UnknownTopicOrPartitionError if one of the topics does not exist by then, as aiokafka."""
-        with starting():
+        with aiokafka_start_errors():
             await self._bootstrap()
         self._started = True
         await self._joined()
@@ -115,9 +115,9 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
 
         def close() -> None:
             core.subscriptions.listener = None
-            spawn(core.close(False, _LAST_WORDS_MS))
+            spawn(core.close(False, _ABANDONED_CLOSE_MS))
 
-        forgotten(self, self._driver, close)
+        close_abandoned(self, self._driver, close)
 
     def __repr__(self) -> str:
         return f"<KafkaConsumer client_id={self.config['client_id']} group_id={self.config['group_id']}>"

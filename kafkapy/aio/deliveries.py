@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Generator
 from typing import Any, Self, TypeVar
 
-from kafkapy.aio.base import happened
+from kafkapy.aio.base import callback_future
 from kafkapy.errors import IllegalStateError
 from kafkapy.producer.future import (
     BatchMetadata,
@@ -29,7 +29,7 @@ class AwaitedDelivery(DeliveryFuture[T]):
 
     def __await__(self) -> Generator[Any, None, T]:
         if not self.is_done:
-            yield from happened(self._when_done)
+            yield from callback_future(self._when_done)
         return self.result()
 
     def done(self) -> bool:

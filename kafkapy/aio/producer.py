@@ -7,7 +7,15 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
-from kafkapy.aio.base import AsyncClient, ask, forgotten, from_awaitable, happened, starting, until
+from kafkapy.aio.base import (
+    AsyncClient,
+    aiokafka_start_errors,
+    ask,
+    callback_future,
+    close_abandoned,
+    from_awaitable,
+    until,
+)
 from kafkapy.aio.batch_builder import BatchBuilder
 from kafkapy.aio.deliveries import BatchDelivery, Delivery
 from kafkapy.aio.offsets import GivenOffsets, offsets_of
@@ -34,7 +42,7 @@ T = TypeVar("T")
 
 __all__ = ["BatchBuilder", "BatchDelivery", "Delivery", "KafkaProducer", "TransactionContext"]
 
-_LAST_WORDS_MS = 1_000
+_ABANDONED_CLOSE_MS = 1_000
 
 
 @shows_options(AIO_PRODUCER_DEFAULTS)
@@ -87,7 +95,7 @@ class KafkaProducer(AsyncProducer[K_contra, V_contra], AsyncClient):
         raises; `start` may be called again then.
         """
         try:
-            with starting():
+            with aiokafka_start_errors():
                 await ask(self._core.start(min(self.config.bootstrap_timeout_ms, self.config.request_timeout_ms)))
             if self._core.transactions is not None:
                 await ask(self._core.transactions.initialize())
@@ -232,7 +240,7 @@ class KafkaProducer(AsyncProducer[K_contra, V_contra], AsyncClient):
         return known if known is not None else await ask(self._core.wait_on_metadata(topic))
 
     async def _wait_for_memory(self, deadline: float) -> None:
-        freed = happened(self._core.accumulator.when_memory)
+        freed = callback_future(self._core.accumulator.when_memory)
         try:
             await asyncio.wait_for(freed, max(0.0, deadline - time.monotonic()))
         except TimeoutError:
@@ -296,7 +304,7 @@ class KafkaProducer(AsyncProducer[K_contra, V_contra], AsyncClient):
         transactions = self._transactions(verb)
         ending = transactions.end(committed)
         if not ending.done:
-            await happened(ending.add_callback)
+            await callback_future(ending.add_callback)
         transactions.end_seen(ending)
 
     def _transactions(self, verb: str) -> Transactions:
@@ -312,7 +320,9 @@ class KafkaProducer(AsyncProducer[K_contra, V_contra], AsyncClient):
         if vars(self).get("_closed", True):
             return
         core, intake = self._core, self._intake
-        forgotten(self, self._driver, lambda: spawn(core.close(_LAST_WORDS_MS)).add_callback(lambda _: intake.close()))
+        close_abandoned(
+            self, self._driver, lambda: spawn(core.close(_ABANDONED_CLOSE_MS)).add_callback(lambda _: intake.close())
+        )
 
     def __repr__(self) -> str:
         return f"<KafkaProducer client_id={self.config.client_id} transactional_id={self.config.transactional_id}>"

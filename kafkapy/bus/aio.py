@@ -42,7 +42,7 @@ class Bus(BusFace):
         """Connect. Raises KafkaTimeoutError if no broker answers."""
         await self._producer.start()
         if self._audit:
-            self._auditing = asyncio.create_task(self._tell_now_and_then())
+            self._auditing = asyncio.create_task(self._write_audit_periodically())
         return self
 
     async def send(self, event: Any, *, time_ms: int | None = None, event_id: str | None = None) -> RecordMetadata:
@@ -83,7 +83,7 @@ class Bus(BusFace):
             self._auditing = None
             await self._producer.flush()
             await asyncio.sleep(0)  # let the loop run the callbacks that count deliveries
-            await self._tell(closed=True)
+            await self._write_audit(closed=True)
         await self._producer.stop()
 
     async def __aenter__(self) -> Self:
@@ -110,12 +110,12 @@ class Bus(BusFace):
             except LookUpFirst as needed:
                 await asyncio.to_thread(needed.look_up)
 
-    async def _tell_now_and_then(self) -> None:
+    async def _write_audit_periodically(self) -> None:
         while True:
             await asyncio.sleep(self._audit_interval_s)
-            await self._tell(closed=False)
+            await self._write_audit(closed=False)
 
-    async def _tell(self, *, closed: bool) -> None:
+    async def _write_audit(self, *, closed: bool) -> None:
         records = self._outbox.audit(closed=closed)
         try:
             if records:
@@ -123,7 +123,7 @@ class Bus(BusFace):
             sent = [await self._producer.send(AUDIT_TOPIC, each.encode(), key=each.key) for each in records]
             await asyncio.gather(*sent)
         except Exception as error:
-            self._not_told(records, error)
+            self._audit_failed(records, error)
 
 
 class Dispatcher(DispatcherFace):

@@ -35,7 +35,7 @@ class Bus(BusFace):
         self._auditing: threading.Thread | None = None
         if self._audit:
             name = f"audit of {self.producer_id}"
-            self._auditing = threading.Thread(target=self._tell_now_and_then, name=name, daemon=True)
+            self._auditing = threading.Thread(target=self._write_audit_periodically, name=name, daemon=True)
             self._auditing.start()
 
     def send(self, event: Any, *, time_ms: int | None = None, event_id: str | None = None) -> RecordMetadata:
@@ -72,7 +72,7 @@ class Bus(BusFace):
         if self._auditing is not None:
             self._auditing.join()
             self._producer.flush()
-            self._tell(closed=True)
+            self._write_audit(closed=True)
         self._producer.close()
 
     def __enter__(self) -> Self:
@@ -81,11 +81,11 @@ class Bus(BusFace):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _tell_now_and_then(self) -> None:
+    def _write_audit_periodically(self) -> None:
         while not self._closed.wait(self._audit_interval_s):
-            self._tell(closed=False)
+            self._write_audit(closed=False)
 
-    def _tell(self, *, closed: bool) -> None:
+    def _write_audit(self, *, closed: bool) -> None:
         records = self._outbox.audit(closed=closed)
         try:
             if records:
@@ -93,7 +93,7 @@ class Bus(BusFace):
             for future in [self._producer.send(AUDIT_TOPIC, each.encode(), key=each.key) for each in records]:
                 future.get()
         except Exception as error:
-            self._not_told(records, error)
+            self._audit_failed(records, error)
 
 
 class Dispatcher(DispatcherFace):

@@ -43,8 +43,8 @@ class BusFace:
         """The name of this run in its events and in the audit."""
         return self._outbox.producer_id
 
-    def _not_told(self, records: Iterable[AuditRecord], error: Exception) -> None:
+    def _audit_failed(self, records: Iterable[AuditRecord], error: Exception) -> None:
         """Counters could not be written: log the error, and write them the next time. Events do not wait for that."""
         _log.warning("The counters of %s cannot be written to %s now: %s", self.producer_id, AUDIT_TOPIC, error)
         for record in records:
-            self._outbox.not_told(record)
+            self._outbox.audit_failed(record)

@@ -103,7 +103,7 @@ class Outbox:
         with self._lock:
             return list(self._counters.changed(self._time.milliseconds(), closed=closed))
 
-    def not_told(self, record: AuditRecord) -> None:
+    def audit_failed(self, record: AuditRecord) -> None:
         """A counter could not be written."""
         with self._lock:
             self._counters.given_back(record)

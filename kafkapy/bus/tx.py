@@ -42,7 +42,7 @@ class Bus(BusFace):
         async def begin() -> Bus:
             await self._producer.start()
             if self._audit:
-                self._auditing = LoopingCall(lambda: ensureDeferred(self._tell(closed=False)))
+                self._auditing = LoopingCall(lambda: ensureDeferred(self._write_audit(closed=False)))
                 self._audited = self._auditing.start(self._audit_interval_s, now=False)
             return self
 
@@ -78,7 +78,7 @@ class Bus(BusFace):
                 self._auditing = None
                 await self._audited
                 await self._producer.flush()
-                await self._tell(closed=True)
+                await self._write_audit(closed=True)
             await self._producer.stop()
 
         return ensureDeferred(end())
@@ -119,7 +119,7 @@ class Bus(BusFace):
 
         return delivery.addCallbacks(delivered, failed)
 
-    async def _tell(self, *, closed: bool) -> None:
+    async def _write_audit(self, *, closed: bool) -> None:
         records = self._outbox.audit(closed=closed)
         try:
             if records:
@@ -127,7 +127,7 @@ class Bus(BusFace):
             for sent in [self._producer.send(AUDIT_TOPIC, each.encode(), key=each.key) for each in records]:
                 await sent
         except Exception as error:
-            self._not_told(records, error)
+            self._audit_failed(records, error)
 
 
 class Dispatcher(DispatcherFace):

@@ -25,7 +25,7 @@ from kafkapy.tools.common.command_line import (
     ToolOption,
     fail,
     guard,
-    has_informed,
+    has_printed_information,
     integer,
 )
 
@@ -61,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def execute(arguments: list[str]) -> int:
     options = PARSER.parse(arguments)
-    if has_informed(PARSER, options):
+    if has_printed_information(PARSER, options):
         return 0
     try:
         require_server_support("kafkapy-dev")
@@ -113,7 +113,7 @@ def _zookeeper(options: Options) -> Any:
 
 def serve(cluster: KafkaCluster, json_file: str | None, stopped: int) -> int:
     """Wait for a signal, which makes the descriptor `stopped` readable, or until no broker runs."""
-    with cluster, _told_in(json_file, cluster):
+    with cluster, _description_file(json_file, cluster):
         print(introduction(cluster), flush=True)
         ended: set[int] = set()
         while not select.select([stopped], [], [], CHECK_SECONDS)[0]:
@@ -163,7 +163,7 @@ def description(cluster: KafkaCluster) -> dict[str, Any]:
 
 
 @contextmanager
-def _told_in(file: str | None, cluster: KafkaCluster) -> Iterator[None]:
+def _description_file(file: str | None, cluster: KafkaCluster) -> Iterator[None]:
     """Write the file atomically: it exists only with its whole content."""
     if file is None:
         yield

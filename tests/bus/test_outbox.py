@@ -157,7 +157,7 @@ def test_what_arrived_is_counted(registry: SchemaRegistryClient) -> None:
     (told,) = box.audit()
     assert (told.sent, told.failed, told.last_seq, told.topic) == (2, 1, 3, "bookings")
     assert box.audit() == []
-    box.not_told(told)
+    box.audit_failed(told)
     assert [again.sent for again in box.audit()] == [2]
 
 

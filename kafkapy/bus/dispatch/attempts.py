@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafkapy.bus.dispatch.dead_letters import GIVEN_UP, HANDLER_FAILED, UNREADABLE, place_of, told_error
+from kafkapy.bus.dispatch.dead_letters import GIVEN_UP, HANDLER_FAILED, UNREADABLE, error_text, place_of
 from kafkapy.bus.dispatch.handlers import EventHandlers, Handler, read_event
 from kafkapy.bus.dispatch.metrics import DispatcherMetrics
 from kafkapy.bus.dispatch.options import DispatcherOptions
@@ -104,7 +104,7 @@ class Attempts:
             envelope.offset,
             attempt,
             self._options.retries.attempts,
-            told_error(error),
+            error_text(error),
             "; it goes to the dead-letter topic" if last else "",
             exc_info=error if last and not given_up else None,
         )

@@ -43,7 +43,7 @@ def dead_letter(
     """Convert a consumer's record to a dead letter. Headers of an earlier dead letter are replaced."""
     told = {
         "reason": reason,
-        "error": told_error(error)[:_LONGEST_ERROR],
+        "error": error_text(error)[:_LONGEST_ERROR],
         "attempts": str(attempts),
         **dict(zip(("topic", "partition", "offset"), map(str, place_of(record)), strict=True)),
         "group": group,
@@ -63,7 +63,7 @@ def place_of(record: Any) -> tuple[str, int, int]:
     return record.topic, record.partition, record.offset
 
 
-def told_error(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """Class and message of an error; messages of kafkapy's own errors name the class already."""
     text, name = str(error), type(error).__name__
     return text if text.startswith(f"{name}:") else f"{name}: {text}"

@@ -109,12 +109,12 @@ class DispatcherCore:
     # ----------------------------------------------------------------------------------------------------- at least once
 
     async def _step(self) -> None:
-        self._hold_back()
+        self._pause_if_full()
         for partition, records in (await self._source.poll(_POLL_MS)).items():
             self._take(partition, records)
         self._start_ready()
         await self._commit()
-        await self._tell()
+        await self._write_audit()
 
     def _take(self, partition: TopicPartition, records: list[Any]) -> None:
         end = self._ends.get(partition)
@@ -124,7 +124,7 @@ class DispatcherCore:
             self._lanes.add(partition, record.offset, None if record.key is None else bytes(record.key), record)
         self.metrics.received += len(records)
 
-    def _hold_back(self) -> None:
+    def _pause_if_full(self) -> None:
         """Stop fetching while the queue is full."""
         full = self._lanes.queued + self._lanes.running >= self.options.max_queued
         if full:
@@ -146,7 +146,7 @@ class DispatcherCore:
         handled = False
         try:
             outcome = await self._attempts.handle(work.record)
-            await self._hand_on(work.record, outcome)
+            await self._deliver_outcome(work.record, outcome)
             handled = True
         except Stopping:
             pass
@@ -164,7 +164,7 @@ class DispatcherCore:
             self._failure = error
         self._stopping.set()
 
-    async def _hand_on(self, record: Any, outcome: Outcome) -> None:
+    async def _deliver_outcome(self, record: Any, outcome: Outcome) -> None:
         """Deliver a record's outputs or dead letter; retried without limit. Raises Stopping."""
         letter = self._letter(record, outcome)
         outgoing = [await self._prepared(output) for output in outcome.outputs]
@@ -200,12 +200,12 @@ class DispatcherCore:
                 return self._outbox.prepare(event)
             except LookUpFirst as needed:
                 look_up = partial(self._runtime.in_thread, needed.look_up)
-                await self._persist(look_up, f"the schema of {type(event).__name__}")
+                await self._retry_until_done(look_up, f"the schema of {type(event).__name__}")
 
     async def _deliver(self, arguments: tuple[Any, ...], what: str) -> None:
-        await self._persist(lambda: self._sink.send(*arguments), what)
+        await self._retry_until_done(lambda: self._sink.send(*arguments), what)
 
-    async def _persist(self, act: Callable[[], Any], what: str) -> None:
+    async def _retry_until_done(self, act: Callable[[], Any], what: str) -> None:
         """Send a record, and retry without limit: the input record is not done before. Raises Stopping."""
         attempt = 1
         while True:
@@ -221,7 +221,7 @@ class DispatcherCore:
 
     async def _round_step(self) -> None:
         found = await self._source.poll(_POLL_MS)
-        await self._tell()
+        await self._write_audit()
         if not found:
             return
         self._round.clear()
@@ -273,7 +273,7 @@ class DispatcherCore:
 
     # -------------------------------------------------------------------------------------------------------- the audit
 
-    async def _tell(self, *, closed: bool = False) -> None:
+    async def _write_audit(self, *, closed: bool = False) -> None:
         """Write the counters of events sent for handlers, as `Bus` does."""
         at = self._time.monotonic_ms()
         if not closed and at < self._audit_due_ms:
@@ -294,7 +294,7 @@ class DispatcherCore:
                 "The counters of %s cannot be written to %s now: %s", self._outbox.producer_id, AUDIT_TOPIC, error
             )
             for record in records:
-                self._outbox.not_told(record)
+                self._outbox.audit_failed(record)
 
     # ---------------------------------------------------------------------------------------------- commits, coming and going
 
@@ -354,7 +354,7 @@ class DispatcherCore:
                 )
             if self.options.transactional_id is None:
                 await self._commit(now=True)
-            await self._tell(closed=True)
+            await self._write_audit(closed=True)
             self._lanes.forget()  # leave the group without waiting for handlers
         finally:
             self._runtime.cancel_spawned()

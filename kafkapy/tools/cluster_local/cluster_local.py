@@ -22,7 +22,7 @@ from kafkapy.tools.common.command_line import (
     ToolError,
     ToolOption,
     guard,
-    has_informed,
+    has_printed_information,
     integer,
 )
 from kafkapy.tools.servers.local_processes import ProcessIdentity, spawn, wait_until_ended
@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def execute(arguments: list[str]) -> int:
     options = PARSER.parse(arguments)
-    if has_informed(PARSER, options):
+    if has_printed_information(PARSER, options):
         return 0
     if arguments[0] not in ACTIONS:
         raise CommandLineError(f"The first word must be one of {', '.join(ACTIONS)}")

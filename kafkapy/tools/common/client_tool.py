@@ -50,7 +50,7 @@ def check_host_port(servers: str) -> None:
 
 
 @contextmanager
-def wrong_values_told() -> Iterator[None]:
+def client_errors_as_tool_errors() -> Iterator[None]:
     """A client's complaint about its arguments becomes a ToolError."""
     try:
         yield

@@ -205,12 +205,12 @@ def run(parser: OptionParser, execute: Callable[[Options], int | None], argument
 
     def parse_and_execute() -> int | None:
         options = parser.parse(arguments)
-        return 0 if has_informed(parser, options) else execute(options)
+        return 0 if has_printed_information(parser, options) else execute(options)
 
     return guard(parse_and_execute)
 
 
-def has_informed(parser: OptionParser, options: Options) -> bool:
+def has_printed_information(parser: OptionParser, options: Options) -> bool:
     """Print the usage or the version, if that was asked for."""
     if options.has("help"):
         print(parser.usage())

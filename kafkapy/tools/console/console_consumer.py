@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from kafkapy.common.patterns import PatternError, TranslatedPattern, java_whole
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.tools.common.client_properties import consumer_arguments, key_values, merge_option, property_file
-from kafkapy.tools.common.client_tool import Interruption, java_error, log_to_stderr, wrong_values_told
+from kafkapy.tools.common.client_tool import Interruption, client_errors_as_tool_errors, java_error, log_to_stderr
 from kafkapy.tools.common.command_line import (
     CommandLineError,
     OptionParser,
@@ -102,7 +102,7 @@ def execute(options: Options) -> int:
     if options.has("timeout-ms"):
         arguments["bootstrap_timeout_ms"] = max(0, options.value("timeout-ms"))
     try:
-        with wrong_values_told():
+        with client_errors_as_tool_errors():
             consumer = KafkaConsumer(**arguments)
     except KafkaTimeoutError as error:
         if not options.has("timeout-ms"):
@@ -211,7 +211,7 @@ class ConsoleConsumer:
     def run(self, consumer: KafkaConsumer, interruption: Interruption) -> int:
         """Run, close the consumer, and return the exit status, except that of a signal."""
         try:
-            with wrong_values_told():
+            with client_errors_as_tool_errors():
                 self._choose(consumer)
             return self._process(consumer, interruption)
         finally:

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from kafkapy.protocol.errors import KafkaError
 from kafkapy.tools.common.client_properties import key_values, merge_option, producer_arguments, property_file
-from kafkapy.tools.common.client_tool import Progress, check_host_port, java_error, log_to_stderr, wrong_values_told
+from kafkapy.tools.common.client_tool import (
+    Progress,
+    check_host_port,
+    client_errors_as_tool_errors,
+    java_error,
+    log_to_stderr,
+)
 from kafkapy.tools.common.command_line import (
     CommandLineError,
     OptionParser,
@@ -145,7 +151,7 @@ def execute(options: Options) -> None:
     if reader.null_marker is not None:
         arguments["value_serializer"] = _null_or_bytes
     log_to_stderr()
-    with wrong_values_told():
+    with client_errors_as_tool_errors():
         producer = KafkaProducer(**arguments)
     with producer:
         send_all(producer, topic, reader, options.has("sync"))

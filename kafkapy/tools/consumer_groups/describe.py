@@ -28,7 +28,7 @@ def describe_groups(admin: AdminClient, options: Options) -> int:
         group = value_of(described[group_id])
         if not group.is_consumer_group:
             raise ToolError(f"Error: GroupId {group_id} is not a consumer group ({group.protocol_type}).")
-        exists = tell_state(group)
+        exists = print_unusual_state(group)
         if not exists:
             status = 1
         elif options.has("members"):
@@ -40,7 +40,7 @@ def describe_groups(admin: AdminClient, options: Options) -> int:
     return status
 
 
-def tell_state(group: GroupDescription) -> bool:
+def print_unusual_state(group: GroupDescription) -> bool:
     """Print on stderr what is unusual about the group's state; False if there is nothing to describe."""
     sys.stdout.flush()
     if group.state == "Dead":

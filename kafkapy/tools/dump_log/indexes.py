@@ -68,7 +68,7 @@ def dump_index(path: str, options: Options) -> int:
                 mismatches.append(f"  Index offset: {offset}, log offset: {batch.last_offset}")
             if not options.has("verify-index-only"):
                 print(f"offset: {offset} position: {position}")
-    return tell(f"Mismatches in :{os.path.abspath(path)}", mismatches)
+    return print_findings(f"Mismatches in :{os.path.abspath(path)}", mismatches)
 
 
 def dump_time_index(path: str, options: Options) -> int:
@@ -101,9 +101,9 @@ def dump_time_index(path: str, options: Options) -> int:
             previous = timestamp
     absolute = os.path.abspath(path)
     return max(
-        tell(f"Found timestamp mismatch in :{absolute}", mismatches),
-        tell(f"Found out of order timestamp in :{absolute}", out_of_order),
-        tell("The following indexed offsets are not found in the log.", not_found),
+        print_findings(f"Found timestamp mismatch in :{absolute}", mismatches),
+        print_findings(f"Found out of order timestamp in :{absolute}", out_of_order),
+        print_findings("The following indexed offsets are not found in the log.", not_found),
     )
 
 
@@ -114,7 +114,7 @@ def check_ascending(path: str, values: Sequence[int], lowest: int) -> None:
             raise ToolError(f"Corrupt index found, index file ({path}) has {after} where at least {before} is expected")
 
 
-def tell(title: str, findings: Sequence[str]) -> int:
+def print_findings(title: str, findings: Sequence[str]) -> int:
     """Print the problems on stderr; 1 if there are any."""
     sys.stdout.flush()
     for line in [title, *findings] if findings else ():

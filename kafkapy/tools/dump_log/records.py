@@ -13,7 +13,7 @@ from kafkapy.record.legacy import LegacyRecordBatch
 from kafkapy.record.record_batch import DefaultRecord, RecordBatch
 from kafkapy.tools.common.command_line import Options, ToolError
 from kafkapy.tools.dump_log.decoders import RecordDecoder, record_decoder
-from kafkapy.tools.dump_log.indexes import tell
+from kafkapy.tools.dump_log.indexes import print_findings
 from kafkapy.tools.dump_log.text import base_offset, optional_long
 
 RECORD_INDENT = "|"
@@ -58,7 +58,7 @@ def dump_log(path: str, options: Options) -> int:
         os.close(fd)
     if size > position and options.value("max-bytes") == NO_LIMIT:
         print(f"Found {size - position} invalid bytes at the end of {os.path.basename(path)}")
-    status = tell(f"Non-consecutive offsets in {os.path.abspath(path)}", gaps)
+    status = print_findings(f"Non-consecutive offsets in {os.path.abspath(path)}", gaps)
     if damage is not None:
         raise ToolError(f"{path} cannot be read from position {position} on: {damage.message}")
     return status

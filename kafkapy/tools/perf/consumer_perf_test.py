@@ -9,7 +9,13 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from kafkapy.tools.common.client_properties import consumer_arguments, property_file
-from kafkapy.tools.common.client_tool import Interruption, Progress, log_to_stderr, print_metrics, wrong_values_told
+from kafkapy.tools.common.client_tool import (
+    Interruption,
+    Progress,
+    client_errors_as_tool_errors,
+    log_to_stderr,
+    print_metrics,
+)
 from kafkapy.tools.common.command_line import CommandLineError, OptionParser, Options, ToolOption, integer, run
 from kafkapy.tools.perf.java_date_format import date_format
 
@@ -71,7 +77,7 @@ def execute(options: Options) -> int:
     log_to_stderr()
     if not options.has("hide-header"):
         report.header()
-    with wrong_values_told():
+    with client_errors_as_tool_errors():
         consumer = KafkaConsumer(**arguments)
     with Interruption() as interruption, Progress(options.value("messages"), "msg") as progress:
         try:
@@ -134,7 +140,7 @@ class ConsumerPerfTest:
     def run(self, consumer: Any, interruption: Interruption, progress: Progress) -> None:
         self.start = reported = consumed = now = _now_ms()
         self.joins = JoinTimes(self.start)
-        with wrong_values_told():
+        with client_errors_as_tool_errors():
             consumer.subscribe([self._topic], listener=_listener(self.joins))
         last = (0, 0)
         while self.records < self._wanted and now - consumed <= self._timeout_ms and not interruption:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kafkapy.common.java_text import java_double
 from kafkapy.tools.common.client_properties import consumer_arguments, producer_arguments, property_file
-from kafkapy.tools.common.client_tool import Progress, log_to_stderr, wrong_values_told
+from kafkapy.tools.common.client_tool import Progress, client_errors_as_tool_errors, log_to_stderr
 from kafkapy.tools.common.command_line import CommandLineError, ToolError, guard, integer, print_version
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def execute(arguments: Sequence[str]) -> None:
     )
     producer_options["bootstrap_timeout_ms"] = consumer_options.get("request_timeout_ms", 30_000)
     with (
-        wrong_values_told(),
+        client_errors_as_tool_errors(),
         KafkaConsumer(**consumer_options) as consumer,
         KafkaProducer(**producer_options) as producer,
     ):

@@ -22,10 +22,10 @@ from kafkapy.tools.common.client_tool import (
     Interruption,
     Progress,
     ThroughputThrottler,
+    client_errors_as_tool_errors,
     java_error,
     log_to_stderr,
     print_metrics,
-    wrong_values_told,
 )
 from kafkapy.tools.common.command_line import CommandLineError, ToolError, refuse
 from kafkapy.tools.perf.producer_perf_stats import Stats
@@ -89,7 +89,7 @@ def execute(options: argparse.Namespace) -> int:
     payloads, size = _payloads(options)
     batch = arguments.get("batch_size", _DEFAULT_BATCH_SIZE)
     log_to_stderr()
-    with wrong_values_told():
+    with client_errors_as_tool_errors():
         producer = KafkaProducer(**arguments)
     run_length = records_in_a_run(batch, size, options.throughput)
     with Interruption() as interruption, producer, Progress(options.num_records, "rec") as progress:

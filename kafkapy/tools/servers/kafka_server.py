@@ -60,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(missing, file=sys.stderr)
         return 1
     garbage.pause()  # imported modules are permanent: until `configure` there is no garbage to collect
-    _share_the_interpreter()
+    _set_scheduling()
     import_lazily("pickle")  # errors of log handlers that a broker does not have
     from kafkapy.common.config_def import ConfigException
     from kafkapy.common.logging_setup import default_log_dir, setup_logging
@@ -127,7 +127,7 @@ def _own_configs() -> tuple[str, ...]:
     )
 
 
-def _share_the_interpreter() -> None:
+def _set_scheduling() -> None:
     """Set the interpreter's switch interval and the timer slack.
 
     A thread that waits for the interpreter waits by a timer, which the kernel would delay by the default slack.

@@ -105,13 +105,13 @@ def _ignore_signals() -> None:
 def main(arguments: list[str]) -> int:
     """The main function of the watchdog's process: `watchdog.py PID PIDFD PIPE`."""
     pid, pidfd, pipe = map(int, arguments)
-    session = wait_for_death(pidfd, pipe)
+    session = wait_for_exit(pidfd, pipe)
     if session is not None:
         close(session, pid)
     return 0
 
 
-def wait_for_death(pidfd: int, pipe: int) -> Session | None:
+def wait_for_exit(pidfd: int, pipe: int) -> Session | None:
     """Wait for the end of the broker's process. Returns its open session; None if it has closed it or never had one."""
     os.set_blocking(pipe, False)
     poll = select.poll()

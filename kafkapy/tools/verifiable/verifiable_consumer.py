@@ -15,10 +15,10 @@ from kafkapy.tools.common.client_properties import consumer_arguments, property_
 from kafkapy.tools.common.client_tool import (
     Interruption,
     check_host_port,
+    client_errors_as_tool_errors,
     java_error,
     java_message,
     log_to_stderr,
-    wrong_values_told,
 )
 from kafkapy.tools.verifiable.json_events import print_event
 
@@ -68,7 +68,7 @@ def execute(options: argparse.Namespace) -> int:
     check_host_port(options.servers)
     arguments = consumer_arguments(consumer_properties(options))
     log_to_stderr()
-    with wrong_values_told():
+    with client_errors_as_tool_errors():
         consumer = KafkaConsumer(**arguments)
     with Interruption() as interruption:
         VerifiableConsumer(options, consumer, interruption).run()

@@ -18,10 +18,10 @@ from kafkapy.tools.common.client_tool import (
     Interruption,
     ThroughputThrottler,
     check_host_port,
+    client_errors_as_tool_errors,
     java_exception,
     java_message,
     log_to_stderr,
-    wrong_values_told,
 )
 from kafkapy.tools.verifiable.json_events import print_event
 
@@ -59,7 +59,7 @@ def execute(options: argparse.Namespace) -> int:
     properties = {"bootstrap.servers": options.servers, "acks": str(options.acks), "retries": "0"}
     arguments = producer_arguments(properties | property_file(options.producer_config))
     log_to_stderr()
-    with wrong_values_told():
+    with client_errors_as_tool_errors():
         producer = KafkaProducer(**arguments)
     with Interruption() as interruption:
         test = VerifiableProducer(options, producer)

@@ -59,8 +59,8 @@ SHARE = """
 import ctypes
 import sys
 import threading
-from kafkapy.tools.servers.kafka_server import _share_the_interpreter
-_share_the_interpreter()
+from kafkapy.tools.servers.kafka_server import _set_scheduling
+_set_scheduling()
 slacks = []
 thread = threading.Thread(target=lambda: slacks.append(ctypes.CDLL(None).prctl(30)))  # PR_GET_TIMERSLACK
 thread.start()

@@ -219,7 +219,7 @@ class Pipes:
         os.close(self._death)
 
     def outcome(self) -> Session | None:
-        return watchdog.wait_for_death(self.pidfd, self.pipe)
+        return watchdog.wait_for_exit(self.pidfd, self.pipe)
 
 
 FIRST = Session(7, b"first", 18_000, "a:1,b:2/chroot")
@@ -256,7 +256,7 @@ def test_a_process_that_lives() -> None:
     pidfd = os.pidfd_open(process.pid)
     reader, writer = os.pipe()
     outcome: list[Session | None] = []
-    thread = threading.Thread(target=lambda: outcome.append(watchdog.wait_for_death(pidfd, reader)))
+    thread = threading.Thread(target=lambda: outcome.append(watchdog.wait_for_exit(pidfd, reader)))
     thread.start()
     for provoke in (
         lambda: os.write(writer, FIRST.to_line() + SECOND.to_line()[:5]),
