@@ -215,7 +215,7 @@ class AclAuthorizer(Authorizer):
     def _update_all(self, changes: Mapping[AclPattern, Change]) -> dict[AclPattern, ApiError]:
         """Some at a time, which share the way to ZooKeeper and a copy of the index; what became of each."""
         results: dict[AclPattern, ApiError] = {}
-        with self._store.patience(UPDATE_TIMEOUT_MS):
+        with self._store.time_limit(UPDATE_TIMEOUT_MS):
             for some in chunks(changes):
                 if len(some) >= FEWEST_TOGETHER and self._lock.acquire(timeout=UPDATE_TIMEOUT_MS / 1000):
                     try:
