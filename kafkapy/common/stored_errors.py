@@ -19,7 +19,7 @@ def raisable_copy(stored: E) -> E:
 
     Example:
         >>> results = [1, ValueError("no such topic")]
-        >>> raise raisable(results[1])
+        >>> raise raisable_copy(results[1])
         Traceback (most recent call last):
         ValueError: no such topic
     """
