@@ -14,10 +14,6 @@ from tests.words import LONGEST_LINE
 DECISIONS = sorted(path for path in (ROOT / "docs" / "decisions").glob("*.md") if path.stem != "index")
 
 
-WRITTEN_ANEW = {"security.md"}
-"""Pages whose lines are still to be wrapped."""
-
-
 def long_lines(text: str) -> list[int]:
     """The numbers of lines that are too long, but for tables, programs and links of their own."""
     found, is_code = [], False
@@ -32,7 +28,7 @@ def long_lines(text: str) -> list[int]:
 def test_lines_of_prose_fit_a_screen() -> None:
     """If not: `python -m tests.pages.wrap PAGE`."""
     found = {path.name: lines for path in pages() if (lines := long_lines(path.read_text()))}
-    assert found.keys() <= WRITTEN_ANEW, found
+    assert not found
 
 
 def test_what_a_long_line_is() -> None:
