@@ -63,6 +63,14 @@ if TYPE_CHECKING:
     from kafkapy.streams.processor import ProcessorContext as ProcessorContext
     from kafkapy.streams.processor import PunctuationType as PunctuationType
     from kafkapy.streams.processor import ValueTransformerWithKey as ValueTransformerWithKey
+    from kafkapy.streams.queries.read_only_stores import ReadOnlyKeyValueStore as ReadOnlyKeyValueStore
+    from kafkapy.streams.queries.read_only_stores import ReadOnlySessionStore as ReadOnlySessionStore
+    from kafkapy.streams.queries.read_only_stores import ReadOnlyWindowStore as ReadOnlyWindowStore
+    from kafkapy.streams.queries.store_query import QueryableStoreType as QueryableStoreType
+    from kafkapy.streams.queries.store_query import QueryableStoreTypes as QueryableStoreTypes
+    from kafkapy.streams.queries.store_query import StoreQueryParameters as StoreQueryParameters
+    from kafkapy.streams.queries.streams_metadata import KeyQueryMetadata as KeyQueryMetadata
+    from kafkapy.streams.queries.streams_metadata import StreamsMetadata as StreamsMetadata
     from kafkapy.streams.records import FixedKeyRecord as FixedKeyRecord
     from kafkapy.streams.records import Headers as Headers
     from kafkapy.streams.records import Record as Record
@@ -71,7 +79,9 @@ if TYPE_CHECKING:
     from kafkapy.streams.records import VersionedRecord as VersionedRecord
     from kafkapy.streams.records import Window as Window
     from kafkapy.streams.records import Windowed as Windowed
+    from kafkapy.streams.runtime.changelog_reader import StateRestoreListener as StateRestoreListener
     from kafkapy.streams.runtime.kafka_streams import KafkaStreams as KafkaStreams
+    from kafkapy.streams.runtime.kafka_streams import LagInfo as LagInfo
     from kafkapy.streams.serdes import Deserializer as Deserializer
     from kafkapy.streams.serdes import Serde as Serde
     from kafkapy.streams.serdes import Serdes as Serdes
@@ -141,10 +151,14 @@ else:
                 "Cancellable Duration FixedKeyProcessor Processor ProcessorContext PunctuationType "
                 "ValueTransformerWithKey"
             ),
+            "queries.read_only_stores": "ReadOnlyKeyValueStore ReadOnlySessionStore ReadOnlyWindowStore",
+            "queries.store_query": "QueryableStoreType QueryableStoreTypes StoreQueryParameters",
+            "queries.streams_metadata": "KeyQueryMetadata StreamsMetadata",
             "records": (
                 "FixedKeyRecord Headers Record RecordMetadata ValueAndTimestamp VersionedRecord Window Windowed"
             ),
-            "runtime.kafka_streams": "KafkaStreams",
+            "runtime.changelog_reader": "StateRestoreListener",
+            "runtime.kafka_streams": "KafkaStreams LagInfo",
             "serdes": "Deserializer Serde Serdes Serializer",
             "state.state_store": (
                 "KeyValueStore SessionStore StateStore TimestampedKeyValueStore TimestampedWindowStore "

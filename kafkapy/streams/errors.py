@@ -30,6 +30,18 @@ class InvalidStateStoreException(StreamsException):
     """A store is closed, unknown, of another type, or not ready to be queried."""
 
 
+class UnknownStateStoreException(InvalidStateStoreException):
+    """The topology has no store of this name."""
+
+
+class InvalidStateStorePartitionException(InvalidStateStoreException):
+    """This instance does not have the partition of the store."""
+
+
+class StreamsNotStartedException(InvalidStateStoreException):
+    """The instance was not started yet."""
+
+
 class TaskCorruptedException(StreamsException):
     """The state of a task is not what its changelogs say; it is wiped and restored.
 

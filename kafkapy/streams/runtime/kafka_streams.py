@@ -12,23 +12,28 @@ from typing import Any, NamedTuple
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.streams.assignment.task_id import ProcessId, TaskId
 from kafkapy.streams.config import StreamsConfig
-from kafkapy.streams.errors import StreamsException, TopologyException
+from kafkapy.streams.errors import StreamsException, StreamsNotStartedException, TopologyException
 from kafkapy.streams.processor import Duration, milliseconds
+from kafkapy.streams.queries.store_query import StoreQueryParameters
+from kafkapy.streams.queries.streams_metadata import KeyQueryMetadata, StreamsMetadata, StreamsMetadataState
 from kafkapy.streams.runtime.changelog_reader import ChangelogReader, StateRestoreListener
 from kafkapy.streams.runtime.clients import StreamsClients
 from kafkapy.streams.runtime.global_thread import GlobalStreamThread
 from kafkapy.streams.runtime.internal_topic_manager import InternalTopicManager
 from kafkapy.streams.runtime.state_directory import StateDirectory
+from kafkapy.streams.runtime.store_queries import StoreQueries
 from kafkapy.streams.runtime.stream_thread import StreamThread
 from kafkapy.streams.runtime.streams_assignor import Assignment, StreamsPartitionAssignor
 from kafkapy.streams.runtime.streams_producer import StreamsProducer
 from kafkapy.streams.runtime.task_manager import TaskManager
+from kafkapy.streams.serdes import Serializer
 from kafkapy.streams.state.thread_cache import ThreadCache
 from kafkapy.streams.task.global_task import GlobalTask
 from kafkapy.streams.task.stream_task import StreamTask
 from kafkapy.streams.topology.node_specs import SourceSpec
 from kafkapy.streams.topology.processor_topology import make_global_topology, make_topology
 from kafkapy.streams.topology.topology import Topology
+from kafkapy.streams.topology.topology_builder import TopologyBuilder
 
 log = logging.getLogger("kafkapy.streams")
 
@@ -84,6 +89,11 @@ class KafkaStreams:
         self._process_id: ProcessId | None = None
         self._global: GlobalStreamThread | None = None
         self._topics: InternalTopicManager | None = None
+        sources = _store_sources(self._builder, self._prefix)
+        self._metadata = StreamsMetadataState(sources)
+        self._queries = StoreQueries(
+            sources.keys() | self._builder.global_stores.keys(), lambda: self._threads, self._global_store
+        )
 
     # --- face -------------------------------------------------------------------------------------------------------------
 
@@ -181,6 +191,72 @@ class KafkaStreams:
             lags.setdefault(store, {})[partition.partition] = LagInfo(at, end, end - at)
         return lags
 
+    def store(self, parameters: StoreQueryParameters | str) -> Any:
+        """A store of this instance, to read. Any thread may ask; a task waits while its store is read.
+
+        Args:
+            parameters: Which store; a name: by its class, all partitions that this instance has, values without times.
+
+        Returns:
+            A `ReadOnlyKeyValueStore`, `ReadOnlyWindowStore` or `ReadOnlySessionStore`, which may be kept: each question looks up
+            what the instance has then.
+
+        Raises:
+            StreamsNotStartedException: `start` was not called.
+            RuntimeError: The instance was closed, or has failed.
+            UnknownStateStoreException: The topology has no such store.
+            InvalidStateStorePartitionException: This instance does not have the partition.
+            InvalidStateStoreException: The store is of another type, or tasks are being restored.
+
+        Example:
+            >>> streams.store("counts").get("kafka")  # doctest: +SKIP
+            42
+        """
+        if isinstance(parameters, str):
+            parameters = StoreQueryParameters(parameters)
+        self._check_is_queried()
+        return self._queries.view(parameters)
+
+    def metadata_for_all_streams_clients(self) -> list[StreamsMetadata]:
+        """What each instance of the application has; of those that have an `application.server`."""
+        self._check_is_queried()
+        return self._metadata.all()
+
+    def streams_metadata_for_store(self, store_name: str) -> list[StreamsMetadata]:
+        """The instances that have a part of a store, or a copy of one.
+
+        Args:
+            store_name: The store.
+        """
+        self._check_is_queried()
+        return self._metadata.for_store(store_name)
+
+    def query_metadata_for_key(
+        self,
+        store_name: str,
+        key: Any,
+        partition_of: Serializer | Callable[[str, Any, None, int], int | None],
+    ) -> KeyQueryMetadata | None:
+        """Which instance has a key.
+
+        Args:
+            store_name: The store.
+            key: The key.
+            partition_of: The serializer of the keys of the topic that the store is filled from; or a function with topic, key,
+                None and the number of partitions, if that topic is written with a partitioner of its own.
+
+        Returns:
+            None if it is not known: no instance has an `application.server`, or nothing is assigned yet.
+        """
+        self._check_is_queried()
+        return self._metadata.for_key(store_name, key, partition_of)
+
+    def _check_is_queried(self) -> None:
+        if self._state == "CREATED":
+            raise StreamsNotStartedException("KafkaStreams has not been started, you can retry after calling start()")
+        if self._state not in ("REBALANCING", "RUNNING"):
+            raise RuntimeError(f"KafkaStreams is not running. State is {self._state}.")
+
     def set_global_state_restore_listener(self, listener: StateRestoreListener) -> None:
         """Have an object told how stores are restored.
 
@@ -258,7 +334,16 @@ class KafkaStreams:
 
         sources, pattern = self._subscription()
         thread = StreamThread(
-            name, config, sources, pattern, tasks, consumer, self._thread_state, self._failed, close_clients
+            name,
+            config,
+            sources,
+            pattern,
+            tasks,
+            consumer,
+            self._thread_state,
+            self._failed,
+            self._metadata.update,
+            close_clients,
         )
         return thread
 
@@ -338,3 +423,10 @@ class KafkaStreams:
             log.info("State transition from %s to %s", old, state)
             if self._listener is not None:
                 self._listener(state, old)
+
+
+def _store_sources(builder: TopologyBuilder, prefix: str) -> dict[str, frozenset[str]]:
+    """The topics that the sub-topology of each store reads."""
+    return {
+        name: frozenset(subgraph.source_topics) for subgraph in builder.subgraphs(prefix) for name in subgraph.stores
+    }

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer.listener import ConsumerRebalanceListener
-from kafkapy.streams.assignment.assignment_info import NO_REBALANCE
+from kafkapy.streams.assignment.assignment_info import NO_REBALANCE, AssignmentInfo
 from kafkapy.streams.assignment.group_assignment import INCOMPLETE_SOURCE_TOPIC_METADATA, SHUTDOWN_REQUESTED
 from kafkapy.streams.config import StreamsConfig
 from kafkapy.streams.errors import MissingSourceTopicException, StreamsException, TaskMigratedException
@@ -37,6 +37,7 @@ class StreamThread(threading.Thread):
         make_consumer: Makes the consumer with the assignor.
         on_state: Called with "REBALANCING", "RUNNING".
         on_failure: Called with what ended the thread.
+        on_assignment: Called with what the group's leader says of all instances.
         close_clients: Called at the end.
     """
 
@@ -50,6 +51,7 @@ class StreamThread(threading.Thread):
         consumer: Any,
         on_state: Callable[[StreamThread, str], None],
         on_failure: Callable[[BaseException], None],
+        on_assignment: Callable[[AssignmentInfo], None],
         close_clients: Callable[[], None],
     ) -> None:
         super().__init__(name=name, daemon=True)
@@ -61,6 +63,7 @@ class StreamThread(threading.Thread):
         self._consumer = consumer
         self._on_state = on_state
         self._on_failure = on_failure
+        self._on_assignment = on_assignment
         self._close_clients = close_clients
         self._stopping = threading.Event()
         self._rejoin_at_ms: float | None = None
@@ -110,6 +113,11 @@ class StreamThread(threading.Thread):
             if self._stopping.is_set():
                 return
             raise
+        with self.tasks.lock:
+            self._work(records, busy)
+
+    def _work(self, records: Any, busy: bool) -> None:
+        """What comes after a poll; the tasks' lock is held."""
         self._join_again_if_due()
         if records:
             self.tasks.add_records(records)
@@ -154,13 +162,15 @@ class StreamThread(threading.Thread):
             raise StreamsException("The application is stopped: an instance has requested it")
         if code:
             raise StreamsException("Hit an unexpected exception during task assignment phase of rebalance")
+        self._on_assignment(assignment.info)
         next_ms = assignment.info.next_rebalance_ms
         self._rejoin_at_ms = None if next_ms == NO_REBALANCE else next_ms
         self.tasks.handle_assignment(assignment.active, assignment.standby)
 
     def _close(self, clean: bool) -> None:
         try:
-            self.tasks.close(clean)
+            with self.tasks.lock:
+                self.tasks.close(clean)
         except Exception as error:
             log.error("%s could not close its tasks cleanly", self.name, exc_info=True)
             if clean:
@@ -179,14 +189,17 @@ class _Rebalances(ConsumerRebalanceListener):
 
     def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
         if revoked:
-            self._thread.tasks.handle_revocation(revoked)
+            with self._thread.tasks.lock:
+                self._thread.tasks.handle_revocation(revoked)
 
     def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
         if lost:
-            self._thread.tasks.handle_lost(lost)
+            with self._thread.tasks.lock:
+                self._thread.tasks.handle_lost(lost)
 
     def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
         self._on_state(self._thread, "REBALANCING")
-        self._thread.take_assignment()
+        with self._thread.tasks.lock:
+            self._thread.take_assignment()
         if not self._thread.tasks.is_restoring:
             self._on_state(self._thread, "RUNNING")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Final, Protocol
 
@@ -70,6 +71,8 @@ class TaskManager:
         self.copies: dict[TaskId, StreamTask] = {}
         """Standby replicas: their stores follow the changelogs, their processors are not used."""
         self.consumer: MainConsumer
+        self.lock = threading.RLock()
+        """Held by the thread while it changes tasks or their stores, and by others while they read stores."""
         self._config = config
         self._directory = directory
         self._make_task = make_task
@@ -120,6 +123,23 @@ class TaskManager:
                 position = self._reader.position(partition)
                 positions[store, partition] = None if not behind else 0 if position is None else position + 1
         return positions
+
+    def stores(self, name: str, partition: int | None, *, with_copies: bool) -> list[Any]:
+        """The stores of this name, of tasks that run; `lock` is held.
+
+        Args:
+            name: Of the store.
+            partition: Of the task; None: of any.
+            with_copies: Whether stores that are restored, and copies, count, too.
+        """
+        tasks = dict(self.tasks) | (self.copies if with_copies else {})
+        return [
+            task.topology.stores[name]
+            for id, task in sorted(tasks.items())
+            if name in task.topology.stores
+            and (partition is None or id.partition == partition)
+            and (with_copies or (id not in self._restoring and id not in self._suspended))
+        ]
 
     def handle_assignment(
         self, active: Mapping[TaskId, list[TopicPartition]], standby: Mapping[TaskId, Collection[TopicPartition]]

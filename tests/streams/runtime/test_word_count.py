@@ -12,6 +12,9 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.consumer import KafkaConsumer
 from kafkapy.producer import KafkaProducer
 from kafkapy.streams import Consumed, Grouped, KafkaStreams, Materialized, Produced, Serdes, StreamsBuilder, Topology
+from kafkapy.streams.assignment.task_id import HostInfo
+from kafkapy.streams.errors import InvalidStateStorePartitionException, UnknownStateStoreException
+from kafkapy.streams.queries.store_query import QueryableStoreTypes, StoreQueryParameters
 from kafkapy.testing import KafkaCluster
 from kafkapy.tools import streams_application_reset
 from tests.waiting import HANG_SECONDS, wait_until
@@ -108,9 +111,24 @@ def test_words_are_counted_on_over_restarts(cluster: KafkaCluster, tmp_path: Pat
     with application.instance(tmp_path / "a"):
         application.feed(30)
         application.check()
-    with application.instance(tmp_path / "a"):  # its stores are on disk
+    with application.instance(tmp_path / "a") as streams:  # its stores are on disk
         application.feed(30)
         application.check()
+        counts = streams.store("counts")
+        assert dict(counts.all()) == application.truth
+        assert counts.get("be") == application.truth["be"]
+        timed = StoreQueryParameters.from_name_and_type("counts", QueryableStoreTypes.timestamped_key_value_store())
+        assert streams.store(timed).get("be").value == application.truth["be"]
+        parts = [
+            dict(streams.store(StoreQueryParameters("counts").with_partition(number)).all()) for number in range(3)
+        ]
+        assert sorted(word for part in parts for word in part) == sorted(application.truth)
+        with pytest.raises(UnknownStateStoreException):
+            streams.store("unknown")
+        with pytest.raises(InvalidStateStorePartitionException):
+            streams.store(StoreQueryParameters("counts").with_partition(3))
+    with pytest.raises(RuntimeError, match="not running"):
+        streams.store("counts")
     with application.instance(tmp_path / "b"):  # its stores come from the changelogs
         application.feed(30)
         application.check()
@@ -202,7 +220,12 @@ class Restores:
 
 def test_a_standby_replica_takes_over_with_its_stores(cluster: KafkaCluster, tmp_path: Path) -> None:
     application = Application(cluster, "standby", "exactly_once_v2")
-    first, second = (application.instance(tmp_path / name, **{"num.standby.replicas": 1}) for name in "ab")
+    first, second = (
+        application.instance(
+            tmp_path / str(port), **{"num.standby.replicas": 1, "application.server": f"localhost:{port}"}
+        )
+        for port in (1, 2)
+    )
     restores = Restores()
     second.set_global_state_restore_listener(restores)
     first.start()
@@ -211,6 +234,13 @@ def test_a_standby_replica_takes_over_with_its_stores(cluster: KafkaCluster, tmp
     application.check()
     wait_until(lambda: {first.state(), second.state()} == {"RUNNING"})
     wait_until(lambda: _lags(first) == _lags(second) == [0, 0, 0], lambda: (_lags(first), _lags(second)))
+    copies = StoreQueryParameters("counts").enable_stale_stores()
+    assert dict(first.store(copies).all()) == dict(second.store(copies).all()) == application.truth
+    where = first.query_metadata_for_key("counts", "question", Serdes.string().serializer())
+    assert where is not None
+    assert {where.active_host, *where.standby_hosts} == {HostInfo("localhost", 1), HostInfo("localhost", 2)}
+    active = first if where.active_host.port == 1 else second
+    assert active.store("counts").get("question") == application.truth["question"]
     had = set(restores.totals)
     assert first.close(HANG_SECONDS * 1000)
     application.feed(30)

@@ -1,0 +1,239 @@
+"""What a question sees of a store: the parts that an instance has of it, to read (Kafka's `CompositeReadOnly…Store`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from itertools import islice
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+from kafkapy.streams.errors import InvalidStateStoreException
+from kafkapy.streams.records import ValueAndTimestamp, Windowed
+from kafkapy.streams.serdes import Serializer
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+_ENTRIES_AT_A_TIME: Final = 1000
+"""Read while the task waits."""
+
+
+class StorePart(NamedTuple):
+    """The store of one task.
+
+    Attributes:
+        store: As processors see it.
+        lock: Held while it is read: its task does not change it meanwhile.
+    """
+
+    store: Any
+    lock: AbstractContextManager[Any]
+
+
+class _ReadOnlyStore:
+    """Parts of a store; they are looked up for each question, since tasks move.
+
+    Args:
+        parts: Returns them.
+        plain: Whether values are to be returned without the times that the store keeps beside them.
+    """
+
+    def __init__(self, parts: Callable[[], Iterable[StorePart]], plain: bool) -> None:
+        self._parts = parts
+        self._plain = plain
+
+    def _first(self, read: Callable[[Any], Any]) -> Any:
+        """What the first part has that has something."""
+        for part in self._parts():
+            with part.lock:
+                found = read(_open(part.store))
+            if found is not None:
+                return self._value(found)
+        return None
+
+    def _all(self, read: Callable[[Any], Iterator[Any]]) -> Iterator[Any]:
+        """The entries of all parts, one part after the other. Each part is read at once, while its task waits."""
+        for part in self._parts():
+            with part.lock:
+                found = list(read(_open(part.store)))
+            for key, value in found:
+                yield key, self._value(value)
+
+    def _value(self, value: Any) -> Any:
+        return value.value if self._plain and isinstance(value, ValueAndTimestamp) else value
+
+
+class ReadOnlyKeyValueStore(_ReadOnlyStore, Generic[K, V]):
+    """A key-value store of a running application, to read.
+
+    Example:
+        >>> counts = streams.store("counts")  # doctest: +SKIP
+        >>> counts.get("kafka")  # doctest: +SKIP
+        42
+    """
+
+    def get(self, key: K) -> V | None:
+        """The value of a key; None if this instance has none.
+
+        Raises:
+            TypeError: The key is None.
+            InvalidStateStoreException: The task has gone to another instance, or is not ready.
+        """
+        found: V | None = self._first(lambda store: store.get(key))
+        return found
+
+    def range(self, key_from: K | None, key_to: K | None) -> Iterator[tuple[K, V]]:
+        """The entries from one key to another, both included; of each part in the order of the keys' bytes.
+
+        Args:
+            key_from: None: from the first.
+            key_to: None: to the last.
+        """
+        return self._pages(key_from, key_to, forward=True)
+
+    def reverse_range(self, key_from: K | None, key_to: K | None) -> Iterator[tuple[K, V]]:
+        """As `range`, the last of each part first."""
+        return self._pages(key_from, key_to, forward=False)
+
+    def all(self) -> Iterator[tuple[K, V]]:
+        """All entries."""
+        return self._pages(None, None, forward=True)
+
+    def reverse_all(self) -> Iterator[tuple[K, V]]:
+        """All entries, the last of each part first."""
+        return self._pages(None, None, forward=False)
+
+    def prefix_scan(self, prefix: Any, prefix_serializer: Serializer) -> Iterator[tuple[K, V]]:
+        """The entries whose keys' bytes begin with those of the prefix.
+
+        Args:
+            prefix: Not None.
+            prefix_serializer: Makes bytes of it.
+        """
+        return self._all(lambda store: store.prefix_scan(prefix, prefix_serializer))
+
+    def approximate_num_entries(self) -> int:
+        """About how many keys this instance has."""
+        total = 0
+        for part in self._parts():
+            with part.lock:
+                total += _open(part.store).approximate_num_entries()
+        return total
+
+    def _pages(self, key_from: K | None, key_to: K | None, *, forward: bool) -> Iterator[tuple[K, V]]:
+        """Entries, some at a time, so that a task never waits for all of a large store to be read."""
+        for part in self._parts():
+            start, end, last = key_from, key_to, None
+            while True:
+                with part.lock:
+                    store = _open(part.store)
+                    entries = store.range(start, end) if forward else store.reverse_range(start, end)
+                    page = [entry for entry in islice(entries, _ENTRIES_AT_A_TIME + 1) if entry[0] != last]
+                for key, value in page:
+                    yield key, self._value(value)
+                if len(page) < _ENTRIES_AT_A_TIME:
+                    break
+                last = page[-1][0]
+                start, end = (last, end) if forward else (start, last)
+
+
+class ReadOnlyWindowStore(_ReadOnlyStore, Generic[K, V]):
+    """A window store of a running application, to read. Times are ms."""
+
+    def fetch(self, key: K, time_from: int, time_to: int | None = None, /) -> Any:
+        """The value of the window that starts at a time, or pairs of start and value of those that start in a span.
+
+        Args:
+            key: Not None.
+            time_from: Included.
+            time_to: Included; without it a single value is returned, or None.
+        """
+        if time_to is None:
+            return self._first(lambda store: store.fetch(key, time_from))
+        return self._first_with_entries(lambda store: store.fetch(key, time_from, time_to))
+
+    def backward_fetch(self, key: K, time_from: int, time_to: int) -> Iterator[tuple[int, V]]:
+        """As `fetch` with a span, the latest first."""
+        return self._first_with_entries(lambda store: store.backward_fetch(key, time_from, time_to))
+
+    def fetch_range(
+        self, key_from: K | None, key_to: K | None, time_from: int, time_to: int
+    ) -> Iterator[tuple[Windowed[K], V]]:
+        """The entries of keys and starts that lie in the two spans; a key of None leaves that end open."""
+        return self._all(lambda store: store.fetch_range(key_from, key_to, time_from, time_to))
+
+    def backward_fetch_range(
+        self, key_from: K | None, key_to: K | None, time_from: int, time_to: int
+    ) -> Iterator[tuple[Windowed[K], V]]:
+        """As `fetch_range`, backwards."""
+        return self._all(lambda store: store.backward_fetch_range(key_from, key_to, time_from, time_to))
+
+    def fetch_all(self, time_from: int, time_to: int) -> Iterator[tuple[Windowed[K], V]]:
+        """The entries of all keys whose windows start in the span."""
+        return self._all(lambda store: store.fetch_all(time_from, time_to))
+
+    def backward_fetch_all(self, time_from: int, time_to: int) -> Iterator[tuple[Windowed[K], V]]:
+        """As `fetch_all`, backwards."""
+        return self._all(lambda store: store.backward_fetch_all(time_from, time_to))
+
+    def all(self) -> Iterator[tuple[Windowed[K], V]]:
+        """All entries."""
+        return self._all(lambda store: store.all())
+
+    def backward_all(self) -> Iterator[tuple[Windowed[K], V]]:
+        """All entries, backwards."""
+        return self._all(lambda store: store.backward_all())
+
+    def _first_with_entries(self, read: Callable[[Any], Iterator[tuple[int, V]]]) -> Iterator[tuple[int, V]]:
+        for part in self._parts():
+            with part.lock:
+                found = list(read(_open(part.store)))
+            if found:
+                return iter([(start, self._value(value)) for start, value in found])
+        return iter(())
+
+
+class ReadOnlySessionStore(_ReadOnlyStore, Generic[K, V]):
+    """A session store of a running application, to read. Times are ms."""
+
+    def fetch(self, key: K) -> Iterator[tuple[Windowed[K], V]]:
+        """All sessions of a key, the earliest first."""
+        return self._all(lambda store: store.fetch(key))
+
+    def backward_fetch(self, key: K) -> Iterator[tuple[Windowed[K], V]]:
+        """All sessions of a key, the latest first."""
+        return self._all(lambda store: store.backward_fetch(key))
+
+    def fetch_range(self, key_from: K | None, key_to: K | None) -> Iterator[tuple[Windowed[K], V]]:
+        """All sessions of keys in a span; a key of None leaves that end open."""
+        return self._all(lambda store: store.fetch_range(key_from, key_to))
+
+    def backward_fetch_range(self, key_from: K | None, key_to: K | None) -> Iterator[tuple[Windowed[K], V]]:
+        """As `fetch_range`, backwards."""
+        return self._all(lambda store: store.backward_fetch_range(key_from, key_to))
+
+    def fetch_session(self, key: K, session_start: int, session_end: int) -> V | None:
+        """The aggregate of the session with these bounds; None if there is none."""
+        found: V | None = self._first(lambda store: store.fetch_session(key, session_start, session_end))
+        return found
+
+    def find_sessions(
+        self, key: K, earliest_session_end: int, latest_session_start: int
+    ) -> Iterator[tuple[Windowed[K], V]]:
+        """The sessions of a key that end at or after one time and start at or before another."""
+        return self._all(lambda store: store.find_sessions(key, earliest_session_end, latest_session_start))
+
+    def backward_find_sessions(
+        self, key: K, earliest_session_end: int, latest_session_start: int
+    ) -> Iterator[tuple[Windowed[K], V]]:
+        """As `find_sessions`, the latest first."""
+        return self._all(lambda store: store.backward_find_sessions(key, earliest_session_end, latest_session_start))
+
+
+def _open(store: Any) -> Any:
+    if not store.is_open():
+        raise InvalidStateStoreException(
+            f"State store {store.name()} is not open anymore and may have been migrated to another instance; please "
+            "re-discover its location from the state metadata."
+        )
+    return store

@@ -1,0 +1,100 @@
+"""Finds the parts of a store that an instance has (Kafka's `QueryableStoreProvider`, `StreamThreadStateStoreProvider`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import nullcontext
+from typing import Any, Protocol
+
+from kafkapy.streams.errors import (
+    InvalidStateStoreException,
+    InvalidStateStorePartitionException,
+    UnknownStateStoreException,
+)
+from kafkapy.streams.queries.read_only_stores import StorePart
+from kafkapy.streams.queries.store_query import StoreQueryParameters, type_of
+from kafkapy.streams.runtime.task_manager import TaskManager
+
+
+class QueriedThread(Protocol):
+    """What a question needs of a thread."""
+
+    tasks: TaskManager
+
+    @property
+    def name(self) -> str: ...
+
+    def is_alive(self) -> bool: ...
+
+
+class StoreQueries:
+    """Answers which stores an instance has.
+
+    Args:
+        store_names: Of all stores of the topology.
+        threads: Returns the threads of the instance.
+        global_store: A global store by its name, as other threads may read it; None if there is none.
+    """
+
+    def __init__(
+        self,
+        store_names: Collection[str],
+        threads: Callable[[], Sequence[QueriedThread]],
+        global_store: Callable[[str], Any],
+    ) -> None:
+        self._store_names = store_names
+        self._threads = threads
+        self._global_store = global_store
+
+    def view(self, parameters: StoreQueryParameters) -> Any:
+        """A store to read.
+
+        Raises:
+            UnknownStateStoreException: The topology has no such store.
+            InvalidStateStorePartitionException: This instance does not have the partition.
+            InvalidStateStoreException: The store is of another type, or a task is not ready.
+        """
+        if parameters.store_name not in self._store_names:
+            raise UnknownStateStoreException(
+                f"Cannot get state store {parameters.store_name} because no such store is registered in the topology."
+            )
+        parts = list(self._parts(parameters))
+        if not parts:
+            raise self._missing(parameters)
+        type = parameters.type or type_of(parts[0].store)
+        for part in parts:
+            if not type.accepts(part.store):
+                raise InvalidStateStoreException(
+                    f"Cannot get state store {parameters.store_name} because the queryable store type [{type.name}] does not "
+                    f"accept the actual store type [{part.store.__class__.__name__}]."
+                )
+        return type.view(lambda: self._parts(parameters), type.plain)
+
+    def _missing(self, parameters: StoreQueryParameters) -> InvalidStateStoreException:
+        if parameters.partition is not None:
+            return InvalidStateStorePartitionException(
+                f"The specified partition {parameters.partition} for store {parameters.store_name} does not exist."
+            )
+        return InvalidStateStoreException(
+            f"The state store, {parameters.store_name}, may have migrated to another instance."
+        )
+
+    def _parts(self, parameters: StoreQueryParameters) -> Iterator[StorePart]:
+        found = self._global_store(parameters.store_name)
+        if found is not None:
+            yield StorePart(found, nullcontext())
+            return
+        for thread in self._threads():
+            if not thread.is_alive():
+                continue
+            if thread.tasks.is_restoring and not parameters.stale_stores_enabled:
+                raise InvalidStateStoreException(
+                    f"Cannot get state store {parameters.store_name} because the stream thread is PARTITIONS_ASSIGNED, not "
+                    "RUNNING"
+                )
+            with thread.tasks.lock:
+                stores = thread.tasks.stores(
+                    parameters.store_name, parameters.partition, with_copies=parameters.stale_stores_enabled
+                )
+            for store in stores:
+                yield StorePart(store, thread.tasks.lock)
