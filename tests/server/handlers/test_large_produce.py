@@ -252,7 +252,7 @@ def test_a_request_of_very_many_partitions_takes_several_turns(
     client, other = core.connect(), core.connect()
     turn: Completion[None] = Completion()
     monkeypatch.setattr(core.time, "should_yield", lambda extra_seconds=0.0: not turn.done)
-    monkeypatch.setattr(core.time, "turn", lambda: turn)
+    monkeypatch.setattr(core.time, "yield_now", lambda: turn)
     client.send(produce(*[(TOPIC, index, batch(b"%d" % index)) for index in range(many)]), VERSION)
     assert client.response() is None
     assert answer(other.call(produce((TOPIC, many - 1, batch(b"other"))), VERSION)).base_offset == 0
