@@ -26,7 +26,7 @@ from tests.pages.programs import ROOT
 SECTION = re.search(r"^## Classes of your own.*?(?=^## )", (ROOT / "docs" / "security.md").read_text(), re.M | re.S)
 MODULE, PROPERTIES = (
     re.findall(rf"^```{language}\n(.*?)^```$", SECTION[0] if SECTION else "", re.M | re.S)[0]
-    for language in ("python", "properties")
+    for language in ("py", "properties")
 )
 USERS = {"admin": "admin-secret", "ALICE": "alice-secret"}
 

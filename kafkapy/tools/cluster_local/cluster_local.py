@@ -150,7 +150,7 @@ def _zookeeper_command(cluster: LocalCluster, name: str) -> list[str]:
 
 def _launch(cluster: LocalCluster, name: str, command: list[str], output: str) -> None:
     directory = cluster.directory / name
-    root = str(Path(__file__).resolve().parents[2])
+    root = str(Path(__file__).resolve().parents[3])
     environment = {**os.environ, "LOG_DIR": str(directory / "logs"), "KAFKAPY_DAEMON": "1", "PYTHONPATH": root}
     cluster.processes.pop(name, None)
     cluster.processes[name] = spawn(command, directory / output, environment)
@@ -281,7 +281,7 @@ Stop:
 def _command(name: str) -> str:
     """How a command is called: as a script in a clone, by its name after an installation by pip."""
     script = Path("bin", f"{name}.sh")
-    return str(script) if (Path(__file__).resolve().parents[2] / script).is_file() else name
+    return str(script) if (Path(__file__).resolve().parents[3] / script).is_file() else name
 
 
 def _metrics(cluster: LocalCluster, title: str) -> str:

@@ -65,7 +65,7 @@ def zookeeper_command(
 
     `log_dir`: the directory of its log; None: it logs to stdout.
     """
-    log_config = Path(__file__).resolve().parents[2] / "config" / "zookeeper-log4j2.properties"
+    log_config = Path(__file__).resolve().parents[3] / "config" / "zookeeper-log4j2.properties"
     default_log_options = shlex.quote(f"-Dlog4j2.configurationFile={log_config}") if log_config.exists() else ""
     return [
         str(find_java(environment)),

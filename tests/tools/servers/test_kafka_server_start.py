@@ -10,8 +10,8 @@ from tests.waiting import HANG_SECONDS
 
 MEASURE = """
 import gc
-from kafkapy.runtime.garbage import settle
-settle()
+from kafkapy.runtime.garbage import configure
+configure()
 generations = []
 
 def note(phase, info):

@@ -42,7 +42,7 @@ def test_a_clone_may_lie_in_a_directory_with_spaces(
     config = tmp_path / "a b" / "config" / "zookeeper-log4j2.properties"
     config.parent.mkdir(parents=True)
     config.touch()
-    monkeypatch.setattr(java, "__file__", str(tmp_path / "a b" / "kafkapy" / "tools" / "java.py"))
+    monkeypatch.setattr(java, "__file__", str(tmp_path / "a b" / "kafkapy" / "tools" / "zookeeper" / "java.py"))
     command = java.zookeeper_command("conf", {"PATH": str(executable.parent)})
     assert f"-Dlog4j2.configurationFile={config}" in command
 
