@@ -376,7 +376,7 @@ def test_who_waits_turns_the_loop_himself(driver: ThreadDriver) -> None:
         other.join(HANG_SECONDS)
     assert len(threads) == 5
     later: SimpleQueue[int] = SimpleQueue()
-    driver.call(lambda: driver.call_later(5, lambda: later.put(threading.get_ident())))
+    driver.call(lambda: driver.call_later(300, lambda: later.put(threading.get_ident())))
     assert later.get(timeout=HANG_SECONDS) != threading.get_ident()
 
 
