@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     )
     from kafkapy.streams.exception_handlers import DeserializationExceptionHandler as DeserializationExceptionHandler
     from kafkapy.streams.exception_handlers import ErrorHandlerContext as ErrorHandlerContext
+    from kafkapy.streams.exception_handlers import StreamThreadExceptionResponse as StreamThreadExceptionResponse
     from kafkapy.streams.exception_handlers import HandlerResponse as HandlerResponse
     from kafkapy.streams.exception_handlers import LogAndContinueExceptionHandler as LogAndContinueExceptionHandler
     from kafkapy.streams.exception_handlers import (
@@ -128,6 +129,7 @@ else:
                 "TopologyException errors"
             ),
             "exception_handlers": (
+                "StreamThreadExceptionResponse "
                 "DefaultProductionExceptionHandler DeserializationExceptionHandler ErrorHandlerContext "
                 "HandlerResponse LogAndContinueExceptionHandler LogAndContinueProcessingExceptionHandler "
                 "LogAndFailExceptionHandler LogAndFailProcessingExceptionHandler ProcessingExceptionHandler "

@@ -15,6 +15,14 @@ from kafkapy.streams.records import Headers
 log = logging.getLogger("kafkapy.streams")
 
 
+class StreamThreadExceptionResponse(Enum):
+    """What is done about an error that has ended a thread (KIP-671)."""
+
+    REPLACE_THREAD = "replace the thread"
+    SHUTDOWN_CLIENT = "stop this instance"
+    SHUTDOWN_APPLICATION = "stop all instances of the application"
+
+
 class HandlerResponse(Enum):
     """What a handler decides."""
 

@@ -10,9 +10,11 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.streams.assignment.group_assignment import SHUTDOWN_REQUESTED
 from kafkapy.streams.assignment.task_id import ProcessId, TaskId
 from kafkapy.streams.config import StreamsConfig
 from kafkapy.streams.errors import StreamsException, StreamsNotStartedException, TopologyException
+from kafkapy.streams.exception_handlers import StreamThreadExceptionResponse
 from kafkapy.streams.processor import Duration, milliseconds
 from kafkapy.streams.queries.store_query import StoreQueryParameters
 from kafkapy.streams.queries.streams_metadata import KeyQueryMetadata, StreamsMetadata, StreamsMetadataState
@@ -22,7 +24,7 @@ from kafkapy.streams.runtime.global_thread import GlobalStreamThread
 from kafkapy.streams.runtime.internal_topic_manager import InternalTopicManager
 from kafkapy.streams.runtime.state_directory import StateDirectory
 from kafkapy.streams.runtime.store_queries import StoreQueries
-from kafkapy.streams.runtime.stream_thread import StreamThread
+from kafkapy.streams.runtime.stream_thread import ShutdownRequested, StreamThread
 from kafkapy.streams.runtime.streams_assignor import Assignment, StreamsPartitionAssignor
 from kafkapy.streams.runtime.streams_producer import StreamsProducer
 from kafkapy.streams.runtime.task_manager import TaskManager
@@ -80,9 +82,13 @@ class KafkaStreams:
             )
         self._state = "CREATED"
         self._lock = threading.RLock()
-        self._threads: list[StreamThread] = []
+        self._threads: dict[int, StreamThread] = {}
+        """By number, from 1 on."""
+        self._caches: dict[int, ThreadCache] = {}
+        self._client_id = ""
+        self._is_paused = False
         self._thread_states: dict[StreamThread, str] = {}
-        self._handler: Callable[[BaseException], Any] | None = None
+        self._handler: Callable[[BaseException], StreamThreadExceptionResponse | None] | None = None
         self._listener: Callable[[str, str], Any] | None = None
         self._restore_listener: StateRestoreListener | None = None
         self._directory = StateDirectory(self._config.state_dir, self._config.application_id)
@@ -92,7 +98,9 @@ class KafkaStreams:
         sources = _store_sources(self._builder, self._prefix)
         self._metadata = StreamsMetadataState(sources)
         self._queries = StoreQueries(
-            sources.keys() | self._builder.global_stores.keys(), lambda: self._threads, self._global_store
+            sources.keys() | self._builder.global_stores.keys(),
+            lambda: list(self._threads.values()),
+            self._global_store,
         )
 
     # --- face -------------------------------------------------------------------------------------------------------------
@@ -118,9 +126,10 @@ class KafkaStreams:
         if self._global is not None:
             self._global.start()
             self._global.wait_until_ready()
-        for number in range(self._config.num_stream_threads):
-            self._threads.append(self._make_thread(f"{client_id}-StreamThread-{number + 1}", number + 1))
-        for thread in self._threads:
+        self._client_id = client_id
+        for number in range(1, self._config.num_stream_threads + 1):
+            self._threads[number] = self._make_thread(number)
+        for thread in list(self._threads.values()):
             thread.start()
 
     def close(self, timeout: Duration | None = None) -> bool:
@@ -136,13 +145,18 @@ class KafkaStreams:
             if self._state in ("NOT_RUNNING", "ERROR"):
                 return True
             self._set_state("PENDING_SHUTDOWN" if self._state != "PENDING_ERROR" else "PENDING_ERROR")
-        for thread in self._threads:
+        return self._end(timeout)
+
+    def _end(self, timeout: Duration | None) -> bool:
+        """Stop the threads, and wait for them."""
+        threads = list(self._threads.values())
+        for thread in threads:
             thread.stop()
         deadline = None if timeout is None else time.monotonic() + milliseconds(timeout, "timeout") / 1000
-        for thread in self._threads:
+        for thread in threads:
             if thread is not threading.current_thread() and thread.ident is not None:
                 thread.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
-        ended = not any(thread.is_alive() for thread in self._threads)
+        ended = not any(thread.is_alive() for thread in threads)
         if ended and self._global is not None:
             self._global.stop()
             self._global.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
@@ -177,7 +191,7 @@ class KafkaStreams:
             {'counts': {0: LagInfo(current_offset_position=42, end_offset_position=42, offset_lag=0)}}
         """
         positions: dict[tuple[str, TopicPartition], int | None] = {}
-        for thread in self._threads:
+        for thread in list(self._threads.values()):
             positions |= thread.tasks.store_positions()
         if not positions or self._topics is None:
             return {}
@@ -282,9 +296,70 @@ class KafkaStreams:
             raise RuntimeError("Cannot clean up while running.")
         self._directory.clean(0, time.time())
 
-    def set_uncaught_exception_handler(self, handler: Callable[[BaseException], Any]) -> None:
-        """Call a function with what has ended a thread; the instance stops with it."""
+    def set_uncaught_exception_handler(
+        self, handler: Callable[[BaseException], StreamThreadExceptionResponse | None]
+    ) -> None:
+        """Let a function decide what is done about an error that has ended a thread (KIP-671).
+
+        Args:
+            handler: Called with the error, on the thread that ends. None, as without a handler: the instance stops.
+        """
         self._handler = handler
+
+    def pause(self) -> None:
+        """Process nothing until `resume` (KIP-834). The instance stays in its group, and tasks are restored."""
+        self._pause(True)
+
+    def resume(self) -> None:
+        """Go on after `pause`."""
+        self._pause(False)
+
+    def is_paused(self) -> bool:
+        """Whether `pause` holds."""
+        return self._is_paused
+
+    def add_stream_thread(self) -> str | None:
+        """One thread more (KIP-663).
+
+        Returns:
+            Its name; None: the instance does not run.
+        """
+        with self._lock:
+            if self._state not in ("REBALANCING", "RUNNING"):
+                return None
+            number = next(number for number in range(1, len(self._threads) + 2) if number not in self._threads)
+            thread = self._threads[number] = self._make_thread(number)
+            self._follow_threads()
+            self._share_cache()
+        thread.start()
+        return thread.name
+
+    def remove_stream_thread(self, timeout: Duration | None = None) -> str | None:
+        """One thread less (KIP-663): its tasks go to others.
+
+        Args:
+            timeout: ms or a timedelta, for which its end is waited for; None: as long as it takes.
+
+        Returns:
+            Its name; None: there is none, or the instance does not run.
+
+        Raises:
+            TimeoutError: It has not ended in time; it does later.
+        """
+        with self._lock:
+            others = [number for number, one in self._threads.items() if one is not threading.current_thread()]
+            if self._state not in ("REBALANCING", "RUNNING") or not others:
+                return None
+            thread = self._threads[others[-1]]
+        thread.stop()
+        thread.join(None if timeout is None else milliseconds(timeout, "timeout") / 1000)
+        if thread.is_alive():
+            raise TimeoutError(f"Thread {thread.name} did not stop in the allotted time")
+        with self._lock:
+            self._forget_thread(thread)
+            self._follow_threads()
+            self._share_cache()
+        return thread.name
 
     def __enter__(self) -> KafkaStreams:
         self.start()
@@ -295,13 +370,22 @@ class KafkaStreams:
 
     # --- within -----------------------------------------------------------------------------------------------------------
 
-    def _make_thread(self, name: str, number: int) -> StreamThread:
+    def _make_thread(self, number: int, error_code: int = 0) -> StreamThread:
+        """A thread, not started.
+
+        Args:
+            number: From 1 on.
+            error_code: What the group is told with the first join; 0: nothing.
+        """
+        name = f"{self._client_id}-StreamThread-{number}"
         config, options = self._config, StreamsClients(self._config)
         assert self._process_id is not None
         transactional_id = f"{config.application_id}-{self._process_id}-{number}" if config.exactly_once else None
         producer = StreamsProducer(lambda: options.producer(name, transactional_id), config.exactly_once)
         restore = options.restore_consumer(name)
-        cache = ThreadCache(config.statestore_cache_max_bytes // max(1, config.num_stream_threads))
+        cache = self._caches[number] = ThreadCache(
+            config.statestore_cache_max_bytes // max(1, config.num_stream_threads)
+        )
 
         def make_task(id: TaskId, partitions: Collection[TopicPartition]) -> StreamTask:
             return self._make_task(id, partitions, producer, cache)
@@ -312,6 +396,7 @@ class KafkaStreams:
 
         reader = ChangelogReader(restore, committed, config.commit_interval_ms, self._restore_listener)
         tasks = TaskManager(config, self._directory, make_task, reader, producer)
+        tasks.is_paused = self._is_paused
         assert self._topics is not None
         topics = self._topics
 
@@ -324,6 +409,7 @@ class KafkaStreams:
         assignor = StreamsPartitionAssignor(
             self._builder, config, topics, self._process_id, tasks.offset_sums, assigned
         )
+        assignor.error_code = error_code
         consumer = options.main_consumer(name, assignor)
         tasks.consumer = consumer
 
@@ -341,7 +427,7 @@ class KafkaStreams:
             tasks,
             consumer,
             self._thread_state,
-            self._failed,
+            self._thread_failed,
             self._metadata.update,
             close_clients,
         )
@@ -398,23 +484,69 @@ class KafkaStreams:
     def _thread_state(self, thread: StreamThread, state: str) -> None:
         with self._lock:
             self._thread_states[thread] = state
-            if self._state not in ("REBALANCING", "RUNNING"):
-                return
-            all_run = len(self._thread_states) == len(self._threads) and set(self._thread_states.values()) == {
-                "RUNNING"
-            }
-            self._set_state("RUNNING" if all_run else "REBALANCING")
+            self._follow_threads()
+
+    def _follow_threads(self) -> None:
+        """RUNNING if all threads run."""
+        if self._state in ("REBALANCING", "RUNNING"):
+            states = [self._thread_states.get(thread) for thread in self._threads.values()]
+            self._set_state("RUNNING" if states and set(states) == {"RUNNING"} else "REBALANCING")
+
+    def _thread_failed(self, thread: StreamThread, error: BaseException) -> None:
+        """Called by a thread that ends."""
+        response = None
+        if self._handler is not None and not isinstance(error, ShutdownRequested):
+            response = self._handler(error)
+        with self._lock:
+            runs = self._state in ("REBALANCING", "RUNNING")
+            number = self._forget_thread(thread)
+            replaced = bool(runs and number) and response in (
+                StreamThreadExceptionResponse.REPLACE_THREAD,
+                StreamThreadExceptionResponse.SHUTDOWN_APPLICATION,
+            )
+            if replaced:
+                stops = response is StreamThreadExceptionResponse.SHUTDOWN_APPLICATION
+                self._threads[number] = successor = self._make_thread(number, SHUTDOWN_REQUESTED if stops else 0)
+        if replaced:
+            log.info("%s replaces a thread that has failed", successor.name)
+            successor.start()
+        elif runs:
+            self._stop_by_error()
 
     def _failed(self, error: BaseException) -> None:
-        """Called by a thread that ends."""
-        with self._lock:
-            if self._state in ("REBALANCING", "RUNNING"):
-                self._set_state("PENDING_ERROR")
-        for thread in self._threads:
-            if thread is not threading.current_thread():
-                thread.stop()
+        """Called by the thread of global tables, without which no task can run."""
         if self._handler is not None:
             self._handler(error)
+        if self._state in ("REBALANCING", "RUNNING"):
+            self._stop_by_error()
+
+    def _stop_by_error(self) -> None:
+        """Stop the instance; the thread that calls this is one that is waited for, so another one waits."""
+        with self._lock:
+            self._set_state("PENDING_ERROR")
+        threading.Thread(target=self._end, args=(None,), name=f"{self._client_id}-CloseThread", daemon=True).start()
+
+    def _forget_thread(self, thread: StreamThread) -> int:
+        """The number of a thread that has ended; 0 if it was removed before."""
+        self._thread_states.pop(thread, None)
+        number = next((number for number, one in self._threads.items() if one is thread), 0)
+        if number and self._state in ("REBALANCING", "RUNNING"):
+            del self._threads[number]
+            del self._caches[number]
+        return number
+
+    def _share_cache(self) -> None:
+        """Give each thread its part of the memory of the record cache."""
+        size = self._config.statestore_cache_max_bytes // max(1, len(self._threads))
+        for number, cache in list(self._caches.items()):
+            with self._threads[number].tasks.lock:
+                cache.resize(size)
+
+    def _pause(self, paused: bool) -> None:
+        with self._lock:
+            self._is_paused = paused
+            for thread in self._threads.values():
+                thread.tasks.is_paused = paused
 
     def _set_state(self, state: str) -> None:
         with self._lock:

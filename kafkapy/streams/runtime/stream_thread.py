@@ -23,6 +23,10 @@ _RECORDS_AT_A_TIME: Final = 500
 """Of each task, between two looks at the consumer and the clock."""
 
 
+class ShutdownRequested(StreamsException):
+    """An instance of the application has requested that all of them stop."""
+
+
 class StreamThread(threading.Thread):
     """One thread of an instance.
 
@@ -36,7 +40,7 @@ class StreamThread(threading.Thread):
         tasks: The thread's.
         make_consumer: Makes the consumer with the assignor.
         on_state: Called with "REBALANCING", "RUNNING".
-        on_failure: Called with what ended the thread.
+        on_failure: Called with what ended the thread, once all of it is closed.
         on_assignment: Called with what the group's leader says of all instances.
         close_clients: Called at the end.
     """
@@ -50,7 +54,7 @@ class StreamThread(threading.Thread):
         tasks: TaskManager,
         consumer: Any,
         on_state: Callable[[StreamThread, str], None],
-        on_failure: Callable[[BaseException], None],
+        on_failure: Callable[[StreamThread, BaseException], None],
         on_assignment: Callable[[AssignmentInfo], None],
         close_clients: Callable[[], None],
     ) -> None:
@@ -79,7 +83,7 @@ class StreamThread(threading.Thread):
         self._rejoin_at_ms = at_ms
 
     def run(self) -> None:
-        clean = False
+        failure: BaseException | None = None
         try:
             self._subscribe()
             while not self._stopping.is_set():
@@ -90,12 +94,12 @@ class StreamThread(threading.Thread):
                     self.tasks.close(clean=False)
                     self._consumer.unsubscribe()
                     self._subscribe()
-            clean = True
         except BaseException as error:
             log.error("%s failed", self.name, exc_info=True)
-            self._on_failure(error)
-        finally:
-            self._close(clean)
+            failure = error
+        failure = self._close(failure)
+        if failure is not None:
+            self._on_failure(self, failure)
 
     def _subscribe(self) -> None:
         listener = _Rebalances(self, self._on_state)
@@ -105,13 +109,15 @@ class StreamThread(threading.Thread):
             self._consumer.subscribe(self._topics, listener=listener)
 
     def _run_once(self) -> None:
-        busy = any(task.has_records_queued() for task in self.tasks.running())
+        busy = not self.tasks.is_paused and any(task.has_records_queued() for task in self.tasks.running())
         waits = 0 if busy or self.tasks.is_restoring else self._config.poll_ms
         try:
             records = self._consumer.poll(waits, 10 * _RECORDS_AT_A_TIME)
-        except Exception:
+        except Exception as error:
             if self._stopping.is_set():
                 return
+            if isinstance(error.__cause__, StreamsException):  # of a rebalance listener, within `poll`
+                raise error.__cause__ from None
             raise
         with self.tasks.lock:
             self._work(records, busy)
@@ -159,7 +165,7 @@ class StreamThread(threading.Thread):
         if code == INCOMPLETE_SOURCE_TOPIC_METADATA:
             raise MissingSourceTopicException("One or more source topics were missing during rebalance")
         if code == SHUTDOWN_REQUESTED:
-            raise StreamsException("The application is stopped: an instance has requested it")
+            raise ShutdownRequested("The application is stopped: an instance has requested it")
         if code:
             raise StreamsException("Hit an unexpected exception during task assignment phase of rebalance")
         self._on_assignment(assignment.info)
@@ -167,17 +173,25 @@ class StreamThread(threading.Thread):
         self._rejoin_at_ms = None if next_ms == NO_REBALANCE else next_ms
         self.tasks.handle_assignment(assignment.active, assignment.standby)
 
-    def _close(self, clean: bool) -> None:
+    def _close(self, failure: BaseException | None) -> BaseException | None:
+        """Give all back.
+
+        Args:
+            failure: What has ended the thread.
+
+        Returns:
+            That, or what went wrong now.
+        """
         try:
             with self.tasks.lock:
-                self.tasks.close(clean)
+                self.tasks.close(clean=failure is None)
         except Exception as error:
             log.error("%s could not close its tasks cleanly", self.name, exc_info=True)
-            if clean:
-                self._on_failure(error)
+            failure = failure or error
             self.tasks.close(clean=False)
         finally:
             self._close_clients()
+        return failure
 
 
 class _Rebalances(ConsumerRebalanceListener):

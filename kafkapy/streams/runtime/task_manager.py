@@ -70,6 +70,8 @@ class TaskManager:
         self.tasks: dict[TaskId, StreamTask] = {}
         self.copies: dict[TaskId, StreamTask] = {}
         """Standby replicas: their stores follow the changelogs, their processors are not used."""
+        self.is_paused = False
+        """Whether nothing is processed, nor standby replicas followed (KIP-834); other threads may set it."""
         self.consumer: MainConsumer
         self.lock = threading.RLock()
         """Held by the thread while it changes tasks or their stores, and by others while they read stores."""
@@ -270,8 +272,8 @@ class TaskManager:
 
     @property
     def has_copies(self) -> bool:
-        """Whether there are standby replicas."""
-        return bool(self.copies or self._wanted_copies)
+        """Whether there are standby replicas to follow."""
+        return bool(self.copies or self._wanted_copies) and not self.is_paused
 
     def restore(self, timeout_ms: float) -> None:
         """Read changelogs; tasks whose stores are complete begin to run."""
@@ -350,6 +352,8 @@ class TaskManager:
     def process(self, now_ms: int, limit: int) -> int:
         """Process up to so many records of each task; how many there were."""
         processed = 0
+        if self.is_paused:
+            return 0
         for task in self.running():
             for _ in range(limit):
                 if not task.process(now_ms):
@@ -359,8 +363,10 @@ class TaskManager:
         return processed
 
     def punctuate(self, now_ms: int) -> None:
-        for task in self.running():
-            task.punctuate_system_time(now_ms)
+        """Call what is due by the wall clock."""
+        if not self.is_paused:
+            for task in self.running():
+                task.punctuate_system_time(now_ms)
 
     @property
     def commit_requested(self) -> bool:
