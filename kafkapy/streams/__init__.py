@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     )
     from kafkapy.streams.exception_handlers import DeserializationExceptionHandler as DeserializationExceptionHandler
     from kafkapy.streams.exception_handlers import ErrorHandlerContext as ErrorHandlerContext
-    from kafkapy.streams.exception_handlers import StreamThreadExceptionResponse as StreamThreadExceptionResponse
     from kafkapy.streams.exception_handlers import HandlerResponse as HandlerResponse
     from kafkapy.streams.exception_handlers import LogAndContinueExceptionHandler as LogAndContinueExceptionHandler
     from kafkapy.streams.exception_handlers import (
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     )
     from kafkapy.streams.exception_handlers import ProcessingExceptionHandler as ProcessingExceptionHandler
     from kafkapy.streams.exception_handlers import ProductionExceptionHandler as ProductionExceptionHandler
+    from kafkapy.streams.exception_handlers import StreamThreadExceptionResponse as StreamThreadExceptionResponse
     from kafkapy.streams.offset_reset import AutoOffsetReset as AutoOffsetReset
     from kafkapy.streams.options.branched import Branched as Branched
     from kafkapy.streams.options.consumed import Consumed as Consumed
