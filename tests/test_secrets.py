@@ -1,4 +1,5 @@
-"""No password, key or token in anything that a secured broker, its clients and tools print or answer, at debug level."""
+"""No password, key or token in anything that a secured broker, clients, tools, Streams, registry and proxy print or answer, at
+debug level."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ import urllib.request
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +30,17 @@ from kafkapy.common.wire_enums import ConfigResourceType
 from kafkapy.consumer import KafkaConsumer
 from kafkapy.producer import KafkaProducer
 from kafkapy.security.tls.certificates import CertificateAuthority
+from kafkapy.streams import Consumed, KafkaStreams, Produced, Serdes, StreamsBuilder
+from kafkapy.streams.config import StreamsConfig
 from tests.broker_process import ROOT, BrokerProcess
+from tests.rest.http_server_process import HttpServerProcess
 from tests.security.sasl.tokens import encoded
-from tests.tools.programs import modules
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.integration]
 
-ADMIN, PLAIN, SCRAM, WRONG, TYPED, KEY = (
-    f"{name}-5eCret-{name}" for name in ("adm", "pla", "scr", "wro", "typ", "key")
+ADMIN, PLAIN, SCRAM, WRONG, TYPED, KEY, BASIC, SHARED = (
+    f"{name}-5eCret-{name}" for name in ("adm", "pla", "scr", "wro", "typ", "key", "bas", "sha")
 )
 DEBUG = "level=DEBUG\nstderr=true\nlevel.kazoo=DEBUG\nlevel.kafkapy.request=DEBUG\n"
 LOGIN = "org.apache.kafka.common.security"
@@ -75,7 +79,7 @@ class Run:
         plain, tls, metrics = free_ports(3)
         self.address, self.tls_address, self.metrics = f"127.0.0.1:{plain}", f"127.0.0.1:{tls}", metrics
         self.good_token, self.late_token = token(), token(exp=1)
-        self.secrets = [ADMIN, PLAIN, SCRAM, WRONG, TYPED, KEY, self.good_token, self.late_token]
+        self.secrets = [ADMIN, PLAIN, SCRAM, WRONG, TYPED, KEY, BASIC, SHARED, self.good_token, self.late_token]
         self.secrets += [line for line in issued.store.splitlines() if len(line) == 64][:3]  # of the encrypted key
         jaas = {
             "plain": f'{LOGIN}.plain.PlainLoginModule required username="adm" password="{ADMIN}" '
@@ -98,6 +102,9 @@ class Run:
                 "ssl.keystore.type": "PEM",
                 "ssl.keystore.location": str(store),
                 "ssl.key.password": KEY,
+                "delegation.token.secret.key": SHARED,
+                "password.encoder.secret": SHARED,
+                "kafkapy.audit.level": "all",
                 "kafkapy.metrics.listener": f"127.0.0.1:{metrics}",
                 **{
                     f"listener.name.{name}.{kind}.sasl.jaas.config": text
@@ -142,7 +149,7 @@ class Run:
         command = [
             sys.executable,
             "-m",
-            modules()[name],
+            f"kafkapy.tools.{name}",
             "--bootstrap-server",
             self.address,
             *arguments,
@@ -167,6 +174,9 @@ def test_no_secret_is_told(run: Run, caplog: pytest.LogCaptureFixture) -> None:
         _fail(run)
         _look(run)
         _tools(run)
+        _token(run)
+        _streams(run)
+        _http_servers(run)
     finally:
         assert run.process.stop() == 0
     run.told["the clients' log"] = caplog.text
@@ -210,20 +220,126 @@ def _use(run: Run) -> None:
             options = run.options(mechanism, user, password, tls)
             run.told[f"options {mechanism}"] = repr(ClientConfig(**options))
 
-            def send(options: dict[str, Any] = options) -> bool:
-                try:
-                    with KafkaProducer(**options) as producer:
-                        producer.send("t", b"x").get(60)
-                        run.told["producer"] = repr(producer) + str(producer.metrics())
-                except Exception as error:  # the user is not known everywhere yet
-                    run.told["not yet"] = f"{error!r}"
-                    return False
-                return True
-
-            wait_until(send)
+            wait_until(partial(_sent, run, options))
     with KafkaConsumer("t", **run.options("PLAIN", "alice", PLAIN), auto_offset_reset="earliest") as consumer:
         next(consumer)
         run.told["consumer"] = repr(consumer)
+
+
+def _sent(run: Run, options: dict[str, Any]) -> bool:
+    try:
+        with KafkaProducer(**options) as producer:
+            producer.send("t", b"x").get(60)
+            run.told["producer"] = repr(producer) + str(producer.metrics())
+    except Exception as error:  # the user is not known everywhere yet
+        run.told["not yet"] = f"{error!r}"
+        return False
+    return True
+
+
+def _token(run: Run) -> None:
+    """A delegation token, whose HMAC is a secret: used, renewed, wrong, expired."""
+    with AdminClient(**run.options("PLAIN", "alice", PLAIN)) as admin:
+        token = admin.create_delegation_token()
+        hmac = token.hmac_as_base64
+        run.secrets.append(hmac)
+        run.told["token"] = f"{token} {token!r} {admin.describe_delegation_token()}"
+        options = {**run.options("SCRAM-SHA-256", token.token_info.token_id, hmac), "sasl_token_auth": True}
+        wait_until(lambda: _sent(run, options))
+        admin.renew_delegation_token(token.hmac)
+        admin.expire_delegation_token(token.hmac)
+        run.refused("a token that is none", lambda: admin.renew_delegation_token(WRONG.encode()))
+    run.refused("a token that is gone", lambda: KafkaProducer(**options))
+
+
+def _streams(run: Run) -> None:
+    """An application that copies a topic, and one with a wrong password."""
+    builder, string = StreamsBuilder(), Serdes.string()
+    builder.stream("t", Consumed.with_(string, string)).to("copies", Produced.with_(string, string))
+    with run.admin() as admin:
+        admin.create_topics(["copies"])
+    for password in (PLAIN, WRONG):
+        jaas = f'{LOGIN}.plain.PlainLoginModule required username="alice" password="{password}";'
+        configs = {
+            "application.id": "copy",
+            "bootstrap.servers": run.address,
+            "state.dir": str(run.process.directory / "data"),
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.jaas.config": jaas,
+            "auto.offset.reset": "earliest",
+        }
+        run.told[f"configs of Streams, wrong: {password == WRONG}"] = f"{StreamsConfig(configs)!r}"
+        streams = KafkaStreams(builder.build(), configs)
+        if password == WRONG:
+            run.refused("Streams", streams.start)
+            streams.close()
+            continue
+        with (
+            streams,
+            KafkaConsumer("copies", **run.options("PLAIN", "alice", PLAIN), auto_offset_reset="earliest") as read,
+        ):
+            next(read)
+            run.told["Streams"] = f"{streams!r} {streams.state()}"
+
+
+def _http_servers(run: Run) -> None:
+    """Registry and proxy, with users of their own, too; then with a wrong password."""
+    registry_port, proxy_port, wrong_port = free_ports(3)
+    users = run.process.directory / "users"
+    users.write_text(f"adm: {BASIC},admin\n")
+
+    def login(prefix: str, password: str = ADMIN) -> dict[str, str]:
+        return {
+            f"{prefix}.security.protocol": "SASL_PLAINTEXT",
+            f"{prefix}.sasl.mechanism": "PLAIN",
+            f"{prefix}.sasl.jaas.config": f'{LOGIN}.plain.PlainLoginModule required username="adm" password="{password}";',
+        }
+
+    directory = run.process.directory / "http"
+    registry = HttpServerProcess(
+        "schema_registry_start",
+        directory,
+        registry_port,
+        host_name="127.0.0.1",
+        kafkastore_topic_replication_factor="1",
+        kafkastore_bootstrap_servers=f"SASL_PLAINTEXT://{run.address}",
+        authentication_method="BASIC",
+        kafkapy_authentication_users_file=str(users),
+        **login("kafkastore"),
+    )
+    proxies = [
+        HttpServerProcess(
+            "kafka_rest_start",
+            directory,
+            port,
+            bootstrap_servers=run.address,
+            schema_registry_url=f"http://127.0.0.1:{registry_port}",
+            schema_registry_basic_auth_user_info=f"adm:{BASIC}",
+            **login("client", password),
+        )
+        for port, password in ((proxy_port, ADMIN), (wrong_port, WRONG))
+    ]
+    proxy, refused = proxies
+    servers = [registry, proxy]
+    for server in servers:
+        server.start()
+    with pytest.raises(AssertionError, match="SaslAuthenticationFailedError"):
+        refused.start()
+    run.told["log of a proxy with a wrong password"] = refused.output.read_text()
+    try:
+        for user, password in (("adm", BASIC), ("adm", WRONG)):
+            basic = base64.b64encode(f"{user}:{password}".encode()).decode()
+            answer = registry.ask("POST", "/subjects/s/versions", {"schema": '"int"'}, Authorization=f"Basic {basic}")
+            run.told[f"registry, wrong: {password == WRONG}"] = str(answer)
+        records = {"value_schema": '"int"', "records": [{"value": 1}]}
+        kind = "application/vnd.kafka.avro.v2+json"
+        run.told["proxy"] = str(proxy.ask("POST", "/topics/t", records, kind))
+        assert "'offset': " in run.told["proxy"]
+    finally:
+        for server in servers:
+            server.stop()
+            run.told[f"log of {server.port}"] = server.output.read_text()
 
 
 def _fail(run: Run) -> None:
