@@ -33,9 +33,10 @@ def test_a_response_and_its_error_are_freed_without_the_collector() -> None:
             return error.path
         return None
 
-    gc.collect()
     gc.disable()
     try:
+        while gc.collect():  # what other tests have left, and what its finalizers leave
+            pass
         assert ask() == "/a"
         assert gc.collect() == 0
     finally:

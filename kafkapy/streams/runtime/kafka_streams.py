@@ -378,27 +378,15 @@ class KafkaStreams:
             error_code: What the group is told with the first join; 0: nothing.
         """
         name = f"{self._client_id}-StreamThread-{number}"
-        config, options = self._config, StreamsClients(self._config)
-        assert self._process_id is not None
-        transactional_id = f"{config.application_id}-{self._process_id}-{number}" if config.exactly_once else None
-        producer = StreamsProducer(lambda: options.producer(name, transactional_id), config.exactly_once)
-        restore = options.restore_consumer(name)
-        cache = self._caches[number] = ThreadCache(
-            config.statestore_cache_max_bytes // max(1, config.num_stream_threads)
-        )
-
-        def make_task(id: TaskId, partitions: Collection[TopicPartition]) -> StreamTask:
-            return self._make_task(id, partitions, producer, cache)
+        config, topics, process_id = self._config, self._topics, self._process_id
+        assert topics is not None
+        assert process_id is not None
 
         def committed(partition: TopicPartition) -> int | None:
             found = consumer.committed(partition)
             return None if found is None else int(found)
 
-        reader = ChangelogReader(restore, committed, config.commit_interval_ms, self._restore_listener)
-        tasks = TaskManager(config, self._directory, make_task, reader, producer)
-        tasks.is_paused = self._is_paused
-        assert self._topics is not None
-        topics = self._topics
+        tasks, close_tasks_clients = self._make_tasks(number, name, process_id, committed)
 
         def assigned(assignment: Assignment) -> None:
             if assignor.rejoin_now:
@@ -406,17 +394,14 @@ class KafkaStreams:
                 assignment = assignment._replace(info=assignment.info._replace(next_rebalance_ms=0))
             thread.assigned = assignment
 
-        assignor = StreamsPartitionAssignor(
-            self._builder, config, topics, self._process_id, tasks.offset_sums, assigned
-        )
+        assignor = StreamsPartitionAssignor(self._builder, config, topics, process_id, tasks.offset_sums, assigned)
         assignor.error_code = error_code
-        consumer = options.main_consumer(name, assignor)
+        consumer = StreamsClients(config).main_consumer(name, assignor)
         tasks.consumer = consumer
 
         def close_clients() -> None:
             consumer.close()
-            restore.close()
-            producer.close()
+            close_tasks_clients()
 
         sources, pattern = self._subscription()
         thread = StreamThread(
@@ -432,6 +417,29 @@ class KafkaStreams:
             close_clients,
         )
         return thread
+
+    def _make_tasks(
+        self, number: int, name: str, process_id: ProcessId, committed: Callable[[TopicPartition], int | None]
+    ) -> tuple[TaskManager, Callable[[], None]]:
+        """What runs the tasks of a thread, and what closes its clients but for the thread's consumer."""
+        config, options = self._config, StreamsClients(self._config)
+        transactional_id = f"{config.application_id}-{process_id}-{number}" if config.exactly_once else None
+        producer = StreamsProducer(lambda: options.producer(name, transactional_id), config.exactly_once)
+        restore = options.restore_consumer(name)
+        cache = ThreadCache(config.statestore_cache_max_bytes // max(1, config.num_stream_threads))
+
+        def make_task(id: TaskId, partitions: Collection[TopicPartition]) -> StreamTask:
+            return self._make_task(id, partitions, producer, cache)
+
+        def close() -> None:
+            restore.close()
+            producer.close()
+
+        reader = ChangelogReader(restore, committed, config.commit_interval_ms, self._restore_listener)
+        tasks = TaskManager(config, self._directory, make_task, reader, producer)
+        tasks.is_paused = self._is_paused
+        self._caches[number] = cache
+        return tasks, close
 
     def _global_store(self, name: str) -> Any:
         return None if self._global is None else self._global.store(name)
