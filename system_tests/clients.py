@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from system_tests.services import PATIENCE
+from system_tests.services import TIME_LIMIT_FACTOR
 
 _FILLER = zlib.compress(bytes(range(256)) * 3, 0) * 3
 
@@ -46,7 +46,7 @@ def create_topic(
 ) -> None:
     """Create a topic; tries again while the broker has no controller or the connection goes."""
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
-    deadline = time.monotonic() + PATIENCE * seconds
+    deadline = time.monotonic() + TIME_LIMIT_FACTOR * seconds
     topic = NewTopic(name, partitions, replication, config={key: str(value) for key, value in (configs or {}).items()})
     while True:
         try:
@@ -133,7 +133,7 @@ class AckedProducer:
 
     def wait_for(self, more: int, seconds: float = 60) -> None:
         """Wait until `more` records than now are acknowledged."""
-        goal, deadline = self.acknowledged + more, time.monotonic() + PATIENCE * seconds
+        goal, deadline = self.acknowledged + more, time.monotonic() + TIME_LIMIT_FACTOR * seconds
         while self.acknowledged < goal:
             first = f" ({self.failures[0]})" if self.failures else ""
             assert time.monotonic() < deadline, (
@@ -235,7 +235,7 @@ def read_topic(bootstrap: str, topic: str, partitions: int = 1, seconds: float =
     )
     found: list[list[Record]] = [[] for _ in range(partitions)]
     ended: set[int] = set()
-    deadline = time.monotonic() + PATIENCE * seconds
+    deadline = time.monotonic() + TIME_LIMIT_FACTOR * seconds
     try:
         consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for partition in range(partitions)])
         while len(ended) < partitions:

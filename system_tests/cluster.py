@@ -15,8 +15,8 @@ from confluent_kafka.admin import AdminClient
 from system_tests.network import BrokerLines, make_network
 from system_tests.services import (
     HOST,
-    PATIENCE,
     ROOT,
+    TIME_LIMIT_FACTOR,
     KafkaService,
     Service,
     ServiceError,
@@ -107,7 +107,7 @@ class Cluster:
         """Run `kafkapy.tools.MODULE` on the cluster; returns what it prints. `ServiceError` if it fails."""
         command = [sys.executable, "-m", f"kafkapy.tools.{module}", "--bootstrap-server", self.bootstrap, *arguments]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=PATIENCE * 120)
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=TIME_LIMIT_FACTOR * 120)
         if done.returncode:
             raise ServiceError(f"{module} {' '.join(arguments)} fails: {done.stdout}{done.stderr}")
         return done.stdout

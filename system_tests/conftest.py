@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from system_tests.cluster import Cluster
-from system_tests.services import PATIENCE, ApacheKafkaService, KafkaService, Service, ZooKeeperService
+from system_tests.services import TIME_LIMIT_FACTOR, ApacheKafkaService, KafkaService, Service, ZooKeeperService
 from system_tests.stalls import Stalls
 from tests.guardian import watch_over_run
 
@@ -53,7 +53,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.system)
             item.add_marker(pytest.mark.flaky(reruns=1))  # real clocks: its second attempt is named in the summary
         if limit := item.get_closest_marker("timeout"):
-            item.add_marker(pytest.mark.timeout(PATIENCE * limit.args[0]), append=False)
+            item.add_marker(pytest.mark.timeout(TIME_LIMIT_FACTOR * limit.args[0]), append=False)
 
 
 @pytest.fixture(scope="session")

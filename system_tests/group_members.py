@@ -12,7 +12,7 @@ from kafka import ConsumerRebalanceListener, KafkaConsumer
 from kafka.errors import KafkaError
 
 from system_tests.clients import number_of
-from system_tests.services import PATIENCE
+from system_tests.services import TIME_LIMIT_FACTOR
 
 
 class GroupMember:
@@ -39,7 +39,7 @@ class GroupMember:
         """Leave the group."""
         self._stop.set()
         if self._thread.ident is not None:
-            self._thread.join(PATIENCE * 60)
+            self._thread.join(TIME_LIMIT_FACTOR * 60)
         assert not self._thread.is_alive(), f"{self.name} does not stop"
 
     @property

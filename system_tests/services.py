@@ -26,7 +26,7 @@ from system_tests.zookeeper_session import ZooKeeperView
 
 ROOT = Path(__file__).resolve().parents[1]
 HOST = "127.0.0.1"
-PATIENCE = 5
+TIME_LIMIT_FACTOR = 5
 """The limits of this package are of a machine that does nothing else; what hangs has so many times as long before it fails."""
 
 SESSION_TIMEOUT_MS = 2000
@@ -41,7 +41,7 @@ def wait_until(condition: Callable[[], bool], seconds: float, what: str | Callab
     """Wait for `condition`; returns the seconds that took. `ServiceError` says what did not come true (`what`)."""
     begin = time.monotonic()
     while not condition():
-        if (waited := time.monotonic() - begin) > PATIENCE * seconds:
+        if (waited := time.monotonic() - begin) > TIME_LIMIT_FACTOR * seconds:
             raise ServiceError(f"{what if isinstance(what, str) else what()}: not within {waited:g} s")
         time.sleep(0.05)
     return time.monotonic() - begin
@@ -147,7 +147,7 @@ class Service:
         begin = time.monotonic()
         self.process.terminate()
         try:
-            code = self.process.wait(PATIENCE * self.stop_seconds)
+            code = self.process.wait(TIME_LIMIT_FACTOR * self.stop_seconds)
         except subprocess.TimeoutExpired:
             raise ServiceError(f"{self.name} does not stop:\n{self.tail()}") from None
         self.process = None

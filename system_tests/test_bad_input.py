@@ -18,7 +18,7 @@ from system_tests.checks import check_log
 from system_tests.clients import AckedProducer, create_topic, read_topic
 from system_tests.conftest import Note
 from system_tests.raw import ask, bomb, fetch_request, frame, produce_request
-from system_tests.services import HOST, PATIENCE, KafkaService
+from system_tests.services import HOST, TIME_LIMIT_FACTOR, KafkaService
 
 MB = 1 << 20
 
@@ -120,7 +120,7 @@ def test_lies_and_noise(broker: KafkaService, short: bool, note: Note) -> None:
         requests.append(struct.pack(">i", 200) + noise.randbytes(200))
     with bounded_memory(broker, 64, note):
         for request in requests:
-            with socket.create_connection((HOST, broker.port), timeout=PATIENCE * 10) as connection:
+            with socket.create_connection((HOST, broker.port), timeout=TIME_LIMIT_FACTOR * 10) as connection:
                 connection.sendall(request)
                 connection.shutdown(socket.SHUT_WR)
                 with contextlib.suppress(ConnectionError):

@@ -17,7 +17,7 @@ import pytest
 from kafkapy.common.free_ports import free_ports
 from kafkapy.zk.embedded import codes
 from kafkapy.zk.embedded.jute import Decoder, string
-from system_tests.services import PATIENCE
+from system_tests.services import TIME_LIMIT_FACTOR
 from tests.zk.embedded.duel import fight
 from tests.zk.embedded.raw_client import RawClient, answer_of, create, multi, read, request, set_data
 from tests.zookeeper_server import EmbeddedZooKeeperServer, ZooKeeperServer
@@ -86,7 +86,7 @@ class ForkedServer:
             self._process = None
 
     def client(self, session_id: int = 0, password: bytes = bytes(16)) -> RawClient:
-        deadline = time.monotonic() + PATIENCE * 20
+        deadline = time.monotonic() + TIME_LIMIT_FACTOR * 20
         while True:
             try:
                 return RawClient(("127.0.0.1", self.port), 60_000, session_id, password)

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from kafkapy.common.free_ports import free_ports
-from system_tests.services import PATIENCE
+from system_tests.services import TIME_LIMIT_FACTOR
 
 TREE = Path(__file__).parent.parent
 PAGE = TREE / "docs" / "operations.md"
@@ -59,7 +59,7 @@ def test_every_command_of_the_page(directory: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=PATIENCE * 280,
+        timeout=TIME_LIMIT_FACTOR * 280,
     )
     assert done.returncode == 0, done.stdout[-6000:]
     assert (directory / "lib" / "metrics.txt").read_text().count("\n") > 500

@@ -14,7 +14,7 @@ import pytest
 
 from kafkapy.schemas import SchemaRegistryClient
 from system_tests.http_services import SchemaRegistryProcess
-from system_tests.services import PATIENCE, KafkaService
+from system_tests.services import TIME_LIMIT_FACTOR, KafkaService
 
 PROGRAMS = Path(__file__).parent / "registry_clients"
 NODE = ("@confluentinc/schemaregistry@1", "@kafkajs/confluent-schema-registry@4", "@bufbuild/protobuf@2")
@@ -35,7 +35,7 @@ def registry(module_broker: KafkaService, tmp_path_factory: pytest.TempPathFacto
 def run(directory: Path, *command: str) -> str:
     if shutil.which(command[0]) is None:
         pytest.skip(f"this machine has no {command[0]}")
-    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=PATIENCE * 400)
+    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=TIME_LIMIT_FACTOR * 400)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -151,7 +151,7 @@ class ChangelogReader:
 
         Raises:
             TaskCorruptedException: A changelog has lost records that a store lacks; its `partitions` say which.
-            StreamsException: A changelog is read by two tasks.
+            StreamsException: The listener failed.
         """
         self._start_new()
         self._raise_limits()

@@ -190,11 +190,21 @@ class TaskManager:
                 self.consumer.pause(*partitions)
                 continue
             del self._wanted[id]
-            self._create(id, partitions)
+            self._with_lock(self._create, id, partitions)
         for id, partitions in list(self._wanted_copies.items()):
             if self._directory.lock(id):
                 del self._wanted_copies[id]
-                self._create_copy(id, partitions)
+                self._with_lock(self._create_copy, id, partitions)
+
+    def _with_lock(
+        self, create: Callable[[TaskId, list[TopicPartition]], None], id: TaskId, partitions: list[TopicPartition]
+    ) -> None:
+        """Make a task whose directory is locked; the thread that replaces this one gets the lock if that fails."""
+        try:
+            create(id, partitions)
+        except BaseException:
+            self._directory.unlock(id)
+            raise
 
     def _create(self, id: TaskId, partitions: list[TopicPartition]) -> None:
         offsets = self._directory.read_checkpoint(id)

@@ -9,6 +9,7 @@ import pytest
 
 from kafkapy.streams import Consumed, KafkaStreams, Produced, Serdes, StreamsBuilder
 from kafkapy.streams.exception_handlers import StreamThreadExceptionResponse
+from kafkapy.streams.task.stream_task import StreamTask
 from kafkapy.testing import KafkaCluster
 from tests.waiting import HANG_SECONDS, wait_until
 
@@ -113,6 +114,10 @@ def test_an_instance_stops_by_itself_without_a_handler(cluster: KafkaCluster, tm
     assert streams.close()
 
 
+def _tasks(streams: KafkaStreams) -> list[StreamTask]:
+    return [task for thread in streams._threads.values() for task in thread.tasks.running()]
+
+
 def test_threads_come_and_go_and_pause(cluster: KafkaCluster, tmp_path: Path) -> None:
     application = Application(cluster, "threads", str.upper)
     streams = application.instance(tmp_path)
@@ -131,7 +136,7 @@ def test_threads_come_and_go_and_pause(cluster: KafkaCluster, tmp_path: Path) ->
         assert streams.is_paused()
         before = application.written()
         application.feed("four")
-        wait_until(lambda: streams.state() == "RUNNING")
+        wait_until(lambda: any(task.has_records_queued() for task in _tasks(streams)))
         assert application.written() == before
         streams.resume()
         application.wait_for("FOUR")
