@@ -1,0 +1,1 @@
+"""Kafka Connect in Python: a worker that runs connectors, which copy data into and out of Kafka (see docs/connect.md)."""
