@@ -31,10 +31,28 @@ BytesOrNone = bytes | None
 
 
 class Serializer(ABC, Generic[T_contra]):
-    """Converts keys or values to bytes. `close` is called when the producer is closed."""
+    """Converts keys or values to bytes. `close` is called when the producer is closed.
+
+    Example:
+        >>> class Length(Serializer[str]):
+        ...     def serialize(self, topic, headers, data):
+        ...         return str(len(data)).encode()
+        >>> Length().serialize("words", [], "kafka")
+        b'5'
+    """
 
     @abstractmethod
-    def serialize(self, topic: str, headers: Headers, data: T_contra) -> Bytes | None: ...
+    def serialize(self, topic: str, headers: Headers, data: T_contra) -> Bytes | None:
+        """Convert a key or value.
+
+        Args:
+            topic: The topic that the record is sent to.
+            headers: Headers of the record: pairs of name and bytes.
+            data: The key or value.
+
+        Returns:
+            The bytes; None for a null.
+        """
 
     def close(self) -> None:
         """Do nothing: there are no resources."""
@@ -42,10 +60,25 @@ class Serializer(ABC, Generic[T_contra]):
 
 
 class Deserializer(ABC, Generic[T_co]):
-    """Converts bytes to keys or values. `close` is called when the consumer is closed."""
+    """Converts bytes to keys or values. `close` is called when the consumer is closed.
+
+    Example:
+        >>> class Number(Deserializer[int]):
+        ...     def deserialize(self, topic, headers, data):
+        ...         return int(data)
+        >>> Number().deserialize("lengths", [], b"5")
+        5
+    """
 
     @abstractmethod
-    def deserialize(self, topic: str, headers: Headers, data: bytes) -> T_co: ...
+    def deserialize(self, topic: str, headers: Headers, data: bytes) -> T_co:
+        """Convert the bytes of a key or value. A null is not passed.
+
+        Args:
+            topic: The record's topic.
+            headers: Headers of the record: pairs of name and bytes.
+            data: The bytes.
+        """
 
     def close(self) -> None:
         """Do nothing: there are no resources."""
@@ -78,28 +111,90 @@ def for_client(given: Any, *, is_key: bool, waits: bool) -> Any:
 
 
 class DefaultSerializer(Serializer, Deserializer):
-    """Converts text in an encoding; bytes are not changed."""
+    r"""Converts text in an encoding; bytes are not changed.
+
+    Args:
+        encoding: Of the text, a name that Python knows. Default "utf-8".
+
+    Example:
+        >>> DefaultSerializer().serialize("words", [], "naïve")
+        b'na\xc3\xafve'
+    """
 
     def __init__(self, encoding: str = "utf-8") -> None:
         self.encoding = encoding
 
     def serialize(self, topic: str, headers: Headers, data: Any) -> Bytes | None:
+        """Encode text.
+
+        Args:
+            topic: Not used.
+            headers: Not used.
+            data: Text, bytes or None.
+
+        Returns:
+            The encoded text; bytes and None as they are.
+
+        Raises:
+            UnicodeEncodeError: The encoding lacks a character of the text.
+        """
         if data is None or isinstance(data, bytes | bytearray | memoryview):
             return data
         encoded: bytes = data.encode(self.encoding)
         return encoded
 
     def deserialize(self, topic: str, headers: Headers, data: bytes | None) -> Any:
+        """Decode text.
+
+        Args:
+            topic: Not used.
+            headers: Not used.
+            data: Encoded text, or None.
+
+        Returns:
+            The text, or None.
+
+        Raises:
+            UnicodeDecodeError: The bytes are no text in the encoding.
+        """
         return None if data is None else bytes(data).decode(self.encoding)
 
 
 class JsonSerializer(DefaultSerializer):
-    """Converts JSON in an encoding; None is not changed."""
+    """Converts JSON in an encoding; None is not changed.
+
+    Args:
+        encoding: Of the text, a name that Python knows. Default "utf-8".
+
+    Example:
+        >>> JsonSerializer().serialize("users", [], {"name": "Ada"})
+        b'{"name": "Ada"}'
+    """
 
     def serialize(self, topic: str, headers: Headers, data: Any) -> Bytes | None:
+        """Write JSON.
+
+        Args:
+            topic: Not used.
+            headers: Not used.
+            data: What `json.dumps` takes; None stays None.
+
+        Raises:
+            TypeError: JSON has no form for `data`.
+        """
         return None if data is None else super().serialize(topic, headers, json.dumps(data))
 
     def deserialize(self, topic: str, headers: Headers, data: bytes | None) -> Any:
+        """Read JSON.
+
+        Args:
+            topic: Not used.
+            headers: Not used.
+            data: Encoded JSON; None stays None.
+
+        Raises:
+            json.JSONDecodeError: The text is no JSON.
+        """
         return None if data is None else json.loads(super().deserialize(topic, headers, data))
 
 

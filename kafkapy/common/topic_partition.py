@@ -6,7 +6,17 @@ from typing import NamedTuple
 
 
 class TopicPartition(NamedTuple):
-    """The name of a partition; a tuple, which hashes and compares fast."""
+    """The name of a partition; a tuple, which hashes and compares fast.
+
+    Args:
+        topic: Name of the topic.
+        partition: Partition number, from 0.
+
+    Example:
+        >>> partition = TopicPartition("clicks", 3)
+        >>> partition.topic, str(partition)
+        ('clicks', 'clicks-3')
+    """
 
     topic: str
     partition: int

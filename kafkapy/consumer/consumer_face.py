@@ -33,12 +33,19 @@ class ConsumerFace:
         pattern: str | TranslatedPattern | None = None,
         listener: RebalanceListener | None = None,
     ) -> None:
-        """Read these topics, or all that match; replaces the subscription before.
+        r"""Read these topics, or all that match; replaces the subscription before.
 
-        A pattern must match from a topic's beginning on. It is one of Python's `re`; what that refuses may be one of Java
-        (`\\p{Alpha}`, `[a-z&&[^b]]`, `(?<name>…)`).
+        A pattern is one of Python's `re`; what that refuses may be one of Java (`\\p{Alpha}`, `[a-z&&[^b]]`, `(?<name>…)`).
 
-        Raises IllegalStateError (partitions were assigned by hand; topics and a pattern), ValueError, TypeError.
+        Args:
+            topics: Names of topics. Default: none, with a `pattern`.
+            pattern: A regular expression that a topic's name must match from its beginning. None (default): `topics` count.
+            listener: Is called when partitions are assigned, revoked or lost. None (default): no calls.
+
+        Raises:
+            IllegalStateError: Partitions were assigned by hand, or both topics and a pattern are given.
+            ValueError: The pattern is no regular expression.
+            TypeError: `topics` is a string, or the listener is no listener.
         """
         self._check_open()
         arguments.check_listener(listener)
@@ -54,7 +61,11 @@ class ConsumerFace:
         return self._core.subscriptions.assigned_partitions()
 
     def pause(self, *partitions: TopicPartition) -> None:
-        """No records of these until `resume`; the group does not mind."""
+        """Return no records of these until `resume`; the group membership stays.
+
+        Args:
+            partitions: Assigned partitions.
+        """
         self._call(self._core.pause, arguments.partitions(partitions))
 
     def paused(self) -> set[TopicPartition]:
@@ -62,13 +73,26 @@ class ConsumerFace:
         return self._core.subscriptions.paused_partitions()
 
     def resume(self, *partitions: TopicPartition) -> None:
-        """Records of these again."""
+        """Return records of these again.
+
+        Args:
+            partitions: Paused partitions.
+        """
         self._call(self._core.resume, arguments.partitions(partitions))
 
     # -- positions
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Go on reading at `offset`. Raises TypeError, ValueError."""
+        """Set the position: the next record is the one at `offset`.
+
+        Args:
+            partition: An assigned partition.
+            offset: The offset, from 0.
+
+        Raises:
+            TypeError: `partition` is no `TopicPartition`.
+            ValueError: `offset` is negative, or no int.
+        """
         arguments.partition(partition)
         if not isinstance(offset, int) or offset < 0:
             raise ValueError("Offset must be int >= 0")
@@ -76,17 +100,38 @@ class ConsumerFace:
         self._call(self._core.seek, partition, offset)
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
-        """Go on at the first offset there is; without arguments, in all partitions. Raises TypeError, ValueError."""
+        """Continue at the first offset of the log.
+
+        Args:
+            partitions: The partitions; none: all that are assigned.
+
+        Raises:
+            TypeError: An argument is no `TopicPartition`.
+        """
         wanted = arguments.assigned(partitions, self.assignment())
         self._call(self._core.seek_to, OffsetResetStrategy.EARLIEST, wanted)
 
     def seek_to_end(self, *partitions: TopicPartition) -> None:
-        """Go on behind the last offset; without arguments, in all partitions. Raises TypeError, ValueError."""
+        """Continue behind the last record.
+
+        Args:
+            partitions: The partitions; none: all that are assigned.
+
+        Raises:
+            TypeError: An argument is no `TopicPartition`.
+        """
         wanted = arguments.assigned(partitions, self.assignment())
         self._call(self._core.seek_to, OffsetResetStrategy.LATEST, wanted)
 
     def highwater(self, partition: TopicPartition) -> int | None:
-        """The offset after the last one that can be read, as the last fetch told it."""
+        """Return the offset after the last record that can be read, as the last fetch told it; None before the first fetch.
+
+        Args:
+            partition: An assigned partition.
+
+        Raises:
+            IllegalStateError: The partition is not assigned.
+        """
         arguments.partition(partition)
         self._check_assigned(partition)
         return self._core.subscriptions.state(partition).high_watermark
@@ -100,7 +145,11 @@ class ConsumerFace:
     def enforce_rebalance(self, reason: str | None = None) -> None:
         """Join the group again with the next poll, though nothing has changed here (KIP-568).
 
-        Raises IllegalStateError without a subscription, and if no group was configured.
+        Args:
+            reason: For the coordinator's log. None (default): "rebalance enforced by user".
+
+        Raises:
+            IllegalStateError: There is no subscription, or no `group_id`.
         """
         self._check_open()
         self._require_group()

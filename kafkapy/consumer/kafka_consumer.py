@@ -43,9 +43,23 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
     callbacks are called inside `poll` (or `next`), on the thread that polls. Iterate over it, or `poll`: each goes on
     where the other stopped. Positions follow each record that an iterator gives out.
 
-    `topics`: subscribe to these. Options are keyword arguments with kafka-python's names and defaults
-    (`DEFAULT_CONFIG`, docs/client_options.md). Raises KafkaConfigurationError, and KafkaTimeoutError if no broker answers in
-    bootstrap_timeout_ms; with `api_version` it does not wait for one.
+    Args:
+        topics: Topics to subscribe to. None given: call `subscribe` or `assign`.
+        configs: Options with kafka-python's names and defaults (`DEFAULT_CONFIG`, docs/client_options.md).
+
+    Raises:
+        KafkaConfigurationError: An option is unknown or has a wrong value.
+        KafkaTimeoutError: No broker answers in `bootstrap_timeout_ms`; with `api_version` it does not wait for one.
+
+    Example:
+        >>> from kafkapy import KafkaProducer
+        >>> with KafkaProducer(bootstrap_servers="localhost:9092") as producer:
+        ...     sent = producer.send("example-consumer", b"hello", key=b"greeting")
+        >>> options = {"group_id": "example", "auto_offset_reset": "earliest", "consumer_timeout_ms": 10_000}
+        >>> with KafkaConsumer("example-consumer", bootstrap_servers="localhost:9092", **options) as consumer:
+        ...     record = next(consumer)
+        >>> record.key, record.value, record.offset
+        (b'greeting', b'hello', 0)
     """
 
     DEFAULT_CONFIG: ClassVar[dict[str, Any]] = default_options()
@@ -108,11 +122,18 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
     def poll(
         self, timeout_ms: float = 0, max_records: int | None = None, update_offsets: bool = True
     ) -> dict[TopicPartition, list[ConsumerRecord[K_co, V_co]]]:
-        """Records by partition, at most `max_records` (default max_poll_records); waits up to `timeout_ms` for some.
-        Without `update_offsets` positions stay before them, and they come again.
+        """Return the records that were fetched, by partition; wait for some if there are none.
 
-        Raises ValueError, TypeError (arguments), IllegalStateError (closed), and what a program must know: errors of a
-        listener, NoOffsetForPartitionError, OffsetOutOfRangeError, authorization errors, FencedInstanceIdError.
+        Args:
+            timeout_ms: The longest time to wait for records, in ms. Default 0: return at once.
+            max_records: The most records to return. None (default): `max_poll_records`.
+            update_offsets: Whether positions move behind the records. Default True; else the same records come again.
+
+        Raises:
+            ValueError: An argument is out of range.
+            IllegalStateError: The consumer is closed.
+            KafkaError: What a program must know: an error of a listener, NoOffsetForPartitionError, OffsetOutOfRangeError,
+                authorization errors, FencedInstanceIdError.
         """
         count = arguments.max_records(max_records, self._core.config.max_poll_records)
         deadline = time.monotonic() + arguments.timeout(timeout_ms) / 1000
@@ -127,8 +148,17 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
                 return {}
 
     def poll_arrow(self, timeout_ms: float = 0, max_records: int | None = None) -> pa.Table | None:
-        """The same as a `pyarrow.Table` (None: nothing came), without a Python object for any record. Keys and values
-        are bytes: deserializers are not called."""
+        """As `poll`, with the records as a `pyarrow.Table`, without a Python object for any record.
+
+        Keys and values are bytes: deserializers are not called.
+
+        Args:
+            timeout_ms: The longest time to wait for records, in ms. Default 0: return at once.
+            max_records: The most records to return. None (default): `max_poll_records`.
+
+        Returns:
+            The table; None if no record came.
+        """
         deadline = time.monotonic() + arguments.timeout(timeout_ms) / 1000
         while True:
             self._check_open()
@@ -140,8 +170,18 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
                 return None
 
     def to_arrow(self, topic: str, start: Bound = None, end: Bound = None, **options: Any) -> pa.Table:
-        """The records with start <= offset < end of a topic as a `pyarrow.Table`: without the group, and without moving a
-        position. Arguments and errors are those of `kafkapy.consumer.to_arrow.to_arrow`."""
+        """Return records of a topic as a `pyarrow.Table`, without the group and without moving a position.
+
+        Args:
+            topic: Name of the topic.
+            start: The first offset, for all partitions or by partition number. None (default): the beginning of the log.
+            end: The offset after the last record, likewise. None (default): the end of the log.
+            options: Keyword arguments of `kafkapy.consumer.to_arrow.to_arrow`.
+
+        Raises:
+            OffsetRangeError: `start` lies outside the log.
+            UnknownTopicOrPartitionError: There is no such topic or partition.
+        """
         from kafkapy.consumer.to_arrow import to_arrow
 
         self._check_open()
@@ -213,7 +253,14 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
         self._run(self._core.unsubscribe)
 
     def assign(self, partitions: Collection[TopicPartition]) -> None:
-        """Read exactly these partitions, without a group's help. Raises IllegalStateError when subscribed."""
+        """Read exactly these partitions, without a group's assignment.
+
+        Args:
+            partitions: The partitions; none: stop reading.
+
+        Raises:
+            IllegalStateError: The consumer has subscribed.
+        """
         if not partitions:
             self.unsubscribe()
             return
@@ -223,7 +270,18 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
     # -- positions
 
     def position(self, partition: TopicPartition, timeout_ms: float | None = None) -> int | None:
-        """The offset of the record that comes next; None if it is not known in time (None: as long as it takes)."""
+        """Return the offset of the next record.
+
+        Args:
+            partition: An assigned partition.
+            timeout_ms: The longest time to wait, in ms. None (default): no limit.
+
+        Returns:
+            The offset; None if it is not known in time.
+
+        Raises:
+            IllegalStateError: The partition is not assigned.
+        """
         arguments.partition(partition)
         self._check_assigned(partition)
         position: int | None = self._call(self._core.position, partition, timeout_ms)
@@ -232,32 +290,63 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
     def beginning_offsets(
         self, partitions: Collection[TopicPartition], timeout_ms: float | None = None
     ) -> dict[TopicPartition, int]:
-        """The first offset of each. Raises KafkaTimeoutError."""
+        """Return the first offset of each partition's log.
+
+        Args:
+            partitions: The partitions.
+            timeout_ms: The longest time to wait, in ms. None (default): `request_timeout_ms`.
+
+        Raises:
+            KafkaTimeoutError: The brokers have not answered in time.
+        """
         wanted = arguments.partitions(partitions)
         return self._call(self._core.fetcher.beginning_offsets, wanted, self._timeout(timeout_ms))  # type: ignore[no-any-return]
 
     def end_offsets(
         self, partitions: Collection[TopicPartition], timeout_ms: float | None = None
     ) -> dict[TopicPartition, int]:
-        """The offset after the last one of each, in the consumer's isolation level. Raises KafkaTimeoutError."""
+        """Return the offset after the last record of each partition; with `read_committed`, the last stable offset.
+
+        Args:
+            partitions: The partitions.
+            timeout_ms: The longest time to wait, in ms. None (default): `request_timeout_ms`.
+
+        Raises:
+            KafkaTimeoutError: The brokers have not answered in time.
+        """
         wanted = arguments.partitions(partitions)
         return self._call(self._core.fetcher.end_offsets, wanted, self._timeout(timeout_ms))  # type: ignore[no-any-return]
 
     def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, int], timeout_ms: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """The first record at or after a time (ms since the epoch); None where there is none. Raises ValueError,
-        KafkaTimeoutError."""
+        """Look up the first record at or after a timestamp; None where there is none.
+
+        Args:
+            timestamps: Timestamps in ms since the epoch, by partition.
+            timeout_ms: The longest time to wait, in ms. None (default): `request_timeout_ms`.
+
+        Raises:
+            ValueError: A timestamp is negative.
+            KafkaTimeoutError: The brokers have not answered in time.
+        """
         times = arguments.timestamps(timestamps)
         return self._call(self._core.fetcher.offsets_for_times, times, self._timeout(timeout_ms))  # type: ignore[no-any-return]
 
     # -- commits
 
     def commit(self, offsets: Offsets | None = None, timeout_ms: float | None = None) -> None:
-        """Commit (default: all that was consumed) and wait for it, repeating what may be repeated.
+        """Commit and wait for it, repeating what may be repeated.
 
-        Raises IllegalStateError (no group_id), CommitFailedError (other members have the partitions now),
-        RebalanceInProgressError (poll first), KafkaTimeoutError.
+        Args:
+            offsets: Offsets of the next records to read, by partition: `OffsetAndMetadata`. None (default): the positions.
+            timeout_ms: The longest time to wait, in ms. None (default): `request_timeout_ms`.
+
+        Raises:
+            IllegalStateError: There is no `group_id`.
+            CommitFailedError: Other members have the partitions now.
+            RebalanceInProgressError: The group is rebalancing: poll first.
+            KafkaTimeoutError: The coordinator has not answered in time.
         """
         self._require_group()
         self._check_open()
@@ -266,7 +355,15 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
         self._serve(self._core.take_calls())
 
     def commit_async(self, offsets: Offsets | None = None, callback: CommitCallback | None = None) -> CommitFuture:
-        """Commit without waiting, once; `callback(offsets, response or error)` is called in a later `poll`."""
+        """Commit without waiting, once.
+
+        Args:
+            offsets: Offsets of the next records to read, by partition: `OffsetAndMetadata`. None (default): the positions.
+            callback: Called as `callback(offsets, response or error)` in a later `poll`. None (default): no call.
+
+        Returns:
+            A future of the response.
+        """
         self._require_group()
         self._check_open()
         arguments.offsets(offsets)
@@ -287,8 +384,16 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
     def committed(
         self, partition: TopicPartition, metadata: bool = False, timeout_ms: float | None = None
     ) -> int | OffsetAndMetadata | None:
-        """The group's offset (or, with `metadata`, the `OffsetAndMetadata`); None if there is none. Raises KafkaTimeoutError
-        where transactions are undecided for so long (default request_timeout_ms)."""
+        """Return the group's committed offset; None if there is none.
+
+        Args:
+            partition: The partition.
+            metadata: Return an `OffsetAndMetadata` and not only the offset. Default False.
+            timeout_ms: The longest time to wait, in ms. None (default): `request_timeout_ms`.
+
+        Raises:
+            KafkaTimeoutError: Transactions that commit offsets are undecided for so long.
+        """
         self._require_group()
         arguments.partition(partition)
         found: OffsetAndMetadata | None = self._call(self._core.committed, [partition], timeout_ms).get(partition)
@@ -302,7 +407,11 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
         return topics.keys() - INTERNAL_TOPICS
 
     def partitions_for_topic(self, topic: str) -> set[int]:
-        """Numbers of the partitions; empty if there is no such topic."""
+        """Return the numbers of the topic's partitions; empty if there is no such topic.
+
+        Args:
+            topic: Name of the topic.
+        """
         known = self._core.client.metadata.partitions_of(topic)
         if known:
             return {partition.partition for partition in known}
@@ -310,7 +419,11 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
         return found.get(topic, set())
 
     def metrics(self, raw: bool = False) -> dict[str, dict[str, float]] | Any:
-        """Figures by group and name; None if metrics_enabled is off."""
+        """Return figures by group and name; None if `metrics_enabled` is off.
+
+        Args:
+            raw: Only for compatibility with kafka-python: has no effect. Default False.
+        """
         # Any, not None, in the type: most programs don't disable them and need no check.
         return self._core.metrics() if self.config["metrics_enabled"] else None
 
@@ -319,7 +432,15 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
         return not self._closed and bool(self._call(self._core.client.bootstrap_connected))
 
     def bootstrap(self, timeout_ms: float | None = None, refresh: bool = False) -> None:
-        """Wait until the cluster is known (`refresh`: again). Raises KafkaTimeoutError."""
+        """Wait until the cluster's metadata is known.
+
+        Args:
+            timeout_ms: The longest time to wait, in ms. None (default): no limit.
+            refresh: Ask again, even if it is known. Default False.
+
+        Raises:
+            KafkaTimeoutError: No broker has answered in time.
+        """
         if refresh or not self._core.client.metadata.version:
             self._call(self._core.client.bootstrap, timeout_ms)
 
@@ -332,8 +453,12 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
     # -- the end
 
     def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:
-        """Commit (if that is automatic and wanted), leave the group, close connections; within `timeout_ms`
-        (default request_timeout_ms). Listeners are called, and may commit."""
+        """Commit, leave the group, close connections. Listeners are called, and may commit.
+
+        Args:
+            autocommit: Whether to commit the positions first, if `enable_auto_commit` is on. Default True.
+            timeout_ms: The longest time to wait, in ms. None (default): `request_timeout_ms`.
+        """
         if self._closed or self._closing:
             return
         self._closing = True

@@ -26,10 +26,28 @@ _MANY = 256
 class ConsumerRecord(NamedTuple, Generic[K_co, V_co]):
     """A record as a consumer gives it out; fields and their order are kafka-python's.
 
-    `timestamp`: ms since the epoch, -1 if there is none; `timestamp_type`: 0 CreateTime, 1 LogAppendTime, -1 none.
-    `leader_epoch`: of the record's batch, -1 if unknown. `key` and `value` are what the deserializers made of the
-    bytes, sizes are those of the bytes (-1: null, or no headers). `checksum` is None. `K_co` and `V_co` are the types that
-    the deserializers give; a null key or value is None all the same, as with Java's consumer.
+    `K_co` and `V_co` are the types that the deserializers give; a null key or value is None all the same, as with Java's
+    consumer.
+
+    Args:
+        topic: Name of the topic.
+        partition: Partition number.
+        leader_epoch: Leader epoch of the record's batch; -1: unknown.
+        offset: Offset in the partition.
+        timestamp: ms since the epoch; -1: none.
+        timestamp_type: 0: CreateTime, 1: LogAppendTime, -1: none.
+        key: What the key deserializer made of the bytes.
+        value: What the value deserializer made of the bytes.
+        headers: Pairs of name and bytes or None.
+        checksum: Always None.
+        serialized_key_size: Size of the key in bytes; -1: null.
+        serialized_value_size: Size of the value in bytes; -1: null.
+        serialized_header_size: Size of the headers in bytes; -1: no headers.
+
+    Example:
+        >>> record = ConsumerRecord("clicks", 0, -1, 42, 1_700_000_000_000, 0, None, b"home", [], None, -1, 4, -1)
+        >>> record.offset, record.value
+        (42, b'home')
     """
 
     topic: str

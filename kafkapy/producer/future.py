@@ -18,8 +18,24 @@ T = TypeVar("T")
 
 
 class RecordMetadata(NamedTuple):
-    """Where a record went. `offset` -1: the broker didn't say (acks=0). Sizes in bytes, -1 for none; `timestamp` in ms,
-    the broker's if the topic has LogAppendTime; `checksum` is always None (message format v2 has none)."""
+    """Where a record went.
+
+    Args:
+        topic: Name of the topic.
+        partition: Partition number.
+        topic_partition: Both as a `TopicPartition`.
+        offset: Offset in the partition; -1: the broker didn't say (acks=0).
+        timestamp: ms since the epoch; the broker's if the topic has LogAppendTime.
+        checksum: Always None: message format v2 has none.
+        serialized_key_size: Size of the key in bytes; -1: none.
+        serialized_value_size: Size of the value in bytes; -1: none.
+        serialized_header_size: Size of the headers in bytes; -1: none.
+
+    Example:
+        >>> sent = RecordMetadata("clicks", 0, TopicPartition("clicks", 0), 42, 1_700_000_000_000, None, -1, 4, -1)
+        >>> sent.offset
+        42
+    """
 
     topic: str
     partition: int
@@ -33,7 +49,19 @@ class RecordMetadata(NamedTuple):
 
 
 class BatchMetadata(NamedTuple):
-    """Where a run of records of one `send_many` went: `record_count` records at `offset` and after."""
+    """Where a run of records of one `send_many` went: `record_count` records at `offset` and after.
+
+    Args:
+        topic: Name of the topic.
+        partition: Partition number.
+        offset: Offset of the first record; -1: the broker didn't say (acks=0).
+        timestamp: ms since the epoch, if the topic has LogAppendTime; else -1.
+        record_count: Number of records.
+
+    Example:
+        >>> BatchMetadata("clicks", 0, 42, -1, 100).record_count
+        100
+    """
 
     topic: str
     partition: int
@@ -104,7 +132,15 @@ class DeliveryFuture(Generic[T]):
         return bool(getattr(self._error, "retriable", False)) if self.is_done else False
 
     def get(self, timeout: float | None = None) -> T:
-        """Wait for the result, at most `timeout` seconds. Raises what it failed with, or KafkaTimeoutError."""
+        """Wait for the result.
+
+        Args:
+            timeout: The longest time to wait, in seconds. None (default): no limit.
+
+        Raises:
+            KafkaTimeoutError: There is no result in time.
+            KafkaError: The record could not be delivered.
+        """
         if not self._wait(timeout):
             raise KafkaTimeoutError(f"Timeout after waiting for {timeout} secs.")
         error = self._error
@@ -115,25 +151,55 @@ class DeliveryFuture(Generic[T]):
         return value
 
     def add_callback(self, f: Callable[..., object], *args: Any, **kwargs: Any) -> Self:
-        """Call `f(*args, result, **kwargs)` when it succeeds."""
+        """Call `f(*args, result, **kwargs)` when it succeeds.
+
+        Args:
+            f: The function.
+            args: Its first arguments.
+            kwargs: Its keyword arguments.
+        """
         call = partial(f, *args, **kwargs) if args or kwargs else f
         self._when_done(lambda: call(self.value) if self._error is None else None)
         return self
 
     def add_errback(self, f: Callable[..., object], *args: Any, **kwargs: Any) -> Self:
-        """Call `f(*args, exception, **kwargs)` when it fails."""
+        """Call `f(*args, exception, **kwargs)` when it fails.
+
+        Args:
+            f: The function.
+            args: Its first arguments.
+            kwargs: Its keyword arguments.
+        """
         call = partial(f, *args, **kwargs) if args or kwargs else f
         self._when_done(lambda: call(self._error) if self._error is not None else None)
         return self
 
     def add_both(self, f: Callable[..., object], *args: Any, **kwargs: Any) -> Self:
-        """Call `f` with the result or the exception."""
+        """Call `f` with the result or the exception.
+
+        Args:
+            f: The function.
+            args: Its first arguments.
+            kwargs: Its keyword arguments.
+        """
         self.add_callback(f, *args, **kwargs)
         return self.add_errback(f, *args, **kwargs)
 
 
 class FutureRecordMetadata(DeliveryFuture[RecordMetadata]):
-    """The result of one `send`."""
+    """The result of one `send`. Programs get it from a producer.
+
+    Args:
+        batch: The batch that has the record.
+        index: Position of the record in the batch, from 0.
+
+    Example:
+        >>> from kafkapy import KafkaProducer
+        >>> with KafkaProducer(bootstrap_servers="localhost:9092") as producer:
+        ...     future = producer.send("example-future", b"hello")
+        >>> future.succeeded(), future.get().partition
+        (True, 0)
+    """
 
     __slots__ = ("_batch", "_index")
 
@@ -166,7 +232,18 @@ class FutureRecordMetadata(DeliveryFuture[RecordMetadata]):
 class FutureBatchMetadata(DeliveryFuture[list[BatchMetadata]]):
     """The result of one `send_many`: in the order of the records within each partition.
 
-    It fails with the first error of its batches; those that succeeded are in `batches` nevertheless.
+    It fails with the first error of its batches; those that succeeded are in `batches` nevertheless. Programs get it from a
+    producer.
+
+    Args:
+        batches: The batches that have the records.
+
+    Example:
+        >>> from kafkapy import KafkaProducer
+        >>> with KafkaProducer(bootstrap_servers="localhost:9092") as producer:
+        ...     future = producer.send_many("example-futures", [b"hello", b"world"])
+        >>> sum(batch.record_count for batch in future.get())
+        2
     """
 
     __slots__ = ("_batches",)

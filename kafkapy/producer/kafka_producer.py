@@ -48,9 +48,17 @@ class KafkaProducer(Generic[K_contra, V_contra]):
     lead their partitions. It retries what may be retried, in order and without duplicates (`enable_idempotence`, the
     default), until `delivery_timeout_ms` has passed since the batch was begun. Close it: `with KafkaProducer(...)`.
 
-    Options are keyword arguments with kafka-python's names and defaults (docs/client_options.md).
     Two things differ from kafka-python: records without key go to one partition for a batch and not for a record
     (KIP-480), and where `batch_size` isn't given, batches that wait for a busy broker grow up to 256 KiB.
+
+    Args:
+        configs: Options with kafka-python's names and defaults (docs/client_options.md).
+
+    Example:
+        >>> with KafkaProducer(bootstrap_servers="localhost:9092") as producer:
+        ...     sent = producer.send("example-producer", b"hello", key=b"greeting").get(timeout=10)
+        >>> sent.topic, sent.offset
+        ('example-producer', 0)
     """
 
     @overload
@@ -122,13 +130,25 @@ class KafkaProducer(Generic[K_contra, V_contra]):
         partition: int | None = None,
         timestamp_ms: int | None = None,
     ) -> FutureRecordMetadata:
-        """Publish a record; returns a future of its `RecordMetadata`.
+        """Publish a record. Only the topic's metadata and buffer memory are waited for.
 
-        `headers`: a list of (str, bytes or None), as a consumer's records have it. `timestamp_ms`: ms since the epoch, None
-        for now. Without `partition` it is chosen by the key's hash, or freely if there is no key.
+        Args:
+            topic: Name of the topic.
+            value: Value of the record, as the value serializer takes it: without one, bytes. None (default): a tombstone.
+            key: Key of the record, as the key serializer takes it. None (default): no key.
+            headers: Pairs of name (str) and value (bytes or None). None (default): no headers.
+            partition: Partition number. None (default): by the key's hash; without a key, the producer's choice (KIP-480).
+            timestamp_ms: Timestamp of the record in ms since the epoch. None (default): the time of the call.
 
-        Raises KafkaTimeoutError if the topic isn't known or no memory is free after `max_block_ms`;
-        MessageSizeTooLargeError above `max_request_size`; TypeError, ValueError; IllegalStateError if it is closed.
+        Returns:
+            A future of the record's `RecordMetadata`.
+
+        Raises:
+            KafkaTimeoutError: The topic isn't known or no memory is free after `max_block_ms`.
+            MessageSizeTooLargeError: The record is larger than `max_request_size`.
+            TypeError: A key, value or header has a wrong type.
+            ValueError: There is no such partition.
+            IllegalStateError: The producer is closed.
         """
         if key is None and headers is None and partition is None and timestamp_ms is None and type(value) is bytes:
             with self._lock:  # the short path: the topic's open batch has room
@@ -179,10 +199,21 @@ class KafkaProducer(Generic[K_contra, V_contra]):
         headers: Sequence[Headers | None] | None = None,
         timestamps: Sequence[int] | None = None,
     ) -> FutureBatchMetadata:
-        """Publish many records at once, as columns of equal length; returns one future for all, of `BatchMetadata`s.
+        """Publish many records at once, as columns of equal length.
 
         The same as `send` for each in turn, but several times faster: records are encoded column by column. It blocks
         while memory is used up, for at most `max_block_ms` at a time. Raises as `send`.
+
+        Args:
+            topic: Name of the topic.
+            values: Values of the records, in order; None is a tombstone.
+            keys: Keys, one for each value. None (default): no keys.
+            partition: Partition number. None (default): by the key's hash; without a key, the producer's choice (KIP-480).
+            headers: Headers of each record. None (default): no headers.
+            timestamps: Timestamps in ms since the epoch, one for each value. None (default): the time of the call.
+
+        Returns:
+            One future for all, of a list of `BatchMetadata`.
         """
         self._check_open()
         view = self._core.topic_view(topic) or self._wait_on_metadata(topic)
@@ -193,12 +224,24 @@ class KafkaProducer(Generic[K_contra, V_contra]):
     def send_arrow(
         self, topic: str, table: pa.Table | pa.RecordBatch, partition: int | None = None
     ) -> FutureBatchMetadata:
-        """Publish the rows of a `pyarrow` Table or RecordBatch; returns one future for all, of `BatchMetadata`s.
+        """Publish the rows of a `pyarrow` Table or RecordBatch.
 
         Columns: `value` and `key` (binary or string), `timestamp` (a timestamp, or an integer of ms), `partition`
         (integers), `headers` (lists of structs of key and value). All but one of value and key may be missing, and both
         may be null. A table that `to_arrow` or `poll_arrow` gave is taken as it is: `topic`, `offset` and
-        `timestampType` are passed over. Raises as `send_many`, ValueError for other columns.
+        `timestampType` are passed over.
+
+        Args:
+            topic: Name of the topic.
+            table: A `pyarrow` Table or RecordBatch.
+            partition: Partition for all rows. None (default): as the column `partition` says, else as in `send`.
+
+        Returns:
+            One future for all, of a list of `BatchMetadata`.
+
+        Raises:
+            ValueError: The table has other columns.
+            KafkaError: As in `send_many`.
         """
         self._check_open()
         view = self._core.topic_view(topic) or self._wait_on_metadata(topic)
@@ -214,14 +257,25 @@ class KafkaProducer(Generic[K_contra, V_contra]):
     def flush(self, timeout: float | None = None) -> None:
         """Send all that waits, and wait until every record sent before is done.
 
-        Raises KafkaTimeoutError if that takes longer than `timeout` seconds.
+        Args:
+            timeout: The longest time to wait, in seconds. None (default): no limit.
+
+        Raises:
+            KafkaTimeoutError: It takes longer.
         """
         if self._closed:
             return
         self._call_within(None if timeout is None else timeout * 1000, self._core.flush)
 
     def partitions_for(self, topic: str) -> set[int]:
-        """The topic's partitions. Raises KafkaTimeoutError after `max_block_ms`."""
+        """Return the numbers of the topic's partitions.
+
+        Args:
+            topic: Name of the topic.
+
+        Raises:
+            KafkaTimeoutError: The topic isn't known after `max_block_ms`.
+        """
         self._check_open()
         return set(self._wait_on_metadata(topic).partitions)
 
@@ -258,7 +312,12 @@ class KafkaProducer(Generic[K_contra, V_contra]):
     def send_offsets_to_transaction(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group_metadata: ConsumerGroupMetadata | str
     ) -> None:
-        """Commit a consumer's offsets with the transaction; `group_metadata` is `KafkaConsumer.group_metadata()`."""
+        """Commit a consumer's offsets with the transaction.
+
+        Args:
+            offsets: Offsets of the next records to read, by partition: `OffsetAndMetadata`.
+            group_metadata: `KafkaConsumer.group_metadata()`, or only the group's id, without fencing (KIP-447).
+        """
         transactions = self._transactions("send_offsets_to_transaction")
         self._driver.call(transactions.send_offsets, offsets, group_metadata)
 
@@ -291,14 +350,23 @@ class KafkaProducer(Generic[K_contra, V_contra]):
         return not self._closed and bool(self._driver.call(self._core.network.bootstrap_connected))
 
     def metrics(self, raw: bool = False) -> dict[str, Any] | Any:
-        """Figures by group and name, under the names of the Java client and kafka-python (`raw`: those of the group
-        `producer-metrics`, without groups); None if metrics_enabled is off."""
+        """Return figures by group and name, under the names of the Java client and kafka-python.
+
+        None if `metrics_enabled` is off.
+
+        Args:
+            raw: Return the group `producer-metrics` alone, without the level of groups. Default False.
+        """
         # Any, not None, in the type: most programs don't disable them and need no check.
         return self._core.figures(raw) if self.config["metrics_enabled"] else None
 
     @classmethod
     def max_usable_produce_magic(cls, api_version: tuple[int, ...]) -> int:
-        """The newest message format that brokers of a release take."""
+        """Return the newest message format that brokers of a release take.
+
+        Args:
+            api_version: The release, for example (2, 8).
+        """
         if api_version >= (0, 11):
             return 2
         return 1 if api_version >= (0, 10, 0) else 0

@@ -82,6 +82,8 @@ class AclIndex:
             allow_everyone_if_no_acl_found: Whether operations are allowed if no ACL applies; default False.
 
         Example:
+            >>> from kafkapy.common.acl_types import ACLPermissionType, ACLResourcePatternType
+            >>> from kafkapy.security.principal import KafkaPrincipal
             >>> topics = AclPattern(ResourceType.TOPIC, "acme-", ACLResourcePatternType.PREFIXED)
             >>> reads = AccessControlEntry("User:alice", "*", ACLOperation.READ, ACLPermissionType.ALLOW)
             >>> index = AclIndex({topics: [reads]})
