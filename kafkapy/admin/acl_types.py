@@ -27,7 +27,17 @@ class _Comparable:
 
 
 class ResourcePatternFilter(_Comparable):
-    """Which resources are looked for; a name of None stands for all."""
+    """Which resources are looked for; a name of None stands for all.
+
+    Args:
+        resource_type: The type; ANY for all.
+        resource_name: The name; None: any.
+        pattern_type: LITERAL, PREFIXED, ANY, or MATCH: all patterns that apply to the name.
+
+    Example:
+        >>> ResourcePatternFilter(ResourceType.TOPIC, "clicks", ACLResourcePatternType.MATCH)
+        <ResourcePattern type=TOPIC, name=clicks, pattern=MATCH>
+    """
 
     def __init__(
         self, resource_type: ResourceType, resource_name: str | None, pattern_type: ACLResourcePatternType
@@ -51,7 +61,17 @@ class ResourcePatternFilter(_Comparable):
 
 
 class ResourcePattern(ResourcePatternFilter):
-    """The resources of one ACL."""
+    """The resources of one ACL.
+
+    Args:
+        resource_type: TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID, DELEGATION_TOKEN or USER.
+        resource_name: The name, or what names begin with.
+        pattern_type: LITERAL (default) or PREFIXED (KIP-290).
+
+    Example:
+        >>> ResourcePattern(ResourceType.TOPIC, "acme-", ACLResourcePatternType.PREFIXED)
+        <ResourcePattern type=TOPIC, name=acme-, pattern=PREFIXED>
+    """
 
     def __init__(
         self,
@@ -70,7 +90,23 @@ class ResourcePattern(ResourcePatternFilter):
 
 
 class ACLFilter(_Comparable):
-    """Which ACLs are looked for; None stands for any principal or host."""
+    """Which ACLs are looked for; None stands for any principal or host.
+
+    Args:
+        principal: "User:alice"; None: any.
+        host: Address of the client; None: any.
+        operation: The operation; ANY for all.
+        permission_type: ALLOW, DENY, or ANY.
+        resource_pattern: The resources.
+
+    Raises:
+        IllegalArgumentError: An argument has a wrong type.
+
+    Example:
+        >>> topics = ResourcePatternFilter(ResourceType.TOPIC, None, ACLResourcePatternType.ANY)
+        >>> ACLFilter("User:alice", None, ACLOperation.ANY, ACLPermissionType.ANY, topics).host is None
+        True
+    """
 
     def __init__(
         self,
@@ -106,7 +142,20 @@ class ACLFilter(_Comparable):
 
 
 class ACL(ACLFilter):
-    """One rule."""
+    """One rule.
+
+    Args:
+        principal: "User:alice"; "User:*" for all.
+        host: Address of the client; "*" for all.
+        operation: What the principal may do, or not.
+        permission_type: ALLOW or DENY.
+        resource_pattern: The resources.
+
+    Example:
+        >>> topic = ResourcePattern(ResourceType.TOPIC, "clicks")
+        >>> ACL("User:alice", "*", ACLOperation.READ, ACLPermissionType.ALLOW, topic).operation.name
+        'READ'
+    """
 
     def validate(self) -> None:
         super().validate()

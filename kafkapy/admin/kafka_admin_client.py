@@ -22,13 +22,25 @@ ADMIN_DEFAULTS: dict[str, Any] = {
 
 @shows_options(ADMIN_DEFAULTS)
 class KafkaAdminClient(BlockingMethods):
-    """Administers a cluster. Thread-safe; a context manager.
+    """Administers a cluster. Thread-safe; a context manager. The methods block and raise `kafkapy.errors`.
 
-    Options are keywords, with kafka-python's names and defaults (`DEFAULT_CONFIG`). The constructor connects, unless
-    `api_version` is given: it raises KafkaTimeoutError if no broker answers within `bootstrap_timeout_ms`,
-    KafkaConfigurationError for options that make no sense. `metrics_*` are taken and have no effect: this client measures
-    nothing. The methods are those of
-    `KafkaPythonCore`; they block and raise `kafkapy.errors`.
+    The constructor connects, unless `api_version` is given. `metrics_*` are taken and have no effect: this client
+    measures nothing. The methods are those of `KafkaPythonCore`.
+
+    Args:
+        configs: Options with kafka-python's names and defaults (`DEFAULT_CONFIG`, docs/client_options.md).
+
+    Raises:
+        KafkaTimeoutError: No broker answers within `bootstrap_timeout_ms`.
+        KafkaConfigurationError: An option is unknown or has a wrong value.
+
+    Example:
+        >>> from kafkapy.admin import NewTopic
+        >>> with KafkaAdminClient(bootstrap_servers="localhost:9092") as admin:
+        ...     created = admin.create_topics([NewTopic("example-admin", num_partitions=3)])
+        ...     (described,) = admin.describe_topics(["example-admin"])
+        >>> len(described["partitions"])
+        3
     """
 
     DEFAULT_CONFIG = ADMIN_DEFAULTS

@@ -20,7 +20,19 @@ from kafkapy.protocol.messages.metadata import MetadataRequest
 
 
 class NewTopic(NamedTuple):
-    """A topic to be created: counts (-1: the broker's default) or an assignment, partition -> broker ids."""
+    """A topic to be created: counts (-1: the broker's default) or an assignment, partition -> broker ids.
+
+    Args:
+        name: Name of the topic.
+        num_partitions: Number of partitions. Default -1: `num.partitions`.
+        replication_factor: Number of replicas. Default -1: `default.replication.factor`.
+        replica_assignments: Broker ids by partition number, in place of the counts. Default: the controller chooses.
+        topic_configs: Configs of the topic. Default: none.
+
+    Example:
+        >>> NewTopic("clicks", num_partitions=6, topic_configs={"cleanup.policy": "compact"}).replication_factor
+        -1
+    """
 
     name: str
     num_partitions: int = -1
@@ -38,7 +50,16 @@ class CreatedTopic(NamedTuple):
 
 
 class NewPartitions(NamedTuple):
-    """The count a topic shall have, and the replicas of each new partition if they shall not be chosen."""
+    """The count a topic shall have, and the replicas of each new partition if they shall not be chosen.
+
+    Args:
+        total_count: Number of partitions in the end.
+        new_assignments: Broker ids for each new partition. None (default): the controller chooses.
+
+    Example:
+        >>> NewPartitions(6).total_count
+        6
+    """
 
     total_count: int
     new_assignments: Sequence[Sequence[int]] | None = None

@@ -16,8 +16,17 @@ from kafkapy.errors import IllegalArgumentError
 
 
 class ConfigResource:
-    """A resource and its configs: keys to ask for or reset, or a dict of values to set. The broker with the empty name is
-    the default of all brokers. Resources are equal if type and name are."""
+    """A resource and its configs. Resources are equal if type and name are.
+
+    Args:
+        resource_type: TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS or GROUP.
+        name: Name of the topic, or id of the broker; the empty name is the default of all brokers.
+        configs: Keys to ask for or reset, or a dict of values to set. None (default): all.
+
+    Example:
+        >>> ConfigResource("topic", "clicks", {"retention.ms": "86400000"}).resource_type.name
+        'TOPIC'
+    """
 
     def __init__(
         self,
@@ -49,7 +58,12 @@ class ConfigResource:
 
 
 class ConfigFilterType(EnumHelper, IntEnum):
-    """Which configs `describe_configs` shows."""
+    """Which configs `describe_configs` shows.
+
+    Example:
+        >>> ConfigFilterType.build_from("modified").name
+        'MODIFIED'
+    """
 
     ALL = 0
     DYNAMIC = 1
@@ -58,6 +72,11 @@ class ConfigFilterType(EnumHelper, IntEnum):
     STATIC = 4
 
     def should_skip(self, source: ConfigSourceType) -> bool:
+        """Return whether a config is left out.
+
+        Args:
+            source: Where the config's value comes from.
+        """
         if self is ConfigFilterType.MODIFIED:
             return not source.is_modified()
         if self is ConfigFilterType.DEFAULT:
@@ -69,6 +88,13 @@ class ConfigFilterType(EnumHelper, IntEnum):
 
 
 class GroupState(EnumHelper, StrEnum):
+    """The state of a group.
+
+    Example:
+        >>> GroupState("Stable").name
+        'STABLE'
+    """
+
     UNKNOWN = "Unknown"
     PREPARING_REBALANCE = "PreparingRebalance"
     COMPLETING_REBALANCE = "CompletingRebalance"
@@ -80,6 +106,13 @@ class GroupState(EnumHelper, StrEnum):
 
 
 class GroupType(EnumHelper, StrEnum):
+    """The protocol of a group's members.
+
+    Example:
+        >>> GroupType("classic").name
+        'CLASSIC'
+    """
+
     UNKNOWN = "Unknown"
     CLASSIC = "classic"
     CONSUMER = "consumer"
@@ -87,7 +120,17 @@ class GroupType(EnumHelper, StrEnum):
 
 
 class MemberToRemove(NamedTuple):
-    """A member named by its id (dynamic) or its instance id (static)."""
+    """A member named by its id (dynamic) or its instance id (static).
+
+    Args:
+        member_id: Id that the coordinator has given to it. None (default): it is static.
+        group_instance_id: Its `group_instance_id` (KIP-345). None (default): it is dynamic.
+        reason: For the coordinator's log (KIP-800). None (default): none.
+
+    Example:
+        >>> MemberToRemove(group_instance_id="worker-1").member_id is None
+        True
+    """
 
     member_id: str | None = None
     group_instance_id: str | None = None
@@ -98,6 +141,13 @@ class MemberToRemove(NamedTuple):
 
 
 class UpdateFeatureType(EnumHelper, IntEnum):
+    """How a feature's level may change (KIP-584).
+
+    Example:
+        >>> UpdateFeatureType(1).name
+        'UPGRADE'
+    """
+
     UNKNOWN = 0
     UPGRADE = 1
     SAFE_DOWNGRADE = 2
@@ -108,12 +158,40 @@ class UpdateFeatureType(EnumHelper, IntEnum):
 
 
 class TransactionListing(NamedTuple):
+    """A transactional id that a coordinator knows.
+
+    Args:
+        transactional_id: The id.
+        producer_id: Id of its producer.
+        state: The transaction's state.
+
+    Example:
+        >>> TransactionListing("payments-1", 4000, TransactionState.EMPTY).state.value
+        'Empty'
+    """
+
     transactional_id: str
     producer_id: int
     state: TransactionState
 
 
 class TransactionDescription(NamedTuple):
+    """The state of a transactional id (KIP-664).
+
+    Args:
+        coordinator_id: Id of the broker that coordinates it.
+        state: The transaction's state.
+        producer_id: Id of its producer.
+        producer_epoch: Epoch of its producer.
+        transaction_timeout_ms: The producer's `transaction_timeout_ms`.
+        transaction_start_time_ms: ms since the epoch; -1: none is open.
+        topic_partitions: Partitions of the open transaction.
+
+    Example:
+        >>> TransactionDescription(1, TransactionState.ONGOING, 4000, 0, 60_000, -1, set()).state.value
+        'Ongoing'
+    """
+
     coordinator_id: int
     state: TransactionState
     producer_id: int
@@ -124,6 +202,21 @@ class TransactionDescription(NamedTuple):
 
 
 class ProducerState(NamedTuple):
+    """What a partition knows of a producer.
+
+    Args:
+        producer_id: Id of the producer.
+        producer_epoch: Its epoch.
+        last_sequence: Sequence number of its last record.
+        last_timestamp: Timestamp of its last batch, in ms since the epoch.
+        coordinator_epoch: Epoch of its transaction's coordinator; -1: none.
+        current_transaction_start_offset: First offset of its open transaction; -1: none is open.
+
+    Example:
+        >>> ProducerState(4000, 0, 9, 1_700_000_000_000, -1, -1).last_sequence
+        9
+    """
+
     producer_id: int
     producer_epoch: int
     last_sequence: int
@@ -133,11 +226,32 @@ class ProducerState(NamedTuple):
 
 
 class PartitionProducerState(NamedTuple):
+    """The active producers of a partition (KIP-664).
+
+    Args:
+        active_producers: One for each producer id.
+
+    Example:
+        >>> PartitionProducerState([ProducerState(4000, 0, 9, 1_700_000_000_000, -1, -1)]).active_producers[0].producer_id
+        4000
+    """
+
     active_producers: list[ProducerState]
 
 
 class AbortTransactionSpec(NamedTuple):
-    """`coordinator_epoch` -1: whichever the partition has seen."""
+    """A hanging transaction in one partition (KIP-664).
+
+    Args:
+        topic_partition: The partition.
+        producer_id: Id of the producer.
+        producer_epoch: Epoch of the producer.
+        coordinator_epoch: Epoch of the transaction's coordinator. Default -1: whichever the partition has seen.
+
+    Example:
+        >>> AbortTransactionSpec(TopicPartition("clicks", 0), 4000, 1).coordinator_epoch
+        -1
+    """
 
     topic_partition: TopicPartition
     producer_id: int
@@ -149,6 +263,13 @@ class AbortTransactionSpec(NamedTuple):
 
 
 class ScramMechanism(IntEnum):
+    """A SCRAM mechanism.
+
+    Example:
+        >>> ScramMechanism.of("SCRAM-SHA-512").hash_name
+        'sha512'
+    """
+
     UNKNOWN = 0
     SCRAM_SHA_256 = 1
     SCRAM_SHA_512 = 2
@@ -164,13 +285,31 @@ class ScramMechanism(IntEnum):
 
     @classmethod
     def of(cls, value: ScramMechanism | int | str) -> ScramMechanism:
+        """Return the mechanism.
+
+        Args:
+            value: The mechanism, its code, or its name with hyphens or underscores.
+
+        Raises:
+            KeyError: There is no such name.
+            ValueError: There is no such code.
+        """
         if isinstance(value, str):
             return cls[value.upper().replace("-", "_")]
         return cls(value)
 
 
 class UserScramCredentialDeletion:
-    """A user's credential to delete."""
+    """A user's credential to delete.
+
+    Args:
+        user: Name of the user.
+        mechanism: A `ScramMechanism`, its code or its name.
+
+    Example:
+        >>> UserScramCredentialDeletion("alice", "SCRAM-SHA-256")
+        UserScramCredentialDeletion(alice, SCRAM_SHA_256)
+    """
 
     def __init__(self, user: str, mechanism: ScramMechanism | int | str) -> None:
         self.user = user
@@ -181,7 +320,22 @@ class UserScramCredentialDeletion:
 
 
 class UserScramCredentialUpsertion:
-    """A user's credential to set. The password is salted and hashed here: the broker never sees it."""
+    """A user's credential to set. The password is salted and hashed here: the broker never sees it.
+
+    Args:
+        user: Name of the user.
+        mechanism: A `ScramMechanism`, its code or its name.
+        password: The password; text is encoded as UTF-8.
+        iterations: Rounds of hashing. None (default): 4096.
+        salt: The salt. None (default): a random one.
+
+    Raises:
+        IllegalArgumentError: The mechanism is UNKNOWN.
+
+    Example:
+        >>> UserScramCredentialUpsertion("alice", "SCRAM-SHA-256", "secret", iterations=8192)
+        UserScramCredentialUpsertion(alice, SCRAM_SHA_256, iterations=8192)
+    """
 
     DEFAULT_ITERATIONS = 4096
 

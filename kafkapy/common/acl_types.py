@@ -7,7 +7,12 @@ from typing import Final, NamedTuple, TypeVar
 
 
 class ResourceType(IntEnum):
-    """The type of resource that an ACL applies to. ANY is for filters only."""
+    """The type of resource that an ACL applies to. ANY is for filters only.
+
+    Example:
+        >>> ResourceType(2).name
+        'TOPIC'
+    """
 
     UNKNOWN = 0
     ANY = 1
@@ -20,7 +25,12 @@ class ResourceType(IntEnum):
 
 
 class ACLOperation(IntEnum):
-    """The operation that an ACL allows or denies. ANY is for filters only."""
+    """The operation that an ACL allows or denies. ANY is for filters only.
+
+    Example:
+        >>> ACLOperation(3).name
+        'READ'
+    """
 
     UNKNOWN = 0
     ANY = 1
@@ -40,7 +50,12 @@ class ACLOperation(IntEnum):
 
 
 class ACLPermissionType(IntEnum):
-    """Whether an ACL allows or denies. ANY is for filters only."""
+    """Whether an ACL allows or denies. ANY is for filters only.
+
+    Example:
+        >>> ACLPermissionType(3).name
+        'ALLOW'
+    """
 
     UNKNOWN = 0
     ANY = 1
@@ -49,7 +64,12 @@ class ACLPermissionType(IntEnum):
 
 
 class ACLResourcePatternType(IntEnum):
-    """How an ACL compares a resource's name (KIP-290). ANY and MATCH are for filters only."""
+    """How an ACL compares a resource's name (KIP-290). ANY and MATCH are for filters only.
+
+    Example:
+        >>> ACLResourcePatternType(4).name
+        'PREFIXED'
+    """
 
     UNKNOWN = 0
     ANY = 1

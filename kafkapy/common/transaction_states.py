@@ -8,7 +8,12 @@ from kafkapy.common.wire_enums import EnumHelper
 
 
 class TransactionState(EnumHelper, StrEnum):
-    """Transaction states of DescribeTransactions and ListTransactions (KIP-664)."""
+    """Transaction states of DescribeTransactions and ListTransactions (KIP-664).
+
+    Example:
+        >>> TransactionState("Ongoing").name
+        'ONGOING'
+    """
 
     EMPTY = "Empty"
     """The producer has an id, but has not begun a transaction with it."""

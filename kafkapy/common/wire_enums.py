@@ -11,7 +11,11 @@ class EnumHelper:
 
     @classmethod
     def build_from(cls, value: Any) -> Self:
-        """Return the member. Raises ValueError."""
+        """Return the member. Raises ValueError.
+
+        Args:
+            value: A member, its name in any case, or its code.
+        """
         enum: Any = cls
         if isinstance(value, cls):
             return value
@@ -28,13 +32,24 @@ class EnumHelper:
 
     @classmethod
     def value_for(cls, value: Any) -> Any:
-        """Return the value of the member that `build_from` returns."""
+        """Return the value of the member that `build_from` returns.
+
+        Args:
+            value: A member, its name in any case, or its code.
+        """
         found: Any = cls.build_from(value)
         assert isinstance(found, Enum)
         return found.value
 
 
 class AlterConfigOp(EnumHelper, IntEnum):
+    """What to do with a config (KIP-339).
+
+    Example:
+        >>> AlterConfigOp.value_for("append")
+        2
+    """
+
     SET = 0
     DELETE = 1
     APPEND = 2
@@ -42,6 +57,13 @@ class AlterConfigOp(EnumHelper, IntEnum):
 
 
 class ConfigResourceType(EnumHelper, IntEnum):
+    """The kind of a resource that has configs.
+
+    Example:
+        >>> ConfigResourceType.build_from("topic").name
+        'TOPIC'
+    """
+
     UNKNOWN = 0
     TOPIC = 2
     BROKER = 4
@@ -51,7 +73,12 @@ class ConfigResourceType(EnumHelper, IntEnum):
 
 
 class ConfigType(EnumHelper, IntEnum):
-    """The type of a config (KIP-569)."""
+    """The type of a config (KIP-569).
+
+    Example:
+        >>> ConfigType(9).name
+        'PASSWORD'
+    """
 
     UNKNOWN = 0
     BOOLEAN = 1
@@ -66,7 +93,12 @@ class ConfigType(EnumHelper, IntEnum):
 
 
 class ConfigSourceType(EnumHelper, IntEnum):
-    """The source of a config's value."""
+    """The source of a config's value.
+
+    Example:
+        >>> ConfigSourceType(5).name
+        'DEFAULT_CONFIG'
+    """
 
     UNKNOWN = 0
     DYNAMIC_TOPIC_CONFIG = 1
@@ -95,6 +127,10 @@ class ElectionType(IntEnum):
     """PREFERRED elects the first replica, if another one leads now.
 
     UNCLEAN elects any live replica, if there is no leader.
+
+    Example:
+        >>> ElectionType(0).name
+        'PREFERRED'
     """
 
     PREFERRED = 0

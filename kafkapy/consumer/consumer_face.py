@@ -35,7 +35,7 @@ class ConsumerFace:
     ) -> None:
         r"""Read these topics, or all that match; replaces the subscription before.
 
-        A pattern is one of Python's `re`; what that refuses may be one of Java (`\\p{Alpha}`, `[a-z&&[^b]]`, `(?<name>…)`).
+        A pattern is one of Python's `re`; what that refuses may be one of Java (`\p{Alpha}`, `[a-z&&[^b]]`, `(?<name>…)`).
 
         Args:
             topics: Names of topics. Default: none, with a `pattern`.

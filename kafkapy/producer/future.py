@@ -55,7 +55,7 @@ class BatchMetadata(NamedTuple):
         topic: Name of the topic.
         partition: Partition number.
         offset: Offset of the first record; -1: the broker didn't say (acks=0).
-        timestamp: ms since the epoch, if the topic has LogAppendTime; else -1.
+        timestamp: Of the first record, in ms since the epoch; the broker's if the topic has LogAppendTime.
         record_count: Number of records.
 
     Example:

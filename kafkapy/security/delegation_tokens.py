@@ -27,7 +27,22 @@ _MAX_INT64: Final = 2**63 - 1
 
 
 class TokenInformation(NamedTuple):
-    """A token without its HMAC. Times are ms since the epoch."""
+    """A token without its HMAC. Times are ms since the epoch.
+
+    Args:
+        token_id: Id of the token; the user's name for SCRAM.
+        owner: Principal that the token stands for.
+        token_requester: Principal that has asked for the token.
+        renewers: Principals that may renew it.
+        issue_timestamp: When it was created.
+        max_timestamp: The latest time to which it can be renewed.
+        expiry_timestamp: When it expires.
+
+    Example:
+        >>> alice = KafkaPrincipal("User", "alice")
+        >>> TokenInformation("id", alice, alice, (), 0, 1000, 500).is_expired(501)
+        True
+    """
 
     token_id: str
     owner: KafkaPrincipal
@@ -39,15 +54,27 @@ class TokenInformation(NamedTuple):
     expiry_timestamp: int
 
     def is_expired(self, now_ms: int) -> bool:
+        """Return whether the token is not valid any more.
+
+        Args:
+            now_ms: The time, in ms since the epoch.
+        """
         return self.max_timestamp < now_ms or self.expiry_timestamp < now_ms
 
     def may_be_renewed_by(self, principal: KafkaPrincipal) -> bool:
-        """Return whether the principal may renew and expire the token: its owner and its renewers may."""
+        """Return whether the principal may renew and expire the token: its owner and its renewers may.
+
+        Args:
+            principal: The principal.
+        """
         return _is_one_of(principal, (self.owner, *self.renewers))
 
     def concerns(self, principal: KafkaPrincipal) -> bool:
         """Return whether the principal may see the token, as its owner, requester or renewer (Kafka's
         `ownerOrRenewer`).
+
+        Args:
+            principal: The principal.
         """
         return _is_one_of(principal, (self.owner, self.token_requester, *self.renewers))
 
@@ -58,6 +85,11 @@ class DelegationToken(NamedTuple):
     Attributes:
         token_info: Id, owner, requester, renewers and times.
         hmac: The secret.
+
+    Example:
+        >>> alice = KafkaPrincipal("User", "alice")
+        >>> DelegationToken(TokenInformation("id", alice, alice, (), 0, 1000, 500), b"hmac").hmac_as_base64
+        'aG1hYw=='
     """
 
     token_info: TokenInformation

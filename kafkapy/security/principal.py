@@ -10,6 +10,10 @@ USER_TYPE: Final = "User"
 class KafkaPrincipal(NamedTuple):
     """The authenticated identity of a connection.
 
+    Args:
+        principal_type: "User" for all that Kafka authenticates itself.
+        name: Name of the principal.
+
     Example:
         >>> str(KafkaPrincipal("User", "alice"))
         'User:alice'

@@ -26,7 +26,11 @@ _USERS_VERSION = 3
 
 class AclMethods(Face):
     async def describe_acls(self, acl_filter: ACLFilter) -> tuple[list[ACL], ErrorClass]:
-        """The ACLs that match, and `NoError`. Raises SecurityDisabledError if the brokers have no authorizer."""
+        """The ACLs that match, and `NoError`. Raises SecurityDisabledError if the brokers have no authorizer.
+
+        Args:
+            acl_filter: Which ACLs are returned.
+        """
         pattern = acl_filter.resource_pattern
         request = DescribeAclsRequest(
             resource_type_filter=pattern.resource_type,
@@ -42,7 +46,11 @@ class AclMethods(Face):
         return [_acl(resource, acl) for resource in response.resources for acl in resource.acls], NoError
 
     async def create_acls(self, acls: Sequence[ACL]) -> dict[str, list[Any]]:
-        """{succeeded: [ACL], failed: [error class]}."""
+        """{succeeded: [ACL], failed: [error class]}.
+
+        Args:
+            acls: The rules to add.
+        """
         if not all(isinstance(acl, ACL) for acl in acls):
             raise IllegalArgumentError("acls must contain ACL objects")
         request = CreateAclsRequest(
@@ -69,7 +77,11 @@ class AclMethods(Face):
         return outcome
 
     async def delete_acls(self, acl_filters: Sequence[ACLFilter]) -> list[tuple[ACLFilter, list[ACL], ErrorClass]]:
-        """For each filter: it, the ACLs that were deleted, and an error class (`NoError` for success)."""
+        """For each filter: it, the ACLs that were deleted, and an error class (`NoError` for success).
+
+        Args:
+            acl_filters: Each ACL that matches one of them is deleted.
+        """
         if not all(isinstance(acl_filter, ACLFilter) for acl_filter in acl_filters):
             raise IllegalArgumentError("acl_filters must contain ACLFilter objects")
         request = DeleteAclsRequest(

@@ -61,14 +61,22 @@ class ClusterMethods(GroupMethods, ConfigMethods):
         return {ApiKey(key) if key in _KNOWN else key: served for key, served in ranges.items()}
 
     async def get_broker_version_data(self, broker_id: int) -> BrokerVersionData:
-        """What one broker serves."""
+        """What one broker serves.
+
+        Args:
+            broker_id: Id of the broker.
+        """
         await self.core.know([broker_id])
         return BrokerVersionData(await self.client.connect(broker_id))
 
     # --- features
 
     async def describe_features(self, send_request_to_controller: bool = False) -> dict[str, dict[str, Any]]:
-        """Feature -> supported (lowest, highest), finalized (lowest, highest), finalized_epoch (KIP-584)."""
+        """Feature -> supported (lowest, highest), finalized (lowest, highest), finalized_epoch (KIP-584).
+
+        Args:
+            send_request_to_controller: Ask the controller. Default False: any broker.
+        """
         request = ApiVersionsRequest(client_software_name=software.NAME, client_software_version=software.VERSION)
         if send_request_to_controller:
             call = self._controller_call("ApiVersions", None)
@@ -89,7 +97,13 @@ class ClusterMethods(GroupMethods, ConfigMethods):
     async def update_features(
         self, feature_updates: Mapping[str, Any], validate_only: bool = False, timeout_ms: int = 60_000
     ) -> dict[str, str]:
-        """Finalize features: name -> level or (UpdateFeatureType, level). Feature -> "OK" or an error."""
+        """Finalize features: name -> level or (UpdateFeatureType, level). Feature -> "OK" or an error.
+
+        Args:
+            feature_updates: The new levels by feature.
+            validate_only: Check, and change nothing. Default False.
+            timeout_ms: The time that the brokers may take, in ms. None (default): `request_timeout_ms`.
+        """
         if not isinstance(feature_updates, Mapping):
             raise TypeError("feature_updates must be a dict of {feature: level} or {feature: (upgrade_type, level)}")
         message = UpdateFeaturesRequest

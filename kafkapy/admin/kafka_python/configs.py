@@ -36,6 +36,11 @@ class ConfigMethods(Face):
         """Resource type -> name -> key -> what is known of it. A resource's `configs` name the keys; None: all.
 
         `config_filter`: modified (set for the resource), dynamic (may be altered), default, static or all.
+
+        Args:
+            config_resources: The resources.
+            include_synonyms: Return the configs that a value may come from, too. Default False.
+            config_filter: Which configs are returned. Default "modified".
         """
         wanted = ConfigFilterType.build_from(config_filter)
         described: dict[str, Described] = defaultdict(dict)
@@ -66,6 +71,12 @@ class ConfigMethods(Face):
 
         `incremental` None: where the broker can (from 2.3 on), else all is written anew with what was set before.
         Raises ValueError for keys that are not known, unless `raise_on_unknown` is False.
+
+        Args:
+            config_resources: Resources with their new configs.
+            validate_only: Check, and change nothing. Default False.
+            raise_on_unknown: Refuse unknown keys. Default True.
+            incremental: Use IncrementalAlterConfigs (KIP-339). None (default): where the broker has it.
         """
         resources = [_copy(resource) for resource in config_resources]
         if raise_on_unknown:
@@ -84,7 +95,14 @@ class ConfigMethods(Face):
         raise_on_unknown: bool = True,
         incremental: bool | None = None,
     ) -> dict[str, dict[str, str]]:
-        """Back to the defaults: the keys that a resource's `configs` name; all that were set if there are none."""
+        """Back to the defaults: the keys that a resource's `configs` name; all that were set if there are none.
+
+        Args:
+            config_resources: Resources with the keys to reset.
+            validate_only: Check, and change nothing. Default False.
+            raise_on_unknown: Refuse unknown keys. Default True.
+            incremental: Use IncrementalAlterConfigs (KIP-339). None (default): where the broker has it.
+        """
         resources = [_copy(resource) for resource in config_resources]
         if raise_on_unknown:
             await self._check_known(resources)
@@ -147,7 +165,11 @@ class ConfigMethods(Face):
         self, resource_types: Iterable[ConfigResourceType | str] | None = None
     ) -> dict[str, list[str]]:
         """Resource type -> names of the resources that have configs (KIP-1142). Needs a broker from 4.1 on (3.7 for
-        CLIENT_METRICS)."""
+        CLIENT_METRICS).
+
+        Args:
+            resource_types: Which types. None (default): all.
+        """
         from kafkapy.admin.kraft import ListConfigResourcesRequest
 
         kinds = [ConfigResourceType.build_from(kind).value for kind in resource_types or ()]

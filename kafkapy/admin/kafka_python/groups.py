@@ -33,7 +33,13 @@ class GroupMethods(PartitionMethods):
         types_filter: Iterable[GroupType | str] | None = None,
     ) -> list[dict[str, Any]]:
         """Groups as dicts, as in ListGroups; of these brokers, else of all. A broker that is loading its groups is asked again,
-        as Java's admin client does."""
+        as Java's admin client does.
+
+        Args:
+            broker_ids: Ids of the brokers to ask. None (default): all.
+            states_filter: Return only groups in these states (KIP-518). None (default): all.
+            types_filter: Return only groups of these types (KIP-848). None (default): all.
+        """
         states = [GroupState.value_for(state) for state in states_filter or ()]
         types = [GroupType.value_for(kind) for kind in types_filter or ()]
         request = ListGroupsRequest(states_filter=states, types_filter=types)
@@ -60,7 +66,13 @@ class GroupMethods(PartitionMethods):
         include_authorized_operations: bool = False,
     ) -> dict[str, dict[str, Any]]:
         """Group -> description, as in DescribeGroups, members' metadata and assignment decoded. `error` is None or a
-        sentence. `include_authorized_operations` has no effect: they are always asked for, as kafka-python does."""
+        sentence. `include_authorized_operations` has no effect: they are always asked for, as kafka-python does.
+
+        Args:
+            group_ids: Ids of the groups.
+            group_coordinator_id: Broker to ask. None (default): the group's coordinator is looked up.
+            include_authorized_operations: Has no effect. Default False.
+        """
         call = self._call("coordinator")
         answers = await self.core.descriptions(call, group_ids, group_coordinator_id, operations=True)
         described = {}
@@ -75,7 +87,12 @@ class GroupMethods(PartitionMethods):
         return described
 
     async def delete_groups(self, group_ids: Iterable[str], group_coordinator_id: int | None = None) -> dict[str, str]:
-        """Group -> "OK" or the name of an error's class."""
+        """Group -> "OK" or the name of an error's class.
+
+        Args:
+            group_ids: Ids of the groups.
+            group_coordinator_id: Broker to ask. None (default): the group's coordinator is looked up.
+        """
         answers = await self.core.deletions(self._call("coordinator"), group_ids, group_coordinator_id)
         codes = {group: answer.response.error_code for group, answer in values_of(answers).items()}
         return {group: error_class(code).__name__ if code else "OK" for group, code in codes.items()}
@@ -83,7 +100,13 @@ class GroupMethods(PartitionMethods):
     async def remove_group_members(
         self, group_id: str, members: Iterable[MemberToRemove], group_coordinator_id: int | None = None
     ) -> dict[str, ErrorClass]:
-        """Throw members out. Member id (else instance id) -> error class, `NoError` for success."""
+        """Throw members out. Member id (else instance id) -> error class, `NoError` for success.
+
+        Args:
+            group_id: The group's id.
+            members: The members (KIP-345).
+            group_coordinator_id: Broker to ask. None (default): the group's coordinator is looked up.
+        """
         call = self._call("coordinator")
         results = await self.core.remove(call, group_id, list(members), group_coordinator_id)
         return {m.member_id or m.group_instance_id or "": error_class(error) for m, error in results.items()}
@@ -96,6 +119,9 @@ class GroupMethods(PartitionMethods):
         """Group -> partition -> committed offset. Groups by name, or {group: partitions} (None: all there are).
 
         Partitions without a committed offset that are asked for by name have offset -1. Raises the first error.
+
+        Args:
+            group_specs: The groups, with or without partitions.
         """
         if isinstance(group_specs, str):
             group_specs = [group_specs]
@@ -109,7 +135,13 @@ class GroupMethods(PartitionMethods):
         offsets: Mapping[TopicPartition, OffsetAndMetadata],
         group_coordinator_id: int | None = None,
     ) -> dict[TopicPartition, ErrorClass]:
-        """Commit offsets for a group without members. Partition -> error class, `NoError` for success."""
+        """Commit offsets for a group without members. Partition -> error class, `NoError` for success.
+
+        Args:
+            group_id: The group's id.
+            offsets: Offsets of the next records to read, by partition: `OffsetAndMetadata`.
+            group_coordinator_id: Broker to ask. None (default): the group's coordinator is looked up.
+        """
         wanted = topic_partitions(offsets)
         if not wanted:
             return {}
@@ -126,6 +158,11 @@ class GroupMethods(PartitionMethods):
         """Commit what `OffsetSpec`, `OffsetTimestamp` or a plain offset stand for, moved into the partition's range.
 
         Partition -> {error: class, offset: what was committed}.
+
+        Args:
+            group_id: The group's id.
+            offset_specs: By partition, where to: an `OffsetSpec`, an `OffsetTimestamp`, or an offset.
+            group_coordinator_id: Broker to ask. None (default): the group's coordinator is looked up.
         """
         specs = topic_partitions(offset_specs)
         if not specs:
@@ -151,7 +188,13 @@ class GroupMethods(PartitionMethods):
     async def delete_group_offsets(
         self, group_id: str, partitions: Iterable[TopicPartition], group_coordinator_id: int | None = None
     ) -> dict[TopicPartition, ErrorClass]:
-        """Forget committed offsets. Partition -> error class, `NoError` for success. Raises what concerns the group."""
+        """Forget committed offsets. Partition -> error class, `NoError` for success. Raises what concerns the group.
+
+        Args:
+            group_id: The group's id.
+            partitions: Partitions whose offsets are deleted; the group must not have subscribed their topics (KIP-496).
+            group_coordinator_id: Broker to ask. None (default): the group's coordinator is looked up.
+        """
         wanted = list(partitions)
         if not wanted:
             return {}

@@ -41,7 +41,11 @@ class MemberAssignment:
 
 class OldGroupMethods(GroupMethods):
     async def list_consumer_groups(self, broker_ids: Iterable[int] | None = None) -> list[tuple[str, str]]:
-        """(group, protocol type) of every group (kafka-python 2's `list_groups`)."""
+        """(group, protocol type) of every group (kafka-python 2's `list_groups`).
+
+        Args:
+            broker_ids: Ids of the brokers to ask. None (default): all.
+        """
         groups = await self.list_groups(broker_ids)
         return [(group["group_id"], group["protocol_type"]) for group in groups]
 
@@ -51,7 +55,13 @@ class OldGroupMethods(GroupMethods):
         group_coordinator_id: int | None = None,
         include_authorized_operations: bool = False,
     ) -> list[GroupInformation]:
-        """A `GroupInformation` for each (kafka-python 2's `describe_groups`)."""
+        """A `GroupInformation` for each (kafka-python 2's `describe_groups`).
+
+        Args:
+            group_ids: Ids of the groups.
+            group_coordinator_id: Broker to ask. None (default): the group's coordinator is looked up.
+            include_authorized_operations: Return what this client may do with each group. Default False.
+        """
         call = self._call("coordinator")
         answers = await self.core.descriptions(call, group_ids, group_coordinator_id, operations=True)
         return [_information(group, answer.response) for group, answer in values_of(answers).items()]
@@ -63,20 +73,38 @@ class OldGroupMethods(GroupMethods):
         partitions: Iterable[TopicPartition] | None = None,
     ) -> Offsets:
         """Partition -> committed offset (kafka-python 2's `list_group_offsets`); -1 for partitions that are asked for by
-        name and have none. The coordinator is looked up."""
+        name and have none. The coordinator is looked up.
+
+        Args:
+            group_id: The group's id.
+            group_coordinator_id: Broker to ask. None (default): the group's coordinator is looked up.
+            partitions: Which partitions. None (default): all that have a committed offset.
+        """
         return (await self.list_group_offsets({group_id: partitions}))[group_id]
 
     async def delete_consumer_groups(
         self, group_ids: Iterable[str], group_coordinator_id: int | None = None
     ) -> list[tuple[str, ErrorClass]]:
-        """(group, error class) of each, `NoError` for success (kafka-python 2's `delete_groups`)."""
+        """(group, error class) of each, `NoError` for success (kafka-python 2's `delete_groups`).
+
+        Args:
+            group_ids: Ids of the groups.
+            group_coordinator_id: Broker to ask. None (default): the group's coordinator is looked up.
+        """
         answers = await self.core.deletions(self._call("coordinator"), group_ids, group_coordinator_id)
         return [(group, error_class(answer.response.error_code)) for group, answer in values_of(answers).items()]
 
     async def perform_leader_election(
         self, election_type: ElectionType | int, topic_partitions: Chosen = None, timeout_ms: int | None = None
     ) -> ElectLeadersResponse:
-        """kafka-python 2's `elect_leaders`."""
+        """kafka-python 2's `elect_leaders`.
+
+        Args:
+            election_type: PREFERRED, or UNCLEAN, which may lose records (KIP-460).
+            topic_partitions: Which partitions. None (default): all.
+            timeout_ms: The time that the brokers may take, in ms. None (default): `request_timeout_ms`.
+            raise_errors: Raise the first error. Default True; else errors are in the response.
+        """
         return await self.elect_leaders(election_type, topic_partitions, timeout_ms)
 
 

@@ -41,7 +41,13 @@ class PartitionMethods(TopicMethods):
         partition_leader_id: int | None = None,
     ) -> dict[TopicPartition, dict[str, Any]]:
         """Delete what lies before the offsets (-1: all there is). Partition -> {partition_index, low_watermark,
-        error_code}. Raises the partitions' errors. With `partition_leader_id` that broker is asked, and once."""
+        error_code}. Raises the partitions' errors. With `partition_leader_id` that broker is asked, and once.
+
+        Args:
+            records_to_delete: By partition, the offset of the first record that is kept.
+            timeout_ms: The time that the brokers may take, in ms. None (default): `request_timeout_ms`.
+            partition_leader_id: Broker that leads the partitions. None (default): leaders are looked up.
+        """
         call = self._call("partitions", timeout_ms)
         answers = await self.core.delete_before(
             call,
@@ -69,7 +75,13 @@ class PartitionMethods(TopicMethods):
         isolation_level: IsolationLevel | str | int = IsolationLevel.READ_UNCOMMITTED,
         timeout_ms: int | None = None,
     ) -> dict[TopicPartition, OffsetAndTimestamp]:
-        """Look up offsets by `OffsetSpec` or by time (ms). Raises the first partition's error."""
+        """Look up offsets by `OffsetSpec` or by time (ms). Raises the first partition's error.
+
+        Args:
+            topic_partition_specs: `OffsetSpec` or time in ms since the epoch, by partition.
+            isolation_level: With READ_COMMITTED, LATEST is the last stable offset. Default READ_UNCOMMITTED.
+            timeout_ms: The time that the brokers may take, in ms. None (default): `request_timeout_ms`.
+        """
         wanted = topic_partitions(topic_partition_specs)
         for spec in wanted.values():
             if not isinstance(spec, int):
@@ -99,7 +111,14 @@ class PartitionMethods(TopicMethods):
         raise_errors: bool = True,
     ) -> ElectLeadersResponse:
         """Elect leaders anew: {topic: [partitions]}, [topics] or None for all. Gives the response; raises the first
-        error but ELECTION_NOT_NEEDED, unless `raise_errors` is False."""
+        error but ELECTION_NOT_NEEDED, unless `raise_errors` is False.
+
+        Args:
+            election_type: PREFERRED, or UNCLEAN, which may lose records (KIP-460).
+            topic_partitions: Which partitions. None (default): all.
+            timeout_ms: The time that the brokers may take, in ms. None (default): `request_timeout_ms`.
+            raise_errors: Raise the first error. Default True; else errors are in the response.
+        """
         topics = await self._topic_partitions(topic_partitions)
         call = self._controller_call("ElectLeaders", timeout_ms)
         response: ElectLeadersResponse = (await self.core.elect(call, ElectionType(election_type), topics)).response
@@ -119,7 +138,12 @@ class PartitionMethods(TopicMethods):
     async def alter_partition_reassignments(
         self, reassignments: Mapping[TopicPartition, Sequence[int] | None], timeout_ms: int | None = None
     ) -> dict[TopicPartition, ErrorClass | None]:
-        """Give partitions other replicas (broker ids; None: cancel). Partition -> error class, None for success."""
+        """Give partitions other replicas (broker ids; None: cancel). Partition -> error class, None for success.
+
+        Args:
+            reassignments: Broker ids of the new replicas by partition, the preferred leader first; None cancels (KIP-455).
+            timeout_ms: The time that the brokers may take, in ms. None (default): `request_timeout_ms`.
+        """
         wanted = topic_partitions(reassignments)
         for partition, replicas in wanted.items():
             if replicas is not None and (not list(replicas) or not all(isinstance(r, int) for r in replicas)):
@@ -137,7 +161,12 @@ class PartitionMethods(TopicMethods):
         topic_partitions: Mapping[str, Iterable[int]] | Iterable[TopicPartition] | None = None,
         timeout_ms: int | None = None,
     ) -> dict[TopicPartition, dict[str, list[int]]]:
-        """Reassignments that are under way: of {topic: [partitions]}, [TopicPartition] or None for all."""
+        """Reassignments that are under way: of {topic: [partitions]}, [TopicPartition] or None for all.
+
+        Args:
+            topic_partitions: Which partitions. None (default): all.
+            timeout_ms: The time that the brokers may take, in ms. None (default): `request_timeout_ms`.
+        """
         topics = topic_partitions
         if topics is not None and not isinstance(topics, Mapping):
             topics = indexes_by_topic(topics)
@@ -151,7 +180,13 @@ class PartitionMethods(TopicMethods):
     async def describe_topic_partitions(
         self, topics: Iterable[str], response_partition_limit: int = 2000, cursor: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Partitions page by page, with eligible leader replicas (KIP-966). Needs a KRaft broker from 3.7 on."""
+        """Partitions page by page, with eligible leader replicas (KIP-966). Needs a KRaft broker from 3.7 on.
+
+        Args:
+            topics: Names of the topics.
+            response_partition_limit: The most partitions of a page. Default 2000.
+            cursor: Where the page begins: `next_cursor` of the page before. None (default): the first page.
+        """
         from kafkapy.admin.kraft import DescribeTopicPartitionsRequest as Request
 
         request = Request(
@@ -170,7 +205,12 @@ class PartitionMethods(TopicMethods):
     async def describe_log_dirs(
         self, topic_partitions: Chosen = None, brokers: Iterable[int] | None = None
     ) -> list[dict[str, Any]]:
-        """Sizes of replicas: of {topic: [partitions]}, [topics] or None for all; on these brokers, else on all."""
+        """Sizes of replicas: of {topic: [partitions]}, [topics] or None for all; on these brokers, else on all.
+
+        Args:
+            topic_partitions: Which replicas. None (default): all.
+            brokers: Ids of the brokers to ask. None (default): all.
+        """
         request = log_dirs_request(await self._topic_partitions(topic_partitions))
         described = []
         for node_id in await self._broker_ids() if brokers is None else brokers:
@@ -183,7 +223,11 @@ class PartitionMethods(TopicMethods):
     async def alter_replica_log_dirs(
         self, replica_assignments: Mapping[TopicPartitionReplica, str]
     ) -> dict[TopicPartitionReplica, ErrorClass]:
-        """Move replicas to other directories of their brokers. Replica -> error class, `NoError` for success."""
+        """Move replicas to other directories of their brokers. Replica -> error class, `NoError` for success.
+
+        Args:
+            replica_assignments: Absolute paths of directories in `log.dirs`, by replica.
+        """
         wanted = {TopicPartitionReplica(*replica): path for replica, path in replica_assignments.items()}
         answers = await self.core.move_replicas(self._call("AlterReplicaLogDirs"), wanted)
         first_error(answers)

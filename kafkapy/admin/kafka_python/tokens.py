@@ -20,6 +20,12 @@ class TokenMethods(Face):
         """A new token, with which others may log in as `owner` (None: this client) by SCRAM; `renewers` may renew it.
 
         `max_lifetime_ms`: it cannot be renewed beyond; -1: as long as the brokers allow.
+
+        Args:
+            renewers: Principals that may renew the token. Default: its owner alone.
+            owner: Principal that the token stands for. None (default): this client's.
+            max_lifetime_ms: The longest life, in ms. Default -1: the brokers' limit.
+            timeout_ms: The time that the brokers may take, in ms. None (default): `request_timeout_ms`.
         """
         return await self.core.create_delegation_token(renewers, owner, max_lifetime_ms, timeout_ms)
 
@@ -29,6 +35,11 @@ class TokenMethods(Face):
         """Put off the expiry of the token of this HMAC; when it expires now, ms since the epoch.
 
         `renew_time_period_ms`: for how long it is good from now on; -1: as long as the brokers say.
+
+        Args:
+            hmac: The token's HMAC.
+            renew_time_period_ms: How long the token stays valid, in ms. Default -1: `delegation.token.expiry.time.ms`.
+            timeout_ms: The time that the brokers may take, in ms. None (default): `request_timeout_ms`.
         """
         return await self.core.renew_delegation_token(hmac, renew_time_period_ms, timeout_ms)
 
@@ -38,11 +49,21 @@ class TokenMethods(Face):
         """Bring forward the expiry of the token of this HMAC; when it expires now, ms since the epoch.
 
         `expiry_time_period_ms`: for how long it is still good; -1: not at all, it is gone.
+
+        Args:
+            hmac: The token's HMAC.
+            expiry_time_period_ms: How long the token stays valid, in ms. Default -1: it expires now.
+            timeout_ms: The time that the brokers may take, in ms. None (default): `request_timeout_ms`.
         """
         return await self.core.expire_delegation_token(hmac, expiry_time_period_ms, timeout_ms)
 
     async def describe_delegation_token(
         self, owners: Iterable[Principal] | None = None, timeout_ms: int | None = None
     ) -> list[DelegationToken]:
-        """The tokens that this client may see; with `owners` those that one of them owns, has asked for or may renew."""
+        """The tokens that this client may see; with `owners` those that one of them owns, has asked for or may renew.
+
+        Args:
+            owners: Principals. None (default): any.
+            timeout_ms: The time that the brokers may take, in ms. None (default): `request_timeout_ms`.
+        """
         return await self.core.describe_delegation_token(owners, timeout_ms)

@@ -27,7 +27,11 @@ class TopicMethods(Face):
         return [topic["name"] for topic in metadata["topics"]]
 
     async def describe_topics(self, topics: Iterable[str | uuid.UUID] | None = None) -> list[dict[str, Any]]:
-        """Topics with their partitions, as in Metadata; None: all. A `uuid.UUID` is a topic's id (KIP-516)."""
+        """Topics with their partitions, as in Metadata; None: all. A `uuid.UUID` is a topic's id (KIP-516).
+
+        Args:
+            topics: Names or ids of the topics. None (default): all.
+        """
         metadata = await self._cluster_metadata(topics)
         described: list[dict[str, Any]] = metadata["topics"]
         return described
@@ -48,7 +52,15 @@ class TopicMethods(Face):
         wait_for_metadata: bool = False,
     ) -> dict[str, Any]:
         """Create topics: a list of names or `NewTopic`s, or a dict of name -> {num_partitions, replication_factor,
-        assignments, configs}. Gives the response as a dict. Raises the first error, unless `raise_errors` is False."""
+        assignments, configs}. Gives the response as a dict. Raises the first error, unless `raise_errors` is False.
+
+        Args:
+            new_topics: The topics.
+            timeout_ms: The time that the brokers may take, in ms. None (default): `request_timeout_ms`.
+            validate_only: Check, and change nothing. Default False.
+            raise_errors: Raise the first error. Default True; else errors are in the response.
+            wait_for_metadata: Return only when brokers know the topics. Default False.
+        """
         if validate_only and wait_for_metadata:
             raise ValueError("validate_only and wait_for_metadata are mutually exclusive")
         topics = _new_topics(new_topics)
@@ -66,7 +78,12 @@ class TopicMethods(Face):
         return result
 
     async def wait_for_topics(self, topic_names: Iterable[str], timeout_ms: float = 10_000) -> None:
-        """Until each topic is there with a leader for each partition. Raises KafkaTimeoutError."""
+        """Until each topic is there with a leader for each partition. Raises KafkaTimeoutError.
+
+        Args:
+            topic_names: Names of the topics.
+            timeout_ms: The time that the brokers may take, in ms. None (default): `request_timeout_ms`.
+        """
         names = list(topic_names)
         time = self.client.driver.time
         deadline = time.monotonic_ms() + timeout_ms
@@ -86,7 +103,13 @@ class TopicMethods(Face):
     async def delete_topics(
         self, topics: Sequence[str | uuid.UUID], timeout_ms: int | None = None, raise_errors: bool = True
     ) -> dict[str, Any]:
-        """Delete topics by name or id. Gives the response as a dict; raises the first error."""
+        """Delete topics by name or id. Gives the response as a dict; raises the first error.
+
+        Args:
+            topics: Names or ids of the topics.
+            timeout_ms: The time that the brokers may take, in ms. None (default): `request_timeout_ms`.
+            raise_errors: Raise the first error. Default True; else errors are in the response.
+        """
         answer = await self.core.delete(self._controller_call("DeleteTopics", timeout_ms), topics)
         if raise_errors:
             raise_first((topic.error_code, topic.error_message) for topic in answer.response.responses)
@@ -103,7 +126,14 @@ class TopicMethods(Face):
         raise_errors: bool = True,
     ) -> CreatePartitionsResponse:
         """More partitions: topic -> the count it shall have, a `NewPartitions`, or {count, assignments}. Gives the
-        response; raises the first error, unless `raise_errors` is False."""
+        response; raises the first error, unless `raise_errors` is False.
+
+        Args:
+            topic_partitions: By topic, the count in total.
+            timeout_ms: The time that the brokers may take, in ms. None (default): `request_timeout_ms`.
+            validate_only: Check, and change nothing. Default False.
+            raise_errors: Raise the first error. Default True; else errors are in the response.
+        """
         wanted = {topic: _new_partitions(new) for topic, new in topic_partitions.items()}
         call = self._controller_call("CreatePartitions", timeout_ms)
         response: CreatePartitionsResponse = (await self.core.add_partitions(call, wanted, validate_only)).response

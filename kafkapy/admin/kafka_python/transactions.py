@@ -39,7 +39,15 @@ class TransactionMethods(Face):
         transactional_id_pattern: str | None = None,
     ) -> dict[int, list[TransactionListing]]:
         """Broker -> transactions that it coordinates. `duration_filter_ms` needs a broker from 3.8 on;
-        `transactional_id_pattern` (KIP-1152) is not supported and raises UnsupportedVersionError."""
+        `transactional_id_pattern` (KIP-1152) is not supported and raises UnsupportedVersionError.
+
+        Args:
+            broker_ids: Ids of the brokers to ask. None (default): all.
+            producer_id_filters: Return only transactions of these producers. None (default): all.
+            state_filters: Return only transactions in these states. None (default): all.
+            duration_filter_ms: Return only transactions that are older, in ms (KIP-994). Default: all.
+            transactional_id_pattern: Return only transactional ids that match. Default: all.
+        """
         if transactional_id_pattern is not None:
             raise UnsupportedVersionError("transactional_id_pattern needs ListTransactions version 2")
         states = [TransactionState.build_from(state) for state in state_filters or ()]
@@ -49,17 +57,30 @@ class TransactionMethods(Face):
         return values_of(await self.core.listings(call, nodes, producer_id_filters or (), states, duration_ms))
 
     async def describe_transactions(self, transactional_ids: Iterable[str]) -> dict[str, TransactionDescription]:
-        """Transactional id -> its state. Raises the first one's error."""
+        """Transactional id -> its state. Raises the first one's error.
+
+        Args:
+            transactional_ids: The transactional ids (KIP-664).
+        """
         return values_of(await self.core.transaction_descriptions(self._call("coordinator"), transactional_ids))
 
     async def describe_producers(
         self, partitions: Iterable[TopicPartition], broker_id: int | None = None
     ) -> dict[TopicPartition, PartitionProducerState]:
-        """Partition -> its active producers, as the leader (or the replica on `broker_id`) knows them."""
+        """Partition -> its active producers, as the leader (or the replica on `broker_id`) knows them.
+
+        Args:
+            partitions: The partitions (KIP-664).
+            broker_id: Broker to ask. None (default): each partition's leader.
+        """
         return values_of(await self.core.producer_states(self._call("DescribeProducers"), partitions, broker_id))
 
     async def abort_transaction(self, spec: AbortTransactionSpec) -> None:
-        """Write an abort marker into one partition. Raises its error."""
+        """Write an abort marker into one partition. Raises its error.
+
+        Args:
+            spec: The partition and the producer, as `find_hanging_transactions` tells them.
+        """
         await self.core.abort(self._call("WriteTxnMarkers"), spec)
 
     async def find_hanging_transactions(
@@ -70,6 +91,10 @@ class TransactionMethods(Face):
         Those that coordinators (on these brokers) know, as in kafka-python. Then those that are open in the log of a partition
         (led there), and that no coordinator will end, as `kafka-transactions.sh find-hanging` has them: each partition has a
         dict of its own, with None as `transactional_id`, `state` and `coordinator_id`; `age_ms` counts from the last record.
+
+        Args:
+            broker_ids: Ids of the brokers to ask. None (default): all.
+            max_transaction_timeout_ms: The longest life of a transaction, in ms. Default 900,000 (15 minutes).
         """
         listed = await self.list_transactions(broker_ids=broker_ids)
         now = self.client.driver.time.milliseconds()

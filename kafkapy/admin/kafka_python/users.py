@@ -13,12 +13,20 @@ class UserMethods(Face):
     async def alter_user_scram_credentials(
         self, alterations: Iterable[UserScramCredentialDeletion | UserScramCredentialUpsertion]
     ) -> dict[str, str | None]:
-        """User -> None, or why it failed."""
+        """User -> None, or why it failed.
+
+        Args:
+            alterations: Credentials to set and to delete (KIP-554).
+        """
         answer = await self.core.alter_scram(self._call("AlterUserScramCredentials"), alterations)
         return {result.user: result.error_message if result.error_code else None for result in answer.response.results}
 
     async def describe_user_scram_credentials(self, users: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
-        """User -> {error, credential_infos: [{mechanism, iterations}]}; None: all users that have any."""
+        """User -> {error, credential_infos: [{mechanism, iterations}]}; None: all users that have any.
+
+        Args:
+            users: Names of the users. None (default): all.
+        """
         answer = await self.core.scram_credentials(self._call("DescribeUserScramCredentials"), users)
         return {
             result.user: {
