@@ -105,7 +105,13 @@ class LookUpFirst(Exception):
 
 
 def for_client(given: Any, *, is_key: bool, waits: bool) -> Any:
-    """Return a serializer or deserializer in the form that a client uses; most are unchanged."""
+    """Return a serializer or deserializer in the form that a client uses; most are unchanged.
+
+    Args:
+        given: The serializer or deserializer.
+        is_key: Whether keys are converted.
+        waits: Whether it may block.
+    """
     make = getattr(given, "for_client", None)
     return given if make is None else make(is_key=is_key, waits=waits)
 
@@ -199,7 +205,15 @@ class JsonSerializer(DefaultSerializer):
 
 
 class SerializeWrapper(Serializer):
-    """Wraps a function of one argument as a serializer; None: no conversion."""
+    """Wraps a function of one argument as a serializer.
+
+    Args:
+        fn: The function; None: no conversion.
+
+    Example:
+        >>> SerializeWrapper(str.encode).serialize("words", [], "kafka")
+        b'kafka'
+    """
 
     def __init__(self, fn: Callable[[Any], Any] | None) -> None:
         self.fn = fn
@@ -209,7 +223,15 @@ class SerializeWrapper(Serializer):
 
 
 class DeserializeWrapper(Deserializer):
-    """Wraps a function of one argument as a deserializer; None: no conversion."""
+    """Wraps a function of one argument as a deserializer.
+
+    Args:
+        fn: The function; None: no conversion.
+
+    Example:
+        >>> DeserializeWrapper(bytes.decode).deserialize("words", [], b"kafka")
+        'kafka'
+    """
 
     def __init__(self, fn: Callable[[bytes], Any] | None) -> None:
         self.fn = fn

@@ -36,7 +36,7 @@ class Example(NamedTuple):
 
     @property
     def needs_broker(self) -> bool:
-        return BROKER in self.text
+        return BROKER in self.text or "KafkaCluster(" in self.text
 
     @property
     def whole_name(self) -> str:

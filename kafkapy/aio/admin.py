@@ -26,6 +26,18 @@ class KafkaAdminClient(AwaitableMethods, AsyncClient):
 
     Options and methods are those of `kafkapy.KafkaAdminClient`; the methods are coroutines. `start` connects and raises
     KafkaTimeoutError if no broker answers within `bootstrap_timeout_ms` or `request_timeout_ms`.
+
+    Args:
+        configs: Options of all clients, docs/client_options.md.
+
+    Example:
+        >>> import asyncio
+        >>> async def main():
+        ...     async with KafkaAdminClient(bootstrap_servers="localhost:9092") as admin:
+        ...         await admin.create_topics(["example-aio-admin"])
+        ...         return "example-aio-admin" in await admin.list_topics()
+        >>> asyncio.run(main())
+        True
     """
 
     DEFAULT_CONFIG = ADMIN_DEFAULTS

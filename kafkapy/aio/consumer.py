@@ -41,6 +41,22 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
     Make it inside a coroutine. Methods are those of `kafkapy.KafkaConsumer` and of aiokafka; those that take time are
     coroutines. Cancelling one loses no record: records that were not returned come with the next call. Listeners may be
     coroutines; a listener that has begun is not cancelled, and no record is returned before it has ended.
+
+    Args:
+        topics: Topics to subscribe to. None given: call `subscribe` or `assign`.
+        configs: Options of consumers, docs/client_options.md.
+
+    Example:
+        >>> import asyncio
+        >>> from kafkapy.aio import KafkaProducer
+        >>> async def main():
+        ...     async with KafkaProducer(bootstrap_servers="localhost:9092") as producer:
+        ...         await producer.send_and_wait("example-aio-consumer", b"hello")
+        ...     options = {"bootstrap_servers": "localhost:9092", "auto_offset_reset": "earliest"}
+        ...     async with KafkaConsumer("example-aio-consumer", **options) as consumer:
+        ...         return (await consumer.getone()).value
+        >>> asyncio.run(main())
+        b'hello'
     """
 
     @overload
@@ -99,11 +115,20 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
         """Commit (if that is automatic and `autocommit` is True), leave the group, close connections.
 
         Cancelling the caller does not interrupt it.
+
+        Args:
+            autocommit: Whether to commit the positions first, if `enable_auto_commit` is on. Default True.
+            timeout_ms: The longest time to wait, in ms. None (default): `request_timeout_ms`.
         """
         await self._stop(autocommit, self._timeout(timeout_ms))
 
     async def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:
-        """The same as `stop`."""
+        """The same as `stop`.
+
+        Args:
+            autocommit: Whether to commit the positions first, if `enable_auto_commit` is on. Default True.
+            timeout_ms: The longest time to wait, in ms. None (default): `request_timeout_ms`.
+        """
         await self.stop(autocommit, timeout_ms)
 
     def __del__(self) -> None:
@@ -146,7 +171,13 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
         self, *partitions: TopicPartition, timeout_ms: float = 0, max_records: int | None = None
     ) -> dict[TopicPartition, list[ConsumerRecord[K_co, V_co]]]:
         """As `poll`, for these partitions only, if any are given. Returns no records if the consumer is stopped
-        meanwhile."""
+        meanwhile.
+
+        Args:
+            partitions: Return records of these alone. None given: of all that are assigned.
+            timeout_ms: The longest time to wait for records, in ms. Default 0: return at once.
+            max_records: The most records to return. None (default): `max_poll_records`.
+        """
         self._check_open()
         try:
             return await self._poll(timeout_ms, max_records, frozenset(arguments.partitions(partitions)))
@@ -154,15 +185,31 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
             return {}
 
     async def getone(self, *partitions: TopicPartition) -> ConsumerRecord[K_co, V_co]:
-        """The next record (of these partitions, if any are given); waits without limit."""
+        """The next record (of these partitions, if any are given); waits without limit.
+
+        Args:
+            partitions: Return a record of these alone. None given: of all that are assigned.
+        """
         return await self._getone(frozenset(arguments.partitions(partitions)))
 
     async def poll_arrow(self, timeout_ms: float = 0, max_records: int | None = None) -> ArrowTable | None:
-        """As `poll`, but returns a `pyarrow.Table`; None if no record came."""
+        """As `poll`, but returns a `pyarrow.Table`; None if no record came.
+
+        Args:
+            timeout_ms: The longest time to wait for records, in ms. Default 0: return at once.
+            max_records: The most records to return. None (default): `max_poll_records`.
+        """
         return await self._poll_arrow(timeout_ms, max_records)
 
     async def to_arrow(self, topic: str, start: Bound = None, end: Bound = None, **options: Any) -> ArrowTable:
-        """The records with start <= offset < end of a topic as a `pyarrow.Table`. They are read in a separate thread."""
+        """The records with start <= offset < end of a topic as a `pyarrow.Table`. They are read in a separate thread.
+
+        Args:
+            topic: Name of the topic.
+            start: The first offset, for all partitions or by partition number. None (default): the beginning of the log.
+            end: The offset after the last record, likewise. None (default): the end of the log.
+            options: Keyword arguments of `kafkapy.consumer.to_arrow.to_arrow`.
+        """
         return await until(self._read_range(topic, start, end, options))
 
     def __aiter__(self) -> AsyncIterator[ConsumerRecord[K_co, V_co]]:
@@ -193,13 +240,22 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
 
         Raises IllegalStateError (partitions were assigned by `assign`), ValueError (an invalid name or regular
         expression), TypeError (no list; or topics and a pattern, or neither: as aiokafka).
+
+        Args:
+            topics: Names of topics. Default: none, with a `pattern`.
+            pattern: A regular expression that a topic's name must match from its beginning. None (default): `topics` count.
+            listener: Is called when partitions are assigned, revoked or lost. None (default): no calls.
         """
         if bool(topics) == bool(pattern):
             raise TypeError("subscribe takes either topics or a pattern")
         self._when_left(lambda: super(KafkaConsumer, self).subscribe(topics, pattern, listener))
 
     def assign(self, partitions: Collection[TopicPartition]) -> None:
-        """Read exactly these partitions, without group management."""
+        """Read exactly these partitions, without group management.
+
+        Args:
+            partitions: The partitions; none: stop reading.
+        """
         self._when_left(lambda: super(KafkaConsumer, self).assign(partitions))
 
     def unsubscribe(self) -> asyncio.Future[None]:
@@ -218,26 +274,48 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
     # -- positions
 
     async def position(self, partition: TopicPartition, timeout_ms: float | None = None) -> int | None:
-        """The offset of the record that comes next; None if it is not known in time."""
+        """The offset of the record that comes next; None if it is not known in time.
+
+        Args:
+            partition: The partition.
+            timeout_ms: The longest time to wait, in ms. None (default): no limit.
+        """
         return await self._position(partition, timeout_ms)
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Continue at `offset`. Raises TypeError, ValueError, IllegalStateError."""
+        """Continue at `offset`. Raises TypeError, ValueError, IllegalStateError.
+
+        Args:
+            partition: The partition.
+            offset: The offset, from 0.
+        """
         if isinstance(offset, int) and offset >= 0:
             self._check_assigned(arguments.partition(partition))
         super().seek(partition, offset)
 
     async def seek_to_beginning(self, *partitions: TopicPartition) -> bool:  # type: ignore[override]  # as in aiokafka
         """Continue at the first available offset; without arguments in all assigned partitions. Returns True when the
-        positions are known."""
+        positions are known.
+
+        Args:
+            partitions: The partitions; none: all that are assigned.
+        """
         return await self._seek_to(OffsetResetStrategy.EARLIEST, partitions)
 
     async def seek_to_end(self, *partitions: TopicPartition) -> bool:  # type: ignore[override]  # as in aiokafka
-        """Continue after the last offset, as `seek_to_beginning`."""
+        """Continue after the last offset, as `seek_to_beginning`.
+
+        Args:
+            partitions: The partitions; none: all that are assigned.
+        """
         return await self._seek_to(OffsetResetStrategy.LATEST, partitions)
 
     async def seek_to_committed(self, *partitions: TopicPartition) -> dict[TopicPartition, int | None]:
-        """Continue at the group's committed offsets, which are returned. A partition without one keeps its position."""
+        """Continue at the group's committed offsets, which are returned. A partition without one keeps its position.
+
+        Args:
+            partitions: The partitions; none: all that are assigned.
+        """
         wanted = self._assigned(partitions)
         self._require_group()
         found = await self._ask(self._core.committed(wanted, None))
@@ -267,7 +345,12 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
     async def beginning_offsets(
         self, partitions: Collection[TopicPartition], timeout_ms: float | None = None
     ) -> dict[TopicPartition, int]:
-        """The first available offset of each partition. Raises KafkaTimeoutError."""
+        """The first available offset of each partition. Raises KafkaTimeoutError.
+
+        Args:
+            partitions: The partitions.
+            timeout_ms: The longest time to wait, in ms. None (default): `request_timeout_ms`.
+        """
         return await self._ask(
             self._core.fetcher.beginning_offsets(arguments.partitions(partitions), self._timeout(timeout_ms))
         )
@@ -275,7 +358,12 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
     async def end_offsets(
         self, partitions: Collection[TopicPartition], timeout_ms: float | None = None
     ) -> dict[TopicPartition, int]:
-        """The end offset of each partition, in the consumer's isolation level. Raises KafkaTimeoutError."""
+        """The end offset of each partition, in the consumer's isolation level. Raises KafkaTimeoutError.
+
+        Args:
+            partitions: The partitions.
+            timeout_ms: The longest time to wait, in ms. None (default): `request_timeout_ms`.
+        """
         return await self._ask(
             self._core.fetcher.end_offsets(arguments.partitions(partitions), self._timeout(timeout_ms))
         )
@@ -284,7 +372,12 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
         self, timestamps: Mapping[TopicPartition, int], timeout_ms: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
         """Offset and time of the first record at or after a time (ms since the epoch); None where there is none.
-        Raises ValueError, KafkaTimeoutError."""
+        Raises ValueError, KafkaTimeoutError.
+
+        Args:
+            timestamps: Timestamps in ms since the epoch, by partition.
+            timeout_ms: The longest time to wait, in ms. None (default): `request_timeout_ms`.
+        """
         times = arguments.timestamps(timestamps)
         return await self._ask(self._core.fetcher.offsets_for_times(times, self._timeout(timeout_ms)))
 
@@ -292,7 +385,12 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
 
     async def commit(self, offsets: GivenOffsets | None = None, timeout_ms: float | None = None) -> None:
         """Commit offsets (default: of all records consumed), and retry retriable errors. `offsets`: the next offset
-        of each partition, as a number, with metadata as a tuple, or as `OffsetAndMetadata`."""
+        of each partition, as a number, with metadata as a tuple, or as `OffsetAndMetadata`.
+
+        Args:
+            offsets: Offsets of the next records to read, by partition: `OffsetAndMetadata`. None (default): the positions.
+            timeout_ms: The longest time to wait, in ms. None (default): `request_timeout_ms`.
+        """
         await self._commit(None if offsets is None else offsets_of(offsets), timeout_ms)
 
     @overload
@@ -311,6 +409,11 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
         """The group's committed offset (with `metadata`, the `OffsetAndMetadata`); None if there is none.
 
         Raises KafkaTimeoutError if transactions stay undecided for `timeout_ms` (default: request_timeout_ms).
+
+        Args:
+            partition: The partition.
+            metadata: Return an `OffsetAndMetadata` and not only the offset. Default False.
+            timeout_ms: The longest time to wait, in ms. None (default): `request_timeout_ms`.
         """
         return await self._committed(partition, metadata, timeout_ms)
 
@@ -321,17 +424,29 @@ class KafkaConsumer(AsyncConsumer[K_co, V_co]):
         return await self._topics()
 
     def partitions_for_topic(self, topic: str) -> set[int] | None:
-        """The topic's partition numbers; None if the consumer does not know the topic. Does not wait."""
+        """The topic's partition numbers; None if the consumer does not know the topic. Does not wait.
+
+        Args:
+            topic: Name of the topic.
+        """
         known = self._core.client.metadata.partitions_of(topic)
         return {partition.partition for partition in known} if known else None
 
     def last_stable_offset(self, partition: TopicPartition) -> int | None:
-        """The last stable offset of the last fetch: all transactions below it are decided."""
+        """The last stable offset of the last fetch: all transactions below it are decided.
+
+        Args:
+            partition: The partition.
+        """
         self._check_assigned(arguments.partition(partition))
         return self._core.subscriptions.state(partition).last_stable_offset
 
     def last_poll_timestamp(self, partition: TopicPartition) -> int | None:
-        """Time of the last fetch that updated `highwater` and `last_stable_offset` (ms since the epoch)."""
+        """Time of the last fetch that updated `highwater` and `last_stable_offset` (ms since the epoch).
+
+        Args:
+            partition: The partition.
+        """
         self._check_assigned(arguments.partition(partition))
         return self._core.subscriptions.state(partition).answered_ms
 

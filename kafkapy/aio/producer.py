@@ -51,6 +51,17 @@ class KafkaProducer(AsyncProducer[K_contra, V_contra], AsyncClient):
 
     Options are those of `kafkapy.KafkaProducer` and of aiokafka. Use it in the loop in which it was made. Cancelling
     a method leaves the producer usable: queued records are sent, and a commit or abort that is under way continues.
+
+    Args:
+        configs: Options of producers, docs/client_options.md.
+
+    Example:
+        >>> import asyncio
+        >>> async def main():
+        ...     async with KafkaProducer(bootstrap_servers="localhost:9092") as producer:
+        ...         return await producer.send_and_wait("example-aio-producer", b"hello", key=b"greeting")
+        >>> asyncio.run(main()).offset
+        0
     """
 
     @overload
@@ -119,6 +130,14 @@ class KafkaProducer(AsyncProducer[K_contra, V_contra], AsyncClient):
 
         Arguments are aiokafka's, errors those of `kafkapy.KafkaProducer.send`. If the call is cancelled, nothing was
         queued.
+
+        Args:
+            topic: Name of the topic.
+            value: Value of the record, as the value serializer takes it: without one, bytes. None (default): a tombstone.
+            key: Key of the record, as the key serializer takes it. None (default): no key.
+            headers: Pairs of name (str) and value (bytes or None). None (default): no headers.
+            partition: Partition number. None (default): by the key's hash; without a key, the producer's choice (KIP-480).
+            timestamp_ms: Timestamp of the record in ms since the epoch. None (default): the time of the call.
         """
         if key is None and headers is None and partition is None and timestamp_ms is None and type(value) is bytes:
             batch = self._short_path.get(topic)
@@ -176,7 +195,16 @@ class KafkaProducer(AsyncProducer[K_contra, V_contra], AsyncClient):
         timestamp_ms: int | None = None,
         headers: Headers | None = None,
     ) -> RecordMetadata:
-        """Send a record and wait for its delivery."""
+        """Send a record and wait for its delivery.
+
+        Args:
+            topic: Name of the topic.
+            value: Value of the record, as the value serializer takes it: without one, bytes. None (default): a tombstone.
+            key: Key of the record, as the key serializer takes it. None (default): no key.
+            headers: Pairs of name (str) and value (bytes or None). None (default): no headers.
+            partition: Partition number. None (default): by the key's hash; without a key, the producer's choice (KIP-480).
+            timestamp_ms: Timestamp of the record in ms since the epoch. None (default): the time of the call.
+        """
         return await (await self.send(topic, value, key, partition, timestamp_ms, headers))
 
     def create_batch(self, topic: str | None = None) -> BatchBuilder:
@@ -187,7 +215,13 @@ class KafkaProducer(AsyncProducer[K_contra, V_contra], AsyncClient):
         return BatchBuilder(self._intake, self.config.max_batch_bytes, topic)
 
     async def send_batch(self, batch: BatchBuilder, topic: str, *, partition: int) -> Delivery:
-        """Queue a batch for a partition. Returns the delivery of its first record."""
+        """Queue a batch for a partition. Returns the delivery of its first record.
+
+        Args:
+            batch: The batch, of `create_batch`; it is closed.
+            topic: Name of the topic.
+            partition: Partition number.
+        """
         self._check_open()
         if not batch.values:
             raise ValueError("The batch is empty")
@@ -206,7 +240,16 @@ class KafkaProducer(AsyncProducer[K_contra, V_contra], AsyncClient):
         headers: Sequence[Headers | None] | None = None,
         timestamps: Sequence[int] | None = None,
     ) -> BatchDelivery:
-        """As `kafkapy.KafkaProducer.send_many`; returns the delivery of all records, which can be awaited."""
+        """As `kafkapy.KafkaProducer.send_many`; returns the delivery of all records, which can be awaited.
+
+        Args:
+            topic: Name of the topic.
+            values: Values of the records, in order; None is a tombstone.
+            keys: Keys, one for each value. None (default): no keys.
+            partition: Partition number. None (default): by the key's hash; without a key, the producer's choice (KIP-480).
+            headers: Headers of each record. None (default): no headers.
+            timestamps: Timestamps in ms since the epoch, one for each value. None (default): the time of the call.
+        """
         self._check_open()
         view = await self._view(topic)
         columns = (values, keys, partition, headers, timestamps)
@@ -217,7 +260,13 @@ class KafkaProducer(AsyncProducer[K_contra, V_contra], AsyncClient):
     async def send_arrow(
         self, topic: str, table: pa.Table | pa.RecordBatch, partition: int | None = None
     ) -> BatchDelivery:
-        """As `kafkapy.KafkaProducer.send_arrow`."""
+        """As `kafkapy.KafkaProducer.send_arrow`.
+
+        Args:
+            topic: Name of the topic.
+            table: A `pyarrow` Table or RecordBatch.
+            partition: Partition for all rows. None (default): as the column `partition` says, else as in `send`.
+        """
         self._check_open()
         view = await self._view(topic)
         bulks = await self._looked_up(lambda: sends_of_arrow(self._intake, view, topic, table, partition))
@@ -254,7 +303,11 @@ class KafkaProducer(AsyncProducer[K_contra, V_contra], AsyncClient):
             await ask(self._core.flush(None if timeout is None else timeout * 1000))
 
     async def partitions_for(self, topic: str) -> set[int]:
-        """The numbers of the topic's partitions."""
+        """The numbers of the topic's partitions.
+
+        Args:
+            topic: Name of the topic.
+        """
         self._check_open()
         return set((await ask(self._core.wait_on_metadata(topic))).partitions)
 
@@ -279,7 +332,12 @@ class KafkaProducer(AsyncProducer[K_contra, V_contra], AsyncClient):
         group_id: str | None = None,
     ) -> None:
         """Commit a consumer's offsets with the transaction; `group_metadata` is `KafkaConsumer.group_metadata()`. Offsets are
-        given as to `KafkaConsumer.commit`. `group_id`: aiokafka's name of it, where only the group's name is given."""
+        given as to `KafkaConsumer.commit`. `group_id`: aiokafka's name of it, where only the group's name is given.
+
+        Args:
+            offsets: Offsets of the next records to read, by partition: `OffsetAndMetadata`.
+            group_metadata: `KafkaConsumer.group_metadata()`, or only the group's id, without fencing (KIP-447).
+        """
         transactions = self._transactions("send_offsets_to_transaction")
         group = group_id if group_metadata is None else group_metadata
         if group is None:
@@ -347,7 +405,11 @@ class KafkaProducer(AsyncProducer[K_contra, V_contra], AsyncClient):
             self._intake.close()
 
     async def close(self, timeout: float | None = None) -> None:
-        """The same as `stop`."""
+        """The same as `stop`.
+
+        Args:
+            timeout: The longest time to wait, in seconds. None (default): no limit.
+        """
         await self.stop(timeout)
 
 

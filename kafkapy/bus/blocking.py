@@ -21,10 +21,24 @@ __all__ = ["Bus", "Dispatcher"]
 
 
 class Bus(BusFace):
-    """Sends events: `with Bus("localhost:9092", "http://localhost:8081", application="till") as bus: bus.send(event)`.
+    """Sends events. As `kafkapy.bus.aio.Bus`, with methods that block and may be called in any thread.
 
-    As `kafkapy.bus.aio.Bus`, with methods that block and may be called in any thread. The constructor connects; it
-    raises KafkaTimeoutError if no broker answers.
+    Args:
+        bootstrap_servers: Brokers to connect to first.
+        registry: The schema registry: its URL or a `SchemaRegistryClient`.
+        application: Name of the program in events and in the audit.
+        auto_register: Register schemas that the registry lacks. Default False.
+        audit: Count events for the audit topic. Default True.
+        audit_interval_s: Time between two counts, in seconds. Default: `AUDIT_INTERVAL_S`.
+        client_options: Options of the producer, docs/client_options.md.
+
+    Raises:
+        KafkaTimeoutError: No broker answers.
+
+    Example:
+        >>> with Bus("localhost:9092", "http://localhost:8081", application="till", audit=False) as bus:
+        ...     bus.producer_id.startswith("till")
+        True
     """
 
     _waits = True
@@ -40,11 +54,23 @@ class Bus(BusFace):
 
     def send(self, event: Any, *, time_ms: int | None = None, event_id: str | None = None) -> RecordMetadata:
         """Send an event; returns when all in-sync replicas have it. Arguments and errors are those of
-        `kafkapy.bus.aio.Bus.send`."""
+        `kafkapy.bus.aio.Bus.send`.
+
+        Args:
+            event: An instance of an event class.
+            time_ms: Time of the event, in ms since the epoch. None (default): its time field, else now.
+            event_id: Id of the event. None (default): a random one.
+        """
         return self.send_soon(event, time_ms=time_ms, event_id=event_id).get()
 
     def send_soon(self, event: Any, *, time_ms: int | None = None, event_id: str | None = None) -> FutureRecordMetadata:
-        """Queue an event. `get()` of the result waits until all in-sync replicas have it."""
+        """Queue an event. `get()` of the result waits until all in-sync replicas have it.
+
+        Args:
+            event: An instance of an event class.
+            time_ms: Time of the event, in ms since the epoch. None (default): its time field, else now.
+            event_id: Id of the event. None (default): a random one.
+        """
         outgoing = self._outbox.prepare(event, time_ms, event_id)
         topic, value, key, headers, timestamp_ms = outgoing[:5]
         try:
@@ -57,7 +83,11 @@ class Bus(BusFace):
         return future
 
     def send_many(self, events: Iterable[Any]) -> list[RecordMetadata]:
-        """Send events in this order; returns when all are delivered. Raises the error of the first that failed."""
+        """Send events in this order; returns when all are delivered. Raises the error of the first that failed.
+
+        Args:
+            events: Instances of event classes.
+        """
         return [future.get() for future in [self.send_soon(event) for event in events]]
 
     def flush(self) -> None:
@@ -97,7 +127,44 @@ class Bus(BusFace):
 
 
 class Dispatcher(DispatcherFace):
-    __doc__ = DispatcherFace.__doc__
+    """Hands events to handlers, from a thread that `run` blocks; see `kafkapy.bus.dispatch.face.DispatcherFace`.
+
+    A handler takes the event, or the event and its `Envelope`. What it returns (an event, a list of events) is sent.
+    Events with the same key are handled one after the other, others side by side.
+
+    At least once: an event's offset is committed when its handler has ended. A handler that raises is called again
+    (`retries`); then the record goes to the dead-letter topic `<topic>.dead-letter.<group>`. Exactly once with a
+    `transactional_id`: what handlers return and the offsets are committed in one transaction.
+
+    Args:
+        bootstrap_servers: Brokers to connect to first.
+        registry: The schema registry: its URL or a `SchemaRegistryClient`.
+        group: The consumer group.
+        start: Where a group without offsets begins: "earliest" (default) or "latest".
+        application: Name of the program in what it sends. None (default): the group.
+        auto_register: Register schemas that the registry lacks. Default False.
+        consumer: Further options of the consumer. None (default): none.
+        producer: Further options of the producer. None (default): none.
+        options: Fields of `DispatcherOptions` (`retries`, `transactional_id` …), and options of all clients,
+            docs/client_options.md.
+
+    Example:
+        >>> from dataclasses import dataclass
+        >>> from kafkapy.bus import event
+        >>> fields = '[{"name": "order_id", "type": "string"}]'
+        >>> schema = '{"type": "record", "name": "Paid", "namespace": "shop", "fields": ' + fields + "}"
+        >>> @event(name="shop.Paid", version="1.0.0", topic="payments", schema=schema, router="order_id")
+        ... @dataclass
+        ... class Paid:
+        ...     order_id: str
+        >>> dispatcher = Dispatcher("localhost:9092", "http://localhost:8081", group="billing")
+        >>> @dispatcher.on(Paid)
+        ... def bill(paid):
+        ...     print(paid.order_id)
+        >>> dispatcher.options.group
+        'billing'
+    """
+
     _loop: asyncio.AbstractEventLoop | None = None
 
     def run(self, topics: Sequence[str] | None = None) -> None:
@@ -105,6 +172,9 @@ class Dispatcher(DispatcherFace):
 
         In the main thread Ctrl-C has the effect of `stop`; then Interrupted (a KeyboardInterrupt) is raised. A second
         Ctrl-C does not wait for handlers.
+
+        Args:
+            topics: Topics to read. None (default): those of the handlers' events.
         """
 
         async def main() -> None:
@@ -123,7 +193,11 @@ class Dispatcher(DispatcherFace):
             raise Interrupted from None
 
     def replay(self, topics: Sequence[str] | None = None) -> DispatcherMetrics:
-        """As `kafkapy.bus.aio.Dispatcher.replay`."""
+        """As `kafkapy.bus.aio.Dispatcher.replay`.
+
+        Args:
+            topics: Topics to read. None (default): those of the handlers' events.
+        """
         return asyncio.run(self._replay_on(AioRuntime(), topics))
 
     def stop(self) -> None:

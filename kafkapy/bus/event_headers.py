@@ -26,8 +26,25 @@ PRODUCER_SEQ = "producer-seq"
 
 
 class Envelope(NamedTuple):
-    """Place and headers of an event. `version`, `producer_id` and `producer_seq` are None, and `event_type` is empty,
-    where the record does not have them."""
+    """Place and headers of an event.
+
+    Args:
+        event_id: Id of the event.
+        event_type: Name of the event class; empty: the record does not say.
+        version: Version of its schema; None: the record does not say.
+        time_ms: Time of the event, in ms since the epoch.
+        topic: Name of the topic.
+        partition: Partition number.
+        offset: Offset of the record.
+        key: Key of the record, or None.
+        producer_id: Run that has sent it. None (default): the record does not say.
+        producer_seq: Number of the event in that run. None (default): the record does not say.
+        headers: Further headers. Default: none.
+
+    Example:
+        >>> Envelope.of("payments", 0, 42, 1_700_000_000_000, None, []).event_id
+        'payments-0-42'
+    """
 
     event_id: str
     event_type: str
@@ -44,7 +61,16 @@ class Envelope(NamedTuple):
     @classmethod
     def of(cls, topic: str, partition: int, offset: int, time_ms: int, key: bytes | None, headers: Headers) -> Envelope:
         """Read the headers. Invalid headers count as missing. Without an id the event's place is its id:
-        topic-partition-offset."""
+        topic-partition-offset.
+
+        Args:
+            topic: Name of the topic.
+            partition: Partition number.
+            offset: Offset of the record.
+            time_ms: Timestamp of the record, in ms since the epoch.
+            key: Key of the record.
+            headers: Headers of the record.
+        """
         texts = _texts(headers)
         version = texts.get(EVENT_VERSION)
         sequence = texts.get(PRODUCER_SEQ)

@@ -22,8 +22,29 @@ _ATTRIBUTE = "__event_type__"
 
 
 class EventType(NamedTuple):
-    """The bus's description of an event class. `time_field`: the field with the event's time; None: the time of
-    sending. `descriptor`: for Protobuf, a serialized `FileDescriptorSet`."""
+    """The bus's description of an event class.
+
+    Args:
+        name: Full name of the event.
+        version: Version of its schema.
+        topic: Topic that it is sent to.
+        schema: Its schema.
+        router: Computes the key of an event.
+        time_field: Field with the event's time. None (default): the time of sending.
+        descriptor: For Protobuf, a serialized `FileDescriptorSet`. None (default): no Protobuf.
+
+    Example:
+        >>> from dataclasses import dataclass
+        >>> from kafkapy.bus.event_types import event
+        >>> fields = '[{"name": "order_id", "type": "string"}]'
+        >>> schema = '{"type": "record", "name": "Paid", "namespace": "shop", "fields": ' + fields + "}"
+        >>> @event(name="shop.Paid", version="1.0.0", topic="payments", schema=schema, router="order_id")
+        ... @dataclass
+        ... class Paid:
+        ...     order_id: str
+        >>> Paid("A1").order_id
+        'A1'
+    """
 
     name: str
     version: SchemaVersion
@@ -48,10 +69,20 @@ def event(
     time_field: str | None = None,
     descriptor: bytes | None = None,
 ) -> Callable[[C], C]:
-    """Decorator for a dataclass: `@event(name="shop.Paid", version="1.0.0", topic="payments", schema=SCHEMA,
-    router="order_id")` before `@dataclass`.
+    """Decorator for a dataclass: `@event(...)` before `@dataclass`. The class's example is at `EventType`.
 
-    `schema`: Avro's JSON, or a `Schema`. Raises ValueError, TypeError (no dataclass).
+    Args:
+        name: Full name of the event, for example "shop.Paid".
+        version: Version of the schema, "1.0.0".
+        topic: Topic that it is sent to.
+        schema: Avro's JSON, or a `Schema`.
+        router: Field that is the key, or a function of the event. None (default): no key.
+        time_field: Field with the event's time. None (default): the time of sending.
+        descriptor: For Protobuf, a serialized `FileDescriptorSet`. None (default): no Protobuf.
+
+    Raises:
+        ValueError: The name, version or schema is invalid.
+        TypeError: The class is no dataclass.
     """
     found = schema if isinstance(schema, Schema) else Schema(schema)
     event_type = EventType(name, SchemaVersion.parse(version), topic, found, router_of(router), time_field, descriptor)

@@ -247,7 +247,11 @@ class AsyncConsumer(ConsumerFace, Generic[K_co, V_co]):
     # -- what to read
 
     def assign(self, partitions: Collection[TopicPartition]) -> None:
-        """Read exactly these partitions, without a group's help."""
+        """Read exactly these partitions, without a group's help.
+
+        Args:
+            partitions: The partitions; none: stop reading.
+        """
         self._check_open()
         self._core.assign(arguments.partitions(partitions))
 
@@ -264,7 +268,12 @@ class AsyncConsumer(ConsumerFace, Generic[K_co, V_co]):
         await self._ask(self._core.commit(offsets, self._timeout(timeout_ms)))
 
     def commit_async(self, offsets: Offsets | None = None, callback: CommitCallback | None = None) -> None:
-        """Commit once, in the background; `callback(offsets, response or error)` is called in a later `poll`."""
+        """Commit once, in the background; `callback(offsets, response or error)` is called in a later `poll`.
+
+        Args:
+            offsets: Offsets of the next records to read, by partition: `OffsetAndMetadata`. None (default): the positions.
+            callback: Called as `callback(offsets, response or error)`. None (default): no call.
+        """
         self._check_started()
         self._require_group()
         arguments.offsets(offsets)

@@ -21,6 +21,13 @@ class Partitioner(ABC):
 
     A partitioner may also have `on_new_batch(topic, cluster, prev_partition)`. It is called when a record without key
     would begin a new batch; then `partition` is called again.
+
+    Example:
+        >>> class First(Partitioner):
+        ...     def partition(self, topic, key, serialized_key, value, serialized_value, cluster):
+        ...         return 0
+        >>> First().partition("clicks", None, None, b"home", b"home", None)
+        0
     """
 
     @abstractmethod
@@ -33,4 +40,13 @@ class Partitioner(ABC):
         serialized_value: bytes | None,
         cluster: Cluster,
     ) -> int:
-        """Return the partition's id. `send` raises what this raises."""
+        """Return the partition's number. `send` raises what this raises.
+
+        Args:
+            topic: Name of the topic.
+            key: The key as it was given to `send`.
+            serialized_key: The key's bytes; None: no key.
+            value: The value as it was given to `send`.
+            serialized_value: The value's bytes.
+            cluster: Partitions and brokers, as in the producer's metadata.
+        """

@@ -16,6 +16,12 @@ class DefaultPartitioner(Partitioner):
 
     The producer hashes keys with murmur2. Records without key fill a batch for one partition, then one for the next
     (KIP-480, KIP-794). When it is called directly, it chooses any available partition for records without key.
+
+    Example:
+        >>> from kafkapy import KafkaProducer
+        >>> with KafkaProducer(bootstrap_servers="localhost:9092", partitioner=DefaultPartitioner()) as producer:
+        ...     producer.send("example-partitioner", b"hello", key=b"greeting").get(timeout=10).partition
+        0
     """
 
     def partition(
@@ -27,6 +33,16 @@ class DefaultPartitioner(Partitioner):
         serialized_value: bytes | None,
         cluster: Cluster,
     ) -> int:
+        """Choose by the key's hash; without a key, any available partition.
+
+        Args:
+            topic: Name of the topic.
+            key: Not used.
+            serialized_key: The key's bytes; None: no key.
+            value: Not used.
+            serialized_value: Not used.
+            cluster: Partitions and brokers, as in the producer's metadata.
+        """
         return self._choose(topic, serialized_key, cluster)
 
     def __call__(self, key: bytes | None, all_partitions: list[int], available: list[int]) -> int:

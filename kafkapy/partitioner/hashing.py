@@ -16,7 +16,11 @@ _BYTES_AT_ONCE = 1 << 18
 
 
 def murmur2(data: bytes) -> int:
-    """Return the hash, 0 to 2^32 - 1."""
+    """Return the hash, 0 to 2^32 - 1.
+
+    Args:
+        data: The bytes of a key.
+    """
     length = len(data)
     words = length >> 2
     h = _SEED ^ length

@@ -11,7 +11,14 @@ from kafkapy.partitioner.default import DefaultPartitioner
 
 class StickyPartitioner(DefaultPartitioner):
     """A partitioner that sends records without key to one partition until a batch is full; keys as
-    `DefaultPartitioner`."""
+    `DefaultPartitioner`.
+
+    Example:
+        >>> from kafkapy import KafkaProducer
+        >>> with KafkaProducer(bootstrap_servers="localhost:9092", partitioner=StickyPartitioner()) as producer:
+        ...     producer.send("example-sticky", b"hello").get(timeout=10).partition
+        0
+    """
 
     def __init__(self) -> None:
         self._sticky: dict[str, int] = {}
@@ -28,7 +35,13 @@ class StickyPartitioner(DefaultPartitioner):
             return chosen
 
     def on_new_batch(self, topic: str, cluster: Cluster, prev_partition: int) -> None:
-        """Choose another partition, unless another thread has done so."""
+        """Choose another partition, unless another thread has done so.
+
+        Args:
+            topic: Name of the topic.
+            cluster: Partitions and brokers, as in the producer's metadata.
+            prev_partition: Partition of the batch that is full.
+        """
         with self._lock:
             if self._sticky.get(topic) == prev_partition:
                 usable = self._usable(topic, cluster)

@@ -49,5 +49,9 @@ class AsyncProducer(Generic[K_contra, V_contra]):
         return self._core.network.bootstrap_connected()
 
     def metrics(self, raw: bool = False) -> dict[str, Any]:
-        """As in `kafkapy.KafkaProducer`."""
+        """As in `kafkapy.KafkaProducer`.
+
+        Args:
+            raw: Return the group `producer-metrics` alone, without the level of groups. Default False.
+        """
         return self._core.figures(raw)

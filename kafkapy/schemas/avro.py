@@ -30,6 +30,16 @@ class AvroSerializer(SchemaSerializer[AvroSchema, T_contra]):
 
     `schema`: JSON, or a `Schema` if it has references; None with `use_latest_version`. Logical types and the choice in unions
     are fastavro's. The other options are those of `SchemaSerializer`.
+
+    Args:
+        registry: The client of the schema registry.
+        options: Options of `kafkapy.schemas.serde.SchemaSerializer`.
+
+    Example:
+        >>> from kafkapy.schemas import SchemaRegistryClient
+        >>> registry = SchemaRegistryClient("http://localhost:8081")
+        >>> AvroSerializer(registry, '"string"').serialize("clicks", [], None) is None
+        True
     """
 
     def __init__(
@@ -62,6 +72,15 @@ class AvroDeserializer(SchemaDeserializer[AvroSchema, T_co]):
 
     `reader_schema`: values are resolved to it, else they come as they were written. `return_record_name`: records inside of
     unions come as (name, record), as the serializer takes them.
+
+    Args:
+        registry: The client of the schema registry.
+        is_key: Whether keys are converted. Default False: values.
+
+    Example:
+        >>> from kafkapy.schemas import SchemaRegistryClient
+        >>> AvroDeserializer(SchemaRegistryClient("http://localhost:8081")).deserialize("clicks", [], None) is None
+        True
     """
 
     def __init__(

@@ -41,6 +41,16 @@ class JSONSerializer(SchemaSerializer[ParsedJsonSchema, T_contra]):
 
     `schema`: text, or a `Schema` if it has references; None with `use_latest_version`. `validate`: against the schema that
     the value is written with. `json_encode` instead of `compact`. The other options are those of `SchemaSerializer`.
+
+    Args:
+        registry: The client of the schema registry.
+        options: Options of `kafkapy.schemas.serde.SchemaSerializer`.
+
+    Example:
+        >>> from kafkapy.schemas import SchemaRegistryClient
+        >>> registry = SchemaRegistryClient("http://localhost:8081")
+        >>> JSONSerializer(registry, '{"type": "object"}').serialize("clicks", [], None) is None
+        True
     """
 
     def __init__(
@@ -80,6 +90,16 @@ class JSONDeserializer(SchemaDeserializer[ParsedJsonSchema, T_co]):
     """`JSONDeserializer(registry)`: JSON to what it stands for, or to what `from_dict` makes of that: that is its type.
 
     `validate`: against `reader_schema` if there is one, else against the schema that the value was written with.
+
+    Args:
+        registry: The client of the schema registry.
+        is_key: Whether keys are converted. Default False: values.
+        json_decode: Reads the bytes. Default: strict JSON.
+
+    Example:
+        >>> from kafkapy.schemas import SchemaRegistryClient
+        >>> JSONDeserializer(SchemaRegistryClient("http://localhost:8081")).deserialize("clicks", [], None) is None
+        True
     """
 
     def __init__(

@@ -47,6 +47,18 @@ class ProtobufSerializer(SchemaSerializer[bytes, M_contra]):
 
     Files that its file imports are registered first, under the subjects that `reference_subject_name_strategy` gives; those
     that come with Protobuf are not (`skip_known_types`). The other options are those of `SchemaSerializer`.
+
+    Args:
+        registry: The client of the schema registry.
+        message_type: The generated class.
+        options: Options of `kafkapy.schemas.serde.SchemaSerializer`.
+
+    Example:
+        >>> from google.protobuf.wrappers_pb2 import StringValue
+        >>> from kafkapy.schemas import SchemaRegistryClient
+        >>> registry = SchemaRegistryClient("http://localhost:8081")
+        >>> ProtobufSerializer(registry, StringValue).serialize("clicks", [], None) is None
+        True
     """
 
     def __init__(
@@ -66,7 +78,13 @@ class ProtobufSerializer(SchemaSerializer[bytes, M_contra]):
         self._skip_known = skip_known_types
 
     def serialize(self, topic: str, headers: Headers, data: M_contra | None) -> bytes | None:
-        """As `SchemaSerializer.serialize`."""
+        """As `SchemaSerializer.serialize`.
+
+        Args:
+            topic: Name of the topic, part of the subject's name.
+            headers: Headers of the record.
+            data: The message; None stays None.
+        """
         if data is not None and not isinstance(data, self._message_type):
             wanted = self._descriptor.full_name
             raise SchemaSerializationError(
@@ -109,6 +127,15 @@ class ProtobufDeserializer(SchemaDeserializer[Any, M_co]):
 
     Protobuf reads what was written with other versions of the file by itself, so the registry isn't asked. Without
     `message_type` it is: values become messages of a class that is made of the schema that each was written with.
+
+    Args:
+        registry: The client of the schema registry.
+        is_key: Whether keys are converted. Default False: values.
+
+    Example:
+        >>> from kafkapy.schemas import SchemaRegistryClient
+        >>> ProtobufDeserializer(SchemaRegistryClient("http://localhost:8081")).deserialize("clicks", [], None) is None
+        True
     """
 
     @overload
@@ -130,7 +157,11 @@ class ProtobufDeserializer(SchemaDeserializer[Any, M_co]):
         self._message_type = message_type
 
     def writer(self, schema: int | str) -> Any:
-        """The file; None if there is a class for all."""
+        """The file; None if there is a class for all.
+
+        Args:
+            schema: Id or GUID of the schema.
+        """
         return None if self._message_type is not None else super().writer(schema)
 
     def _fetch(self, schema: int | str) -> Schema:

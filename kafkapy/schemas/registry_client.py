@@ -37,6 +37,11 @@ class SchemaRegistryClient:
 
     Methods have confluent-kafka's names. They raise SchemaRegistryError with the registry's code and text,
     and SchemaRegistryUnavailableError if no node answers. A subject may have a context: `:.context:subject`.
+
+    Example:
+        >>> client = SchemaRegistryClient("http://localhost:8081")
+        >>> client.cached_latest("clicks-value") is None
+        True
     """
 
     def __init__(
@@ -58,11 +63,29 @@ class SchemaRegistryClient:
         cache_capacity: int = 1_000,
         cache_latest_ttl_s: float | None = None,
     ) -> None:
-        """`url`: one, several, or several with commas between; the next is asked if one fails. `basic_auth_user_info`:
-        "user:password" (or in the URL). `bearer_auth_token`: a token, or what gives one for each request. `timeout_ms`: for
-        connecting and for each part of an answer. `max_retries`: rounds through all URLs after the first, for failed
-        connections and answers with 408, 429 and 5xx. `cache_latest_ttl_s`: after so long the latest version of a subject is
-        asked for again (None: never). Raises KafkaConfigurationError, OSError (certificates).
+        """Make a client; nothing is asked yet.
+
+        Args:
+            url: One URL, several, or several with commas between; the next is asked if one fails.
+            basic_auth_user_info: "user:password". None (default): as in the URL.
+            bearer_auth_token: A token, or a function that returns one for each request. None (default): none.
+            ssl_cafile: PEM file of trusted certificates. None (default): the system's.
+            ssl_certfile: PEM file of the client's certificate. None (default): none.
+            ssl_keyfile: PEM file of its key. None (default): in `ssl_certfile`.
+            ssl_password: Password of the key. None (default): none.
+            ssl_check_hostname: Whether the certificate must name the host. Default True.
+            ssl_context: In place of the options before. None (default): made of them.
+            timeout_ms: For connecting and for each part of an answer, in ms. Default 10,000.
+            max_retries: Rounds through all URLs after the first, for failed connections and answers with 408, 429 and 5xx.
+                Default 3.
+            retries_wait_ms: Pause before the first retry, in ms; it doubles. Default 200.
+            retries_max_wait_ms: The longest pause, in ms. Default 5,000.
+            cache_capacity: Number of schemas that are kept. Default 1,000.
+            cache_latest_ttl_s: How long the latest version of a subject is kept, in seconds. None (default): for ever.
+
+        Raises:
+            KafkaConfigurationError: Options contradict each other.
+            OSError: A certificate cannot be read.
         """
         self._options = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         urls = [part.strip() for given in ([url] if isinstance(url, str) else url) for part in given.split(",")]
@@ -86,7 +109,11 @@ class SchemaRegistryClient:
 
     @classmethod
     def from_conf(cls, conf: Mapping[str, Any]) -> SchemaRegistryClient:
-        """Of confluent-kafka's configuration, with its dotted names. Raises KafkaConfigurationError for others."""
+        """Of confluent-kafka's configuration, with its dotted names. Raises KafkaConfigurationError for others.
+
+        Args:
+            conf: Options by confluent-kafka's names, for example `{"url": "http://localhost:8081"}`.
+        """
         unknown = sorted(conf.keys() - _CONFLUENT_NAMES.keys() - {"timeout"})
         if unknown:
             raise KafkaConfigurationError(f"Unknown in a schema registry's configuration: {', '.join(unknown)}")
@@ -115,7 +142,13 @@ class SchemaRegistryClient:
     # -- schemas
 
     def register_schema(self, subject: str, schema: Schema, normalize_schemas: bool = False) -> int:
-        """The schema's id; it becomes a new version of the subject if it is none yet. Code 409: it is not compatible."""
+        """The schema's id; it becomes a new version of the subject if it is none yet. Code 409: it is not compatible.
+
+        Args:
+            subject: Name of the subject.
+            schema: The schema.
+            normalize_schemas: Compare in the registry's normal form. Default False.
+        """
         key = subject, schema, normalize_schemas
         known = self._ids.get(key)
         if known is not None:
@@ -127,7 +160,14 @@ class SchemaRegistryClient:
     def lookup_schema(
         self, subject: str, schema: Schema, normalize_schemas: bool = False, deleted: bool = False
     ) -> RegisteredSchema:
-        """The version that this schema is. Codes 40401 and 40403: no such subject, not in it."""
+        """The version that this schema is. Codes 40401 and 40403: no such subject, not in it.
+
+        Args:
+            subject: Name of the subject.
+            schema: The schema.
+            normalize_schemas: Compare in the registry's normal form. Default False.
+            deleted: Take deleted versions into account, too. Default False.
+        """
         answer = self._post(_path("subjects", subject), schema, normalize=normalize_schemas, deleted=deleted)
         found = RegisteredSchema.from_json(answer)
         if not deleted:
@@ -136,7 +176,13 @@ class SchemaRegistryClient:
 
     def get_schema(self, schema_id: int, subject: str | None = None, fmt: str | None = None) -> Schema:
         """By its id; `subject`: in whose context. Code 40403: unknown. `fmt`: as the registry knows it, such as
-        "serialized"."""
+        "serialized".
+
+        Args:
+            schema_id: Id of the schema.
+            subject: A subject of the context. None (default): the default context.
+            fmt: Format of the answer, for example "serialized". None (default): the text as it was registered.
+        """
         context = _context(subject)
         key = f"{context or ''}/{fmt or ''}", schema_id
         known = self._schemas.get(key)
@@ -146,14 +192,29 @@ class SchemaRegistryClient:
         return self._schemas.put(key, Schema.from_json(self._get(path, subject=context, format=fmt)))
 
     def cached_schema(self, schema_id: int, subject: str | None = None) -> Schema | None:
-        """What `get_schema` would give without asking; None if it would ask."""
+        """What `get_schema` would give without asking; None if it would ask.
+
+        Args:
+            schema_id: Id of the schema.
+            subject: A subject of the context. None (default): the default context.
+        """
         return self._schemas.get((f"{_context(subject) or ''}/", schema_id))
 
     def cached_latest(self, subject: str) -> RegisteredSchema | None:
-        """What `get_latest_version` would give without asking; None if it would ask."""
+        """What `get_latest_version` would give without asking; None if it would ask.
+
+        Args:
+            subject: Name of the subject.
+        """
         return self._latest.get(subject)
 
     def get_schema_by_guid(self, guid: str, fmt: str | None = None) -> Schema:
+        """Return the schema with this GUID.
+
+        Args:
+            guid: GUID of the schema.
+            fmt: Format of the answer, for example "serialized". None (default): the text as it was registered.
+        """
         key = fmt or "", guid
         known = self._schemas.get(key)
         if known is not None:
@@ -164,25 +225,55 @@ class SchemaRegistryClient:
         return list(self._get("/schemas/types"))
 
     def get_subjects_by_schema_id(self, schema_id: int, deleted: bool = False) -> list[str]:
+        """Return the subjects that have the schema.
+
+        Args:
+            schema_id: Id of the schema.
+            deleted: Take deleted versions into account, too. Default False.
+        """
         return list(self._get(_path("schemas", "ids", schema_id, "subjects"), deleted=deleted))
 
     def get_schema_versions(self, schema_id: int, deleted: bool = False) -> list[tuple[str, int]]:
-        """The subjects and versions that have the id."""
+        """The subjects and versions that have the id.
+
+        Args:
+            schema_id: Id of the schema.
+            deleted: Take deleted versions into account, too. Default False.
+        """
         found = self._get(_path("schemas", "ids", schema_id, "versions"), deleted=deleted)
         return [(each["subject"], each["version"]) for each in found]
 
     # -- subjects and versions
 
     def get_subjects(self, subject_prefix: str | None = None, deleted: bool = False) -> list[str]:
+        """Return the names of the subjects.
+
+        Args:
+            subject_prefix: What names begin with. None (default): all.
+            deleted: Take deleted versions into account, too. Default False.
+        """
         return list(self._get("/subjects", subjectPrefix=subject_prefix, deleted=deleted))
 
     def get_versions(self, subject: str, deleted: bool = False) -> list[int]:
+        """Return the versions of a subject.
+
+        Args:
+            subject: Name of the subject.
+            deleted: Take deleted versions into account, too. Default False.
+        """
         return list(self._get(_path("subjects", subject, "versions"), deleted=deleted))
 
     def get_version(
         self, subject: str, version: Version, deleted: bool = False, fmt: str | None = None
     ) -> RegisteredSchema:
-        """Codes 40401, 40402 and 42202: no such subject, no such version, no version at all."""
+        """Codes 40401, 40402 and 42202: no such subject, no such version, no version at all.
+
+        Args:
+            subject: Name of the subject.
+            version: Number of the version, or "latest".
+            deleted: Take deleted versions into account, too. Default False.
+            fmt: Format of the answer, for example "serialized". None (default): the text as it was registered.
+        """
         if version in ("latest", -1):
             return self.get_latest_version(subject)
         key = subject, int(version), fmt or ""
@@ -194,6 +285,11 @@ class SchemaRegistryClient:
         return self._versions.put(key, found)
 
     def get_latest_version(self, subject: str) -> RegisteredSchema:
+        """Return the latest version of a subject.
+
+        Args:
+            subject: Name of the subject.
+        """
         known = self._latest.get(subject)
         if known is not None:
             return known
@@ -201,15 +297,32 @@ class SchemaRegistryClient:
         return self._latest.put(subject, RegisteredSchema.from_json(answer))
 
     def get_referenced_by(self, subject: str, version: Version) -> list[int]:
-        """Ids of the schemas that refer to this one."""
+        """Ids of the schemas that refer to this one.
+
+        Args:
+            subject: Name of the subject.
+            version: Number of the version, or "latest".
+        """
         return list(self._get(_path("subjects", subject, "versions", version, "referencedby")))
 
     def delete_subject(self, subject: str, permanent: bool = False) -> list[int]:
-        """Its versions. `permanent` is for a subject that was deleted before."""
+        """Its versions. `permanent` is for a subject that was deleted before.
+
+        Args:
+            subject: Name of the subject.
+            permanent: Delete for good what was deleted before. Default False.
+        """
         self._forget()
         return list(self._request("DELETE", _path("subjects", subject), permanent=permanent))
 
     def delete_version(self, subject: str, version: Version, permanent: bool = False) -> int:
+        """Delete a version; returns its number.
+
+        Args:
+            subject: Name of the subject.
+            version: Number of the version, or "latest".
+            permanent: Delete for good what was deleted before. Default False.
+        """
         self._forget()
         path = _path("subjects", subject, "versions", version)
         return int(self._request("DELETE", path, permanent=permanent))
@@ -219,13 +332,27 @@ class SchemaRegistryClient:
     def test_compatibility(
         self, subject: str, schema: Schema, version: Version | None = "latest", normalize_schemas: bool = False
     ) -> bool:
-        """Could it be registered after this version (None: after all of them)?"""
+        """Could it be registered after this version (None: after all of them)?
+
+        Args:
+            subject: Name of the subject.
+            schema: The schema.
+            version: Number of the version, or "latest" (default); None: all.
+            normalize_schemas: Compare in the registry's normal form. Default False.
+        """
         return not self.compatibility_messages(subject, schema, version, normalize_schemas)
 
     def compatibility_messages(
         self, subject: str, schema: Schema, version: Version | None = "latest", normalize_schemas: bool = False
     ) -> list[str]:
-        """Why it could not; empty if it could."""
+        """Why it could not; empty if it could.
+
+        Args:
+            subject: Name of the subject.
+            schema: The schema.
+            version: Number of the version, or "latest" (default); None: all.
+            normalize_schemas: Compare in the registry's normal form. Default False.
+        """
         path = _path("compatibility", "subjects", subject, "versions", *([] if version is None else [version]))
         answer = self._post(path, schema, normalize=normalize_schemas, verbose=True)
         if answer["is_compatible"]:
@@ -233,39 +360,80 @@ class SchemaRegistryClient:
         return list(answer.get("messages") or ["The registry gives no reason"])
 
     def get_compatibility(self, subject: str | None = None) -> str:
-        """The level (BACKWARD, FULL_TRANSITIVE …); of a subject without one of its own: the registry's."""
+        """The level (BACKWARD, FULL_TRANSITIVE …); of a subject without one of its own: the registry's.
+
+        Args:
+            subject: Name of the subject. None (default): the registry as a whole.
+        """
         config = self.get_config(subject)
         return str(config.get("compatibilityLevel") or config.get("compatibility"))
 
     def set_compatibility(self, level: str, subject: str | None = None) -> str:
+        """Set the level; returns it.
+
+        Args:
+            level: The level, for example "BACKWARD".
+            subject: Name of the subject. None (default): the registry as a whole.
+        """
         return str(self.set_config({"compatibility": level}, subject)["compatibility"])
 
     # -- config and mode
 
     def get_config(self, subject: str | None = None) -> dict[str, Any]:
+        """Return the settings.
+
+        Args:
+            subject: Name of the subject. None (default): the registry as a whole.
+        """
         if subject is None:
             return dict(self._get("/config"))
         return dict(self._get(_path("config", subject), defaultToGlobal=True))
 
     def set_config(self, config: Mapping[str, Any], subject: str | None = None) -> dict[str, Any]:
+        """Set settings; returns them.
+
+        Args:
+            config: Settings by name, for example `{"compatibility": "FULL"}`.
+            subject: Name of the subject. None (default): the registry as a whole.
+        """
         path = "/config" if subject is None else _path("config", subject)
         return dict(self._transport.request("PUT", path, config))
 
     def delete_config(self, subject: str | None = None) -> dict[str, Any]:
-        """The subject has the registry's from here on."""
+        """The subject has the registry's from here on.
+
+        Args:
+            subject: Name of the subject. None (default): the registry as a whole.
+        """
         return dict(self._request("DELETE", "/config" if subject is None else _path("config", subject)))
 
     def get_mode(self, subject: str | None = None) -> str:
-        """READWRITE, READONLY or IMPORT."""
+        """READWRITE, READONLY or IMPORT.
+
+        Args:
+            subject: Name of the subject. None (default): the registry as a whole.
+        """
         if subject is None:
             return str(self._get("/mode")["mode"])
         return str(self._get(_path("mode", subject), defaultToGlobal=True)["mode"])
 
     def set_mode(self, mode: str, subject: str | None = None, force: bool = False) -> str:
+        """Set the mode; returns it.
+
+        Args:
+            mode: READWRITE, READONLY or IMPORT.
+            subject: Name of the subject. None (default): the registry as a whole.
+            force: Allow IMPORT although there are schemas. Default False.
+        """
         path = ("/mode" if subject is None else _path("mode", subject)) + _query(force=force)
         return str(self._transport.request("PUT", path, {"mode": mode})["mode"])
 
     def delete_mode(self, subject: str) -> str:
+        """Give the subject the mode of the registry.
+
+        Args:
+            subject: Name of the subject.
+        """
         return str(self._request("DELETE", _path("mode", subject))["mode"])
 
     def get_contexts(self) -> list[str]:

@@ -67,7 +67,12 @@ class SchemaSerializer(Serializer[T_contra], Generic[P, T_contra]):
         self._parsed: BoundedCache[Schema, P] = BoundedCache(_CAPACITY)
 
     def for_client(self, *, is_key: bool, waits: bool) -> Self:
-        """The same for a client's keys or values; see `kafkapy.serializer.LookUpFirst`."""
+        """The same for a client's keys or values; see `kafkapy.serializer.LookUpFirst`.
+
+        Args:
+            is_key: Whether keys are converted. Default False: values.
+            waits: Whether `serialize` may block.
+        """
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
         copy._is_key, copy._waits = is_key, waits
@@ -75,7 +80,13 @@ class SchemaSerializer(Serializer[T_contra], Generic[P, T_contra]):
         return copy
 
     def serialize(self, topic: str, headers: Headers, data: T_contra | None) -> bytes | None:
-        """Raises SchemaSerializationError, and what the registry raises. None stays None."""
+        """Raises SchemaSerializationError, and what the registry raises. None stays None.
+
+        Args:
+            topic: Name of the topic, part of the subject's name.
+            headers: Headers of the record.
+            data: The value; None stays None.
+        """
         if data is None:
             return None
         subject = self._subject_name_strategy(topic, self._is_key, self._record_name)
@@ -151,7 +162,12 @@ class SchemaDeserializer(Deserializer[T_co], Generic[P, T_co]):
         """Why a schema cannot be had. Not for long: a node of the registry may hear of it late."""
 
     def for_client(self, *, is_key: bool, waits: bool) -> Self:
-        """The same for a client's keys or values; see `kafkapy.serializer.LookUpFirst`."""
+        """The same for a client's keys or values; see `kafkapy.serializer.LookUpFirst`.
+
+        Args:
+            is_key: Whether keys are converted. Default False: values.
+            waits: Whether `deserialize` may block.
+        """
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
         copy._is_key, copy._waits = is_key, waits
@@ -164,7 +180,13 @@ class SchemaDeserializer(Deserializer[T_co], Generic[P, T_co]):
     def deserialize(self, topic: str, headers: Headers, data: None) -> None: ...
 
     def deserialize(self, topic: str, headers: Headers, data: bytes | None) -> T_co | None:
-        """Raises SchemaDeserializationError, and SchemaRegistryUnavailableError. None stays None."""
+        """Raises SchemaDeserializationError, and SchemaRegistryUnavailableError. None stays None.
+
+        Args:
+            topic: Name of the topic, part of the subject's name.
+            headers: Headers of the record.
+            data: The bytes; None stays None.
+        """
         if data is None:
             return None
         written = wire_format.read(data, headers, is_key=self._is_key)
@@ -179,7 +201,11 @@ class SchemaDeserializer(Deserializer[T_co], Generic[P, T_co]):
             ) from error
 
     def writer(self, schema: int | str) -> P:
-        """The schema with this id or GUID, parsed. Raises SchemaDeserializationError if it is unknown or makes no sense."""
+        """The schema with this id or GUID, parsed. Raises SchemaDeserializationError if it is unknown or makes no sense.
+
+        Args:
+            schema: Id or GUID of the schema.
+        """
         found = self._writers.get(schema)
         if found is not None:
             return found

@@ -11,17 +11,35 @@ SubjectNameStrategy = Callable[[str, bool, str | None], str]
 
 
 def topic_subject_name_strategy(topic: str, is_key: bool, record_name: str | None) -> str:
-    """`topic-key` or `topic-value`: all records of the topic have one schema that evolves."""
+    """`topic-key` or `topic-value`: all records of the topic have one schema that evolves.
+
+    Args:
+        topic: Name of the topic.
+        is_key: Whether keys are converted.
+        record_name: Full name of the type; None if it has none.
+    """
     return f"{topic}-{'key' if is_key else 'value'}"
 
 
 def record_subject_name_strategy(topic: str, is_key: bool, record_name: str | None) -> str:
-    """The type's full name: the same type in all topics."""
+    """The type's full name: the same type in all topics.
+
+    Args:
+        topic: Name of the topic.
+        is_key: Whether keys are converted.
+        record_name: Full name of the type; None if it has none.
+    """
     return _named(record_name, "record_subject_name_strategy")
 
 
 def topic_record_subject_name_strategy(topic: str, is_key: bool, record_name: str | None) -> str:
-    """`topic-` and the type's full name: several types in the topic."""
+    """`topic-` and the type's full name: several types in the topic.
+
+    Args:
+        topic: Name of the topic.
+        is_key: Whether keys are converted.
+        record_name: Full name of the type; None if it has none.
+    """
     return f"{topic}-{_named(record_name, 'topic_record_subject_name_strategy')}"
 
 

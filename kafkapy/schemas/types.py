@@ -9,8 +9,17 @@ AVRO, PROTOBUF, JSON = "AVRO", "PROTOBUF", "JSON"
 
 
 class SchemaReference(NamedTuple):
-    """Another schema that a schema uses. `name` is what it is called there: a full name in Avro, a file in Protobuf, a URI in
-    JSON Schema."""
+    """Another schema that a schema uses.
+
+    Args:
+        name: Name there: a full name in Avro, a file in Protobuf, a URI in JSON Schema.
+        subject: Subject of the other schema.
+        version: Its version.
+
+    Example:
+        >>> SchemaReference("shop.Price", "prices-value", 1).version
+        1
+    """
 
     name: str
     subject: str
@@ -18,7 +27,17 @@ class SchemaReference(NamedTuple):
 
 
 class Schema(NamedTuple):
-    """A schema's text and type (AVRO, PROTOBUF or JSON), and the schemas it refers to."""
+    """A schema's text and type, and the schemas it refers to.
+
+    Args:
+        schema_str: The text.
+        schema_type: AVRO (default), PROTOBUF or JSON.
+        references: The schemas that it uses. Default: none.
+
+    Example:
+        >>> Schema('"string"').schema_type
+        'AVRO'
+    """
 
     schema_str: str
     schema_type: str = AVRO
@@ -35,6 +54,11 @@ class Schema(NamedTuple):
 
     @classmethod
     def from_json(cls, answer: Mapping[str, Any]) -> Schema:
+        """Read the registry's JSON.
+
+        Args:
+            answer: Object of the registry's answer.
+        """
         references = tuple(
             SchemaReference(found["name"], found["subject"], found["version"])
             for found in answer.get("references") or ()
@@ -43,7 +67,19 @@ class Schema(NamedTuple):
 
 
 class RegisteredSchema(NamedTuple):
-    """A version of a subject."""
+    """A version of a subject.
+
+    Args:
+        subject: Name of the subject.
+        version: Number of the version, from 1.
+        schema_id: Id of the schema in the registry.
+        schema: The schema.
+        guid: GUID of the schema. None (default): the registry has none.
+
+    Example:
+        >>> RegisteredSchema("clicks-value", 1, 100, Schema('"string"')).schema_id
+        100
+    """
 
     subject: str
     version: int
@@ -53,5 +89,10 @@ class RegisteredSchema(NamedTuple):
 
     @classmethod
     def from_json(cls, answer: Mapping[str, Any]) -> RegisteredSchema:
+        """Read the registry's JSON.
+
+        Args:
+            answer: Object of the registry's answer.
+        """
         schema = Schema.from_json(answer)
         return cls(answer["subject"], answer["version"], answer["id"], schema, answer.get("guid"))

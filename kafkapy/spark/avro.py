@@ -38,6 +38,13 @@ def from_avro(
     Spark's own has them. `mode`: what cannot be read, or holds a time that Spark's type cannot, is an error, or null.
 
     Raises KafkaConfigurationError, SerdeError for a schema without a type, and what the registry raises.
+
+    Args:
+        column: The column, or its name.
+        source: The registry or its URL, or a schema.
+        reader_schema: Schema that values are resolved to. None (default): the latest version of `subject`.
+        subject: Subject in the registry. None (default): none.
+        mode: "FAILFAST" (default): an error; "PERMISSIVE": null.
     """
     if mode not in ("FAILFAST", "PERMISSIVE"):
         raise KafkaConfigurationError(f"mode is FAILFAST or PERMISSIVE, not {mode!r}")

@@ -21,7 +21,12 @@ _log = logging.getLogger("kafkapy.spark")
 
 
 class KafkaDataSource(DataSource):
-    """Format "kafkapy". What is wrong with the options of a read is said when the DataFrame is made."""
+    """Format "kafkapy". What is wrong with the options of a read is said when the DataFrame is made.
+
+    Example:
+        >>> KafkaDataSource.name()
+        'kafkapy'
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -33,16 +38,32 @@ class KafkaDataSource(DataSource):
         return source_schema(include_headers(self.options))
 
     def reader(self, schema: StructType) -> KafkaBatchReader:
+        """Return the reader of a batch query.
+
+        Args:
+            schema: Columns of the DataFrame.
+        """
         from kafkapy.spark.batch_reader import KafkaBatchReader
 
         return KafkaBatchReader(self._source_options(schema, Mode.BATCH))
 
     def streamReader(self, schema: StructType) -> KafkaStreamReader:
+        """Return the reader of a streaming query.
+
+        Args:
+            schema: Columns of the DataFrame.
+        """
         from kafkapy.spark.stream_reader import KafkaStreamReader
 
         return KafkaStreamReader(self._source_options(schema, Mode.STREAM))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
+        """Return the writer of a batch query.
+
+        Args:
+            schema: Columns of the DataFrame.
+            overwrite: Has no effect: a topic is appended to.
+        """
         from kafkapy.spark.writer import KafkaBatchWriter
 
         if overwrite:
@@ -56,7 +77,12 @@ class KafkaDataSource(DataSource):
         return KafkaBatchWriter(options)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:
-        """`overwrite` is the output mode "complete": each result is appended whole, as Spark's sink does."""
+        """`overwrite` is the output mode "complete": each result is appended whole, as Spark's sink does.
+
+        Args:
+            schema: Columns of the DataFrame.
+            overwrite: Whether the output mode is "complete".
+        """
         from kafkapy.spark.writer import KafkaStreamWriter
 
         options = sink_options(self.options)

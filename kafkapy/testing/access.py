@@ -65,14 +65,23 @@ class Access:
         return open_options(servers, style) if self._security is None else self._security.options(user, servers, style)
 
     def create_user(self, user: str, password: str | None = None) -> None:
-        """A user with a password, a random one if none is given; returns when every broker lets it in."""
+        """A user with a password, a random one if none is given; returns when every broker lets it in.
+
+        Args:
+            user: Name of the user.
+            password: The password. None (default): a random one.
+        """
         security = self._secured()
         security.add(user, password)
         security.create_users(self.admin, [user])
         self.wait_until_let_in([user])
 
     def wait_until_let_in(self, users: Sequence[str]) -> None:
-        """Until every broker knows the users' passwords."""
+        """Until every broker knows the users' passwords.
+
+        Args:
+            users: Names of the users.
+        """
         for broker, user in product(self.brokers, users):
             told = f"{broker.name} lets {user} in"
             wait_until(partial(self._lets_in, broker, user), START_SECONDS, partial(str, told))
@@ -108,11 +117,21 @@ class Access:
         self._create_acls(user, operation, ACLPermissionType.ALLOW, **resource)
 
     def deny(self, user: str, operation: Operations = "ALL", **resource: Any) -> None:
-        """Forbid it, whatever else allows it; takes what `allow` takes."""
+        """Forbid it, whatever else allows it; takes what `allow` takes.
+
+        Args:
+            user: As in `allow`.
+            operation: As in `allow`. Default "ALL".
+            resource: As in `allow`.
+        """
         self._create_acls(user, operation, ACLPermissionType.DENY, **resource)
 
     def forget_acls(self, user: str | None = None) -> None:
-        """All that was allowed or denied, to one user or to all, is so no more; returns when every broker knows."""
+        """All that was allowed or denied, to one user or to all, is so no more; returns when every broker knows.
+
+        Args:
+            user: Name of the user. None (default): all.
+        """
         from kafkapy.admin.results import values_of
 
         self._secured()

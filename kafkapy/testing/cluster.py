@@ -41,6 +41,15 @@ class KafkaCluster(Faults, Access):
 
     Invariant: `brokers` are those of `start`, whether they run at the moment or not; nothing that was started outlives
     `stop`, nor the process that has called `start`.
+
+    Args:
+        host: Address that brokers listen at. Default "127.0.0.1".
+        advertised_host: Host that brokers tell clients. None (default): `host`.
+
+    Example:
+        >>> with KafkaCluster(topics="clicks:6") as kafka:
+        ...     kafka.produce_many("clicks", [b"home", b"cart"])
+        2
     """
 
     def __init__(
@@ -192,7 +201,11 @@ class KafkaCluster(Faults, Access):
         return f"<KafkaCluster {state}>"
 
     def wait_until_serving(self, seconds: float = START_SECONDS) -> None:
-        """Until the controller knows all brokers that run."""
+        """Until the controller knows all brokers that run.
+
+        Args:
+            seconds: The longest time to wait. Default: `START_SECONDS`.
+        """
         running = sum(broker.is_running for broker in self.brokers)
 
         def is_complete() -> bool:
@@ -240,12 +253,22 @@ class KafkaCluster(Faults, Access):
     # ------------------------------------------------------------------------------------------------ topics and contents
 
     def create_topic(self, name: str, partitions: int | None = None, config: Mapping[str, object] | None = None) -> str:
-        """Return its name, when every broker knows it and the leaders of its partitions."""
+        """Return its name, when every broker knows it and the leaders of its partitions.
+
+        Args:
+            name: Name of the topic.
+            partitions: Number of partitions. None (default): `num.partitions` of the brokers.
+            config: Configs of the topic. None (default): none.
+        """
         self.create_topics([WantedTopic(name, partitions, {key: str(value) for key, value in (config or {}).items()})])
         return name
 
     def create_topics(self, topics: Topics) -> None:
-        """Those that are there already stay as they are. `KafkaError` if one can't be made."""
+        """Those that are there already stay as they are. `KafkaError` if one can't be made.
+
+        Args:
+            topics: As in the constructor: `"clicks:6,users:3:compact"`, a list of such words, or partitions by name.
+        """
         wanted = {topic.name: topic for topic in parse_topics(topics)}
         self._try_to_create(list(wanted.values()))
 
@@ -287,7 +310,11 @@ class KafkaCluster(Faults, Access):
         )
 
     def delete_topic(self, name: str) -> None:
-        """Returns when it is gone, so that it can be made anew. `KafkaError` UNKNOWN_TOPIC_OR_PARTITION if it was not there."""
+        """Returns when it is gone, so that it can be made anew. `KafkaError` UNKNOWN_TOPIC_OR_PARTITION if it was not there.
+
+        Args:
+            name: Name of the topic.
+        """
         from kafkapy.admin.results import values_of
 
         values_of(self.admin.delete_topics([name]))
@@ -295,18 +322,48 @@ class KafkaCluster(Faults, Access):
         wait_until(lambda: not self._try_to_create(anew, validate_only=True), START_SECONDS, lambda: f"{name} is gone")
 
     def records(self, topic: str, **options: Any) -> list[ConsumerRecord[Any, Any]]:
+        """Return the records of a topic.
+
+        Args:
+            topic: Name of the topic.
+            options: Keyword arguments of `kafkapy.testing.contents.records`.
+        """
         return self._contents.records(topic, **options)
 
     def produce_many(self, topic: str, values: Any, **options: Any) -> int:
+        """Write records to a topic; returns how many.
+
+        Args:
+            topic: Name of the topic.
+            values: Values of the records, in order.
+            options: Keyword arguments of `KafkaProducer.send_many`.
+        """
         return self._contents.produce_many(topic, values, **options)
 
     def committed(self, group: str) -> Any:
+        """Return the committed offsets of a group.
+
+        Args:
+            group: The group's id.
+        """
         return self._contents.committed(group)
 
     def lag(self, group: str) -> Any:
+        """Return how far a group is behind.
+
+        Args:
+            group: The group's id.
+        """
         return self._contents.lag(group)
 
     def wait_until_committed(self, group: str, topic: str | None = None, timeout: float = 120.0) -> None:
+        """Wait until a group has committed all that is there.
+
+        Args:
+            group: The group's id.
+            topic: Wait for this topic alone. None (default): for all.
+            timeout: The longest time to wait, in seconds. Default 120.
+        """
         self._contents.wait_until_committed(group, topic, timeout)
 
 

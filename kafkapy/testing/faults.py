@@ -44,6 +44,11 @@ class Faults:
         raise NotImplementedError
 
     def broker(self, number: int | None = None) -> BrokerProcess:
+        """Return a broker.
+
+        Args:
+            number: Number of the broker, from 0. None (default): the only one.
+        """
         if number is None:
             if len(self.brokers) != 1:
                 raise ValueError(f"say which broker: 0 to {len(self.brokers) - 1}")
@@ -56,7 +61,12 @@ class Faults:
         return list(self.brokers) if number is None else [self.broker(number)]
 
     def order_all(self, order: str, **arguments: object) -> list[Any]:
-        """Of all brokers that run, at the same time."""
+        """Of all brokers that run, at the same time.
+
+        Args:
+            order: Name of the order.
+            arguments: Its arguments.
+        """
         running = [broker for broker in self.brokers if broker.is_running]
         numbers = [broker.send(order, **arguments) for broker in running]
         return [broker.answer(number) for broker, number in zip(running, numbers, strict=True)]
@@ -64,14 +74,28 @@ class Faults:
     # ------------------------------------------------------------------------------------------------ processes
 
     def pause(self, broker: int | None = None) -> None:
-        """Stop the process (SIGSTOP): connections stay open without answers, until `resume`."""
+        """Stop the process (SIGSTOP): connections stay open without answers, until `resume`.
+
+        Args:
+            broker: Number of the broker, from 0. None (default): the only one, or all where that makes sense.
+        """
         self.broker(broker).pause()
 
     def resume(self, broker: int | None = None) -> None:
+        """Continue the process after `pause`.
+
+        Args:
+            broker: Number of the broker, from 0. None (default): the only one, or all where that makes sense.
+        """
         self.broker(broker).resume()
 
     @contextmanager
     def paused(self, broker: int | None = None) -> Iterator[None]:
+        """Pause a broker for the time of a `with` block.
+
+        Args:
+            broker: Number of the broker, from 0. None (default): the only one, or all where that makes sense.
+        """
         self.pause(broker)
         try:
             yield
@@ -79,25 +103,41 @@ class Faults:
             self.resume(broker)
 
     def kill(self, broker: int | None = None) -> None:
-        """As `kill -9` does; `restart` brings it back with its port and its data."""
+        """As `kill -9` does; `restart` brings it back with its port and its data.
+
+        Args:
+            broker: Number of the broker, from 0. None (default): the only one, or all where that makes sense.
+        """
         self.broker(broker).kill()
 
     def restart(self, broker: int | None = None) -> None:
-        """In good order if it runs."""
+        """In good order if it runs.
+
+        Args:
+            broker: Number of the broker, from 0. None (default): the only one, or all where that makes sense.
+        """
         self.broker(broker).restart()
 
     # ------------------------------------------------------------------------------------------------ connections and answers
 
     @contextmanager
     def cut(self, broker: int | None = None) -> Iterator[None]:
-        """Meanwhile no client has a connection to the broker, or to any: theirs are reset, and so are new ones."""
+        """Meanwhile no client has a connection to the broker, or to any: theirs are reset, and so are new ones.
+
+        Args:
+            broker: Number of the broker, from 0. None (default): the only one, or all where that makes sense.
+        """
         with ExitStack() as cut:
             for each in self._these(broker):
                 cut.enter_context(each.cut())
             yield
 
     def cut_once(self, broker: int | None = None) -> int:
-        """Reset the connections of clients, who may come back at once; how many there were."""
+        """Reset the connections of clients, who may come back at once; how many there were.
+
+        Args:
+            broker: Number of the broker, from 0. None (default): the only one, or all where that makes sense.
+        """
         count = 0
         for each in self._these(broker):
             count += each.cut_off()
@@ -108,28 +148,54 @@ class Faults:
         self, seconds: float, api: str | None = None, times: int | None = None, broker: int | None = None
     ) -> None:
         """Requests of clients are answered so much later, on the brokers' clock: of one API (`"FETCH"`) or all, `times` times at
-        each broker, or until `heal`."""
+        each broker, or until `heal`.
+
+        Args:
+            seconds: How much later, in seconds.
+            api: Name of the API. None (default): all.
+            times: How often. None (default): until `heal`.
+            broker: Number of the broker, from 0. None (default): the only one, or all where that makes sense.
+        """
         for each in self._these(broker):
             each.delay(seconds, api, times)
 
     def answer_with(self, api: str, error: str, times: int | None = 1, broker: int | None = None) -> None:
         """The next `times` requests of clients at each broker for this API (`"PRODUCE"`) get this error
-        (`"NOT_LEADER_OR_FOLLOWER"`) and change nothing; None: all, until `heal`."""
+        (`"NOT_LEADER_OR_FOLLOWER"`) and change nothing; None: all, until `heal`.
+
+        Args:
+            api: Name of the API.
+            error: Name of the error.
+            times: How often. Default 1; None: until `heal`.
+            broker: Number of the broker, from 0. None (default): the only one, or all where that makes sense.
+        """
         for each in self._these(broker):
             each.answer_with(api, error, times)
 
     def expire_session(self, broker: int | None = None) -> None:
-        """Its ZooKeeper session is over: the broker is out of the cluster, and registers again."""
+        """Its ZooKeeper session is over: the broker is out of the cluster, and registers again.
+
+        Args:
+            broker: Number of the broker, from 0. None (default): the only one, or all where that makes sense.
+        """
         self.broker(broker).expire_session()
 
     # ------------------------------------------------------------------------------------------------ disks
 
     def fill_disk(self, broker: int | None = None) -> None:
-        """No room is left for the broker's data: with the next write it ends, as one does that has no other disk."""
+        """No room is left for the broker's data: with the next write it ends, as one does that has no other disk.
+
+        Args:
+            broker: Number of the broker, from 0. None (default): the only one, or all where that makes sense.
+        """
         self.broker(broker).fill_disk()
 
     def empty_disk(self, broker: int | None = None) -> None:
-        """There is room again; a broker that has ended is started."""
+        """There is room again; a broker that has ended is started.
+
+        Args:
+            broker: Number of the broker, from 0. None (default): the only one, or all where that makes sense.
+        """
         each = self.broker(broker)
         each.empty_disk()
         each.heal()
@@ -137,14 +203,25 @@ class Faults:
     # ------------------------------------------------------------------------------------------------ leaders and groups
 
     def leader(self, topic: str, partition: int = 0) -> int:
-        """The number of the broker that leads it; -1 if none does."""
+        """The number of the broker that leads it; -1 if none does.
+
+        Args:
+            topic: Name of the topic.
+            partition: Partition number. Default 0.
+        """
         from kafkapy.admin.results import values_of
 
         described = values_of(self.admin.describe_topics([topic]))[topic]
         return described.partitions[partition].leader_id
 
     def move_leader(self, topic: str, partition: int = 0, to: int | None = None) -> int:
-        """Another of the replicas leads the partition (`to`, or the next one): its number."""
+        """Another of the replicas leads the partition (`to`, or the next one): its number.
+
+        Args:
+            topic: Name of the topic.
+            partition: Partition number. Default 0.
+            to: Number of the broker. None (default): the next replica.
+        """
         from kafkapy.admin.results import values_of
         from kafkapy.common.wire_enums import ElectionType
 
@@ -165,7 +242,11 @@ class Faults:
         return to
 
     def rebalance(self, group: str) -> None:
-        """Its coordinator has all members join again."""
+        """Its coordinator has all members join again.
+
+        Args:
+            group: The group's id.
+        """
         if not any(self.order_all("rebalance", group=group)):
             raise ClusterError(f"no broker coordinates group {group!r}")
 

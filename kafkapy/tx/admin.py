@@ -23,6 +23,19 @@ class KafkaAdminClient(DeferredMethods):
 
     Options and methods are those of `kafkapy.KafkaAdminClient`; the methods return Deferreds. `start` connects, and
     fails with KafkaTimeoutError if no broker answers within `bootstrap_timeout_ms`.
+
+    Args:
+        reactor: Twisted's reactor. None (default): the global one.
+        configs: Options of all clients, docs/client_options.md.
+
+    Example:
+        >>> from twisted.internet import defer, reactor
+        >>> async def main():
+        ...     async with KafkaAdminClient(bootstrap_servers="localhost:9092") as admin:
+        ...         print(await admin.list_consumer_groups(broker_ids=[]))
+        >>> done = defer.ensureDeferred(main()).addErrback(print).addBoth(lambda _: reactor.stop())
+        >>> reactor.run()
+        []
     """
 
     DEFAULT_CONFIG = ADMIN_DEFAULTS

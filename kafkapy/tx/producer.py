@@ -46,6 +46,20 @@ class KafkaProducer(AsyncProducer[K_contra, V_contra]):
 
     Invariant: `_waiting` holds, in the order of the calls, sends that wait for metadata or memory. While there is
     one, later sends queue behind it, so that records stay in order.
+
+    Args:
+        reactor: Twisted's reactor. None (default): the global one.
+        configs: Options of producers, docs/client_options.md.
+
+    Example:
+        >>> from twisted.internet import defer, reactor
+        >>> async def main():
+        ...     async with KafkaProducer(bootstrap_servers="localhost:9092") as producer:
+        ...         sent = await producer.send("example-tx-producer", b"hello")
+        ...     print(sent.topic, sent.offset)
+        >>> done = defer.ensureDeferred(main()).addErrback(print).addBoth(lambda _: reactor.stop())
+        >>> reactor.run()
+        example-tx-producer 0
     """
 
     @overload
@@ -111,6 +125,14 @@ class KafkaProducer(AsyncProducer[K_contra, V_contra]):
         """Publish a record; fires when it is delivered.
 
         Arguments are those of `kafkapy.KafkaProducer.send`; its errors come through the Deferred.
+
+        Args:
+            topic: Name of the topic.
+            value: Value of the record, as the value serializer takes it: without one, bytes. None (default): a tombstone.
+            key: Key of the record, as the key serializer takes it. None (default): no key.
+            headers: Pairs of name (str) and value (bytes or None). None (default): no headers.
+            partition: Partition number. None (default): by the key's hash; without a key, the producer's choice (KIP-480).
+            timestamp_ms: Timestamp of the record in ms since the epoch. None (default): the time of the call.
         """
         if self._closed:
             return fail(IllegalStateError("KafkaProducer is not started, or closed already"))
@@ -160,14 +182,29 @@ class KafkaProducer(AsyncProducer[K_contra, V_contra]):
         headers: Sequence[Headers | None] | None = None,
         timestamps: Sequence[int] | None = None,
     ) -> Deferred[list[BatchMetadata]]:
-        """As `kafkapy.KafkaProducer.send_many`; fires when all records are delivered."""
+        """As `kafkapy.KafkaProducer.send_many`; fires when all records are delivered.
+
+        Args:
+            topic: Name of the topic.
+            values: Values of the records, in order; None is a tombstone.
+            keys: Keys, one for each value. None (default): no keys.
+            partition: Partition number. None (default): by the key's hash; without a key, the producer's choice (KIP-480).
+            headers: Headers of each record. None (default): no headers.
+            timestamps: Timestamps in ms since the epoch, one for each value. None (default): the time of the call.
+        """
         columns = (values, keys, partition, headers, timestamps)
         return self._send_bulks(topic, lambda view: [BulkSend(self._intake, view, topic, *columns)])
 
     def send_arrow(
         self, topic: str, table: pa.Table | pa.RecordBatch, partition: int | None = None
     ) -> Deferred[list[BatchMetadata]]:
-        """As `kafkapy.KafkaProducer.send_arrow`."""
+        """As `kafkapy.KafkaProducer.send_arrow`.
+
+        Args:
+            topic: Name of the topic.
+            table: A `pyarrow` Table or RecordBatch.
+            partition: Partition for all rows. None (default): as the column `partition` says, else as in `send`.
+        """
         return self._send_bulks(topic, lambda view: sends_of_arrow(self._intake, view, topic, table, partition))
 
     def _send_bulks(
@@ -231,7 +268,11 @@ class KafkaProducer(AsyncProducer[K_contra, V_contra]):
             await wait_for(self._core.driver, queued, timeout_ms)
 
     def partitions_for(self, topic: str) -> Deferred[set[int]]:
-        """The numbers of the topic's partitions."""
+        """The numbers of the topic's partitions.
+
+        Args:
+            topic: Name of the topic.
+        """
         return run(self._core.wait_on_metadata(topic)).addCallback(lambda view: set(view.partitions))
 
     # --- transactions
@@ -248,7 +289,12 @@ class KafkaProducer(AsyncProducer[K_contra, V_contra]):
     def send_offsets_to_transaction(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group_metadata: ConsumerGroupMetadata | str
     ) -> Deferred[None]:
-        """Commit a consumer's offsets with the transaction; `group_metadata` is `KafkaConsumer.group_metadata()`."""
+        """Commit a consumer's offsets with the transaction; `group_metadata` is `KafkaConsumer.group_metadata()`.
+
+        Args:
+            offsets: Offsets of the next records to read, by partition: `OffsetAndMetadata`.
+            group_metadata: `KafkaConsumer.group_metadata()`, or only the group's id, without fencing (KIP-447).
+        """
         verb = "send_offsets_to_transaction"
         return maybeDeferred(lambda: run(self._core.transactions_for(verb).send_offsets(offsets, group_metadata)))
 
@@ -279,7 +325,11 @@ class KafkaProducer(AsyncProducer[K_contra, V_contra]):
         return run(end())
 
     def close(self, timeout: float | None = None) -> Deferred[None]:
-        """The same as `stop`."""
+        """The same as `stop`.
+
+        Args:
+            timeout: The longest time to wait, in seconds. None (default): no limit.
+        """
         return self.stop(timeout)
 
     def __aenter__(self) -> Deferred[KafkaProducer]:

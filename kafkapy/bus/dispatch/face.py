@@ -66,7 +66,11 @@ class DispatcherFace:
 
     def on(self, event_class: type[Any]) -> Callable[[F], F]:
         """Decorator, `@dispatcher.on(BookingCreated)`: the function handles these events, including those with newer
-        ADDITIONs."""
+        ADDITIONs.
+
+        Args:
+            event_class: The class of the events.
+        """
 
         def decorate(function: F) -> F:
             self._handlers.add(event_class, function)
