@@ -38,6 +38,28 @@ class SchemaRegistryClient:
     Methods have confluent-kafka's names. They raise SchemaRegistryError with the registry's code and text,
     and SchemaRegistryUnavailableError if no node answers. A subject may have a context: `:.context:subject`.
 
+    Args:
+        url: One URL, several, or several with commas between; the next is asked if one fails.
+        basic_auth_user_info: "user:password". None (default): as in the URL.
+        bearer_auth_token: A token, or a function that returns one for each request. None (default): none.
+        ssl_cafile: PEM file of trusted certificates. None (default): the system's.
+        ssl_certfile: PEM file of the client's certificate. None (default): none.
+        ssl_keyfile: PEM file of its key. None (default): in `ssl_certfile`.
+        ssl_password: Password of the key. None (default): none.
+        ssl_check_hostname: Whether the certificate must name the host. Default True.
+        ssl_context: In place of the options before. None (default): made of them.
+        timeout_ms: For connecting and for each part of an answer, in ms. Default 10,000.
+        max_retries: Rounds through all URLs after the first, for failed connections and answers with 408, 429 and 5xx.
+            Default 3.
+        retries_wait_ms: Pause before the first retry, in ms; it doubles. Default 200.
+        retries_max_wait_ms: The longest pause, in ms. Default 5,000.
+        cache_capacity: Number of schemas that are kept. Default 1,000.
+        cache_latest_ttl_s: How long the latest version of a subject is kept, in seconds. None (default): for ever.
+
+    Raises:
+        KafkaConfigurationError: Options contradict each other.
+        OSError: A certificate cannot be read.
+
     Example:
         >>> client = SchemaRegistryClient("http://localhost:8081")
         >>> client.cached_latest("clicks-value") is None
@@ -63,30 +85,6 @@ class SchemaRegistryClient:
         cache_capacity: int = 1_000,
         cache_latest_ttl_s: float | None = None,
     ) -> None:
-        """Make a client; nothing is asked yet.
-
-        Args:
-            url: One URL, several, or several with commas between; the next is asked if one fails.
-            basic_auth_user_info: "user:password". None (default): as in the URL.
-            bearer_auth_token: A token, or a function that returns one for each request. None (default): none.
-            ssl_cafile: PEM file of trusted certificates. None (default): the system's.
-            ssl_certfile: PEM file of the client's certificate. None (default): none.
-            ssl_keyfile: PEM file of its key. None (default): in `ssl_certfile`.
-            ssl_password: Password of the key. None (default): none.
-            ssl_check_hostname: Whether the certificate must name the host. Default True.
-            ssl_context: In place of the options before. None (default): made of them.
-            timeout_ms: For connecting and for each part of an answer, in ms. Default 10,000.
-            max_retries: Rounds through all URLs after the first, for failed connections and answers with 408, 429 and 5xx.
-                Default 3.
-            retries_wait_ms: Pause before the first retry, in ms; it doubles. Default 200.
-            retries_max_wait_ms: The longest pause, in ms. Default 5,000.
-            cache_capacity: Number of schemas that are kept. Default 1,000.
-            cache_latest_ttl_s: How long the latest version of a subject is kept, in seconds. None (default): for ever.
-
-        Raises:
-            KafkaConfigurationError: Options contradict each other.
-            OSError: A certificate cannot be read.
-        """
         self._options = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         urls = [part.strip() for given in ([url] if isinstance(url, str) else url) for part in given.split(",")]
         if basic_auth_user_info is not None and bearer_auth_token is not None:

@@ -16,7 +16,12 @@ log = logging.getLogger("kafkapy.streams")
 
 
 class StreamThreadExceptionResponse(Enum):
-    """What is done about an error that has ended a thread (KIP-671)."""
+    """What is done about an error that has ended a thread (KIP-671).
+
+    Example:
+        >>> StreamThreadExceptionResponse.REPLACE_THREAD.value
+        'replace the thread'
+    """
 
     REPLACE_THREAD = "replace the thread"
     SHUTDOWN_CLIENT = "stop this instance"
@@ -24,7 +29,12 @@ class StreamThreadExceptionResponse(Enum):
 
 
 class HandlerResponse(Enum):
-    """What a handler decides."""
+    """What a handler decides.
+
+    Example:
+        >>> HandlerResponse.FAIL.value
+        1
+    """
 
     CONTINUE = 0
     """Leave the record out and go on; it counts as dropped."""
@@ -43,6 +53,11 @@ class ErrorHandlerContext(NamedTuple):
         processor_node_id: The name of the node that failed.
         task_id: As "0_1".
         timestamp: ms.
+
+    Example:
+        >>> from kafkapy.streams import Headers
+        >>> ErrorHandlerContext("lines", 0, 42, Headers(), "map", "0_0", 1_700_000_000_000).task_id
+        '0_0'
     """
 
     topic: str | None
@@ -55,7 +70,15 @@ class ErrorHandlerContext(NamedTuple):
 
 
 class DeserializationExceptionHandler(ABC):
-    """For records that cannot be read (`default.deserialization.exception.handler`)."""
+    """For records that cannot be read (`default.deserialization.exception.handler`).
+
+    Example:
+        >>> class Skip(DeserializationExceptionHandler):
+        ...     def handle(self, context, record, exception):
+        ...         return HandlerResponse.CONTINUE
+        >>> Skip().handle(None, None, ValueError()).name
+        'CONTINUE'
+    """
 
     @abstractmethod
     def handle(self, context: ErrorHandlerContext, record: Any, exception: Exception) -> HandlerResponse:
@@ -69,7 +92,14 @@ class DeserializationExceptionHandler(ABC):
 
 
 class LogAndContinueExceptionHandler(DeserializationExceptionHandler):
-    """Skips them."""
+    """Skips them.
+
+    Example:
+        >>> from kafkapy.streams import Headers
+        >>> context = ErrorHandlerContext("lines", 0, 42, Headers(), "map", "0_0", 1_700_000_000_000)
+        >>> LogAndContinueExceptionHandler().handle(context, None, ValueError("no number")).name
+        'CONTINUE'
+    """
 
     def handle(self, context: ErrorHandlerContext, record: Any, exception: Exception) -> HandlerResponse:
         log.warning("A record cannot be deserialized and is skipped: %s", _where(context), exc_info=exception)
@@ -77,7 +107,14 @@ class LogAndContinueExceptionHandler(DeserializationExceptionHandler):
 
 
 class LogAndFailExceptionHandler(DeserializationExceptionHandler):
-    """Stops at the first: the default."""
+    """Stops at the first: the default.
+
+    Example:
+        >>> from kafkapy.streams import Headers
+        >>> context = ErrorHandlerContext("lines", 0, 42, Headers(), "map", "0_0", 1_700_000_000_000)
+        >>> LogAndFailExceptionHandler().handle(context, None, ValueError("no number")).name
+        'FAIL'
+    """
 
     def handle(self, context: ErrorHandlerContext, record: Any, exception: Exception) -> HandlerResponse:
         log.error("A record cannot be deserialized: %s", _where(context), exc_info=exception)
@@ -85,7 +122,15 @@ class LogAndFailExceptionHandler(DeserializationExceptionHandler):
 
 
 class ProcessingExceptionHandler(ABC):
-    """For records that an operator raised an exception for (`processing.exception.handler`)."""
+    """For records that an operator raised an exception for (`processing.exception.handler`).
+
+    Example:
+        >>> class Skip(ProcessingExceptionHandler):
+        ...     def handle(self, context, record, exception):
+        ...         return HandlerResponse.CONTINUE
+        >>> Skip().handle(None, None, ValueError()).name
+        'CONTINUE'
+    """
 
     @abstractmethod
     def handle(self, context: ErrorHandlerContext, record: Any, exception: Exception) -> HandlerResponse:
@@ -99,7 +144,14 @@ class ProcessingExceptionHandler(ABC):
 
 
 class LogAndContinueProcessingExceptionHandler(ProcessingExceptionHandler):
-    """Skips them."""
+    """Skips them.
+
+    Example:
+        >>> from kafkapy.streams import Headers
+        >>> context = ErrorHandlerContext("lines", 0, 42, Headers(), "map", "0_0", 1_700_000_000_000)
+        >>> LogAndContinueProcessingExceptionHandler().handle(context, None, ValueError("no number")).name
+        'CONTINUE'
+    """
 
     def handle(self, context: ErrorHandlerContext, record: Any, exception: Exception) -> HandlerResponse:
         log.warning("A record cannot be processed and is skipped: %s", _where(context), exc_info=exception)
@@ -107,7 +159,14 @@ class LogAndContinueProcessingExceptionHandler(ProcessingExceptionHandler):
 
 
 class LogAndFailProcessingExceptionHandler(ProcessingExceptionHandler):
-    """Stops at the first: the default."""
+    """Stops at the first: the default.
+
+    Example:
+        >>> from kafkapy.streams import Headers
+        >>> context = ErrorHandlerContext("lines", 0, 42, Headers(), "map", "0_0", 1_700_000_000_000)
+        >>> LogAndFailProcessingExceptionHandler().handle(context, None, ValueError("no number")).name
+        'FAIL'
+    """
 
     def handle(self, context: ErrorHandlerContext, record: Any, exception: Exception) -> HandlerResponse:
         log.error("A record cannot be processed: %s", _where(context), exc_info=exception)
@@ -115,28 +174,73 @@ class LogAndFailProcessingExceptionHandler(ProcessingExceptionHandler):
 
 
 class ProductionExceptionHandler(ABC):
-    """For records that cannot be written (`default.production.exception.handler`)."""
+    """For records that cannot be written (`default.production.exception.handler`).
+
+    Example:
+        >>> class Skip(ProductionExceptionHandler):
+        ...     def handle(self, context, record, exception):
+        ...         return HandlerResponse.CONTINUE
+        ...     def handle_serialization_exception(self, context, record, exception, of_key):
+        ...         return HandlerResponse.FAIL
+        >>> Skip().handle(None, None, ValueError()).name
+        'CONTINUE'
+    """
 
     @abstractmethod
     def handle(self, context: ErrorHandlerContext, record: Any, exception: Exception) -> HandlerResponse:
-        """Decide about a record that the broker refused, for a reason that trying again does not change."""
+        """Decide about a record that the broker refused, for a reason that trying again does not change.
+
+        Args:
+            context: Where the processor or handler is called.
+            record: The record.
+            exception: The error.
+        """
 
     @abstractmethod
     def handle_serialization_exception(
         self, context: ErrorHandlerContext, record: Any, exception: Exception, of_key: bool
     ) -> HandlerResponse:
-        """Decide about a record whose key or value could not be serialized."""
+        """Decide about a record whose key or value could not be serialized.
+
+        Args:
+            context: Where the processor or handler is called.
+            record: The record.
+            exception: The error.
+            of_key: Whether the key could not be serialized; else the value.
+        """
 
 
 class DefaultProductionExceptionHandler(ProductionExceptionHandler):
-    """Stops at the first."""
+    """Stops at the first.
+
+    Example:
+        >>> from kafkapy.streams import Headers
+        >>> context = ErrorHandlerContext("lines", 0, 42, Headers(), "map", "0_0", 1_700_000_000_000)
+        >>> DefaultProductionExceptionHandler().handle(context, None, ValueError("no number")).name
+        'FAIL'
+    """
 
     def handle(self, context: ErrorHandlerContext, record: Any, exception: Exception) -> HandlerResponse:
+        """Decide what happens after an error.
+
+        Args:
+            context: Where the processor or handler is called.
+            record: The record.
+            exception: The error.
+        """
         return HandlerResponse.FAIL
 
     def handle_serialization_exception(
         self, context: ErrorHandlerContext, record: Any, exception: Exception, of_key: bool
     ) -> HandlerResponse:
+        """Decide what happens after a key or value that could not be serialized.
+
+        Args:
+            context: Where the processor or handler is called.
+            record: The record.
+            exception: The error.
+            of_key: Whether the key could not be serialized; else the value.
+        """
         return HandlerResponse.FAIL
 
 

@@ -6,7 +6,12 @@ from enum import Enum
 
 
 class AutoOffsetReset(Enum):
-    """Where a source begins without committed offsets (`Topology.AutoOffsetReset`)."""
+    """Where a source begins without committed offsets (`Topology.AutoOffsetReset`).
+
+    Example:
+        >>> AutoOffsetReset.EARLIEST.value
+        'earliest'
+    """
 
     EARLIEST = "earliest"
     LATEST = "latest"

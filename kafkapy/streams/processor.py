@@ -19,7 +19,12 @@ Duration = int | timedelta
 
 
 class PunctuationType(Enum):
-    """The clock that a punctuation goes by."""
+    """The clock that a punctuation goes by.
+
+    Example:
+        >>> PunctuationType.STREAM_TIME.value
+        'stream-time'
+    """
 
     STREAM_TIME = "stream-time"
     """The highest timestamp that the task has seen: it stands still while no records come."""
@@ -27,7 +32,19 @@ class PunctuationType(Enum):
 
 
 class Cancellable(ABC):
-    """A scheduled punctuation."""
+    """A scheduled punctuation.
+
+    Example:
+        >>> from kafkapy.streams import Processor, PunctuationType
+        >>> class Tick(Processor):
+        ...     def init(self, context):
+        ...         self.tick = context.schedule(1_000, PunctuationType.STREAM_TIME, self.stop)
+        ...     def process(self, record):
+        ...         pass
+        ...     def stop(self, timestamp):
+        ...         self.tick.cancel()
+        >>> Tick().process(None)
+    """
 
     @abstractmethod
     def cancel(self) -> None:
@@ -35,7 +52,19 @@ class Cancellable(ABC):
 
 
 class ProcessorContext(ABC):
-    """What a processor may ask of the task that it runs in."""
+    """What a processor may ask of the task that it runs in.
+
+    Example:
+        >>> from kafkapy.streams import Processor, PunctuationType
+        >>> class Tick(Processor):
+        ...     def init(self, context):
+        ...         self.tick = context.schedule(1_000, PunctuationType.STREAM_TIME, self.stop)
+        ...     def process(self, record):
+        ...         pass
+        ...     def stop(self, timestamp):
+        ...         self.tick.cancel()
+        >>> Tick().process(None)
+    """
 
     @abstractmethod
     def forward(self, record: Any, child_name: str | None = None) -> None:
@@ -53,6 +82,9 @@ class ProcessorContext(ABC):
     def get_state_store(self, name: str) -> Any:
         """A store that is connected to this processor, or a global one, which can be read only.
 
+        Args:
+            name: Name of the store.
+
         Raises:
             StreamsException: It is not connected.
         """
@@ -60,6 +92,11 @@ class ProcessorContext(ABC):
     @abstractmethod
     def schedule(self, interval: Duration, type: PunctuationType, punctuator: Callable[[int], Any]) -> Cancellable:
         """Call the punctuator with the time at each multiple of the interval.
+
+        Args:
+            interval: Time between two calls, a `timedelta` or ms.
+            type: STREAM_TIME or WALL_CLOCK_TIME.
+            punctuator: Function of the time, in ms since the epoch.
 
         Raises:
             ValueError: The interval is shorter than 1 ms.
@@ -158,10 +195,19 @@ class Processor:
     context: ProcessorContext
 
     def init(self, context: ProcessorContext) -> Any:
-        """Called before the first record; keeps the context."""
+        """Called before the first record; keeps the context.
+
+        Args:
+            context: Where the processor or handler is called.
+        """
         self.context = context
 
     def process(self, record: Record[Any, Any]) -> Any:
+        """Process a record.
+
+        Args:
+            record: The record.
+        """
         raise NotImplementedError
 
     def close(self) -> Any:
@@ -169,14 +215,34 @@ class Processor:
 
 
 class FixedKeyProcessor:
-    """An operator that leaves keys as they are, so no repartitioning follows from it."""
+    """An operator that leaves keys as they are, so no repartitioning follows from it.
+
+    Example:
+        >>> class Upper(FixedKeyProcessor):
+        ...     def init(self, context):
+        ...         self.context = context
+        ...     def process(self, record):
+        ...         self.context.forward(record.with_value(record.value.upper()))
+        >>> from kafkapy.streams import StreamsBuilder
+        >>> upper = StreamsBuilder().stream("lines").process_values(Upper)
+    """
 
     context: ProcessorContext
 
     def init(self, context: ProcessorContext) -> Any:
+        """Is called before the first record.
+
+        Args:
+            context: Where the processor or handler is called.
+        """
         self.context = context
 
     def process(self, record: FixedKeyRecord[Any, Any]) -> Any:
+        """Process a record.
+
+        Args:
+            record: The record.
+        """
         raise NotImplementedError
 
     def close(self) -> Any:
@@ -184,12 +250,30 @@ class FixedKeyProcessor:
 
 
 class ValueTransformerWithKey:
-    """Makes a table's values of its old ones and their keys."""
+    """Makes a table's values of its old ones and their keys.
+
+    Example:
+        >>> class Label(ValueTransformerWithKey):
+        ...     def transform(self, key, value):
+        ...         return f"{key}: {value}"
+        >>> Label().transform("kafka", 3)
+        'kafka: 3'
+    """
 
     def init(self, context: ProcessorContext) -> Any:
-        """Called before the first value."""
+        """Called before the first value.
+
+        Args:
+            context: Where the processor or handler is called.
+        """
 
     def transform(self, key: Any, value: Any) -> Any:
+        """Return the new value.
+
+        Args:
+            key: The key.
+            value: The value.
+        """
         raise NotImplementedError
 
     def close(self) -> Any:

@@ -24,6 +24,11 @@ class Record(Generic[K, V]):
 
     Raises:
         StreamsException: The timestamp is negative.
+
+    Example:
+        >>> record = Record("kafka", 1, 0, Headers())
+        >>> record.with_value(2).value
+        2
     """
 
     __slots__ = ("headers", "key", "timestamp", "value")
@@ -37,15 +42,35 @@ class Record(Generic[K, V]):
         self.headers: Headers = [] if headers is None else headers
 
     def with_key(self, key: KR) -> Record[KR, V]:
+        """Return the record with another key.
+
+        Args:
+            key: The key.
+        """
         return Record(key, self.value, self.timestamp, self.headers)
 
     def with_value(self, value: VR) -> Record[K, VR]:
+        """Return the record with another value.
+
+        Args:
+            value: The value.
+        """
         return Record(self.key, value, self.timestamp, self.headers)
 
     def with_timestamp(self, timestamp: int) -> Record[K, V]:
+        """Return the record with another timestamp.
+
+        Args:
+            timestamp: ms since the epoch.
+        """
         return Record(self.key, self.value, timestamp, self.headers)
 
     def with_headers(self, headers: Headers) -> Record[K, V]:
+        """Return the record with other headers.
+
+        Args:
+            headers: The headers.
+        """
         return Record(self.key, self.value, self.timestamp, headers)
 
     def __eq__(self, other: object) -> bool:
@@ -63,7 +88,19 @@ class Record(Generic[K, V]):
 
 
 class FixedKeyRecord(Generic[K, V]):
-    """A record whose key a `FixedKeyProcessor` may read and not change; only the runtime makes one."""
+    """A record whose key a `FixedKeyProcessor` may read and not change; only the runtime makes one.
+
+    Args:
+        key: The key.
+        value: The value.
+        timestamp: ms since the epoch.
+        headers: The headers.
+
+    Example:
+        >>> record = FixedKeyRecord("kafka", 1, 0, Headers())
+        >>> record.with_value(2).key
+        'kafka'
+    """
 
     __slots__ = ("_key", "headers", "timestamp", "value")
 
@@ -78,14 +115,29 @@ class FixedKeyRecord(Generic[K, V]):
         return self._key
 
     def with_value(self, value: VR) -> FixedKeyRecord[K, VR]:
+        """Return the record with another value.
+
+        Args:
+            value: The value.
+        """
         return FixedKeyRecord(self._key, value, self.timestamp, self.headers)
 
     def with_timestamp(self, timestamp: int) -> FixedKeyRecord[K, V]:
+        """Return the record with another timestamp.
+
+        Args:
+            timestamp: ms since the epoch.
+        """
         if timestamp < 0:
             raise _negative(self._key, self.value, timestamp)
         return FixedKeyRecord(self._key, self.value, timestamp, self.headers)
 
     def with_headers(self, headers: Headers) -> FixedKeyRecord[K, V]:
+        """Return the record with other headers.
+
+        Args:
+            headers: The headers.
+        """
         return FixedKeyRecord(self._key, self.value, self.timestamp, headers)
 
     def __repr__(self) -> str:
@@ -106,7 +158,17 @@ class RecordContext:
 
 
 class RecordMetadata(NamedTuple):
-    """Of the record that is processed; (None, -1, -1) in a punctuation."""
+    """Of the record that is processed; (None, -1, -1) in a punctuation.
+
+    Args:
+        topic: Name of the topic.
+        partition: The partition.
+        offset: Offset of the record.
+
+    Example:
+        >>> RecordMetadata("lines", 0, 42).offset
+        42
+    """
 
     topic: str | None
     partition: int
@@ -124,14 +186,32 @@ class Change(NamedTuple):
 
 
 class ValueAndTimestamp(NamedTuple):
-    """A value of a timestamped store."""
+    """A value of a timestamped store.
+
+    Args:
+        value: The value.
+        timestamp: ms since the epoch.
+
+    Example:
+        >>> ValueAndTimestamp(3, 42).value
+        3
+    """
 
     value: Any
     timestamp: int
 
 
 class VersionedRecord(NamedTuple):
-    """A value of a versioned store."""
+    """A value of a versioned store.
+
+    Args:
+        value: The value.
+        timestamp: ms since the epoch.
+
+    Example:
+        >>> VersionedRecord(3, 42).valid_to is None
+        True
+    """
 
     value: Any
     timestamp: int
@@ -142,8 +222,16 @@ class VersionedRecord(NamedTuple):
 class Window:
     """A span of time; two windows of one kind with the same bounds are equal (Kafka's `TimeWindow`, `SessionWindow`).
 
+    Args:
+        start: Start, in ms since the epoch.
+        end: End, in ms since the epoch.
+
     Raises:
         ValueError: The start is negative or after the end.
+
+    Example:
+        >>> Window(0, 1000) == Window(0, 1000)
+        True
     """
 
     __slots__ = ("_end", "_start")
@@ -207,7 +295,15 @@ class UnlimitedWindow(Window):
 
 
 class Windowed(Generic[K]):
-    """A key in a window: what a windowed table has as its key."""
+    """A key in a window: what a windowed table has as its key.
+
+    Args:
+        key: The key.
+
+    Example:
+        >>> Windowed("kafka", Window(0, 1000)).key
+        'kafka'
+    """
 
     __slots__ = ("_key", "_window")
 

@@ -17,15 +17,40 @@ class SerdeSerializer(Protocol):
     """Values to bytes; `None` to `None`. Public as `kafkapy.streams.Serializer`.
 
     Unlike `kafkapy.serializer.Serializer`, which clients use, it is not given the record's headers.
+
+    Example:
+        >>> from kafkapy.streams import Serdes
+        >>> serde = Serdes.string()
+        >>> serde.serializer().serialize("lines", "kafka"), serde.deserializer().deserialize("lines", b"kafka")
+        (b'kafka', 'kafka')
     """
 
-    def serialize(self, topic: str, data: Any) -> bytes | None: ...
+    def serialize(self, topic: str, data: Any) -> bytes | None:
+        """Convert to bytes.
+
+        Args:
+            topic: Name of the topic.
+            data: The data; None stays None.
+        """
 
 
 class SerdeDeserializer(Protocol):
-    """Bytes to values; `None` to `None`. Public as `kafkapy.streams.Deserializer`."""
+    """Bytes to values; `None` to `None`. Public as `kafkapy.streams.Deserializer`.
 
-    def deserialize(self, topic: str, data: bytes | None) -> Any: ...
+    Example:
+        >>> from kafkapy.streams import Serdes
+        >>> serde = Serdes.string()
+        >>> serde.serializer().serialize("lines", "kafka"), serde.deserializer().deserialize("lines", b"kafka")
+        (b'kafka', 'kafka')
+    """
+
+    def deserialize(self, topic: str, data: bytes | None) -> Any:
+        """Convert from bytes.
+
+        Args:
+            topic: Name of the topic.
+            data: The data; None stays None.
+        """
 
 
 Serializer = SerdeSerializer
@@ -33,7 +58,14 @@ Deserializer = SerdeDeserializer
 
 
 class Serde(Protocol[T_co]):
-    """A serializer with its deserializer."""
+    """A serializer with its deserializer.
+
+    Example:
+        >>> from kafkapy.streams import Serdes
+        >>> serde = Serdes.string()
+        >>> serde.serializer().serialize("lines", "kafka"), serde.deserializer().deserialize("lines", b"kafka")
+        (b'kafka', 'kafka')
+    """
 
     def serializer(self) -> Serializer: ...
 
@@ -159,5 +191,10 @@ class Serdes:
 
     @staticmethod
     def serde_from(serializer: Serializer, deserializer: Deserializer) -> Serde[Any]:
-        """A serde of the two."""
+        """A serde of the two.
+
+        Args:
+            serializer: Converts to bytes.
+            deserializer: Converts from bytes.
+        """
         return _SerdeOf(serializer, deserializer)

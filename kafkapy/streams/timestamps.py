@@ -13,7 +13,16 @@ LOG = logging.getLogger(__name__)
 
 
 class TimestampExtractor(Protocol):
-    """Tells the time of a record that is read."""
+    """Tells the time of a record that is read.
+
+    Example:
+        >>> class ByValue(TimestampExtractor):
+        ...     def extract(self, record, partition_time):
+        ...         return int(record.value)
+        >>> from types import SimpleNamespace
+        >>> ByValue().extract(SimpleNamespace(value=b"42"), -1)
+        42
+    """
 
     def extract(self, record: Any, partition_time: int) -> int:
         """The time of a record.
@@ -31,6 +40,12 @@ class _ExtractRecordMetadataTimestamp(ABC):
     """The record's own time, if it has one."""
 
     def extract(self, record: Any, partition_time: int) -> int:
+        """Return the time of a record.
+
+        Args:
+            record: The record.
+            partition_time: The highest timestamp of the partition so far, in ms since the epoch; -1: none.
+        """
         timestamp: int = record.timestamp
         if timestamp < 0:
             return self._on_invalid_timestamp(record, partition_time)
@@ -41,7 +56,13 @@ class _ExtractRecordMetadataTimestamp(ABC):
 
 
 class FailOnInvalidTimestamp(_ExtractRecordMetadataTimestamp):
-    """The record's own time; one without stops the application. The default."""
+    """The record's own time; one without stops the application. The default.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> FailOnInvalidTimestamp().extract(SimpleNamespace(timestamp=42), -1)
+        42
+    """
 
     def _on_invalid_timestamp(self, record: Any, partition_time: int) -> int:
         message = (
@@ -53,7 +74,13 @@ class FailOnInvalidTimestamp(_ExtractRecordMetadataTimestamp):
 
 
 class LogAndSkipOnInvalidTimestamp(_ExtractRecordMetadataTimestamp):
-    """The record's own time; one without is dropped."""
+    """The record's own time; one without is dropped.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> LogAndSkipOnInvalidTimestamp().extract(SimpleNamespace(timestamp=42), -1)
+        42
+    """
 
     def _on_invalid_timestamp(self, record: Any, partition_time: int) -> int:
         LOG.warning("Input record %s will be dropped because it has an invalid (negative) timestamp.", record)
@@ -61,7 +88,13 @@ class LogAndSkipOnInvalidTimestamp(_ExtractRecordMetadataTimestamp):
 
 
 class UsePartitionTimeOnInvalidTimestamp(_ExtractRecordMetadataTimestamp):
-    """The record's own time; one without has the highest time of its partition so far."""
+    """The record's own time; one without has the highest time of its partition so far.
+
+    Example:
+        >>> from types import SimpleNamespace
+        >>> UsePartitionTimeOnInvalidTimestamp().extract(SimpleNamespace(timestamp=42), -1)
+        42
+    """
 
     def _on_invalid_timestamp(self, record: Any, partition_time: int) -> int:
         if partition_time < 0:
@@ -72,7 +105,18 @@ class UsePartitionTimeOnInvalidTimestamp(_ExtractRecordMetadataTimestamp):
 
 
 class WallclockTimestampExtractor:
-    """The time at which a record is read."""
+    """The time at which a record is read.
+
+    Example:
+        >>> WallclockTimestampExtractor().extract(None, -1) > 1_700_000_000_000
+        True
+    """
 
     def extract(self, record: Any, partition_time: int) -> int:
+        """Return the time of a record.
+
+        Args:
+            record: The record.
+            partition_time: The highest timestamp of the partition so far, in ms since the epoch; -1: none.
+        """
         return time.time_ns() // 1_000_000

@@ -43,12 +43,24 @@ class JsonSerde:
         return self
 
     def serialize(self, topic: str, data: Any) -> bytes | None:
+        """Convert to bytes.
+
+        Args:
+            topic: Name of the topic.
+            data: The data; None stays None.
+        """
         if data is None:
             return None
         plain = data if self._to_plain is None else self._to_plain(data)
         return json.dumps(plain, ensure_ascii=False, separators=(",", ":"), default=_text).encode()
 
     def deserialize(self, topic: str, data: bytes | None) -> Any:
+        """Convert from bytes.
+
+        Args:
+            topic: Name of the topic.
+            data: The data; None stays None.
+        """
         if data is None:
             return None
         plain = json.loads(data)

@@ -87,7 +87,11 @@ class TimeWindows(Windows):
 
     @staticmethod
     def of_size_with_no_grace(size: Duration) -> TimeWindows:
-        """Tumbling windows that drop late records; see `of_size_and_grace`."""
+        """Tumbling windows that drop late records; see `of_size_and_grace`.
+
+        Args:
+            size: Size in bytes, from 0.
+        """
         return TimeWindows.of_size_and_grace(size, NO_GRACE_MS)
 
     def advance_by(self, advance: Duration) -> TimeWindows:
@@ -115,6 +119,11 @@ class TimeWindows(Windows):
         return self.grace
 
     def windows_for(self, timestamp: int) -> Mapping[int, Window]:
+        """Return the windows of a timestamp, by their start.
+
+        Args:
+            timestamp: ms since the epoch.
+        """
         start = max(0, timestamp - self.size + self.advance) // self.advance * self.advance
         starts = range(start, timestamp + 1, self.advance)
         return {start: TimeWindow(start, start + self.size) for start in starts}
@@ -173,6 +182,11 @@ class UnlimitedWindows(Windows):
         return 0
 
     def windows_for(self, timestamp: int) -> Mapping[int, Window]:
+        """Return the windows of a timestamp, by their start.
+
+        Args:
+            timestamp: ms since the epoch.
+        """
         return {self.start: UnlimitedWindow(self.start)} if timestamp >= self.start else {}
 
 
@@ -219,7 +233,11 @@ class JoinWindows(Windows):
 
     @staticmethod
     def of_time_difference_with_no_grace(time_difference: Duration) -> JoinWindows:
-        """The same without late records; see `of_time_difference_and_grace`."""
+        """The same without late records; see `of_time_difference_and_grace`.
+
+        Args:
+            time_difference: The longest difference between timestamps, a `timedelta` or ms.
+        """
         return JoinWindows.of_time_difference_and_grace(time_difference, NO_GRACE_MS)
 
     def before(self, time_difference: Duration) -> JoinWindows:
@@ -231,7 +249,11 @@ class JoinWindows(Windows):
         return replace(self, before_ms=milliseconds(time_difference, "timeDifference"))
 
     def after(self, time_difference: Duration) -> JoinWindows:
-        """Another limit for records of the other stream that are later; see `before`."""
+        """Another limit for records of the other stream that are later; see `before`.
+
+        Args:
+            time_difference: The longest difference between timestamps, a `timedelta` or ms.
+        """
         return replace(self, after_ms=milliseconds(time_difference, "timeDifference"))
 
     @property
@@ -243,6 +265,11 @@ class JoinWindows(Windows):
         return self.grace_ms
 
     def windows_for(self, timestamp: int) -> Mapping[int, Window]:
+        """Return the windows of a timestamp, by their start.
+
+        Args:
+            timestamp: ms since the epoch.
+        """
         raise NotImplementedError("windowsFor() is not supported by JoinWindows.")
 
 
@@ -288,7 +315,11 @@ class SlidingWindows:
 
     @staticmethod
     def of_time_difference_with_no_grace(time_difference: Duration) -> SlidingWindows:
-        """Windows that drop late records; see `of_time_difference_and_grace`."""
+        """Windows that drop late records; see `of_time_difference_and_grace`.
+
+        Args:
+            time_difference: The longest difference between timestamps, a `timedelta` or ms.
+        """
         return SlidingWindows.of_time_difference_and_grace(time_difference, NO_GRACE_MS)
 
 
@@ -334,5 +365,9 @@ class SessionWindows:
 
     @staticmethod
     def of_inactivity_gap_with_no_grace(inactivity_gap: Duration) -> SessionWindows:
-        """Sessions that drop late records; see `of_inactivity_gap_and_grace`."""
+        """Sessions that drop late records; see `of_inactivity_gap_and_grace`.
+
+        Args:
+            inactivity_gap: The longest pause inside of a session, a `timedelta` or ms.
+        """
         return SessionWindows.of_inactivity_gap_and_grace(inactivity_gap, NO_GRACE_MS)

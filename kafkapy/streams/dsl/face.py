@@ -71,6 +71,9 @@ class KStream(Generic[K, V]):
     `named` gives the operator's node a name in place of a generated one. A None for a function raises TypeError; a name that no
     topic could have raises TopologyException.
 
+    Args:
+        handle: Place in the topology; of `StreamsBuilder`.
+
     Example:
         >>> from kafkapy.streams import StreamsBuilder
         >>> builder = StreamsBuilder()
@@ -102,7 +105,12 @@ class KStream(Generic[K, V]):
         return KStream(stream_operators.filtered(self._handle, predicate, named, False))
 
     def filter_not(self, predicate: Callable[[K, V], Maybe[bool]], named: Named | None = None) -> KStream[K, V]:
-        """The records that a predicate does not say so of; see `filter`."""
+        """The records that a predicate does not say so of; see `filter`.
+
+        Args:
+            predicate: Function of key and value.
+            named: Name of the node. None (default): a generated one.
+        """
         required(predicate, "predicate")
         return KStream(stream_operators.filtered(self._handle, predicate, named, True))
 
@@ -189,7 +197,12 @@ class KStream(Generic[K, V]):
         return KStream(stream_operators.peeked(self._handle, action, named))
 
     def foreach(self, action: Callable[[K, V], Any], named: Named | None = None) -> None:
-        """Show each record to a function, which is the end of the stream; see `peek`."""
+        """Show each record to a function, which is the end of the stream; see `peek`.
+
+        Args:
+            action: Function of key and value.
+            named: Name of the node. None (default): a generated one.
+        """
         required(action, "action")
         stream_operators.for_each(self._handle, action, named)
 
@@ -385,7 +398,14 @@ class KStream(Generic[K, V]):
         with_key: bool = False,
     ) -> KStream[K, VR]: ...
     def left_join(self, other: Any, *arguments: Any, with_key: bool = False, **options: Any) -> KStream[K, Any]:
-        """The same, and records without a match are joined with None; see `join`."""
+        """The same, and records without a match are joined with None; see `join`.
+
+        Args:
+            other: The other side.
+            with_key: Whether the joiner is given the key first. Default False.
+            arguments: As in `join`.
+            options: As in `join`.
+        """
         return self._join(other, arguments, options, with_key, True)
 
     def outer_join(
@@ -437,6 +457,9 @@ class KStream(Generic[K, V]):
 
 class BranchedKStream(Generic[K, V]):
     """A stream under division: each record goes to the first branch whose predicate says so.
+
+    Args:
+        split: The split that branches are added to; of `KStream.split`.
 
     Example:
         >>> from kafkapy.streams import Branched, Named, StreamsBuilder
@@ -498,6 +521,9 @@ class KTable(Generic[K, V]):
     `named` gives the operator's node a name in place of a generated one. With `materialized` the result is kept in a store, which
     can be queried if it has a name. A None for a function raises TypeError; a name that no topic could have TopologyException.
 
+    Args:
+        handle: Place in the topology; of `StreamsBuilder`.
+
     Example:
         >>> from kafkapy.streams import Materialized, StreamsBuilder
         >>> adults = StreamsBuilder().table("users").filter(
@@ -538,7 +564,13 @@ class KTable(Generic[K, V]):
         named: Named | None = None,
         materialized: Materialization | None = None,
     ) -> KTable[K, V]:
-        """The rows that a predicate does not say so of; see `filter`."""
+        """The rows that a predicate does not say so of; see `filter`.
+
+        Args:
+            predicate: Function of key and value.
+            named: Name of the node. None (default): a generated one.
+            materialized: The store of the result. None (default): a store that cannot be queried.
+        """
         required(predicate, "predicate")
         return KTable(table_operators.table_filtered(self._handle, predicate, named, materialized, True))
 
@@ -685,7 +717,13 @@ class KTable(Generic[K, V]):
         materialized: Materialization | None = None,
     ) -> KTable[K, VR]: ...
     def left_join(self, other: KTable[Any, Any], *arguments: Any, **options: Any) -> KTable[K, Any]:
-        """The same, and rows of this table without a match are joined with None; see `join`."""
+        """The same, and rows of this table without a match are joined with None; see `join`.
+
+        Args:
+            other: The other side.
+            arguments: As in `join`.
+            options: As in `join`.
+        """
         return self._join(other, arguments, options, True)
 
     def outer_join(
@@ -726,7 +764,18 @@ class KTable(Generic[K, V]):
 
 
 class GlobalKTable(Generic[K, V]):
-    """A table of which each instance has all rows, so that streams are joined with it by any key."""
+    """A table of which each instance has all rows, so that streams are joined with it by any key.
+
+    Args:
+        values: Access to the values; of `StreamsBuilder`.
+        queryable_store_name: Name of the store for interactive queries; None: none.
+
+    Example:
+        >>> from kafkapy.streams import StreamsBuilder
+        >>> builder = StreamsBuilder()
+        >>> users = builder.global_table("users")
+        >>> joined = builder.stream("clicks").join(users, lambda key, click: click, lambda click, user: (click, user))
+    """
 
     __slots__ = ("_queryable_store_name", "_values")
 
@@ -742,6 +791,9 @@ class GlobalKTable(Generic[K, V]):
 
 class KGroupedStream(Generic[K, V]):
     """A stream whose records are grouped by their keys. Records with a null key or value are dropped.
+
+    Args:
+        handle: Place in the topology; of `StreamsBuilder`.
 
     Example:
         >>> from kafkapy.streams import Materialized, StreamsBuilder
@@ -839,6 +891,10 @@ class KGroupedStream(Generic[K, V]):
 class TimeWindowedKStream(Generic[K, V]):
     """Grouped records in windows of time.
 
+    Args:
+        handle: Place in the topology; of `StreamsBuilder`.
+        windowing: The windows; of `windowed_by`.
+
     Example:
         >>> from kafkapy.streams import StreamsBuilder, TimeWindows
         >>> clicks = StreamsBuilder().stream("clicks").group_by_key()
@@ -860,6 +916,11 @@ class TimeWindowedKStream(Generic[K, V]):
     ) -> KTable[Windowed[K], int]:
         """The number of records of each key and window; see `KGroupedStream.count`.
 
+        Args:
+            named: Name of the node. None (default): a generated one.
+            materialized: The store of the result. None (default): a store that cannot be queried.
+            store: Name of the store.
+
         Raises:
             ValueError: The store would keep windows for less than their size and grace.
         """
@@ -874,6 +935,12 @@ class TimeWindowedKStream(Generic[K, V]):
         store: str | None = None,
     ) -> KTable[Windowed[K], V]:
         """The values of each key and window made into one; see `KGroupedStream.reduce`.
+
+        Args:
+            reducer: Function of two values; returns one.
+            named: Name of the node. None (default): a generated one.
+            materialized: The store of the result. None (default): a store that cannot be queried.
+            store: Name of the store.
 
         Raises:
             ValueError: The store would keep windows for less than their size and grace.
@@ -891,6 +958,13 @@ class TimeWindowedKStream(Generic[K, V]):
         store: str | None = None,
     ) -> KTable[Windowed[K], VA]:
         """The values of each key and window added to an aggregate; see `KGroupedStream.aggregate`.
+
+        Args:
+            initializer: Function that returns the first aggregate.
+            aggregator: Function of key, value and aggregate; returns the new aggregate.
+            named: Name of the node. None (default): a generated one.
+            materialized: The store of the result. None (default): a store that cannot be queried.
+            store: Name of the store.
 
         Raises:
             ValueError: The store would keep windows for less than their size and grace.
@@ -920,6 +994,10 @@ class TimeWindowedKStream(Generic[K, V]):
 class SessionWindowedKStream(Generic[K, V]):
     """Grouped records in sessions.
 
+    Args:
+        handle: Place in the topology; of `StreamsBuilder`.
+        windowing: The windows; of `windowed_by`.
+
     Example:
         >>> from kafkapy.streams import SessionWindows, StreamsBuilder
         >>> clicks = StreamsBuilder().stream("clicks").group_by_key()
@@ -941,6 +1019,11 @@ class SessionWindowedKStream(Generic[K, V]):
     ) -> KTable[Windowed[K], int]:
         """The number of records of each session; see `KGroupedStream.count`.
 
+        Args:
+            named: Name of the node. None (default): a generated one.
+            materialized: The store of the result. None (default): a store that cannot be queried.
+            store: Name of the store.
+
         Raises:
             ValueError: The store would keep sessions for less than their gap and grace.
         """
@@ -955,6 +1038,12 @@ class SessionWindowedKStream(Generic[K, V]):
         store: str | None = None,
     ) -> KTable[Windowed[K], V]:
         """The values of each session made into one; see `KGroupedStream.reduce`.
+
+        Args:
+            reducer: Function of two values; returns one.
+            named: Name of the node. None (default): a generated one.
+            materialized: The store of the result. None (default): a store that cannot be queried.
+            store: Name of the store.
 
         Raises:
             ValueError: The store would keep sessions for less than their gap and grace.
@@ -1001,13 +1090,20 @@ class SessionWindowedKStream(Generic[K, V]):
         )
 
     def emit_strategy(self, strategy: EmitStrategy) -> SessionWindowedKStream[K, V]:
-        """Decide when results come; see `TimeWindowedKStream.emit_strategy`."""
+        """Decide when results come; see `TimeWindowedKStream.emit_strategy`.
+
+        Args:
+            strategy: When results are sent on.
+        """
         self._windowing = Windowing(self._windowing.windows, strategy)
         return self
 
 
 class KGroupedTable(Generic[K, V]):
     """A table whose rows are grouped by another key. An update takes the old row's value back and adds the new one's.
+
+    Args:
+        handle: Place in the topology; of `StreamsBuilder`.
 
     Example:
         >>> from kafkapy.streams import StreamsBuilder
@@ -1087,6 +1183,9 @@ class KGroupedTable(Generic[K, V]):
 class CogroupedKStream(Generic[K, VA]):
     """Several grouped streams that are aggregated into one table.
 
+    Args:
+        cogroup: What is co-grouped so far; of `KGroupedStream.cogroup`.
+
     Example:
         >>> from kafkapy.streams import StreamsBuilder
         >>> builder = StreamsBuilder()
@@ -1139,7 +1238,11 @@ class CogroupedKStream(Generic[K, VA]):
     @overload
     def windowed_by(self, windows: SessionWindows) -> SessionWindowedCogroupedKStream[K, VA]: ...
     def windowed_by(self, windows: Any) -> Any:
-        """The same in windows of time; see `KGroupedStream.windowed_by`."""
+        """The same in windows of time; see `KGroupedStream.windowed_by`.
+
+        Args:
+            windows: `TimeWindows`, `SlidingWindows`, `SessionWindows` or `UnlimitedWindows`.
+        """
         required(windows, "windows")
         is_session = isinstance(windows, SessionWindows)
         made = SessionWindowedCogroupedKStream if is_session else TimeWindowedCogroupedKStream
@@ -1147,7 +1250,18 @@ class CogroupedKStream(Generic[K, VA]):
 
 
 class TimeWindowedCogroupedKStream(Generic[K, VA]):
-    """Several grouped streams in windows of time."""
+    """Several grouped streams in windows of time.
+
+    Args:
+        cogroup: What is co-grouped so far; of `KGroupedStream.cogroup`.
+        windowing: The windows; of `windowed_by`.
+
+    Example:
+        >>> from kafkapy.streams import StreamsBuilder, TimeWindows
+        >>> clicks = StreamsBuilder().stream("clicks").group_by_key()
+        >>> counts = clicks.cogroup(lambda key, value, count: count + 1)
+        >>> table = counts.windowed_by(TimeWindows.of_size_with_no_grace(1_000)).aggregate(lambda: 0)
+    """
 
     __slots__ = ("_cogroup", "_windowing")
 
@@ -1165,6 +1279,12 @@ class TimeWindowedCogroupedKStream(Generic[K, VA]):
     ) -> KTable[Windowed[K], VA]:
         """The table of all streams by key and window; see `CogroupedKStream.aggregate`.
 
+        Args:
+            initializer: Function that returns the first aggregate.
+            named: Name of the node. None (default): a generated one.
+            materialized: The store of the result. None (default): a store that cannot be queried.
+            store: Name of the store.
+
         Raises:
             ValueError: The store would keep windows for less than their size and grace.
         """
@@ -1173,7 +1293,19 @@ class TimeWindowedCogroupedKStream(Generic[K, VA]):
 
 
 class SessionWindowedCogroupedKStream(Generic[K, VA]):
-    """Several grouped streams in sessions."""
+    """Several grouped streams in sessions.
+
+    Args:
+        cogroup: What is co-grouped so far; of `KGroupedStream.cogroup`.
+        windowing: The windows; of `windowed_by`.
+
+    Example:
+        >>> from kafkapy.streams import SessionWindows, StreamsBuilder
+        >>> clicks = StreamsBuilder().stream("clicks").group_by_key()
+        >>> counts = clicks.cogroup(lambda key, value, count: count + 1)
+        >>> sessions = counts.windowed_by(SessionWindows.of_inactivity_gap_with_no_grace(1_000))
+        >>> table = sessions.aggregate(lambda: 0, lambda key, one, other: one + other)
+    """
 
     __slots__ = ("_cogroup", "_windowing")
 

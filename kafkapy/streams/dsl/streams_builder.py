@@ -101,6 +101,14 @@ class StreamsBuilder:
     ) -> GlobalKTable[Any, Any]:
         """A table of a topic, of which each instance has all rows; arguments as of `table`.
 
+        Args:
+            topic: Name of the topic.
+            consumed: How the topic is read. None (default): with default serdes.
+            materialized: The store of the result. None (default): a store that cannot be queried.
+            key: The key.
+            value: The value.
+            store: Name of the store.
+
         Raises:
             TopologyException: The store is a versioned one.
         """

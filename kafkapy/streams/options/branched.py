@@ -32,7 +32,11 @@ class Branched(Generic[K, V]):
 
     @staticmethod
     def as_(name: str) -> Branched[Any, Any]:
-        """A branch with a name."""
+        """A branch with a name.
+
+        Args:
+            name: Name of the node, and of what belongs to it.
+        """
         return Branched(required(name, "name"))
 
     @staticmethod
@@ -56,5 +60,9 @@ class Branched(Generic[K, V]):
         return Branched(name, function=required(chain, "chain"))
 
     def with_name(self, name: str) -> Branched[K, V]:
-        """The same with another name."""
+        """The same with another name.
+
+        Args:
+            name: Name of the node. None: a generated one.
+        """
         return replace(self, name=required(name, "name"))

@@ -32,22 +32,43 @@ class Grouped(Generic[K, V]):
 
     @staticmethod
     def with_(key_serde: Serde[Any] | None = None, value_serde: Serde[Any] | None = None) -> Grouped[Any, Any]:
-        """See the attributes."""
+        """See the attributes.
+
+        Args:
+            key_serde: Serde of keys. None: the default serde.
+            value_serde: Serde of values. None: the default serde.
+        """
         return Grouped(None, key_serde, value_serde)
 
     @staticmethod
     def as_(name: str) -> Grouped[Any, Any]:
-        """A repartition topic with a name of its own."""
+        """A repartition topic with a name of its own.
+
+        Args:
+            name: Name of the node, and of what belongs to it.
+        """
         return Grouped(name)
 
     def with_key_serde(self, serde: Serde[Any] | None) -> Grouped[K, V]:
-        """The same with another serde of keys."""
+        """The same with another serde of keys.
+
+        Args:
+            serde: The serde. None: the default serde.
+        """
         return replace(self, key_serde=serde)
 
     def with_value_serde(self, serde: Serde[Any] | None) -> Grouped[K, V]:
-        """The same with another serde of values."""
+        """The same with another serde of values.
+
+        Args:
+            serde: The serde. None: the default serde.
+        """
         return replace(self, value_serde=serde)
 
     def with_name(self, name: str | None) -> Grouped[K, V]:
-        """The same with a name for the repartition topic."""
+        """The same with a name for the repartition topic.
+
+        Args:
+            name: Name of the node. None: a generated one.
+        """
         return replace(self, name=name)

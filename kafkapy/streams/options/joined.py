@@ -42,28 +42,54 @@ class Joined(Generic[K, V, VO]):
         value_serde: Serde[Any] | None = None,
         other_value_serde: Serde[Any] | None = None,
     ) -> Joined[Any, Any, Any]:
-        """See the attributes."""
+        """See the attributes.
+
+        Args:
+            key_serde: Serde of keys. None: the default serde.
+            value_serde: Serde of values. None: the default serde.
+            other_value_serde: Serde of the other side's values. None: the default serde.
+        """
         return Joined(key_serde, value_serde, other_value_serde)
 
     @staticmethod
     def as_(name: str) -> Joined[Any, Any, Any]:
-        """A join with a name of its own."""
+        """A join with a name of its own.
+
+        Args:
+            name: Name of the node, and of what belongs to it.
+        """
         return Joined(name=name)
 
     def with_key_serde(self, serde: Serde[Any] | None) -> Joined[K, V, VO]:
-        """The same with another serde of keys."""
+        """The same with another serde of keys.
+
+        Args:
+            serde: The serde. None: the default serde.
+        """
         return replace(self, key_serde=serde)
 
     def with_value_serde(self, serde: Serde[Any] | None) -> Joined[K, V, VO]:
-        """The same with another serde of the stream's values."""
+        """The same with another serde of the stream's values.
+
+        Args:
+            serde: The serde. None: the default serde.
+        """
         return replace(self, value_serde=serde)
 
     def with_other_value_serde(self, serde: Serde[Any] | None) -> Joined[K, V, VO]:
-        """The same with another serde of the table's values."""
+        """The same with another serde of the table's values.
+
+        Args:
+            serde: The serde. None: the default serde.
+        """
         return replace(self, other_value_serde=serde)
 
     def with_name(self, name: str | None) -> Joined[K, V, VO]:
-        """The same with a name for the join's node."""
+        """The same with a name for the join's node.
+
+        Args:
+            name: Name of the node. None: a generated one.
+        """
         return replace(self, name=name)
 
     def with_grace_period(self, grace: Duration) -> Joined[K, V, VO]:

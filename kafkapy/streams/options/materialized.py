@@ -66,11 +66,19 @@ class Materialized(Generic[K, V]):
 
     @staticmethod
     def with_(key_serde: Serde[Any] | None = None, value_serde: Serde[Any] | None = None) -> Materialized[Any, Any]:
-        """A store with a generated name."""
+        """A store with a generated name.
+
+        Args:
+            key_serde: Serde of keys. None: the default serde.
+            value_serde: Serde of values. None: the default serde.
+        """
         return Materialized(key_serde=key_serde, value_serde=value_serde)
 
     def with_store_type(self, store_type: StoreType) -> Materialized[K, V]:
         """The same with another type of store.
+
+        Args:
+            store_type: In memory or persistent.
 
         Raises:
             ValueError: There is a store supplier, which decides the type.
@@ -81,11 +89,19 @@ class Materialized(Generic[K, V]):
         return replace(self, store_type=store_type)
 
     def with_key_serde(self, serde: Serde[Any] | None) -> Materialized[K, V]:
-        """The same with another serde of keys."""
+        """The same with another serde of keys.
+
+        Args:
+            serde: The serde. None: the default serde.
+        """
         return replace(self, key_serde=serde)
 
     def with_value_serde(self, serde: Serde[Any] | None) -> Materialized[K, V]:
-        """The same with another serde of values."""
+        """The same with another serde of values.
+
+        Args:
+            serde: The serde. None: the default serde.
+        """
         return replace(self, value_serde=serde)
 
     def with_caching_enabled(self) -> Materialized[K, V]:

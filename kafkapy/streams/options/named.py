@@ -65,5 +65,9 @@ class Named:
         return Named(name)
 
     def with_name(self, name: str) -> Named:
-        """Another name."""
+        """Another name.
+
+        Args:
+            name: Name of the node. None: a generated one.
+        """
         return Named(name)

@@ -41,26 +41,52 @@ class Produced(Generic[K, V]):
         value_serde: Serde[Any] | None = None,
         stream_partitioner: StreamPartitioner | None = None,
     ) -> Produced[Any, Any]:
-        """See the attributes."""
+        """See the attributes.
+
+        Args:
+            key_serde: Serde of keys. None: the default serde.
+            value_serde: Serde of values. None: the default serde.
+            stream_partitioner: Function of topic, key, value and number of partitions; returns a partition. None: by the key.
+        """
         return Produced(key_serde, value_serde, stream_partitioner)
 
     @staticmethod
     def as_(name: str) -> Produced[Any, Any]:
-        """A sink with a name of its own."""
+        """A sink with a name of its own.
+
+        Args:
+            name: Name of the node, and of what belongs to it.
+        """
         return Produced(name=name)
 
     def with_key_serde(self, serde: Serde[Any] | None) -> Produced[K, V]:
-        """The same with another serde of keys."""
+        """The same with another serde of keys.
+
+        Args:
+            serde: The serde. None: the default serde.
+        """
         return replace(self, key_serde=serde)
 
     def with_value_serde(self, serde: Serde[Any] | None) -> Produced[K, V]:
-        """The same with another serde of values."""
+        """The same with another serde of values.
+
+        Args:
+            serde: The serde. None: the default serde.
+        """
         return replace(self, value_serde=serde)
 
     def with_stream_partitioner(self, partitioner: Callable[[str, K, V, int], int | None] | None) -> Produced[K, V]:
-        """The same with another choice of partitions."""
+        """The same with another choice of partitions.
+
+        Args:
+            partitioner: Function that returns a partition. None: by the key.
+        """
         return replace(self, stream_partitioner=partitioner)
 
     def with_name(self, name: str | None) -> Produced[K, V]:
-        """The same with a name for the sink's node."""
+        """The same with a name for the sink's node.
+
+        Args:
+            name: Name of the node. None: a generated one.
+        """
         return replace(self, name=name)

@@ -37,30 +37,59 @@ class Repartitioned(Generic[K, V]):
 
     @staticmethod
     def with_(key_serde: Serde[Any] | None = None, value_serde: Serde[Any] | None = None) -> Repartitioned[Any, Any]:
-        """See the attributes."""
+        """See the attributes.
+
+        Args:
+            key_serde: Serde of keys. None: the default serde.
+            value_serde: Serde of values. None: the default serde.
+        """
         return Repartitioned(None, key_serde, value_serde)
 
     @staticmethod
     def as_(name: str) -> Repartitioned[Any, Any]:
-        """A topic with a name of its own."""
+        """A topic with a name of its own.
+
+        Args:
+            name: Name of the node, and of what belongs to it.
+        """
         return Repartitioned(name)
 
     def with_key_serde(self, serde: Serde[Any] | None) -> Repartitioned[K, V]:
-        """The same with another serde of keys."""
+        """The same with another serde of keys.
+
+        Args:
+            serde: The serde. None: the default serde.
+        """
         return replace(self, key_serde=serde)
 
     def with_value_serde(self, serde: Serde[Any] | None) -> Repartitioned[K, V]:
-        """The same with another serde of values."""
+        """The same with another serde of values.
+
+        Args:
+            serde: The serde. None: the default serde.
+        """
         return replace(self, value_serde=serde)
 
     def with_number_of_partitions(self, number: int) -> Repartitioned[K, V]:
-        """The same with a count of partitions."""
+        """The same with a count of partitions.
+
+        Args:
+            number: Number of partitions, from 1.
+        """
         return replace(self, number_of_partitions=number)
 
     def with_stream_partitioner(self, partitioner: Callable[[str, K, V, int], int | None]) -> Repartitioned[K, V]:
-        """The same with another choice of partitions."""
+        """The same with another choice of partitions.
+
+        Args:
+            partitioner: Function that returns a partition. None: by the key.
+        """
         return replace(self, stream_partitioner=partitioner)
 
     def with_name(self, name: str | None) -> Repartitioned[K, V]:
-        """The same with a name for the topic."""
+        """The same with a name for the topic.
+
+        Args:
+            name: Name of the node. None: a generated one.
+        """
         return replace(self, name=name)

@@ -8,7 +8,12 @@ from kafkapy.streams.errors import StreamsException
 
 
 class StoreType(Enum):
-    """What a store of the DSL keeps its entries in; the values are those of `default.dsl.store`."""
+    """What a store of the DSL keeps its entries in; the values are those of `default.dsl.store`.
+
+    Example:
+        >>> StoreType.IN_MEMORY.value
+        'in_memory'
+    """
 
     ROCKS_DB = "rocksDB"
     IN_MEMORY = "in_memory"

@@ -52,36 +52,70 @@ class StreamJoined(Generic[K, V, VO]):
         value_serde: Serde[Any] | None = None,
         other_value_serde: Serde[Any] | None = None,
     ) -> StreamJoined[Any, Any, Any]:
-        """See the attributes."""
+        """See the attributes.
+
+        Args:
+            key_serde: Serde of keys. None: the default serde.
+            value_serde: Serde of values. None: the default serde.
+            other_value_serde: Serde of the other side's values. None: the default serde.
+        """
         return StreamJoined(key_serde, value_serde, other_value_serde)
 
     @staticmethod
     def as_(store_name: str) -> StreamJoined[Any, Any, Any]:
-        """A join whose stores have names of their own, and so its changelog topics."""
+        """A join whose stores have names of their own, and so its changelog topics.
+
+        Args:
+            store_name: Name of the stores. None: generated ones.
+        """
         return StreamJoined(store_name=store_name)
 
     def with_key_serde(self, serde: Serde[Any] | None) -> StreamJoined[K, V, VO]:
-        """The same with another serde of keys."""
+        """The same with another serde of keys.
+
+        Args:
+            serde: The serde. None: the default serde.
+        """
         return replace(self, key_serde=serde)
 
     def with_value_serde(self, serde: Serde[Any] | None) -> StreamJoined[K, V, VO]:
-        """The same with another serde of this stream's values."""
+        """The same with another serde of this stream's values.
+
+        Args:
+            serde: The serde. None: the default serde.
+        """
         return replace(self, value_serde=serde)
 
     def with_other_value_serde(self, serde: Serde[Any] | None) -> StreamJoined[K, V, VO]:
-        """The same with another serde of the other stream's values."""
+        """The same with another serde of the other stream's values.
+
+        Args:
+            serde: The serde. None: the default serde.
+        """
         return replace(self, other_value_serde=serde)
 
     def with_name(self, name: str | None) -> StreamJoined[K, V, VO]:
-        """The same with a name for the join's nodes."""
+        """The same with a name for the join's nodes.
+
+        Args:
+            name: Name of the node. None: a generated one.
+        """
         return replace(self, name=name)
 
     def with_store_name(self, store_name: str | None) -> StreamJoined[K, V, VO]:
-        """The same with a name for the join's stores."""
+        """The same with a name for the join's stores.
+
+        Args:
+            store_name: Name of the stores. None: generated ones.
+        """
         return replace(self, store_name=store_name)
 
     def with_dsl_store_suppliers(self, store_type: StoreType) -> StreamJoined[K, V, VO]:
-        """The same with another type of stores."""
+        """The same with another type of stores.
+
+        Args:
+            store_type: In memory or persistent.
+        """
         return replace(self, store_type=store_type)
 
     def with_this_store_supplier(self, supplier: Any) -> StreamJoined[K, V, VO]:
@@ -93,7 +127,11 @@ class StreamJoined(Generic[K, V, VO]):
         return replace(self, this_store_supplier=supplier)
 
     def with_other_store_supplier(self, supplier: Any) -> StreamJoined[K, V, VO]:
-        """The same with a window store for the other stream's records; see `with_this_store_supplier`."""
+        """The same with a window store for the other stream's records; see `with_this_store_supplier`.
+
+        Args:
+            supplier: Makes the store; of `Stores`.
+        """
         return replace(self, other_store_supplier=supplier)
 
     def with_logging_enabled(self, config: Mapping[str, str]) -> StreamJoined[K, V, VO]:

@@ -45,12 +45,20 @@ class BufferConfig:
 
     @staticmethod
     def max_records(records: int) -> BufferConfig:
-        """So many keys, and emit early when it is full."""
+        """So many keys, and emit early when it is full.
+
+        Args:
+            records: Number of records, from 0.
+        """
         return BufferConfig(record_limit=records, full_strategy=BufferFullStrategy.EMIT)
 
     @staticmethod
     def max_bytes(size: int) -> BufferConfig:
-        """So many bytes, and emit early when it is full."""
+        """So many bytes, and emit early when it is full.
+
+        Args:
+            size: Size in bytes, from 0.
+        """
         return BufferConfig(byte_limit=size, full_strategy=BufferFullStrategy.EMIT)
 
     @staticmethod
@@ -59,11 +67,19 @@ class BufferConfig:
         return BufferConfig()
 
     def with_max_records(self, records: int) -> BufferConfig:
-        """The same with another limit of keys."""
+        """The same with another limit of keys.
+
+        Args:
+            records: Number of records, from 0.
+        """
         return replace(self, record_limit=records)
 
     def with_max_bytes(self, size: int) -> BufferConfig:
-        """The same with another limit of bytes."""
+        """The same with another limit of bytes.
+
+        Args:
+            size: Size in bytes, from 0.
+        """
         return replace(self, byte_limit=size)
 
     def shut_down_when_full(self) -> BufferConfig:
@@ -134,5 +150,9 @@ class Suppressed:
         return Suppressed(buffer_config, milliseconds(time, "timeToWaitForMoreEvents"))
 
     def with_name(self, name: str | None) -> Suppressed:
-        """The same with a name."""
+        """The same with a name.
+
+        Args:
+            name: Name of the node. None: a generated one.
+        """
         return replace(self, name=name)

@@ -33,22 +33,43 @@ class TableJoined(Generic[K, KO]):
     def with_(
         partitioner: StreamPartitioner | None = None, other_partitioner: StreamPartitioner | None = None
     ) -> TableJoined[Any, Any]:
-        """See the attributes. Partitioners are given None for the value."""
+        """See the attributes. Partitioners are given None for the value.
+
+        Args:
+            partitioner: Function that returns a partition. None: by the key.
+            other_partitioner: The other side's partitioner. None: by the key.
+        """
         return TableJoined(partitioner, other_partitioner)
 
     @staticmethod
     def as_(name: str) -> TableJoined[Any, Any]:
-        """A join with a name of its own."""
+        """A join with a name of its own.
+
+        Args:
+            name: Name of the node, and of what belongs to it.
+        """
         return TableJoined(name=name)
 
     def with_partitioner(self, partitioner: StreamPartitioner) -> TableJoined[K, KO]:
-        """The same with another partitioning of the left table."""
+        """The same with another partitioning of the left table.
+
+        Args:
+            partitioner: Function that returns a partition. None: by the key.
+        """
         return replace(self, partitioner=partitioner)
 
     def with_other_partitioner(self, partitioner: StreamPartitioner) -> TableJoined[K, KO]:
-        """The same with another partitioning of the right table."""
+        """The same with another partitioning of the right table.
+
+        Args:
+            partitioner: Function that returns a partition. None: by the key.
+        """
         return replace(self, other_partitioner=partitioner)
 
     def with_name(self, name: str | None) -> TableJoined[K, KO]:
-        """The same with a name for the join."""
+        """The same with a name for the join.
+
+        Args:
+            name: Name of the node. None: a generated one.
+        """
         return replace(self, name=name)

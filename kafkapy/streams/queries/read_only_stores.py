@@ -75,6 +75,9 @@ class ReadOnlyKeyValueStore(_ReadOnlyStore, Generic[K, V]):
     def get(self, key: K) -> V | None:
         """The value of a key; None if this instance has none.
 
+        Args:
+            key: The key.
+
         Raises:
             TypeError: The key is None.
             InvalidStateStoreException: The task has gone to another instance, or is not ready.
@@ -92,7 +95,12 @@ class ReadOnlyKeyValueStore(_ReadOnlyStore, Generic[K, V]):
         return self._pages(key_from, key_to, forward=True)
 
     def reverse_range(self, key_from: K | None, key_to: K | None) -> Iterator[tuple[K, V]]:
-        """As `range`, the last of each part first."""
+        """As `range`, the last of each part first.
+
+        Args:
+            key_from: The first key; None: no lower bound.
+            key_to: The last key; None: no upper bound.
+        """
         return self._pages(key_from, key_to, forward=False)
 
     def all(self) -> Iterator[tuple[K, V]]:
@@ -138,7 +146,15 @@ class ReadOnlyKeyValueStore(_ReadOnlyStore, Generic[K, V]):
 
 
 class ReadOnlyWindowStore(_ReadOnlyStore, Generic[K, V]):
-    """A window store of a running application, to read. Times are ms."""
+    """A window store of a running application, to read. Times are ms.
+
+    Example:
+        >>> from kafkapy.streams import QueryableStoreTypes, StoreQueryParameters
+        >>> query = StoreQueryParameters.from_name_and_type("counts", QueryableStoreTypes.window_store())
+        >>> store = streams.store(query)  # doctest: +SKIP
+        >>> list(store.fetch("kafka", 0, 60_000))  # doctest: +SKIP
+        []
+    """
 
     def fetch(self, key: K, time_from: int, time_to: int | None = None, /) -> Any:
         """The value of the window that starts at a time, or pairs of start and value of those that start in a span.
@@ -153,27 +169,57 @@ class ReadOnlyWindowStore(_ReadOnlyStore, Generic[K, V]):
         return self._first_with_entries(lambda store: store.fetch(key, time_from, time_to))
 
     def backward_fetch(self, key: K, time_from: int, time_to: int) -> Iterator[tuple[int, V]]:
-        """As `fetch` with a span, the latest first."""
+        """As `fetch` with a span, the latest first.
+
+        Args:
+            key: The key.
+            time_from: The first start of a window, in ms since the epoch.
+            time_to: The last start of a window, in ms since the epoch.
+        """
         return self._first_with_entries(lambda store: store.backward_fetch(key, time_from, time_to))
 
     def fetch_range(
         self, key_from: K | None, key_to: K | None, time_from: int, time_to: int
     ) -> Iterator[tuple[Windowed[K], V]]:
-        """The entries of keys and starts that lie in the two spans; a key of None leaves that end open."""
+        """The entries of keys and starts that lie in the two spans; a key of None leaves that end open.
+
+        Args:
+            key_from: The first key; None: no lower bound.
+            key_to: The last key; None: no upper bound.
+            time_from: The first start of a window, in ms since the epoch.
+            time_to: The last start of a window, in ms since the epoch.
+        """
         return self._all(lambda store: store.fetch_range(key_from, key_to, time_from, time_to))
 
     def backward_fetch_range(
         self, key_from: K | None, key_to: K | None, time_from: int, time_to: int
     ) -> Iterator[tuple[Windowed[K], V]]:
-        """As `fetch_range`, backwards."""
+        """As `fetch_range`, backwards.
+
+        Args:
+            key_from: The first key; None: no lower bound.
+            key_to: The last key; None: no upper bound.
+            time_from: The first start of a window, in ms since the epoch.
+            time_to: The last start of a window, in ms since the epoch.
+        """
         return self._all(lambda store: store.backward_fetch_range(key_from, key_to, time_from, time_to))
 
     def fetch_all(self, time_from: int, time_to: int) -> Iterator[tuple[Windowed[K], V]]:
-        """The entries of all keys whose windows start in the span."""
+        """The entries of all keys whose windows start in the span.
+
+        Args:
+            time_from: The first start of a window, in ms since the epoch.
+            time_to: The last start of a window, in ms since the epoch.
+        """
         return self._all(lambda store: store.fetch_all(time_from, time_to))
 
     def backward_fetch_all(self, time_from: int, time_to: int) -> Iterator[tuple[Windowed[K], V]]:
-        """As `fetch_all`, backwards."""
+        """As `fetch_all`, backwards.
+
+        Args:
+            time_from: The first start of a window, in ms since the epoch.
+            time_to: The last start of a window, in ms since the epoch.
+        """
         return self._all(lambda store: store.backward_fetch_all(time_from, time_to))
 
     def all(self) -> Iterator[tuple[Windowed[K], V]]:
@@ -194,39 +240,83 @@ class ReadOnlyWindowStore(_ReadOnlyStore, Generic[K, V]):
 
 
 class ReadOnlySessionStore(_ReadOnlyStore, Generic[K, V]):
-    """A session store of a running application, to read. Times are ms."""
+    """A session store of a running application, to read. Times are ms.
+
+    Example:
+        >>> from kafkapy.streams import QueryableStoreTypes, StoreQueryParameters
+        >>> query = StoreQueryParameters.from_name_and_type("counts", QueryableStoreTypes.session_store())
+        >>> store = streams.store(query)  # doctest: +SKIP
+        >>> list(store.fetch("kafka"))  # doctest: +SKIP
+        []
+    """
 
     def fetch(self, key: K) -> Iterator[tuple[Windowed[K], V]]:
-        """All sessions of a key, the earliest first."""
+        """All sessions of a key, the earliest first.
+
+        Args:
+            key: The key.
+        """
         return self._all(lambda store: store.fetch(key))
 
     def backward_fetch(self, key: K) -> Iterator[tuple[Windowed[K], V]]:
-        """All sessions of a key, the latest first."""
+        """All sessions of a key, the latest first.
+
+        Args:
+            key: The key.
+        """
         return self._all(lambda store: store.backward_fetch(key))
 
     def fetch_range(self, key_from: K | None, key_to: K | None) -> Iterator[tuple[Windowed[K], V]]:
-        """All sessions of keys in a span; a key of None leaves that end open."""
+        """All sessions of keys in a span; a key of None leaves that end open.
+
+        Args:
+            key_from: The first key; None: no lower bound.
+            key_to: The last key; None: no upper bound.
+        """
         return self._all(lambda store: store.fetch_range(key_from, key_to))
 
     def backward_fetch_range(self, key_from: K | None, key_to: K | None) -> Iterator[tuple[Windowed[K], V]]:
-        """As `fetch_range`, backwards."""
+        """As `fetch_range`, backwards.
+
+        Args:
+            key_from: The first key; None: no lower bound.
+            key_to: The last key; None: no upper bound.
+        """
         return self._all(lambda store: store.backward_fetch_range(key_from, key_to))
 
     def fetch_session(self, key: K, session_start: int, session_end: int) -> V | None:
-        """The aggregate of the session with these bounds; None if there is none."""
+        """The aggregate of the session with these bounds; None if there is none.
+
+        Args:
+            key: The key.
+            session_start: Start of the session, in ms since the epoch.
+            session_end: End of the session, in ms since the epoch.
+        """
         found: V | None = self._first(lambda store: store.fetch_session(key, session_start, session_end))
         return found
 
     def find_sessions(
         self, key: K, earliest_session_end: int, latest_session_start: int
     ) -> Iterator[tuple[Windowed[K], V]]:
-        """The sessions of a key that end at or after one time and start at or before another."""
+        """The sessions of a key that end at or after one time and start at or before another.
+
+        Args:
+            key: The key.
+            earliest_session_end: Return sessions that end then or later, in ms since the epoch.
+            latest_session_start: Return sessions that start then or earlier, in ms since the epoch.
+        """
         return self._all(lambda store: store.find_sessions(key, earliest_session_end, latest_session_start))
 
     def backward_find_sessions(
         self, key: K, earliest_session_end: int, latest_session_start: int
     ) -> Iterator[tuple[Windowed[K], V]]:
-        """As `find_sessions`, the latest first."""
+        """As `find_sessions`, the latest first.
+
+        Args:
+            key: The key.
+            earliest_session_end: Return sessions that end then or later, in ms since the epoch.
+            latest_session_start: Return sessions that start then or earlier, in ms since the epoch.
+        """
         return self._all(lambda store: store.backward_find_sessions(key, earliest_session_end, latest_session_start))
 
 

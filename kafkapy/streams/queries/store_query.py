@@ -28,6 +28,12 @@ class QueryableStoreType:
         accepted: The class that a store must have.
         view: What a question gets.
         plain: Whether the times are left out that a store keeps beside its values.
+
+    Example:
+        >>> from kafkapy.streams import QueryableStoreTypes, StoreQueryParameters
+        >>> query = StoreQueryParameters.from_name_and_type("counts", QueryableStoreTypes.key_value_store())
+        >>> query.store_name
+        'counts'
     """
 
     name: str
@@ -36,12 +42,23 @@ class QueryableStoreType:
     plain: bool
 
     def accepts(self, store: Any) -> bool:
-        """Whether a store can be read so."""
+        """Whether a store can be read so.
+
+        Args:
+            store: Name of the store.
+        """
         return isinstance(store, self.accepted)
 
 
 class QueryableStoreTypes:
-    """The types there are."""
+    """The types there are.
+
+    Example:
+        >>> from kafkapy.streams import QueryableStoreTypes, StoreQueryParameters
+        >>> query = StoreQueryParameters.from_name_and_type("counts", QueryableStoreTypes.key_value_store())
+        >>> query.store_name
+        'counts'
+    """
 
     @staticmethod
     def key_value_store() -> QueryableStoreType:
@@ -103,7 +120,11 @@ class StoreQueryParameters:
         return cls(store_name, type)
 
     def with_partition(self, partition: int) -> StoreQueryParameters:
-        """One partition alone."""
+        """One partition alone.
+
+        Args:
+            partition: The partition.
+        """
         return replace(self, partition=partition)
 
     def enable_stale_stores(self) -> StoreQueryParameters:

@@ -21,6 +21,11 @@ class StreamsMetadata(NamedTuple):
         topic_partitions: What its tasks read.
         standby_state_store_names: Stores that it has copies of.
         standby_topic_partitions: What the tasks read that it has copies of.
+
+    Example:
+        >>> empty = frozenset()
+        >>> StreamsMetadata(HostInfo("host", 80), empty, empty, empty, empty).host_info.host
+        'host'
     """
 
     host_info: HostInfo
@@ -37,6 +42,10 @@ class KeyQueryMetadata(NamedTuple):
         active_host: Of the instance whose task has it.
         standby_hosts: Of those that have copies.
         partition: Of the task.
+
+    Example:
+        >>> KeyQueryMetadata(HostInfo("host", 80), frozenset(), 0).active_host.port
+        80
     """
 
     active_host: HostInfo

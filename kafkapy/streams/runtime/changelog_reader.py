@@ -21,21 +21,50 @@ class StateRestoreListener(Protocol):
     Args:
         partition: Of the changelog.
         store: The name of the store.
+
+    Example:
+        >>> class Progress(StateRestoreListener):
+        ...     def on_restore_end(self, partition, store, total_restored):
+        ...         print(store, total_restored)
+        >>> Progress().on_restore_end(None, "counts", 42)
+        counts 42
     """
 
     def on_restore_start(self, partition: TopicPartition, store: str, starting_offset: int, ending_offset: int) -> None:
-        """A store is to be read from `starting_offset` to before `ending_offset`."""
+        """A store is to be read from `starting_offset` to before `ending_offset`.
+
+        Args:
+            partition: The partition.
+            store: Name of the store.
+        """
 
     def on_batch_restored(
         self, partition: TopicPartition, store: str, batch_end_offset: int, num_restored: int
     ) -> None:
-        """`num_restored` records were read; `batch_end_offset` is that of the last one."""
+        """`num_restored` records were read; `batch_end_offset` is that of the last one.
+
+        Args:
+            partition: The partition.
+            store: Name of the store.
+        """
 
     def on_restore_end(self, partition: TopicPartition, store: str, total_restored: int) -> None:
-        """The store is complete."""
+        """The store is complete.
+
+        Args:
+            partition: The partition.
+            store: Name of the store.
+            total_restored: Number of records that were restored.
+        """
 
     def on_restore_suspended(self, partition: TopicPartition, store: str, total_restored: int) -> None:
-        """The task has gone to another instance before its store was complete."""
+        """The task has gone to another instance before its store was complete.
+
+        Args:
+            partition: The partition.
+            store: Name of the store.
+            total_restored: Number of records that were restored.
+        """
 
 
 class _Changelog:

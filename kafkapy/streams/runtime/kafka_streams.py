@@ -47,6 +47,10 @@ class LagInfo(NamedTuple):
         current_offset_position: The offset of the next record that it reads.
         end_offset_position: The end of the changelog.
         offset_lag: The difference.
+
+    Example:
+        >>> LagInfo(40, 42, 2).offset_lag
+        2
     """
 
     current_offset_position: int
@@ -70,6 +74,14 @@ class KafkaStreams:
     Example:
         streams = KafkaStreams(builder.build(), {"application.id": "counts", "bootstrap.servers": "localhost:9092"})
         streams.start()
+
+    Example:
+        >>> from kafkapy.streams import StreamsBuilder
+        >>> builder = StreamsBuilder()
+        >>> builder.stream("lines").to("copies")
+        >>> streams = KafkaStreams(builder.build(), {"application.id": "copy", "bootstrap.servers": "localhost:9092"})
+        >>> streams.start()  # doctest: +SKIP
+        >>> streams.close()  # doctest: +SKIP
     """
 
     def __init__(self, topology: Topology, config: Mapping[str, Any]) -> None:
@@ -173,7 +185,11 @@ class KafkaStreams:
         return self._state
 
     def set_state_listener(self, listener: Callable[[str, str], Any]) -> None:
-        """Call a function with the new and the old state, at each change."""
+        """Call a function with the new and the old state, at each change.
+
+        Args:
+            listener: Function of the new state and the old one.
+        """
         self._listener = listener
 
     def all_local_store_partition_lags(self) -> dict[str, dict[int, LagInfo]]:

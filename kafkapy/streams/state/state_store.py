@@ -19,6 +19,12 @@ class StateStore(ABC):
 
     A store is a chain of layers, of which a processor is given the outermost: it has the serdes, below it come the record
     cache, the layer that writes the changelog, and the bytes.
+
+    Example:
+        >>> from kafkapy.streams import Serdes, Stores
+        >>> supplier = Stores.persistent_key_value_store("counts")
+        >>> Stores.key_value_store_builder(supplier, Serdes.string(), Serdes.long()).name
+        'counts'
     """
 
     @abstractmethod
@@ -77,6 +83,9 @@ class KeyValueStore(StateStore, Generic[K, V]):
     def get(self, key: K) -> V | None:
         """The key's value.
 
+        Args:
+            key: The key.
+
         Raises:
             TypeError: The key is None.
         """
@@ -84,6 +93,10 @@ class KeyValueStore(StateStore, Generic[K, V]):
     @abstractmethod
     def put(self, key: K, value: V | None) -> None:
         """Set the key's value; None deletes it.
+
+        Args:
+            key: The key.
+            value: The value.
 
         Raises:
             TypeError: The key is None.
@@ -93,6 +106,10 @@ class KeyValueStore(StateStore, Generic[K, V]):
     def put_if_absent(self, key: K, value: V) -> V | None:
         """Set the value if the key has none, and return what it had before.
 
+        Args:
+            key: The key.
+            value: The value.
+
         Raises:
             TypeError: The key is None.
         """
@@ -101,6 +118,9 @@ class KeyValueStore(StateStore, Generic[K, V]):
     def put_all(self, entries: Iterable[tuple[K, V | None]]) -> None:
         """Put each of the pairs.
 
+        Args:
+            entries: Pairs of key and value; a value of None deletes.
+
         Raises:
             TypeError: A key is None.
         """
@@ -108,6 +128,9 @@ class KeyValueStore(StateStore, Generic[K, V]):
     @abstractmethod
     def delete(self, key: K) -> V | None:
         """Delete the key, and return the value it had.
+
+        Args:
+            key: The key.
 
         Raises:
             TypeError: The key is None.
@@ -124,7 +147,12 @@ class KeyValueStore(StateStore, Generic[K, V]):
 
     @abstractmethod
     def reverse_range(self, key_from: K | None, key_to: K | None) -> Iterator[tuple[K, V]]:
-        """As `range`, the last one first."""
+        """As `range`, the last one first.
+
+        Args:
+            key_from: The first key; None: no lower bound.
+            key_to: The last key; None: no upper bound.
+        """
 
     @abstractmethod
     def all(self) -> Iterator[tuple[K, V]]:
@@ -152,11 +180,25 @@ class KeyValueStore(StateStore, Generic[K, V]):
 
 
 class TimestampedKeyValueStore(KeyValueStore[K, ValueAndTimestamp]):
-    """A value for each key, and the timestamp of the record that it comes from."""
+    """A value for each key, and the timestamp of the record that it comes from.
+
+    Example:
+        >>> from kafkapy.streams import Serdes, Stores
+        >>> supplier = Stores.in_memory_key_value_store("counts")
+        >>> Stores.timestamped_key_value_store_builder(supplier, Serdes.string(), Serdes.long()).name
+        'counts'
+    """
 
 
 class VersionedKeyValueStore(StateStore, Generic[K, V]):
-    """A key's values of all times that lie in the history retention (KIP-889)."""
+    """A key's values of all times that lie in the history retention (KIP-889).
+
+    Example:
+        >>> from kafkapy.streams import Serdes, Stores
+        >>> supplier = Stores.persistent_versioned_key_value_store("counts", 60_000)
+        >>> Stores.versioned_key_value_store_builder(supplier, Serdes.string(), Serdes.long()).name
+        'counts'
+    """
 
     @abstractmethod
     def get(self, key: K, as_of_timestamp: int | None = None) -> VersionedRecord | None:
@@ -174,6 +216,11 @@ class VersionedKeyValueStore(StateStore, Generic[K, V]):
     def put(self, key: K, value: V | None, timestamp: int) -> int:
         """Add a value that is valid from a time on; None says that there is none from then on.
 
+        Args:
+            key: The key.
+            value: The value.
+            timestamp: ms since the epoch.
+
         Returns:
             Until when it is valid: -1 for the latest, `PUT_RETURN_CODE_NOT_PUT` if it is older than the grace period.
 
@@ -184,6 +231,10 @@ class VersionedKeyValueStore(StateStore, Generic[K, V]):
     @abstractmethod
     def delete(self, key: K, timestamp: int) -> VersionedRecord | None:
         """Put None, and return the value that was valid at the time.
+
+        Args:
+            key: The key.
+            timestamp: ms since the epoch.
 
         Raises:
             TypeError: The key is None.
@@ -197,11 +248,23 @@ PUT_RETURN_CODE_NOT_PUT = -(2**63)
 
 
 class WindowStore(StateStore, Generic[K, V]):
-    """A value for each key and start of a window."""
+    """A value for each key and start of a window.
+
+    Example:
+        >>> from kafkapy.streams import Serdes, Stores
+        >>> supplier = Stores.in_memory_window_store("counts", 60_000, 1_000, False)
+        >>> Stores.window_store_builder(supplier, Serdes.string(), Serdes.long()).name
+        'counts'
+    """
 
     @abstractmethod
     def put(self, key: K, value: V | None, window_start_timestamp: int) -> None:
         """Set the value of a key in a window; None deletes it. A window that is older than the retention is dropped.
+
+        Args:
+            key: The key.
+            value: The value.
+            window_start_timestamp: Start of the window, in ms since the epoch.
 
         Raises:
             TypeError: The key is None.
@@ -230,25 +293,55 @@ class WindowStore(StateStore, Generic[K, V]):
     def fetch_range(
         self, key_from: K | None, key_to: K | None, time_from: int, time_to: int
     ) -> Iterator[tuple[Windowed[K], V]]:
-        """The entries of keys and starts that lie in the two spans; a key of None leaves that end open."""
+        """The entries of keys and starts that lie in the two spans; a key of None leaves that end open.
+
+        Args:
+            key_from: The first key; None: no lower bound.
+            key_to: The last key; None: no upper bound.
+            time_from: The first start of a window, in ms since the epoch.
+            time_to: The last start of a window, in ms since the epoch.
+        """
 
     @abstractmethod
     def backward_fetch(self, key: K, time_from: int, time_to: int) -> Iterator[tuple[int, V]]:
-        """As `fetch` with a span, the latest first."""
+        """As `fetch` with a span, the latest first.
+
+        Args:
+            key: The key.
+            time_from: The first start of a window, in ms since the epoch.
+            time_to: The last start of a window, in ms since the epoch.
+        """
 
     @abstractmethod
     def backward_fetch_range(
         self, key_from: K | None, key_to: K | None, time_from: int, time_to: int
     ) -> Iterator[tuple[Windowed[K], V]]:
-        """As `fetch_range`, backwards."""
+        """As `fetch_range`, backwards.
+
+        Args:
+            key_from: The first key; None: no lower bound.
+            key_to: The last key; None: no upper bound.
+            time_from: The first start of a window, in ms since the epoch.
+            time_to: The last start of a window, in ms since the epoch.
+        """
 
     @abstractmethod
     def fetch_all(self, time_from: int, time_to: int) -> Iterator[tuple[Windowed[K], V]]:
-        """The entries of all keys whose windows start in the span."""
+        """The entries of all keys whose windows start in the span.
+
+        Args:
+            time_from: The first start of a window, in ms since the epoch.
+            time_to: The last start of a window, in ms since the epoch.
+        """
 
     @abstractmethod
     def backward_fetch_all(self, time_from: int, time_to: int) -> Iterator[tuple[Windowed[K], V]]:
-        """As `fetch_all`, backwards."""
+        """As `fetch_all`, backwards.
+
+        Args:
+            time_from: The first start of a window, in ms since the epoch.
+            time_to: The last start of a window, in ms since the epoch.
+        """
 
     @abstractmethod
     def all(self) -> Iterator[tuple[Windowed[K], V]]:
@@ -260,15 +353,33 @@ class WindowStore(StateStore, Generic[K, V]):
 
 
 class TimestampedWindowStore(WindowStore[K, ValueAndTimestamp]):
-    """A value for each key and window, and the timestamp of the record that it comes from."""
+    """A value for each key and window, and the timestamp of the record that it comes from.
+
+    Example:
+        >>> from kafkapy.streams import Serdes, Stores
+        >>> supplier = Stores.in_memory_window_store("counts", 60_000, 1_000, False)
+        >>> Stores.timestamped_window_store_builder(supplier, Serdes.string(), Serdes.long()).name
+        'counts'
+    """
 
 
 class SessionStore(StateStore, Generic[K, V]):
-    """An aggregate for each key and session."""
+    """An aggregate for each key and session.
+
+    Example:
+        >>> from kafkapy.streams import Serdes, Stores
+        >>> supplier = Stores.in_memory_session_store("counts", 60_000)
+        >>> Stores.session_store_builder(supplier, Serdes.string(), Serdes.long()).name
+        'counts'
+    """
 
     @abstractmethod
     def put(self, session_key: Windowed[K], aggregate: V | None) -> None:
         """Set the aggregate of a session; None removes it.
+
+        Args:
+            session_key: Key and session window.
+            aggregate: Value of the session; None deletes it.
 
         Raises:
             TypeError: The session, its key or its window is None.
@@ -278,6 +389,9 @@ class SessionStore(StateStore, Generic[K, V]):
     def remove(self, session_key: Windowed[K]) -> None:
         """Remove a session.
 
+        Args:
+            session_key: Key and session window.
+
         Raises:
             TypeError: The session, its key or its window is None.
         """
@@ -286,25 +400,47 @@ class SessionStore(StateStore, Generic[K, V]):
     def fetch(self, key: K) -> Iterator[tuple[Windowed[K], V]]:
         """All sessions of a key, the earliest first.
 
+        Args:
+            key: The key.
+
         Raises:
             TypeError: The key is None.
         """
 
     @abstractmethod
     def backward_fetch(self, key: K) -> Iterator[tuple[Windowed[K], V]]:
-        """All sessions of a key, the latest first."""
+        """All sessions of a key, the latest first.
+
+        Args:
+            key: The key.
+        """
 
     @abstractmethod
     def fetch_range(self, key_from: K | None, key_to: K | None) -> Iterator[tuple[Windowed[K], V]]:
-        """All sessions of keys in a span; a key of None leaves that end open."""
+        """All sessions of keys in a span; a key of None leaves that end open.
+
+        Args:
+            key_from: The first key; None: no lower bound.
+            key_to: The last key; None: no upper bound.
+        """
 
     @abstractmethod
     def backward_fetch_range(self, key_from: K | None, key_to: K | None) -> Iterator[tuple[Windowed[K], V]]:
-        """As `fetch_range`, backwards."""
+        """As `fetch_range`, backwards.
+
+        Args:
+            key_from: The first key; None: no lower bound.
+            key_to: The last key; None: no upper bound.
+        """
 
     @abstractmethod
     def fetch_session(self, key: K, session_start: int, session_end: int) -> V | None:
         """The aggregate of the session with these bounds.
+
+        Args:
+            key: The key.
+            session_start: Start of the session, in ms since the epoch.
+            session_end: End of the session, in ms since the epoch.
 
         Raises:
             TypeError: The key is None.
@@ -316,6 +452,11 @@ class SessionStore(StateStore, Generic[K, V]):
     ) -> Iterator[tuple[Windowed[K], V]]:
         """The sessions of a key that end at or after one time and start at or before another.
 
+        Args:
+            key: The key.
+            earliest_session_end: Return sessions that end then or later, in ms since the epoch.
+            latest_session_start: Return sessions that start then or earlier, in ms since the epoch.
+
         Raises:
             TypeError: The key is None.
         """
@@ -324,13 +465,23 @@ class SessionStore(StateStore, Generic[K, V]):
     def backward_find_sessions(
         self, key: K, earliest_session_end: int, latest_session_start: int
     ) -> Iterator[tuple[Windowed[K], V]]:
-        """As `find_sessions`, the latest first."""
+        """As `find_sessions`, the latest first.
+
+        Args:
+            key: The key.
+            earliest_session_end: Return sessions that end then or later, in ms since the epoch.
+            latest_session_start: Return sessions that start then or earlier, in ms since the epoch.
+        """
 
     @abstractmethod
     def find_sessions_by_end(
         self, earliest_session_end: int, latest_session_end: int
     ) -> Iterator[tuple[Windowed[K], V]]:
         """The sessions of all keys that end in a span; only stores that are ordered by time can tell.
+
+        Args:
+            earliest_session_end: Return sessions that end then or later, in ms since the epoch.
+            latest_session_end: Return sessions that end then or earlier, in ms since the epoch.
 
         Raises:
             NotImplementedError: The store is ordered by key.

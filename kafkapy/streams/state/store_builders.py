@@ -49,6 +49,8 @@ class StoreBuilder(ABC):
         logging_enabled: Is there a changelog? As a rule, yes.
         log_config: Configs of the changelog topic beside Kafka's.
         caching_enabled: Is there a record cache? As a rule, no.
+        key_serde: Serde of keys. None: the default serde.
+        value_serde: Serde of values. None: the default serde.
 
     Example:
         >>> from kafkapy.streams.serdes import Serdes
@@ -111,7 +113,11 @@ class StoreBuilder(ABC):
         return 0
 
     def is_compatible_with(self, other: Any) -> bool:
-        """May the other stand for this one? Only if both come from one builder."""
+        """May the other stand for this one? Only if both come from one builder.
+
+        Args:
+            other: The other side.
+        """
         return isinstance(other, StoreBuilder) and other._origin is self._origin
 
     @abstractmethod

@@ -32,6 +32,11 @@ class StoreSupplier(ABC):
 
     Attributes:
         name: Of the stores.
+
+    Example:
+        >>> from kafkapy.streams import Stores
+        >>> Stores.in_memory_key_value_store("counts").name
+        'counts'
     """
 
     def __init__(self, name: str) -> None:

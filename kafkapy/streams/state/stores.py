@@ -129,14 +129,28 @@ class Stores:
     def persistent_timestamped_window_store(
         name: str, retention_period: Duration, window_size: Duration, retain_duplicates: bool
     ) -> StoreSupplier:
-        """As `persistent_window_store`, with timestamps."""
+        """As `persistent_window_store`, with timestamps.
+
+        Args:
+            name: The name.
+            retention_period: How long windows are kept, a `timedelta` or ms.
+            window_size: Length of a window, a `timedelta` or ms.
+            retain_duplicates: Whether a key may have several values in a window.
+        """
         return _persistent_window_store(name, retention_period, window_size, retain_duplicates, True)
 
     @staticmethod
     def in_memory_window_store(
         name: str, retention_period: Duration, window_size: Duration, retain_duplicates: bool
     ) -> StoreSupplier:
-        """As `persistent_window_store`, in memory."""
+        """As `persistent_window_store`, in memory.
+
+        Args:
+            name: The name.
+            retention_period: How long windows are kept, a `timedelta` or ms.
+            window_size: Length of a window, a `timedelta` or ms.
+            retain_duplicates: Whether a key may have several values in a window.
+        """
         return InMemoryWindowBytesStoreSupplier(
             name,
             milliseconds(retention_period, "retentionPeriod"),
@@ -160,7 +174,12 @@ class Stores:
 
     @staticmethod
     def in_memory_session_store(name: str, retention_period: Duration) -> StoreSupplier:
-        """As `persistent_session_store`, in memory."""
+        """As `persistent_session_store`, in memory.
+
+        Args:
+            name: The name.
+            retention_period: How long windows are kept, a `timedelta` or ms.
+        """
         return InMemorySessionBytesStoreSupplier(name, milliseconds(retention_period, "retentionPeriod"))
 
     @staticmethod
@@ -183,35 +202,65 @@ class Stores:
     def timestamped_key_value_store_builder(
         supplier: StoreSupplier, key_serde: Serde[Any] | None, value_serde: Serde[Any] | None
     ) -> StoreBuilder:
-        """As `key_value_store_builder`, of a `TimestampedKeyValueStore`; the serde is that of plain values."""
+        """As `key_value_store_builder`, of a `TimestampedKeyValueStore`; the serde is that of plain values.
+
+        Args:
+            supplier: Makes the store; of `Stores`.
+            key_serde: Serde of keys. None: the default serde.
+            value_serde: Serde of values. None: the default serde.
+        """
         return TimestampedKeyValueStoreBuilder(supplier, key_serde, value_serde)  # type: ignore[arg-type]
 
     @staticmethod
     def versioned_key_value_store_builder(
         supplier: StoreSupplier, key_serde: Serde[Any] | None, value_serde: Serde[Any] | None
     ) -> StoreBuilder:
-        """As `key_value_store_builder`, of a `VersionedKeyValueStore`."""
+        """As `key_value_store_builder`, of a `VersionedKeyValueStore`.
+
+        Args:
+            supplier: Makes the store; of `Stores`.
+            key_serde: Serde of keys. None: the default serde.
+            value_serde: Serde of values. None: the default serde.
+        """
         return VersionedKeyValueStoreBuilder(supplier, key_serde, value_serde)  # type: ignore[arg-type]
 
     @staticmethod
     def window_store_builder(
         supplier: StoreSupplier, key_serde: Serde[Any] | None, value_serde: Serde[Any] | None
     ) -> StoreBuilder:
-        """As `key_value_store_builder`, of a `WindowStore`."""
+        """As `key_value_store_builder`, of a `WindowStore`.
+
+        Args:
+            supplier: Makes the store; of `Stores`.
+            key_serde: Serde of keys. None: the default serde.
+            value_serde: Serde of values. None: the default serde.
+        """
         return WindowStoreBuilder(supplier, key_serde, value_serde)  # type: ignore[arg-type]
 
     @staticmethod
     def timestamped_window_store_builder(
         supplier: StoreSupplier, key_serde: Serde[Any] | None, value_serde: Serde[Any] | None
     ) -> StoreBuilder:
-        """As `key_value_store_builder`, of a `TimestampedWindowStore`; the serde is that of plain values."""
+        """As `key_value_store_builder`, of a `TimestampedWindowStore`; the serde is that of plain values.
+
+        Args:
+            supplier: Makes the store; of `Stores`.
+            key_serde: Serde of keys. None: the default serde.
+            value_serde: Serde of values. None: the default serde.
+        """
         return TimestampedWindowStoreBuilder(supplier, key_serde, value_serde)  # type: ignore[arg-type]
 
     @staticmethod
     def session_store_builder(
         supplier: StoreSupplier, key_serde: Serde[Any] | None, value_serde: Serde[Any] | None
     ) -> StoreBuilder:
-        """As `key_value_store_builder`, of a `SessionStore`."""
+        """As `key_value_store_builder`, of a `SessionStore`.
+
+        Args:
+            supplier: Makes the store; of `Stores`.
+            key_serde: Serde of keys. None: the default serde.
+            value_serde: Serde of values. None: the default serde.
+        """
         return SessionStoreBuilder(supplier, key_serde, value_serde)  # type: ignore[arg-type]
 
 

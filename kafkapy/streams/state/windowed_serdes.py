@@ -34,6 +34,10 @@ class WindowedSerde(Generic[T]):
     def set_if_unset(self, key_serde: Serde[Any] | None, value_serde: Serde[Any] | None) -> None:
         """Take the configuration's default if there is no inner serde.
 
+        Args:
+            key_serde: Serde of keys. None: the default serde.
+            value_serde: Serde of values. None: the default serde.
+
         Raises:
             ValueError: There is no default.
         """
@@ -50,7 +54,12 @@ class WindowedSerde(Generic[T]):
         return self  # type: ignore[return-value]  # subclasses have the method
 
     def serialize_base_key(self, topic: str, data: Windowed[Any]) -> bytes | None:
-        """The bytes of the key without its window, by which partitions are chosen."""
+        """The bytes of the key without its window, by which partitions are chosen.
+
+        Args:
+            topic: Name of the topic.
+            data: The data; None stays None.
+        """
         return self._serde().serializer().serialize(topic, data.key)
 
     def _raw_key(self, topic: str, data: Windowed[Any]) -> bytes:
@@ -91,15 +100,31 @@ class TimeWindowedSerde(WindowedSerde[T]):
         self._is_changelog_topic = False
 
     def for_changelog(self, is_changelog_topic: bool) -> TimeWindowedSerde[T]:
-        """The same for a changelog topic, whose keys have a sequence number (4 bytes) at their end."""
+        """The same for a changelog topic, whose keys have a sequence number (4 bytes) at their end.
+
+        Args:
+            is_changelog_topic: Whether the bytes are those of a changelog.
+        """
         serde: TimeWindowedSerde[T] = TimeWindowedSerde(self._inner, self._window_size)
         serde._is_changelog_topic = is_changelog_topic
         return serde
 
     def serialize(self, topic: str, data: Windowed[Any] | None) -> bytes | None:
+        """Convert to bytes.
+
+        Args:
+            topic: Name of the topic.
+            data: The data; None stays None.
+        """
         return None if data is None else to_topic_key(self._raw_key(topic, data), data.window)
 
     def deserialize(self, topic: str, data: bytes | None) -> Windowed[Any] | None:
+        """Convert from bytes.
+
+        Args:
+            topic: Name of the topic.
+            data: The data; None stays None.
+        """
         if not data:
             return None
         key, start = (store_key(data), store_start(data)) if self._is_changelog_topic else from_topic_key(data)
@@ -120,11 +145,23 @@ class SessionWindowedSerde(WindowedSerde[T]):
     """
 
     def serialize(self, topic: str, data: Windowed[Any] | None) -> bytes | None:
+        """Convert to bytes.
+
+        Args:
+            topic: Name of the topic.
+            data: The data; None stays None.
+        """
         if data is None:
             return None
         return to_session_key(self._raw_key(topic, data), data.window.start, data.window.end)
 
     def deserialize(self, topic: str, data: bytes | None) -> Windowed[Any] | None:
+        """Convert from bytes.
+
+        Args:
+            topic: Name of the topic.
+            data: The data; None stays None.
+        """
         if not data:
             return None
         key, start, end = from_session_key(data)

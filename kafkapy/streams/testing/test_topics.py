@@ -17,7 +17,18 @@ Pipe = Callable[[str, bytes | None, bytes | None, int, Headers], None]
 
 
 class TestRecord(NamedTuple):
-    """A record that came out."""
+    """A record that came out.
+
+    Args:
+        key: The key.
+        value: The value.
+        headers: The headers.
+
+    Example:
+        >>> from kafkapy.streams import Headers
+        >>> TestRecord("a", "KAFKA", Headers(), 0).value
+        'KAFKA'
+    """
 
     key: Any
     value: Any
@@ -30,7 +41,26 @@ TestRecord.__test__ = False  # type: ignore[attr-defined]
 
 
 class TestInputTopic(Generic[K, V]):
-    """A topic that the topology reads. `TopologyTestDriver.create_input_topic` makes it."""
+    """A topic that the topology reads. `TopologyTestDriver.create_input_topic` makes it.
+
+    Args:
+        pipe: Takes the records; of the driver.
+        topic: Name of the topic.
+        key_serializer: Serde or serializer of keys.
+        value_serializer: Serde or serializer of values.
+
+    Example:
+        >>> from kafkapy.streams import Consumed, Produced, Serdes, StreamsBuilder
+        >>> from kafkapy.streams.testing import TopologyTestDriver
+        >>> builder = StreamsBuilder()
+        >>> string = Serdes.string()
+        >>> lines = builder.stream("lines", Consumed.with_(string, string))
+        >>> lines.map_values(str.upper).to("loud", Produced.with_(string, string))
+        >>> with TopologyTestDriver(builder.build()) as driver:
+        ...     driver.create_input_topic("lines", string, string).pipe_input("a", "kafka")
+        ...     driver.create_output_topic("loud", string, string).read_value()
+        'KAFKA'
+    """
 
     __test__ = False
 
@@ -61,7 +91,26 @@ class TestInputTopic(Generic[K, V]):
 
 
 class TestOutputTopic(Generic[K, V]):
-    """A topic that the topology writes. `TopologyTestDriver.create_output_topic` makes it."""
+    """A topic that the topology writes. `TopologyTestDriver.create_output_topic` makes it.
+
+    Args:
+        topic: Name of the topic.
+        records: Number of records, from 0.
+        key_deserializer: Serde or deserializer of keys.
+        value_deserializer: Serde or deserializer of values.
+
+    Example:
+        >>> from kafkapy.streams import Consumed, Produced, Serdes, StreamsBuilder
+        >>> from kafkapy.streams.testing import TopologyTestDriver
+        >>> builder = StreamsBuilder()
+        >>> string = Serdes.string()
+        >>> lines = builder.stream("lines", Consumed.with_(string, string))
+        >>> lines.map_values(str.upper).to("loud", Produced.with_(string, string))
+        >>> with TopologyTestDriver(builder.build()) as driver:
+        ...     driver.create_input_topic("lines", string, string).pipe_input("a", "kafka")
+        ...     driver.create_output_topic("loud", string, string).read_value()
+        'KAFKA'
+    """
 
     __test__ = False
 
@@ -108,7 +157,7 @@ class TestOutputTopic(Generic[K, V]):
 
     def read_value(self) -> Any:
         """The value of the next record."""
-        return self.read_record().value
+        return self.read_value()
 
     def read_key_values_to_map(self) -> dict[Any, Any]:
         """The last value of each key among the records that are left."""

@@ -35,14 +35,31 @@ _DEFAULTS = {
 
 
 class MetricName(NamedTuple):
-    """The name of a metric, as Kafka's."""
+    """The name of a metric, as Kafka's.
+
+    Args:
+        name: The name.
+        group: Group of the metric.
+
+    Example:
+        >>> MetricName("process-total", "stream-task-metrics").group
+        'stream-task-metrics'
+    """
 
     name: str
     group: str
 
 
 class Metric(NamedTuple):
-    """A metric as it was when it was asked for."""
+    """A metric as it was when it was asked for.
+
+    Args:
+        value: The value.
+
+    Example:
+        >>> Metric(42).value
+        42
+    """
 
     value: Any
 
@@ -87,6 +104,18 @@ class TopologyTestDriver:
         with TopologyTestDriver(topology, config) as driver:
             words = driver.create_input_topic("words", Serdes.string().serializer(), Serdes.string().serializer())
             words.pipe_input("key", "to be or not to be")
+
+    Example:
+        >>> from kafkapy.streams import Consumed, Produced, Serdes, StreamsBuilder
+        >>> from kafkapy.streams.testing import TopologyTestDriver
+        >>> builder = StreamsBuilder()
+        >>> string = Serdes.string()
+        >>> lines = builder.stream("lines", Consumed.with_(string, string))
+        >>> lines.map_values(str.upper).to("loud", Produced.with_(string, string))
+        >>> with TopologyTestDriver(builder.build()) as driver:
+        ...     driver.create_input_topic("lines", string, string).pipe_input("a", "kafka")
+        ...     driver.create_output_topic("loud", string, string).read_value()
+        'KAFKA'
     """
 
     __test__ = False
@@ -140,13 +169,25 @@ class TopologyTestDriver:
     def create_input_topic(
         self, topic: str, key_serializer: Serializer, value_serializer: Serializer
     ) -> TestInputTopic[Any, Any]:
-        """A topic to write records to."""
+        """A topic to write records to.
+
+        Args:
+            topic: Name of the topic.
+            key_serializer: Serde or serializer of keys.
+            value_serializer: Serde or serializer of values.
+        """
         return TestInputTopic(self._pipe, topic, key_serializer, value_serializer)
 
     def create_output_topic(
         self, topic: str, key_deserializer: Deserializer, value_deserializer: Deserializer
     ) -> TestOutputTopic[Any, Any]:
-        """A topic to read what came out from."""
+        """A topic to read what came out from.
+
+        Args:
+            topic: Name of the topic.
+            key_deserializer: Serde or deserializer of keys.
+            value_deserializer: Serde or deserializer of values.
+        """
         return TestOutputTopic(topic, lambda: self._produced.get(topic), key_deserializer, value_deserializer)
 
     def produced_topic_names(self) -> set[str]:
@@ -155,6 +196,9 @@ class TopologyTestDriver:
 
     def advance_wall_clock_time(self, advance: Duration) -> None:
         """Let time go by: punctuations by the wall clock are called.
+
+        Args:
+            advance: Time between records, a `timedelta` or ms.
 
         Raises:
             ValueError: The time is negative.
@@ -180,7 +224,11 @@ class TopologyTestDriver:
         return stores
 
     def get_state_store(self, name: str) -> Any:
-        """A store by name; None if there is none."""
+        """A store by name; None if there is none.
+
+        Args:
+            name: Name of the store.
+        """
         return self.get_all_state_stores().get(name)
 
     def metrics(self) -> Mapping[MetricName, Metric]:

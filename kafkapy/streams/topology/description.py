@@ -68,6 +68,13 @@ class TopologyDescription:
 
     Attributes:
         subtopologies: In the order of their ids.
+
+    Example:
+        >>> from kafkapy.streams import StreamsBuilder
+        >>> builder = StreamsBuilder()
+        >>> builder.stream("lines").to("copies")
+        >>> len(builder.build().describe().subtopologies)
+        1
     """
 
     def __init__(self, subtopologies: list[Subtopology]) -> None:

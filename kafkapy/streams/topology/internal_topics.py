@@ -19,6 +19,10 @@ class InternalTopic(NamedTuple):
         kind: "repartition" or "changelog".
         partitions: If the topology enforces their number; None: as many as the topics that it is read with.
         config: Topic configs by Kafka's names.
+
+    Example:
+        >>> InternalTopic("changelog", None, {"cleanup.policy": "compact"}).kind
+        'changelog'
     """
 
     kind: str

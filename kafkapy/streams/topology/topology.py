@@ -16,6 +16,13 @@ class Topology:
 
     Attributes:
         builder: What it consists of.
+
+    Example:
+        >>> from kafkapy.streams import StreamsBuilder
+        >>> builder = StreamsBuilder()
+        >>> builder.stream("lines").to("copies")
+        >>> builder.build()
+        <Topology of 1 sub-topologies>
     """
 
     def __init__(self, builder: TopologyBuilder) -> None:
