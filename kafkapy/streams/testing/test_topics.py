@@ -157,7 +157,7 @@ class TestOutputTopic(Generic[K, V]):
 
     def read_value(self) -> Any:
         """The value of the next record."""
-        return self.read_value()
+        return self.read_record().value
 
     def read_key_values_to_map(self) -> dict[Any, Any]:
         """The last value of each key among the records that are left."""
