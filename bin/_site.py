@@ -22,9 +22,13 @@ PACKAGES = {
     "kafkapy.producer": "Results of a producer",
     "kafkapy.consumer": "Consumer",
     "kafkapy.admin": "Administration",
+    "kafkapy.structs": "Values",
+    "kafkapy.serializer": "Serializers",
+    "kafkapy.partitioner": "Partitioners",
     "kafkapy.schemas": "Schemas",
     "kafkapy.bus": "Message bus",
     "kafkapy.streams": "Streams",
+    "kafkapy.streams.testing": "Testing topologies",
     "kafkapy.spark": "Spark",
     "kafkapy.testing": "Testing",
 }
@@ -78,8 +82,16 @@ def content_of(package: str) -> str:
 
 
 def exported(package: str) -> Iterator[str]:
-    """The classes and functions that a package shows; no modules, no dunder names."""
+    """The classes and functions that a package shows, or that a module defines; no modules, no dunder names."""
     init = ROOT.joinpath(*package.split("."), "__init__.py")
+    if not init.exists():
+        module = ast.parse(init.parent.with_suffix(".py").read_text(encoding="utf-8"))
+        yield from (
+            node.name
+            for node in module.body
+            if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_")
+        )
+        return
     for node in ast.walk(ast.parse(init.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("kafkapy."):
             for alias in node.names:

@@ -33,7 +33,7 @@ __all__ = [
 class MemberInformation(NamedTuple):
     """A member in a `GroupInformation`.
 
-    Args:
+    Attributes:
         member_id: Id that the coordinator has given to it.
         client_id: The member's `client_id`.
         client_host: Address that it connects from, with a slash before: "/10.0.0.1".
@@ -55,7 +55,7 @@ class MemberInformation(NamedTuple):
 class GroupInformation(NamedTuple):
     """The description of a group by `describe_consumer_groups`, as in kafka-python 2.
 
-    Args:
+    Attributes:
         error_code: Kafka's error code; 0: none.
         group: The group's id.
         state: "Stable", "Empty", "PreparingRebalance", "CompletingRebalance" or "Dead".
@@ -81,7 +81,7 @@ class GroupInformation(NamedTuple):
 class TopicPartitionReplica(NamedTuple):
     """One replica of a partition.
 
-    Args:
+    Attributes:
         topic: Name of the topic.
         partition: Partition number.
         broker_id: Id of the broker that has the replica.
@@ -99,7 +99,7 @@ class TopicPartitionReplica(NamedTuple):
 class OffsetAndMetadata(NamedTuple):
     """A group's committed offset of a partition.
 
-    Args:
+    Attributes:
         offset: Offset of the next record to read.
         metadata: Any text that is stored with it. Default "".
         leader_epoch: Leader epoch of the last record that was read. Default -1: unknown.
@@ -117,7 +117,7 @@ class OffsetAndMetadata(NamedTuple):
 class OffsetAndTimestamp(NamedTuple):
     """A record found by timestamp.
 
-    Args:
+    Attributes:
         offset: Offset of the record.
         timestamp: Its timestamp, in ms since the epoch.
         leader_epoch: Leader epoch of its batch. Default -1; None or -1: unknown.
@@ -148,7 +148,7 @@ class MemberState:
 class ConsumerGroupMetadata(NamedTuple):
     """A consumer's membership at one moment, with which a transactional producer fences others (KIP-447).
 
-    Args:
+    Attributes:
         group_id: The group's id. None (default): the consumer has no group.
         generation_id: Generation of the group. Default -1: not a member.
         member_id: Id that the coordinator has given to the member. Default "".

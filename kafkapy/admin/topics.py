@@ -22,7 +22,7 @@ from kafkapy.protocol.messages.metadata import MetadataRequest
 class NewTopic(NamedTuple):
     """A topic to be created: counts (-1: the broker's default) or an assignment, partition -> broker ids.
 
-    Args:
+    Attributes:
         name: Name of the topic.
         num_partitions: Number of partitions. Default -1: `num.partitions`.
         replication_factor: Number of replicas. Default -1: `default.replication.factor`.
@@ -52,7 +52,7 @@ class CreatedTopic(NamedTuple):
 class NewPartitions(NamedTuple):
     """The count a topic shall have, and the replicas of each new partition if they shall not be chosen.
 
-    Args:
+    Attributes:
         total_count: Number of partitions in the end.
         new_assignments: Broker ids for each new partition. None (default): the controller chooses.
 

@@ -122,7 +122,7 @@ class GroupType(EnumHelper, StrEnum):
 class MemberToRemove(NamedTuple):
     """A member named by its id (dynamic) or its instance id (static).
 
-    Args:
+    Attributes:
         member_id: Id that the coordinator has given to it. None (default): it is static.
         group_instance_id: Its `group_instance_id` (KIP-345). None (default): it is dynamic.
         reason: For the coordinator's log (KIP-800). None (default): none.
@@ -160,7 +160,7 @@ class UpdateFeatureType(EnumHelper, IntEnum):
 class TransactionListing(NamedTuple):
     """A transactional id that a coordinator knows.
 
-    Args:
+    Attributes:
         transactional_id: The id.
         producer_id: Id of its producer.
         state: The transaction's state.
@@ -178,7 +178,7 @@ class TransactionListing(NamedTuple):
 class TransactionDescription(NamedTuple):
     """The state of a transactional id (KIP-664).
 
-    Args:
+    Attributes:
         coordinator_id: Id of the broker that coordinates it.
         state: The transaction's state.
         producer_id: Id of its producer.
@@ -204,7 +204,7 @@ class TransactionDescription(NamedTuple):
 class ProducerState(NamedTuple):
     """What a partition knows of a producer.
 
-    Args:
+    Attributes:
         producer_id: Id of the producer.
         producer_epoch: Its epoch.
         last_sequence: Sequence number of its last record.
@@ -228,7 +228,7 @@ class ProducerState(NamedTuple):
 class PartitionProducerState(NamedTuple):
     """The active producers of a partition (KIP-664).
 
-    Args:
+    Attributes:
         active_producers: One for each producer id.
 
     Example:
@@ -242,7 +242,7 @@ class PartitionProducerState(NamedTuple):
 class AbortTransactionSpec(NamedTuple):
     """A hanging transaction in one partition (KIP-664).
 
-    Args:
+    Attributes:
         topic_partition: The partition.
         producer_id: Id of the producer.
         producer_epoch: Epoch of the producer.

@@ -28,7 +28,7 @@ PRODUCER_SEQ = "producer-seq"
 class Envelope(NamedTuple):
     """Place and headers of an event.
 
-    Args:
+    Attributes:
         event_id: Id of the event.
         event_type: Name of the event class; empty: the record does not say.
         version: Version of its schema; None: the record does not say.

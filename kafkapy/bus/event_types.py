@@ -24,7 +24,7 @@ _ATTRIBUTE = "__event_type__"
 class EventType(NamedTuple):
     """The bus's description of an event class.
 
-    Args:
+    Attributes:
         name: Full name of the event.
         version: Version of its schema.
         topic: Topic that it is sent to.

@@ -8,7 +8,7 @@ from typing import NamedTuple
 class TopicPartition(NamedTuple):
     """The name of a partition; a tuple, which hashes and compares fast.
 
-    Args:
+    Attributes:
         topic: Name of the topic.
         partition: Partition number, from 0.
 

@@ -29,7 +29,7 @@ class ConsumerRecord(NamedTuple, Generic[K_co, V_co]):
     `K_co` and `V_co` are the types that the deserializers give; a null key or value is None all the same, as with Java's
     consumer.
 
-    Args:
+    Attributes:
         topic: Name of the topic.
         partition: Partition number.
         leader_epoch: Leader epoch of the record's batch; -1: unknown.

@@ -20,7 +20,7 @@ T = TypeVar("T")
 class RecordMetadata(NamedTuple):
     """Where a record went.
 
-    Args:
+    Attributes:
         topic: Name of the topic.
         partition: Partition number.
         topic_partition: Both as a `TopicPartition`.
@@ -51,7 +51,7 @@ class RecordMetadata(NamedTuple):
 class BatchMetadata(NamedTuple):
     """Where a run of records of one `send_many` went: `record_count` records at `offset` and after.
 
-    Args:
+    Attributes:
         topic: Name of the topic.
         partition: Partition number.
         offset: Offset of the first record; -1: the broker didn't say (acks=0).

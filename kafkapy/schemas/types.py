@@ -11,7 +11,7 @@ AVRO, PROTOBUF, JSON = "AVRO", "PROTOBUF", "JSON"
 class SchemaReference(NamedTuple):
     """Another schema that a schema uses.
 
-    Args:
+    Attributes:
         name: Name there: a full name in Avro, a file in Protobuf, a URI in JSON Schema.
         subject: Subject of the other schema.
         version: Its version.
@@ -29,7 +29,7 @@ class SchemaReference(NamedTuple):
 class Schema(NamedTuple):
     """A schema's text and type, and the schemas it refers to.
 
-    Args:
+    Attributes:
         schema_str: The text.
         schema_type: AVRO (default), PROTOBUF or JSON.
         references: The schemas that it uses. Default: none.
@@ -69,7 +69,7 @@ class Schema(NamedTuple):
 class RegisteredSchema(NamedTuple):
     """A version of a subject.
 
-    Args:
+    Attributes:
         subject: Name of the subject.
         version: Number of the version, from 1.
         schema_id: Id of the schema in the registry.

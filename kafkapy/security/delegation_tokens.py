@@ -29,7 +29,7 @@ _MAX_INT64: Final = 2**63 - 1
 class TokenInformation(NamedTuple):
     """A token without its HMAC. Times are ms since the epoch.
 
-    Args:
+    Attributes:
         token_id: Id of the token; the user's name for SCRAM.
         owner: Principal that the token stands for.
         token_requester: Principal that has asked for the token.

@@ -10,7 +10,7 @@ USER_TYPE: Final = "User"
 class KafkaPrincipal(NamedTuple):
     """The authenticated identity of a connection.
 
-    Args:
+    Attributes:
         principal_type: "User" for all that Kafka authenticates itself.
         name: Name of the principal.
 

@@ -160,7 +160,7 @@ class RecordContext:
 class RecordMetadata(NamedTuple):
     """Of the record that is processed; (None, -1, -1) in a punctuation.
 
-    Args:
+    Attributes:
         topic: Name of the topic.
         partition: The partition.
         offset: Offset of the record.
@@ -188,7 +188,7 @@ class Change(NamedTuple):
 class ValueAndTimestamp(NamedTuple):
     """A value of a timestamped store.
 
-    Args:
+    Attributes:
         value: The value.
         timestamp: ms since the epoch.
 
@@ -204,7 +204,7 @@ class ValueAndTimestamp(NamedTuple):
 class VersionedRecord(NamedTuple):
     """A value of a versioned store.
 
-    Args:
+    Attributes:
         value: The value.
         timestamp: ms since the epoch.
 

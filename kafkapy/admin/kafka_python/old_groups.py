@@ -103,7 +103,6 @@ class OldGroupMethods(GroupMethods):
             election_type: PREFERRED, or UNCLEAN, which may lose records (KIP-460).
             topic_partitions: Which partitions. None (default): all.
             timeout_ms: The time that the brokers may take, in ms. None (default): `request_timeout_ms`.
-            raise_errors: Raise the first error. Default True; else errors are in the response.
         """
         return await self.elect_leaders(election_type, topic_partitions, timeout_ms)
 

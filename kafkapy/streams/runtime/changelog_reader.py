@@ -18,10 +18,6 @@ log = logging.getLogger("kafkapy.streams")
 class StateRestoreListener(Protocol):
     """Told how stores are restored (Kafka's `StateRestoreListener`). It is called on the thread that restores.
 
-    Args:
-        partition: Of the changelog.
-        store: The name of the store.
-
     Example:
         >>> class Progress(StateRestoreListener):
         ...     def on_restore_end(self, partition, store, total_restored):

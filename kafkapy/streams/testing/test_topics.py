@@ -19,7 +19,7 @@ Pipe = Callable[[str, bytes | None, bytes | None, int, Headers], None]
 class TestRecord(NamedTuple):
     """A record that came out.
 
-    Args:
+    Attributes:
         key: The key.
         value: The value.
         headers: The headers.

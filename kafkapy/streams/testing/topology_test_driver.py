@@ -37,7 +37,7 @@ _DEFAULTS = {
 class MetricName(NamedTuple):
     """The name of a metric, as Kafka's.
 
-    Args:
+    Attributes:
         name: The name.
         group: Group of the metric.
 
@@ -53,7 +53,7 @@ class MetricName(NamedTuple):
 class Metric(NamedTuple):
     """A metric as it was when it was asked for.
 
-    Args:
+    Attributes:
         value: The value.
 
     Example:
