@@ -3,6 +3,11 @@
 `KafkaError` is the base class of all; `protocol/` and the broker raise it, too. An error in a broker's response is a
 `BrokerResponseError`, with one subclass for each code; `for_code` and `error_for` find it. `as_client_error` converts a
 plain `KafkaError(Errors.X)` of a lower layer to its subclass: the clients do that once, in their public methods.
+
+Example:
+    >>> error = NotLeaderForPartitionError("clicks-0")
+    >>> error.error.name, error.retriable, error.invalid_metadata
+    ('NOT_LEADER_OR_FOLLOWER', True, True)
 """
 
 from __future__ import annotations
