@@ -159,24 +159,8 @@ class ConfigDef:
             if validator is not None:
                 validator(name, default)
         shown = name if display_name is None else display_name
-        return self.define_key(
-            ConfigKey(
-                name,
-                type,
-                default,
-                validator,
-                importance,
-                doc,
-                group,
-                order_in_group,
-                width,
-                shown,
-                tuple(dependents),
-                recommender,
-                internal,
-                alternative,
-            )
-        )
+        layout = (group, order_in_group, width, shown, tuple(dependents), recommender, internal, alternative)
+        return self.define_key(ConfigKey(name, type, default, validator, importance, doc, *layout))
 
     def define_key(self, key: ConfigKey) -> Self:
         """Add a definition. Raises ConfigException if its name is defined already."""
