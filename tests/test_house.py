@@ -26,8 +26,8 @@ FACES = {"Bus", "Dispatcher", "KafkaAdminClient", "KafkaConsumer", "KafkaProduce
 OF_STREAMS = {"RecordMetadata"}
 """Kafka has it in its clients, and once more in Streams."""
 
-OF_CONNECT = {"ConfigDef", "ConfigKey"}
-"""Connect's have groups and recommended values; the broker's come from tables."""
+OF_CONNECT = {"ConfigDef", "ConfigKey", "Field", "Schema", "Struct"}
+"""Kafka uses these names for Connect, too, with other members."""
 
 
 @cache
