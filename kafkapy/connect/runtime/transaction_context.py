@@ -1,0 +1,81 @@
+"""Transaction boundaries that a source task asks for (Kafka's `WorkerTransactionContext`, KIP-618)."""
+
+from __future__ import annotations
+
+import threading
+
+from kafkapy.connect.source import SourceRecord
+
+
+class WorkerTransactionContext:
+    """Keeps what a task has asked for until the worker sends the record or batch.
+
+    Invariant: records in `_committable` and `_abortable` are known by identity, and held so that no other record gets
+    their identity. Methods can be called from any thread.
+
+    Example:
+        >>> context = WorkerTransactionContext()
+        >>> context.commit_transaction()
+        >>> context.should_commit_batch(), context.should_commit_batch()
+        (True, False)
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._committable: dict[int, SourceRecord] = {}
+        self._abortable: dict[int, SourceRecord] = {}
+        self._commit_batch = False
+        self._abort_batch = False
+
+    def commit_transaction(self, record: SourceRecord | None = None) -> None:
+        """Commit after this record; without one after the batch."""
+        with self._lock:
+            if record is None:
+                self._commit_batch = True
+            else:
+                self._committable[id(record)] = record
+
+    def abort_transaction(self, record: SourceRecord | None = None) -> None:
+        """Abort after this record; without one after the batch."""
+        with self._lock:
+            if record is None:
+                self._abort_batch = True
+            else:
+                self._abortable[id(record)] = record
+
+    def should_commit_batch(self) -> bool:
+        """Whether a commit was asked for since the last call. Raises RuntimeError if an abort was, too."""
+        with self._lock:
+            self._check_batch()
+            asked, self._commit_batch = self._commit_batch, False
+            return asked
+
+    def should_abort_batch(self) -> bool:
+        """Whether an abort was asked for since the last call. Raises RuntimeError if a commit was, too."""
+        with self._lock:
+            self._check_batch()
+            asked, self._abort_batch = self._abort_batch, False
+            return asked
+
+    def should_commit_on(self, record: SourceRecord) -> bool:
+        """Whether a commit was asked for after this record. Raises RuntimeError if an abort was, too."""
+        with self._lock:
+            self._check_record(record)
+            return self._committable.pop(id(record), None) is not None
+
+    def should_abort_on(self, record: SourceRecord) -> bool:
+        """Whether an abort was asked for after this record. Raises RuntimeError if a commit was, too."""
+        with self._lock:
+            self._check_record(record)
+            return self._abortable.pop(id(record), None) is not None
+
+    def _check_batch(self) -> None:
+        if self._commit_batch and self._abort_batch:
+            raise RuntimeError("Connector requested both commit and abort of same transaction")
+
+    def _check_record(self, record: SourceRecord) -> None:
+        if id(record) in self._committable and id(record) in self._abortable:
+            raise RuntimeError(
+                "Connector requested both commit and abort of same record against topic/partition "
+                f"{record.topic}/{record.kafka_partition}"
+            )

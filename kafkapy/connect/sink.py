@@ -1,0 +1,116 @@
+"""The bases of sink connectors, which copy data out of Kafka (Kafka's `connect.sink`)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any, Protocol
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.connect.connector import Connector, ConnectorContext, Task
+from kafkapy.structs import OffsetAndMetadata
+
+SinkRecord = Any
+"""A record with `kafka_offset`, and the topic, partition and offset that it had before transforms."""
+
+TOPICS_CONFIG = "topics"
+TOPICS_REGEX_CONFIG = "topics.regex"
+
+
+class ErrantRecordReporter(Protocol):
+    """Takes records that a task cannot write (KIP-610): to the dead-letter topic, to the log, as errors.* say."""
+
+    def report(self, record: SinkRecord, error: BaseException) -> Future[None]:
+        """Report a record; the future is done when the report is safe. Offsets are committed after that only.
+
+        Raises:
+            ConnectException: `errors.tolerance` is none.
+        """
+        ...
+
+
+class SinkConnectorContext(ConnectorContext, Protocol):
+    """The context of a sink connector."""
+
+
+class SinkTaskContext(Protocol):
+    """What the worker does for a sink task; called on the task's thread."""
+
+    def configs(self) -> dict[str, str | None]:
+        """The task's newest config, with what config providers say now."""
+        ...
+
+    def offset(self, partition: TopicPartition, offset: int) -> None:
+        """Read on from this offset, after the current call."""
+        ...
+
+    def timeout(self, timeout_ms: float) -> None:
+        """Wait this long before records are put again; for a RetriableException that follows."""
+        ...
+
+    def assignment(self) -> set[TopicPartition]: ...
+
+    def pause(self, *partitions: TopicPartition) -> None:
+        """Stop reading these. Raises IllegalWorkerStateException."""
+        ...
+
+    def resume(self, *partitions: TopicPartition) -> None: ...
+
+    def request_commit(self) -> None:
+        """Commit offsets soon and not only after `offset.flush.interval.ms`."""
+        ...
+
+    def errant_record_reporter(self) -> ErrantRecordReporter | None:
+        """None: the task's errors are not to be tolerated or reported."""
+        ...
+
+
+class SinkConnector(Connector):
+    """A connector whose tasks copy data out of Kafka."""
+
+    def alter_offsets(self, config: Mapping[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
+        """Check or carry over offsets that a user wants to set (KIP-875); None resets one.
+
+        Returns:
+            Whether they were checked; False by default.
+
+        Raises:
+            ConnectException: They are not valid; nothing is changed then.
+        """
+        return False
+
+
+class SinkTask(Task):
+    """Copies data out of Kafka. Invariant: `context` is set before `start` is called."""
+
+    context: SinkTaskContext
+
+    def initialize(self, context: SinkTaskContext) -> None:
+        """Take the context."""
+        self.context = context
+
+    @abstractmethod
+    def put(self, records: Sequence[SinkRecord]) -> None:
+        """Write records, or keep them until `flush`.
+
+        Raises:
+            RetriableException: The same records are put again, after `context.timeout`.
+            Exception: The task becomes FAILED.
+        """
+
+    def flush(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
+        """Make safe all that was put; `offsets` are those after it."""
+
+    def pre_commit(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata]
+    ) -> Mapping[TopicPartition, OffsetAndMetadata]:
+        """Return the offsets that may be committed; by default those given, after `flush`. Nothing: no commit."""
+        self.flush(offsets)
+        return offsets
+
+    def open(self, partitions: Collection[TopicPartition]) -> None:
+        """Called when the task gets partitions, before their records come."""
+
+    def close(self, partitions: Collection[TopicPartition]) -> None:
+        """Called when the task loses partitions; opposite of `open`."""
