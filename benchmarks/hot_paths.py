@@ -47,7 +47,7 @@ from kafkapy.record.records_builder import MemoryRecordsBuilder
 from kafkapy.runtime.clock import MockClock
 from kafkapy.runtime.time_slice import Checkpoints, TimeSlice
 from kafkapy.server.admin.controller import Controller
-from kafkapy.server.build import Core, Outside, build_core, build_guards, build_handlers, build_sockets
+from kafkapy.server.build import Core, Environment, build_core, build_guards, build_handlers, build_sockets
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.fetch.fetch_session import FetchSessionCache
@@ -108,20 +108,20 @@ def broker(directory: str, stats: RequestStatsByApi | None = None, partitions: i
     """
     config = KafkaConfig({"zookeeper.connect": "nowhere:2181", "broker.id": "0", "log.dirs": directory})
     clock = BusyClock()
-    outside = Outside(
+    environment = Environment(
         Clock(), clock, clock.in_thread, clock.in_thread, clock.in_thread, cast(KafkaZkClient, None), lambda: -1
     )
     logs = LogManager(config.log_dirs, LogConfig({}), {}, clock, clock)
     logs.startup()
-    core = build_core(config, outside, logs)
+    core = build_core(config, environment, logs)
     core = core._replace(fetch_sessions=FetchSessionCache(10, clock, new_id=lambda: SESSION_ID))
     lead(core, topic_id := random_uuid(), partitions)
     producer_ids = ProducerIdManager(_no_ids, clock.monotonic_ms)
-    guards = build_guards(config, outside)
+    guards = build_guards(config, environment)
     handlers = build_handlers(
-        config, outside, core, "", cast(Controller, None), producer_ids, DynamicBrokerConfig(config), guards
+        config, environment, core, "", cast(Controller, None), producer_ids, DynamicBrokerConfig(config), guards
     )
-    sockets = build_sockets(config, outside, guards, ConnectionLimits())
+    sockets = build_sockets(config, environment, guards, ConnectionLimits())
     sockets.request_stats = stats
     return Broker(
         sockets,

@@ -21,7 +21,7 @@ _STOP_REPLICA_BY_TOPIC: Final = 1
 STOP_REPLICA_DELETES_BY_PARTITION: Final = 3
 
 
-def suit_leader_and_isr(request: LeaderAndIsrRequest, version: int) -> None:
+def downgrade_leader_and_isr(request: LeaderAndIsrRequest, version: int) -> None:
     """Change the request, with its partition states, to what `version` can say."""
     for topic in request.topic_states:
         for state in topic.partition_states:

@@ -180,7 +180,7 @@ class ControllerBrokerRequestBatch:
                 ],
             )
             version = metadata_version.leader_and_isr_version(self._config.inter_broker_protocol_version)
-            old_requests.suit_leader_and_isr(request, version)
+            old_requests.downgrade_leader_and_isr(request, version)
             self._send_request(broker_id, request, version, self._handler.leader_and_isr_response_received)
 
     def _live_leader(self, broker: Broker) -> LeaderAndIsrRequest.LeaderAndIsrLiveLeader:

@@ -1,4 +1,4 @@
-"""An error with a sentence of its own, as admin responses have it (Kafka's `ApiError`)."""
+"""An error with a specific message, for admin responses (Kafka's `ApiError`)."""
 
 from __future__ import annotations
 
@@ -22,10 +22,12 @@ class ApiError(NamedTuple):
 
     @classmethod
     def from_exception(cls, exception: Exception) -> ApiError:
-        """The error of a `KafkaError`; STALE_CONTROLLER_EPOCH if the controller has gone or moved meanwhile; REQUEST_TIMED_OUT if
-        ZooKeeper was away for too long; anything else is UNKNOWN_SERVER_ERROR, whose text is not given away.
+        """Convert an exception.
 
-        A message that only repeats the error's own text is left out, as Kafka leaves it out.
+        A `KafkaError` has its own error. If the controller has resigned or moved meanwhile, the error is
+        STALE_CONTROLLER_EPOCH; if ZooKeeper was disconnected for too long, REQUEST_TIMED_OUT. All others are
+        UNKNOWN_SERVER_ERROR, without the text, which may be confidential. As in Kafka, a message that only repeats the
+        error's default text is omitted.
         """
         if isinstance(exception, ControllerMovedError):
             return cls(Errors.STALE_CONTROLLER_EPOCH, str(exception))

@@ -1,4 +1,4 @@
-"""Which handler serves which API. Nothing else: what an API does stands in `handlers/`."""
+"""The table of APIs and their handlers, which are in `handlers/`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ from kafkapy.server.metadata.finalized_features import FinalizedFeatureListener
 
 
 class Handlers(NamedTuple):
-    """One of each, made with what it needs (`build.py`). A new API's handler comes in here, and into the table below."""
+    """One object of each handler class (`build.py` creates them). A new API's handler is added here and to the table
+    below."""
 
     produce: ProduceHandler
     fetch: FetchHandler
@@ -119,4 +120,4 @@ HANDLERS: dict[ApiKey, Callable[[Handlers], Handler]] = {
     ApiKey.CONSUMER_GROUP_HEARTBEAT: lambda h: h.groups.handle_consumer_group_heartbeat,
     ApiKey.CONSUMER_GROUP_DESCRIBE: lambda h: h.groups.handle_consumer_group_describe,
 }
-"""Which handler serves which API; what is not here is not served."""
+"""The handler of each API; other APIs are not supported."""

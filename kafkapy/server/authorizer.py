@@ -1,4 +1,4 @@
-"""The seam where ACLs come in (KIP-11, KIP-504): every handler asks before it acts or reveals."""
+"""The authorizer's interface (KIP-11, KIP-504): every handler calls it before it changes or discloses anything."""
 
 from __future__ import annotations
 
@@ -32,16 +32,17 @@ SUPPORTED_BITS: Final = {
 
 
 class AclDeletion(NamedTuple):
-    """An ACL that a filter of a DeleteAcls matched, and what became of it."""
+    """An ACL that a filter of DeleteAcls matched, and the error if it was not deleted."""
 
     binding: AclBinding
     error: ApiError = NO_ERROR
 
 
 class Authorizer:
-    """May this sender do that? Base class of those of one's own, too: only `authorize` has to be defined.
+    """Decides whether a request's sender may do an operation. Base class of custom authorizers; only `authorize` is
+    required.
 
-    Operations and resource types are those that the admin client has, too: `ACLOperation` and `ResourceType` of
+    Operations and resource types are the admin client's: `ACLOperation` and `ResourceType` of
     `kafkapy.common.acl_types`, public in `kafkapy.admin`. `authorize` and the methods that call it run on the reactor's thread
     and must not block; methods about ACLs run in other threads and may block.
 
@@ -52,16 +53,16 @@ class Authorizer:
     """
 
     enabled = True
-    """False: everything is allowed, and nothing need be asked."""
+    """False: everything is allowed, so callers may skip the check."""
 
     def configure(self, configs: Mapping[str, str]) -> None:
-        """Called first, with all of the broker's properties as they are in its file; `ConfigException` for one that is wrong."""
+        """Called first, with all properties of the broker's file. Raises `ConfigException` for an invalid one."""
 
     def startup(self) -> None:
-        """Called before the broker serves; may block. What it raises ends the broker."""
+        """Called before the broker accepts connections; may block. An exception stops the broker."""
 
     def shutdown(self) -> None:
-        """Called when the broker has stopped serving; may block."""
+        """Called after the broker has closed its connections; may block."""
 
     # --- decisions ----------------------------------------------------------------------------------------------------
 
@@ -76,26 +77,27 @@ class Authorizer:
         log_if_denied: bool = True,
         count: int = 1,
     ) -> bool:
-        """May the sender do that to the resource?
+        """Return whether the sender may do the operation on the resource.
 
         Args:
-            context: The sender's principal and address, and what it asks for.
-            operation: What it asks to do, for example `ACLOperation.READ`.
-            resource_type: What kind of resource it is, for example `ResourceType.TOPIC`.
-            name: The resource's.
-            log_if_allowed: False if nothing is done by that right, for example because all rights are looked up.
-            log_if_denied: False if the sender has not asked for this resource, for example because it asks for all there are.
-            count: How often the request names the resource, for the log.
+            context: The sender's principal and address, and the request's API.
+            operation: The operation, for example `ACLOperation.READ`.
+            resource_type: The resource's type, for example `ResourceType.TOPIC`.
+            name: The resource's name.
+            log_if_allowed: False if nothing is done with the permission, for example because all permissions are
+                looked up.
+            log_if_denied: False if the sender has not named this resource, for example because it asks for all.
+            count: How many times the request names the resource, for the log.
         """
         raise NotImplementedError
 
     def authorize_by_resource_type(
         self, context: RequestContext, operation: ACLOperation, resource_type: ResourceType
     ) -> bool:
-        """May the sender do that to at least one resource of the type (KIP-679)?
+        """Return whether the sender may do the operation on at least one resource of the type (KIP-679).
 
-        An idempotent producer needs it for WRITE and TOPIC. By default: to one with a name that hardly any ACL is about, or by
-        what `acls` has. An authorizer without ACLs defines it.
+        An idempotent producer requires WRITE on any topic. By default `authorize` is tried with a name that hardly any
+        ACL matches, and then the ACLs of `acls` are checked. An authorizer without ACLs overrides this method.
         """
         if self.authorize(context, operation, resource_type, "hardcode", log_if_denied=False):
             return True
@@ -121,7 +123,7 @@ class Authorizer:
         log_if_allowed: bool = True,
         log_if_denied: bool = True,
     ) -> set[str]:
-        """Those of the names that the sender may do it to; each is asked for once."""
+        """Return the names of resources on which the sender may do the operation; each name is checked once."""
         counts: dict[str, int] = {}
         for name in names:
             counts[name] = counts.get(name, 0) + 1
@@ -140,7 +142,7 @@ class Authorizer:
         }
 
     def authorized_operations(self, context: RequestContext, resource_type: ResourceType, name: str) -> int:
-        """What the sender may do with the resource: a bit for each operation's code (KIP-430)."""
+        """Return the sender's permitted operations on the resource: a bit for each operation's code (KIP-430)."""
         allowed = 0
         for operation, bit in _SUPPORTED[resource_type]:
             if self.authorize(context, operation, resource_type, name, log_if_allowed=False, log_if_denied=False):
@@ -150,7 +152,7 @@ class Authorizer:
     # --- ACLs ---------------------------------------------------------------------------------------------------------
 
     def acls(self, acl_filter: AclBindingFilter) -> Iterable[AclBinding]:
-        """Those that match.
+        """Return the ACLs that match the filter.
 
         Raises:
             KafkaError: SECURITY_DISABLED if there are no ACLs, which is the default.
@@ -158,16 +160,17 @@ class Authorizer:
         raise KafkaError(Errors.SECURITY_DISABLED, "This authorizer has no ACLs")
 
     def create_acls(self, context: RequestContext, bindings: Sequence[AclBinding]) -> list[ApiError]:
-        """Add them; what became of each. Raises as `acls` does."""
+        """Add the ACLs and return an error for each. Raises as `acls` does."""
         raise KafkaError(Errors.SECURITY_DISABLED, "This authorizer has no ACLs")
 
     def delete_acls(self, context: RequestContext, filters: Sequence[AclBindingFilter]) -> list[list[AclDeletion]]:
-        """Delete what matches; for each filter the ACLs that it was the first to match. Raises as `acls` does."""
+        """Delete the matching ACLs; return for each filter those that no earlier filter matched. Raises as `acls`
+        does."""
         raise KafkaError(Errors.SECURITY_DISABLED, "This authorizer has no ACLs")
 
 
 class AllowAll(Authorizer):
-    """No `authorizer.class.name`: everything is allowed, as in Kafka."""
+    """The authorizer if `authorizer.class.name` is not set: everything is allowed, as in Kafka."""
 
     enabled = False
 
@@ -186,5 +189,5 @@ class AllowAll(Authorizer):
 
 
 def host_of(context: RequestContext) -> str:
-    """The sender's address, as ACLs have it (Java's `getHostAddress`)."""
+    """Return the sender's address in the form used by ACLs (Java's `getHostAddress`)."""
     return context.client_host.removeprefix("/")

@@ -15,11 +15,12 @@ log = logging.getLogger("kafkapy.server.KafkaServer")
 
 
 class InconsistentBrokerError(Exception):
-    """The directories belong to another broker or cluster; the message says which and what to do."""
+    """The directories belong to another broker or cluster; the message names it and the remedy."""
 
 
 def cluster_id(zk_client: KafkaZkClient, directories: Sequence[str]) -> str:
-    """The cluster's id, made by the first broker; `InconsistentBrokerError` if the directories belong to another cluster."""
+    """Return the cluster's id, which the first broker generates; `InconsistentBrokerError` if the directories have
+    another one."""
     actual = zk_client.get_or_create_cluster_id(uuid.to_string(uuid.random_uuid()))
     for directory, metadata in _read(directories).items():
         if metadata.cluster_id is not None and metadata.cluster_id != actual:
@@ -33,7 +34,7 @@ def cluster_id(zk_client: KafkaZkClient, directories: Sequence[str]) -> str:
 def broker_id(
     configured: int, generation_enabled: bool, generate: Callable[[], int], directories: Sequence[str]
 ) -> int:
-    """The configured id, else the stored one, else a new one; `InconsistentBrokerError` if they contradict each other."""
+    """Return the configured id, else the stored one, else a new one; `InconsistentBrokerError` if they differ."""
     stored = {metadata.broker_id for metadata in _read(directories).values() if metadata.broker_id is not None}
     if len(stored) > 1:
         raise InconsistentBrokerError(
@@ -57,7 +58,8 @@ def broker_id(
 
 
 def check_end_points(zk_client: KafkaZkClient, broker: Broker) -> None:
-    """`InconsistentBrokerError` if a live broker already advertises an address of this one (`KafkaServer.createBrokerInfo`)."""
+    """Raise `InconsistentBrokerError` if a live broker already advertises one of this broker's addresses
+    (`KafkaServer.createBrokerInfo`)."""
     own = {f"{e.host}:{e.port}" for e in broker.end_points}
     for other in zk_client.get_all_brokers_in_cluster():
         taken = [f"{e.host}:{e.port}" for e in other.end_points if f"{e.host}:{e.port}" in own]
@@ -71,7 +73,8 @@ def check_end_points(zk_client: KafkaZkClient, broker: Broker) -> None:
 def write_meta_properties(
     directories: Sequence[str], broker: int, cluster: str, on_failure: Callable[[str, str, OSError], object]
 ) -> None:
-    """Make every directory say whose it is (only those that don't say so yet are written).
+    """Write `meta.properties` to each directory without one.
+
 
     `on_failure` is called with a directory that can't be read or written, the operation, and the error.
     """
@@ -97,7 +100,7 @@ def _read(directories: Sequence[str]) -> dict[str, BrokerMetadata]:
             raise InconsistentBrokerError(str(error)) from error
         except OSError as error:
             log.error("Error while reading meta.properties of log dir %s: %s", directory, error)
-            continue  # it fails again when it is to be written
+            continue  # the write will fail, too, and be reported
         if metadata is not None:
             found[directory] = metadata
     return found

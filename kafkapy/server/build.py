@@ -1,9 +1,7 @@
-"""A broker's parts put together: the one place where they learn of each other.
+"""Creates and connects the parts of a broker.
 
-`KafkaServer`, the broker of the tests and the one of `benchmarks/hot_paths.py` all call `build_core` and `build_handlers`; what
-they stand on (`Outside`) differs. Nothing runs before it is started: `KafkaServer` does that, in order.
-
-What is to come has its place: another coordinator beside `_group_coordinator`, quotas of clients beside `throttles`.
+`KafkaServer`, the broker of the tests and the one of `benchmarks/hot_paths.py` all call `build_core` and
+`build_handlers`, each with its own `Environment`. No part runs before it is started: `KafkaServer` starts them in order.
 """
 
 from __future__ import annotations
@@ -106,21 +104,21 @@ if TYPE_CHECKING:
     from kafkapy.server.security.audit.audit_config import AuditConfig
 
 
-class Outside(NamedTuple):
-    """What a broker stands on. A test puts its own in these places."""
+class Environment(NamedTuple):
+    """The resources that a broker uses: reactor, clock, threads, ZooKeeper. A test replaces them with its own."""
 
     reactor: Any
-    """Twisted's, for sockets and for connections to other brokers."""
+    """Twisted's reactor, for sockets and for connections to other brokers."""
     clock: Clock
     requests: InThread
-    """The threads of requests that wait for ZooKeeper."""
+    """Runs requests that wait for ZooKeeper in a pool of threads."""
     records: InThread
-    """The threads that work on records for so long that others would notice: recompress, check and convert them."""
+    """Runs slow work on records in a pool of threads: recompression, validation and conversion."""
     cold_reads: InThread
-    """The threads that wait for a disk until data which is to be sent lies in the page cache."""
+    """Runs cold reads in a pool of threads: they wait for the disk until data to be sent is in the page cache."""
     zk_client: KafkaZkClient
     broker_epoch: Callable[[], int]
-    """Of this broker's latest registration; -1 before the first."""
+    """Returns the epoch of this broker's latest registration; -1 before the first."""
 
 
 class Guards(NamedTuple):
@@ -134,15 +132,15 @@ class Guards(NamedTuple):
     policies: Policies
     audit: Audit | None
     features: FinalizedFeatureListener
-    """A client that is not authenticated yet may ask for the versions of APIs; this goes with them."""
+    """ApiVersions responses contain the features, even before authentication."""
     tokens: DelegationTokenManager
 
     def audited(self, handlers: Mapping[ApiKey, Any], clock: Clock) -> Mapping[ApiKey, Any]:
-        """The handlers, those that change something with a record of it, if there is an audit that wants it."""
+        """Return the handlers; if the audit is on, those that change something are wrapped, so that they record it."""
         return handlers if self.audit is None else self.audit.of_changes(handlers, self.tokens.of_hmac, clock)
 
     def close(self) -> None:
-        """The broker stops, and plug-ins hear of it."""
+        """Close the plug-ins and the audit; the broker stops."""
         self.quotas.close()
         self.policies.close()
 
@@ -156,7 +154,7 @@ class Guards(NamedTuple):
         self.sasl.closed(listener)
 
     def config_handlers(self) -> dict[str, ConfigHandler]:
-        """What hears of the configs of users, clients and IPs."""
+        """Return the handlers that apply changed configs of users, clients and IPs."""
         of_quotas = self.quotas.handlers()
 
         def users(entity: str, configs: dict[str, str]) -> None:
@@ -167,7 +165,7 @@ class Guards(NamedTuple):
 
 
 class TransactionParts(NamedTuple):
-    """What transactions need on all sides: their coordinator, and what a leader of partitions does for any coordinator."""
+    """The parts for transactions: their coordinator, and the partition leaders' side of them."""
 
     coordinator: TransactionCoordinator
     channels: MarkerChannels
@@ -187,7 +185,7 @@ class TransactionParts(NamedTuple):
 
 
 class Core(NamedTuple):
-    """What a broker does with partitions: keep, replicate, lead and follow them, and coordinate by them."""
+    """The parts that manage partitions: logs, replication, leadership, and the coordinators on top of them."""
 
     log_manager: LogManager
     metadata_cache: MetadataCache
@@ -202,7 +200,7 @@ class Core(NamedTuple):
 
 
 def load_logs(config: KafkaConfig, zk_client: KafkaZkClient, clock: Clock) -> LogManager:
-    """The logs of all directories, recovered. Blocks."""
+    """Load and recover the logs of all directories. Blocks."""
     stored = zk_client.get_entities_configs("topics", zk_client.get_all_entities_with_config("topics"))
     topic_configs = {topic: usable_topic_configs(config, topic, configs) for topic, configs in stored.items()}
 
@@ -218,18 +216,19 @@ def load_logs(config: KafkaConfig, zk_client: KafkaZkClient, clock: Clock) -> Lo
 
 def build_core(
     config: KafkaConfig,
-    outside: Outside,
+    environment: Environment,
     log_manager: LogManager,
     *,
     fetchers: Fetchers | None = None,
     listeners: Sequence[PartitionListener] = (),
 ) -> Core:
-    """`fetchers`: None for those that follow other brokers. `listeners` hear of roles beside the coordinators."""
-    clock = outside.clock
+    """`fetchers`: None for those that replicate from other brokers. `listeners` are notified of role changes after the
+    coordinators."""
+    clock = environment.clock
     metadata_cache = MetadataCache(config.broker_id, clock)
-    driver = TwistedDriver(outside.reactor, clock)
-    replica_manager, alter_partitions = _replica_manager(config, outside, driver, log_manager, metadata_cache)
-    replication = Replication(config, driver, clock, replica_manager, alter_partitions, outside.broker_epoch)
+    driver = TwistedDriver(environment.reactor, clock)
+    replica_manager, alter_partitions = _replica_manager(config, environment, driver, log_manager, metadata_cache)
+    replication = Replication(config, driver, clock, replica_manager, alter_partitions, environment.broker_epoch)
     group_coordinator = _group_coordinator(config, clock, replica_manager, metadata_cache)
     transactions = _transactions(config, clock, driver, replica_manager, metadata_cache, group_coordinator)
     high_watermarks = HighWatermarkCheckpoints(log_manager)
@@ -269,17 +268,17 @@ def build_core(
 
 
 def _replica_manager(
-    config: KafkaConfig, outside: Outside, driver: Driver, log_manager: LogManager, cache: MetadataCache
+    config: KafkaConfig, environment: Environment, driver: Driver, log_manager: LogManager, cache: MetadataCache
 ) -> tuple[ReplicaManager, AnyAlterPartitionManager]:
-    clock = outside.clock
+    clock = environment.clock
     replica_manager: ReplicaManager
     alter_partitions = make_alter_partition_manager(
         config,
         driver,
         clock,
         cache,
-        outside.zk_client,
-        outside.broker_epoch,
+        environment.zk_client,
+        environment.broker_epoch,
         lambda: replica_manager.controller_epoch,
     )
     replica_manager = ReplicaManager(
@@ -289,7 +288,7 @@ def _replica_manager(
         clock,
         Deadlines(clock),
         alter_partitions.submit,
-        outside.cold_reads,
+        environment.cold_reads,
         flush_in(clock.in_thread),
         producer_purge_interval=config.producer_purgatory_purge_interval_requests,
         fetch_purge_interval=config.fetch_purgatory_purge_interval_requests,
@@ -368,14 +367,16 @@ def _transactions(
     return TransactionParts(coordinator, channels, writer, verifier, late)
 
 
-def build_audit(audit_config: AuditConfig | None, config: KafkaConfig, outside: Outside, core: Core) -> Audit | None:
-    """None if it is off. Only then is nothing imported that only the audit needs."""
+def build_audit(
+    audit_config: AuditConfig | None, config: KafkaConfig, environment: Environment, core: Core
+) -> Audit | None:
+    """Return the audit; None if it is off, and then no module that only the audit uses is imported."""
     if audit_config is None:
         return None
     from kafkapy.server.security.audit.audit_factory import build_audit
 
     cache = core.metadata_cache
-    admin_manager = ZkAdminManager(config, outside.zk_client)
+    admin_manager = ZkAdminManager(config, environment.zk_client)
 
     def create_topic(name: str) -> None:
         brokers = {broker.id: broker.rack for broker in cache.alive_brokers()}
@@ -385,47 +386,55 @@ def build_audit(audit_config: AuditConfig | None, config: KafkaConfig, outside: 
         if not change.succeeded and change.error.error is not Errors.TOPIC_ALREADY_EXISTS:
             raise KafkaError(change.error.error, change.error.message)
 
-    return build_audit(audit_config, config, cache, outside.clock, create_topic)
+    return build_audit(audit_config, config, cache, environment.clock, create_topic)
 
 
-def build_guards(config: KafkaConfig, outside: Outside, audit: Audit | None = None) -> Guards:
-    """The authorizer is to be started before the broker serves. Blocks if ACLs have a ZooKeeper of their own.
+def build_guards(config: KafkaConfig, environment: Environment, audit: Audit | None = None) -> Guards:
+    """Create the guards. The authorizer must be started before the broker accepts connections.
+
+    Blocks if the ACLs are in a separate ZooKeeper.
 
     Raises:
         ConfigException: `authorizer.class.name` or a config of the authorizer cannot be used.
     """
     if audit is None:
-        authorizer = build_authorizer(config, outside.zk_client, outside.clock)
+        authorizer = build_authorizer(config, environment.zk_client, environment.clock)
     else:
-        authorizer = build_authorizer(config, outside.zk_client, outside.clock, audit.on_decision, audit.hears_allowed)
+        authorizer = build_authorizer(
+            config, environment.zk_client, environment.clock, audit.on_decision, audit.hears_allowed
+        )
         audit.watch(authorizer)
     credentials = ScramCredentials()
-    tokens = DelegationTokenManager.of_config(config, ZkTokenStore(outside.zk_client, outside.clock), outside.clock)
+    tokens = DelegationTokenManager.of_config(
+        config, ZkTokenStore(environment.zk_client, environment.clock), environment.clock
+    )
     features = FinalizedFeatureListener(
-        outside.zk_client, lambda work: outside.clock.schedule_in_thread("features", work)
+        environment.zk_client, lambda work: environment.clock.schedule_in_thread("features", work)
     )
     sasl = SaslListeners(
         config,
         credentials,
         lambda request, version: answer_api_versions(tuple(HANDLERS), features.epoch, request, version),
-        outside.clock,
+        environment.clock,
         tokens,
     )
-    quotas = QuotaManagers.of_config(config, outside.clock)
+    quotas = QuotaManagers.of_config(config, environment.clock)
     tls, policies = TlsListeners(config), load_policies(config)
     return Guards(authorizer, credentials, quotas, tls, sasl, policies, audit, features, tokens)
 
 
-def build_sockets(config: KafkaConfig, outside: Outside, guards: Guards, limits: ConnectionLimits) -> SocketServer:
-    """It listens nowhere yet."""
+def build_sockets(
+    config: KafkaConfig, environment: Environment, guards: Guards, limits: ConnectionLimits
+) -> SocketServer:
+    """Create the server of client connections, without opening any listener."""
     audit = guards.audit
     return SocketServer(
-        outside.reactor,
+        environment.reactor,
         HANDLERS,
         config.socket_request_max_bytes,
         limits,
-        outside.cold_reads,
-        outside.records,
+        environment.cold_reads,
+        environment.records,
         config.inter_broker_listener_name,
         make_rate=lambda: Rate(config.quota_window_num, config.quota_window_size_seconds * 1000),
         send_buffer=config.socket_send_buffer_bytes,
@@ -443,14 +452,14 @@ def build_sockets(config: KafkaConfig, outside: Outside, guards: Guards, limits:
 
 def build_controller(
     config: KafkaConfig,
-    outside: Outside,
+    environment: Environment,
     broker_info: BrokerInfo,
     on_registered: Callable[[int], None],
     on_elected: Callable[[], None],
 ) -> KafkaController:
-    """A candidate, once it is started.
+    """Create the controller, which takes part in elections once it is started.
 
-    On its thread, `on_registered` hears of each broker epoch after the first, and `on_elected` when it has become the controller.
+    On its thread it calls `on_registered` with each broker epoch after the first, and `on_elected` when it is elected.
     """
     controller_config = ControllerConfig(
         broker_id=config.broker_id,
@@ -466,10 +475,10 @@ def build_controller(
     )
     return KafkaController(
         controller_config,
-        outside.zk_client,
+        environment.zk_client,
         broker_info,
-        outside.broker_epoch(),
-        outside.clock,
+        environment.broker_epoch(),
+        environment.clock,
         on_broker_registered=on_registered,
         on_elected=on_elected,
     )
@@ -477,7 +486,7 @@ def build_controller(
 
 def build_handlers(
     config: KafkaConfig,
-    outside: Outside,
+    environment: Environment,
     core: Core,
     cluster_id: str,
     controller: Controller,
@@ -485,23 +494,30 @@ def build_handlers(
     dynamic_config: DynamicBrokerConfig,
     guards: Guards,
 ) -> Handlers:
-    zk_client, in_thread = outside.zk_client, outside.requests
+    zk_client, in_thread = environment.zk_client, environment.requests
     replicas, cache = core.replica_manager, core.metadata_cache
     groups, transactions = core.group_coordinator, core.transactions
     authorizer = guards.authorizer
     admin_manager = ZkAdminManager(config, zk_client, guards.policies.create_topic)
     auto_topics = AutoTopicCreationManager(config, admin_manager, cache, in_thread, guards.quotas)
     return Handlers(
-        produce=_produce_handler(outside, core, authorizer),
+        produce=_produce_handler(environment, core, authorizer),
         fetch=FetchHandler(
-            core.fetch_sessions, config, replicas, cache, authorizer, guards.quotas, outside.records, outside.clock
+            core.fetch_sessions,
+            config,
+            replicas,
+            cache,
+            authorizer,
+            guards.quotas,
+            environment.records,
+            environment.clock,
         ),
-        offsets=OffsetsHandler(replicas, authorizer, outside.cold_reads, outside.clock),
-        metadata=MetadataHandler(cache, cluster_id, authorizer, config, auto_topics.create_topics, outside.clock),
-        control=_control_handler(config, outside, core, guards),
-        controller=ControllerApisHandler(authorizer, controller, outside.clock, cache),
-        topics=_topics_handler(config, outside, core, controller, dynamic_config, guards, admin_manager),
-        records=RecordsHandler(cache, replicas, authorizer, outside.clock),
+        offsets=OffsetsHandler(replicas, authorizer, environment.cold_reads, environment.clock),
+        metadata=MetadataHandler(cache, cluster_id, authorizer, config, auto_topics.create_topics, environment.clock),
+        control=_control_handler(config, environment, core, guards),
+        controller=ControllerApisHandler(authorizer, controller, environment.clock, cache),
+        topics=_topics_handler(config, environment, core, controller, dynamic_config, guards, admin_manager),
+        records=RecordsHandler(cache, replicas, authorizer, environment.clock),
         configs=ConfigsHandler(
             authorizer,
             cache,
@@ -509,57 +525,57 @@ def build_handlers(
             zk_client,
             dynamic_config,
             controller,
-            outside.clock,
+            environment.clock,
             guards.policies.alter_config,
         ),
         log_dirs=LogDirsHandler(
-            authorizer, core.log_dir_moves, core.log_manager, config, replicas, in_thread, outside.clock
+            authorizer, core.log_dir_moves, core.log_manager, config, replicas, in_thread, environment.clock
         ),
         producer_ids=ProducerIdsHandler(authorizer, producer_ids, transactions.coordinator),
         find_coordinator=FindCoordinatorHandler(
-            groups, transactions.coordinator, cache, auto_topics, authorizer, outside.clock
+            groups, transactions.coordinator, cache, auto_topics, authorizer, environment.clock
         ),
-        groups=GroupsHandler(groups, authorizer, config, outside.clock),
-        group_offsets=GroupOffsetsHandler(groups, cache, authorizer, config, zk_client, in_thread, outside.clock),
-        transactions=_transactions_handler(core, authorizer, outside.clock),
+        groups=GroupsHandler(groups, authorizer, config, environment.clock),
+        group_offsets=GroupOffsetsHandler(groups, cache, authorizer, config, zk_client, in_thread, environment.clock),
+        transactions=_transactions_handler(core, authorizer, environment.clock),
         acls=AclsHandler(authorizer, in_thread),
-        delegation_tokens=DelegationTokensHandler(guards.tokens, authorizer, in_thread, outside.clock),
+        delegation_tokens=DelegationTokensHandler(guards.tokens, authorizer, in_thread, environment.clock),
         features=guards.features,
     )
 
 
-def _control_handler(config: KafkaConfig, outside: Outside, core: Core, guards: Guards) -> ControlHandler:
+def _control_handler(config: KafkaConfig, environment: Environment, core: Core, guards: Guards) -> ControlHandler:
     return ControlHandler(
         guards.authorizer,
-        outside.broker_epoch,
+        environment.broker_epoch,
         core.leadership,
         core.replica_manager,
-        outside.requests,
-        outside.zk_client,
+        environment.requests,
+        environment.zk_client,
         core.log_manager,
         config,
         core.replication.throttles,
         core.metadata_cache,
-        outside.clock,
+        environment.clock,
         guards.quotas.cluster_metadata_changed,
     )
 
 
-def _produce_handler(outside: Outside, core: Core, authorizer: Authorizer) -> ProduceHandler:
+def _produce_handler(environment: Environment, core: Core, authorizer: Authorizer) -> ProduceHandler:
     replicas = core.replica_manager
     return ProduceHandler(
         replicas,
         authorizer,
         core.metadata_cache,
-        BackgroundAppends(replicas, outside.records),
-        outside.clock,
+        BackgroundAppends(replicas, environment.records),
+        environment.clock,
         core.transactions.verifier,
     )
 
 
 def _topics_handler(
     config: KafkaConfig,
-    outside: Outside,
+    environment: Environment,
     core: Core,
     controller: Controller,
     dynamic_config: DynamicBrokerConfig,
@@ -569,12 +585,12 @@ def _topics_handler(
     return TopicsHandler(
         controller,
         core.metadata_cache,
-        outside.requests,
+        environment.requests,
         admin_manager,
         guards.authorizer,
         dynamic_config,
         config,
-        outside.clock,
+        environment.clock,
         guards.quotas,
     )
 
@@ -595,7 +611,7 @@ def _transactions_handler(core: Core, authorizer: Authorizer, clock: Clock) -> T
 def build_metrics(
     metrics_config: MetricsConfig,
     config: KafkaConfig,
-    outside: Outside,
+    environment: Environment,
     core: Core,
     cluster_id: str,
     controller: KafkaController,
@@ -604,16 +620,16 @@ def build_metrics(
     is_stopping: Callable[[], bool],
     site: HttpSite,
 ) -> BrokerMetrics:
-    """Only now is imported what only metrics need."""
+    """Create the metrics; modules that only they use are imported here."""
     from kafkapy.server.metrics.broker_metrics import BrokerMetrics, end_offsets
     from kafkapy.server.metrics.sources import Sources, request_stats
 
-    reactor = outside.reactor
+    reactor = environment.reactor
     sources = Sources(
         cluster_id=cluster_id,
         broker_id=config.broker_id,
-        time=outside.clock,
-        zk_client=outside.zk_client,
+        time=environment.clock,
+        zk_client=environment.zk_client,
         controller=controller,
         log_manager=core.log_manager,
         metadata_cache=core.metadata_cache,
@@ -627,10 +643,10 @@ def build_metrics(
         late_transactions=core.transactions.late,
         sockets=sockets,
         requests=request_stats(),
-        end_offsets=end_offsets(config, reactor, outside.clock, core.replica_manager),
+        end_offsets=end_offsets(config, reactor, environment.clock, core.replica_manager),
         is_stopping=is_stopping,
         meter=sockets.time_slice.meter,
         quotas=guards.quotas,
         audit=None if guards.audit is None else guards.audit.log,
     )
-    return BrokerMetrics(metrics_config, sources, outside.clock, site)
+    return BrokerMetrics(metrics_config, sources, environment.clock, site)

@@ -1,4 +1,4 @@
-"""Where a test reaches into a broker that is otherwise the one of production (`kafkapy.testing`)."""
+"""Hooks by which tests modify a production broker (`kafkapy.testing`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Handle = Callable[[Request], None]
 
 
 class BuiltBroker(NamedTuple):
-    """The parts of a broker that is about to open its doors."""
+    """The parts of a broker that is about to accept connections."""
 
     core: Core
     sockets: SocketServer
@@ -24,18 +24,18 @@ class BuiltBroker(NamedTuple):
 
 
 class Hooks:
-    """What a broker asks on its way. These answers change nothing."""
+    """Called by a broker at start and for each request. The defaults change nothing."""
 
     def clock(self, reactor: Any) -> ReactorClock:
-        """The clock that all of the broker lives by; asked once, before anything else."""
+        """Return the clock of the whole broker; called once, before all others."""
         return ReactorClock(reactor)
 
     def built(self, broker: BuiltBroker) -> None:
-        """All parts are there, and no connection has been accepted."""
+        """Called when all parts are created, before connections are accepted."""
 
     def handler(self, handle: Handle) -> Handle:
-        """The handler of each request; `handle` is the broker's own."""
+        """Return the handler for all requests; `handle` is the broker's own."""
         return handle
 
     def zk_session(self, session: Session | None) -> None:
-        """A new ZooKeeper session; None: closed. On kazoo's thread."""
+        """Called with a new ZooKeeper session; None: closed. On kazoo's thread."""

@@ -34,8 +34,8 @@ from kafkapy.server import broker_identity
 from kafkapy.server.api_handlers import Handlers
 from kafkapy.server.build import (
     Core,
+    Environment,
     Guards,
-    Outside,
     build_audit,
     build_controller,
     build_core,
@@ -172,7 +172,7 @@ class KafkaServer:
         zookeeper_connect = await self._start_embedded_zookeeper() or config.zookeeper_connect
         zk_client = await self._in_thread(self._zookeeper.connect, zookeeper_connect)
         await self._start(Part("ZooKeeper client", None, lambda: self._in_thread(zk_client.close)))
-        outside = Outside(
+        environment = Environment(
             self._reactor,
             self._clock,
             threads.zookeeper.in_thread,
@@ -184,25 +184,27 @@ class KafkaServer:
         cluster_id, broker_id = await self._in_thread(self._identify, zk_client)
         dynamic_config = DynamicBrokerConfig(config)
         dynamic_config.initialize(*await self._in_thread(_dynamic_properties, zk_client, dynamic_config))
-        core = await self._build_core(outside, cluster_id)
-        audit = build_audit(self._audit_config, config, outside, core)
+        core = await self._build_core(environment, cluster_id)
+        audit = build_audit(self._audit_config, config, environment, core)
         if audit is not None:
             audit.log.broker_id = broker_id
             await self._start(Part("audit", audit.log.start, lambda: self._in_thread(audit.log.stop)))
-        guards = await self._in_thread(build_guards, config, outside, audit)
+        guards = await self._in_thread(build_guards, config, environment, audit)
         await self._start_guards(guards)
         limits = await self._in_thread(connection_limits, config, self._addresses)
-        sockets = build_sockets(config, outside, guards, limits)
+        sockets = build_sockets(config, environment, guards, limits)
         await self._start(Part("socket server", None, sockets.shutdown))
         broker_info = await self._register(zk_client, sockets)
         elected = partial(self._elected, guards.tokens)
-        controller = build_controller(config, outside, broker_info, self._registered_anew, elected)
+        controller = build_controller(config, environment, broker_info, self._registered_anew, elected)
         self._hooks.built(BuiltBroker(core, sockets, controller))
         self._zk_client, self._metadata_cache, self._controller = zk_client, core.metadata_cache, controller
         producer_ids = ProducerIdManager(self._request_producer_ids, self._clock.monotonic_ms)
-        handlers = build_handlers(config, outside, core, cluster_id, controller, producer_ids, dynamic_config, guards)
+        handlers = build_handlers(
+            config, environment, core, cluster_id, controller, producer_ids, dynamic_config, guards
+        )
         for part in self._parts(
-            outside, core, cluster_id, sockets, controller, producer_ids, handlers, dynamic_config, threads, guards
+            environment, core, cluster_id, sockets, controller, producer_ids, handlers, dynamic_config, threads, guards
         ):
             await self._start(part)
         log.info("[KafkaServer id=%d] started", broker_id)
@@ -213,10 +215,10 @@ class KafkaServer:
             startup, shutdown = partial(self._in_thread, part.startup), partial(self._in_thread, part.shutdown)
             await self._start(Part(name, startup, shutdown))
 
-    async def _build_core(self, outside: Outside, cluster_id: str) -> Core:
+    async def _build_core(self, environment: Environment, cluster_id: str) -> Core:
         """Recover the logs, mark their directories as this broker's, and build what stands on them."""
         config = self.config
-        log_manager = await self._in_thread(load_logs, config, outside.zk_client, self._clock)
+        log_manager = await self._in_thread(load_logs, config, environment.zk_client, self._clock)
         await self._start(Part("log manager", None, lambda: self._in_thread(log_manager.shutdown)))
         logs = log_manager.all_logs()
         open_files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
@@ -228,11 +230,11 @@ class KafkaServer:
             cluster_id,
             log_manager.handle_log_dir_failure,
         )
-        core = build_core(config, outside, log_manager)
+        core = build_core(config, environment, log_manager)
         await self._start(Part("high watermarks", None, lambda: self._write_high_watermarks(core)))
         log_manager.dir_failure_listeners.append(
             lambda directory, names: self._clock.from_thread(
-                self._log_dir_failed, directory, names, core, outside.zk_client
+                self._log_dir_failed, directory, names, core, environment.zk_client
             )
         )
         log_manager.check_live()  # earlier failures were reported to no listener
@@ -255,7 +257,7 @@ class KafkaServer:
 
     def _parts(
         self,
-        outside: Outside,
+        environment: Environment,
         core: Core,
         cluster_id: str,
         sockets: SocketServer,
@@ -274,31 +276,31 @@ class KafkaServer:
         yield Part("log dir moves", None, core.log_dir_moves.shutdown)
 
         async def start_coordinator() -> None:
-            partitions = await self._in_thread(outside.zk_client.get_topic_partition_count, GROUP_METADATA_TOPIC)
+            partitions = await self._in_thread(environment.zk_client.get_topic_partition_count, GROUP_METADATA_TOPIC)
             coordinator.startup(partitions)
 
         yield Part("group coordinator", start_coordinator, coordinator.shutdown)
         transactions = core.transactions
 
         async def start_transactions() -> None:
-            partitions = await self._in_thread(outside.zk_client.get_topic_partition_count, TRANSACTION_STATE_TOPIC)
+            partitions = await self._in_thread(environment.zk_client.get_topic_partition_count, TRANSACTION_STATE_TOPIC)
             transactions.startup(producer_ids, partitions)
 
         yield Part("transaction coordinator", start_transactions, transactions.shutdown)
         if metadata_version.is_feature_versioning_supported(config.inter_broker_protocol_version):
             yield Part("features", lambda: self._in_thread(handlers.features.startup))
-        listener = self._config_listener(outside, core, sockets, controller, dynamic_config, threads, guards)
+        listener = self._config_listener(environment, core, sockets, controller, dynamic_config, threads, guards)
         yield Part(
             "config listener",
             lambda: self._in_thread(listener.startup),
             lambda: self._in_thread(listener.shutdown),
         )
         if self._metrics_config is not None:
-            yield self._metrics(self._metrics_config, outside, core, cluster_id, controller, sockets, guards)
+            yield self._metrics(self._metrics_config, environment, core, cluster_id, controller, sockets, guards)
 
         def open_doors() -> None:
-            by_api = guards.audited(handlers.by_api(), outside.clock)
-            apis = KafkaApis(by_api, outside.clock, LargeRequests(outside.records), guards.quotas)
+            by_api = guards.audited(handlers.by_api(), environment.clock)
+            apis = KafkaApis(by_api, environment.clock, LargeRequests(environment.records), guards.quotas)
             first_metadata = FirstMetadata(apis.handle, core.metadata_cache, bool(core.log_manager.all_logs()))
             sockets.start_accepting(self._hooks.handler(first_metadata.handle))
             self._are_doors_open = True
@@ -315,7 +317,7 @@ class KafkaServer:
 
     def _config_listener(
         self,
-        outside: Outside,
+        environment: Environment,
         core: Core,
         sockets: SocketServer,
         controller: KafkaController,
@@ -356,13 +358,13 @@ class KafkaServer:
             guards.quotas.look_up(entity_type, entity)
 
         return ZkConfigChangeListener(
-            outside.zk_client, handlers, self._clock.from_thread, self._clock, prepare=prepare
+            environment.zk_client, handlers, self._clock.from_thread, self._clock, prepare=prepare
         )
 
     def _metrics(
         self,
         metrics_config: MetricsConfig,
-        outside: Outside,
+        environment: Environment,
         core: Core,
         cluster_id: str,
         controller: KafkaController,
@@ -372,7 +374,7 @@ class KafkaServer:
         config, is_stopping, site = self.config, lambda: self._stopping, self._metrics_site
         assert site is not None
         metrics = build_metrics(
-            metrics_config, config, outside, core, cluster_id, controller, sockets, guards, is_stopping, site
+            metrics_config, config, environment, core, cluster_id, controller, sockets, guards, is_stopping, site
         )
         return Part("metrics", metrics.start, metrics.stop)
 

@@ -39,7 +39,7 @@ from kafkapy.record.records_builder import MemoryRecordsBuilder
 from kafkapy.runtime.clock import MockClock, P, R
 from kafkapy.runtime.completion import Completion, spawn
 from kafkapy.server.admin.controller import Controller
-from kafkapy.server.build import Outside, build_core, build_guards, build_handlers, build_sockets
+from kafkapy.server.build import Environment, build_core, build_guards, build_handlers, build_sockets
 from kafkapy.server.config.dynamic_broker_config import DynamicBrokerConfig
 from kafkapy.server.config.kafka_config import KafkaConfig
 from kafkapy.server.inter_broker.producer_ids import ProducerIdManager
@@ -237,7 +237,7 @@ class BrokerCore:
         self.log_manager.startup()
         zookeeper = TopicConfigs()
         self.topic_configs = zookeeper.of
-        outside = Outside(
+        environment = Environment(
             self.clock,
             self.time,
             MockClock().in_thread,
@@ -248,7 +248,7 @@ class BrokerCore:
         )
         self.roles = RecordedRoles()
         self.fetchers = RecordedFetchers()
-        core = build_core(self.config, outside, self.log_manager, fetchers=self.fetchers, listeners=[self.roles])
+        core = build_core(self.config, environment, self.log_manager, fetchers=self.fetchers, listeners=[self.roles])
         self.cache, self.replicas, self.leadership = core.metadata_cache, core.replica_manager, core.leadership
         self.high_watermarks, self.log_dir_moves = core.high_watermarks, core.log_dir_moves
         self.fetch_sessions = core.fetch_sessions
@@ -259,10 +259,10 @@ class BrokerCore:
             (name, proposed, done)
         )
         self.producer_ids = ProducerIdManager(_block_of_ids, self.time.monotonic_ms)
-        guards = build_guards(self.config, outside)
+        guards = build_guards(self.config, environment)
         self.handlers = build_handlers(
             self.config,
-            outside,
+            environment,
             core,
             "a-cluster",
             cast(Controller, NoController()),
@@ -273,9 +273,9 @@ class BrokerCore:
         self.created: list[str] = []
         self.handlers.metadata.create_topics = self._create_topics
         self.by_api = self.handlers.by_api()
-        self.sockets = build_sockets(self.config, outside, guards, ConnectionLimits())
+        self.sockets = build_sockets(self.config, environment, guards, ConnectionLimits())
         self.quotas = guards.quotas
-        self._apis = KafkaApis(self.by_api, outside.clock, LargeRequests(outside.records), guards.quotas)
+        self._apis = KafkaApis(self.by_api, environment.clock, LargeRequests(environment.records), guards.quotas)
         self.controller = self.connect("controller")
         self.brokers = [BROKER_ID, *others]
         self.update_metadata()

@@ -42,9 +42,11 @@ class AutoTopicCreationManager:
         self._in_flight: set[str] = set()
 
     async def create_topics(self, names: Iterable[str], request: Request) -> dict[str, Errors]:
-        """What Metadata answers for each topic: LEADER_NOT_AVAILABLE if it is made, so that the client asks again.
+        """Create the topics; return the error that Metadata has for each: LEADER_NOT_AVAILABLE after success, so that
+        the client retries.
 
-        The partitions count as mutations of the request's sender, but it is neither refused nor throttled for them.
+        The new partitions count as controller mutations of the request's sender, but the request is neither refused
+        nor throttled for them.
         """
         errors: dict[str, Errors] = {}
         wanted: list[CreatableTopic] = []

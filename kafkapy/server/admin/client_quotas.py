@@ -49,9 +49,9 @@ class QuotaOp(NamedTuple):
 def describe_client_quotas(
     zk_client: KafkaZkClient, filters: Iterable[tuple[str, Filter]], strict: bool
 ) -> list[tuple[Entity, dict[str, float]]]:
-    """Entities that match all filters and have quotas; `strict`: only those that have no other types than the filters.
+    """Return the entities that match all filters and have quotas.
 
-    `KafkaError` if the filters contradict each other.
+    `strict`: only entities without any type that no filter names. `KafkaError` if the filters contradict each other.
     """
     by_type = _filters_by_type(filters)
     results: list[tuple[Entity, dict[str, float]]] = []
@@ -191,7 +191,7 @@ def _alter(zk_client: KafkaZkClient, entity: Entity, ops: Iterable[QuotaOp], val
 
 
 def _place(entity: Entity) -> tuple[str, str, ConfigDef]:
-    """Type, path and possible configs of an entity in ZooKeeper; `KafkaError` if there can be no such entity."""
+    """Return an entity's type, path and possible configs in ZooKeeper; `KafkaError` if its types can't be combined."""
     if not entity:
         raise KafkaError(Errors.INVALID_REQUEST, "Invalid empty client quota entity")
     for entity_type, name in entity.items():
@@ -231,7 +231,7 @@ def _quota_text(definition: ConfigDef, name: str, value: float) -> str:
         raise KafkaError(Errors.UNKNOWN_SERVER_ERROR)
     bound = (1 << 63) - 1 if key.type is ConfigType.LONG else (1 << 31) - 1
     whole = 0 if value != value else int(max(min(value + _EPSILON, bound), -bound - 1))
-    if abs(whole - value) > _EPSILON:  # not so for NaN, which Kafka takes for 0
+    if abs(whole - value) > _EPSILON:  # not so for NaN, which Kafka treats as 0
         raise KafkaError(Errors.INVALID_REQUEST, f"Configuration {name} must be a {key.type.name} value")
     return str(whole)
 

@@ -1,4 +1,4 @@
-"""The controller as the rest of a broker sees it: whether it is active here, and what it may be asked."""
+"""The controller's interface for the rest of the broker."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ from kafkapy.protocol.messages.update_features import UpdateFeaturesRequest
 
 
 class Controller(Protocol):
-    """What `KafkaController` answers by callbacks, on its own thread. There it goes through what is asked for, once; the answer
-    is the callback's."""
+    """The methods of `KafkaController` that handlers call.
+
+    Those with a callback run on the controller's thread, which iterates over the arguments once and passes the result
+    to the callback.
+    """
 
     @property
     def is_active(self) -> bool: ...

@@ -1,8 +1,8 @@
-"""Which brokers get the replicas of new partitions (Kafka's `AdminUtils`, with racks by KIP-36). Pure.
+"""Assigns replicas of new partitions to brokers (Kafka's `AdminUtils`, with racks by KIP-36). No I/O.
 
-Leaders go round the brokers; each further replica stands a growing shift away from the leader, so that the followers
-of one broker's leaders are spread over all others. With racks the brokers are dealt out rack by rack first, and a rack
-that has a replica already is passed over while another has none.
+Leaders are assigned round-robin. The shift between a leader and its followers grows with each round, so that the
+followers of one broker's leaders are spread over all other brokers. With racks, the brokers are first ordered so that
+racks alternate, and a rack that already has a replica is skipped while another one has none.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from typing import Final
 from kafkapy.protocol.errors import Errors, KafkaError
 
 MAX_PARTITIONS: Final = 100_000
-"""Of a topic. Its node in ZooKeeper lists them all, and holds 1 MB by default (`jute.maxbuffer`): some 88,000 at best."""
+"""Maximum partitions of a topic. Its znode lists them all, and is limited to 1 MB by default (`jute.maxbuffer`): about
+88,000 partitions."""
 
 
 def assign_replicas_to_brokers(
@@ -24,11 +25,15 @@ def assign_replicas_to_brokers(
     fixed_start_index: int = -1,
     start_partition_id: int = -1,
 ) -> dict[int, list[int]]:
-    """Partition → its brokers, the preferred leader first. `brokers`: id → rack.
+    """Return partition → brokers, the preferred leader first.
 
-    Starts at a random broker unless `fixed_start_index` says where; `start_partition_id` is the first new partition.
-    `KafkaError` with Kafka's sentence if it can't be done, and INVALID_PARTITIONS, where Kafka has no limit, if the topic would
-    have more than `MAX_PARTITIONS`.
+    Args:
+        brokers: Broker id → rack.
+        fixed_start_index: Index of the first partition's leader; a random one by default.
+        start_partition_id: The first new partition.
+    Raises:
+        KafkaError: Kafka's error and message if the brokers are too few; INVALID_PARTITIONS if the topic would have
+            more than `MAX_PARTITIONS`, where Kafka has no limit.
     """
     if num_partitions <= 0:
         raise KafkaError(Errors.INVALID_PARTITIONS, "Number of partitions must be larger than 0.")
@@ -92,5 +97,5 @@ def _replicas_over_racks(
 
 
 def _follower(leader: int, shift: int, index: int, num_brokers: int) -> int:
-    """Where on the ring the follower number `index` is; never the leader's place."""
+    """Return the position of follower number `index` in the list of brokers; never the leader's."""
     return (leader + 1 + (shift + index) % (num_brokers - 1)) % num_brokers

@@ -1,6 +1,7 @@
-"""SCRAM credentials of users in ZooKeeper (KIP-554; part of Kafka's `ZkAdminManager`). The functions block on it.
+"""SCRAM credentials of users in ZooKeeper (KIP-554; part of Kafka's `ZkAdminManager`). The functions block on
+ZooKeeper.
 
-A request carries the salted password, never the password; what is stored are keys derived from it (RFC 5802).
+A request contains the salted password, never the password; keys derived from it are stored (RFC 5802).
 """
 
 from __future__ import annotations
@@ -38,13 +39,13 @@ _NO_USER = "Username must not be empty"
 
 
 def credential_text(mechanism: int, salt: bytes, salted_password: bytes, iterations: int) -> str:
-    """A credential as ZooKeeper has it: `salt=...,stored_key=...,server_key=...,iterations=...` (base64)."""
+    """Return a credential as stored in ZooKeeper: `salt=...,stored_key=...,server_key=...,iterations=...` (base64)."""
     hash_name = SCRAM_MECHANISMS[mechanism][1]
     return scram.credential_text(ScramCredential.of_salted_password(hash_name, salted_password, salt, iterations))
 
 
 def describe(zk_client: KafkaZkClient, users: Sequence[str] | None) -> list[DescribeResult]:
-    """The mechanisms and iterations of these users; of all that have a credential if None or empty."""
+    """Return the mechanisms and iterations of these users; None or empty: of all users with a credential."""
     if not users:
         everybody = zk_entity_configs.fetch_all_entity_configs(zk_client, zk_entity_configs.USERS)
         described = {desanitize(name): _described(desanitize(name), configs) for name, configs in everybody.items()}
@@ -73,7 +74,7 @@ def _describe_one(zk_client: KafkaZkClient, user: str, asked_twice: bool) -> Des
 
 
 def _described(user: str, configs: dict[str, str]) -> DescribeResult | None:
-    """None if the user has no credential."""
+    """Return None if the user has no credential."""
     infos = []
     for code, (name, _) in SCRAM_MECHANISMS.items():
         if name in configs:
@@ -93,7 +94,7 @@ def _describe_error(user: str, error: Errors, message: str) -> DescribeResult:
 def alter(
     zk_client: KafkaZkClient, upsertions: Sequence[Upsertion], deletions: Sequence[Deletion]
 ) -> list[AlterResult]:
-    """Set and delete credentials; one result for each user, whose changes are made all or none."""
+    """Set and delete credentials. Return one result for each user; a user's changes are all made, or none is."""
     results = _malformed(upsertions, deletions)
     changes: list[Upsertion | Deletion] = [*upsertions, *deletions]
     pairs = Counter((change.name, change.mechanism) for change in changes if change.name not in results)
@@ -112,7 +113,7 @@ def alter(
 
 
 def _malformed(upsertions: Iterable[Upsertion], deletions: Iterable[Deletion]) -> dict[str, ApiError]:
-    """Users with a change that cannot be made, and why."""
+    """Return the users with an invalid change, and its error."""
     errors: dict[str, ApiError] = {}
     changes: list[Upsertion | Deletion] = [*deletions, *upsertions]
     for change in changes:
@@ -125,7 +126,8 @@ def _malformed(upsertions: Iterable[Upsertion], deletions: Iterable[Deletion]) -
         elif isinstance(change, Upsertion) and change.iterations < scram.MIN_ITERATIONS:
             errors[change.name] = ApiError(Errors.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
         elif isinstance(change, Upsertion) and not change.salted_password:
-            # Apache's error too: Java has no HMAC with an empty key. Everyone would know such a user's proof.
+            # Apache's error, too: Java refuses an HMAC with an empty key. Any client could compute such a user's
+            # proof.
             errors[change.name] = ApiError(Errors.UNKNOWN_SERVER_ERROR, Errors.UNKNOWN_SERVER_ERROR.message)
     return errors
 

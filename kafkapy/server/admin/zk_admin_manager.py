@@ -1,7 +1,7 @@
-"""Topics made, grown and deleted in ZooKeeper (the topic half of Kafka's `ZkAdminManager` and `AdminZkClient`).
+"""Creates, extends and deletes topics in ZooKeeper (the topic half of Kafka's `ZkAdminManager` and `AdminZkClient`).
 
-Every method blocks on ZooKeeper: it is called in the background pool. The controller sees the znodes and does the rest;
-callers that need completion wait for the metadata cache.
+Every method blocks on ZooKeeper: it is called in the background pool. The controller watches the znodes and carries
+out the change; callers that need completion wait for the metadata cache.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ NO_REPLICATION_FACTOR = -1
 
 @dataclass(frozen=True, slots=True)
 class TopicChange:
-    """What became of one topic of a request; with `error` NONE the topic has these partitions (or would have)."""
+    """The result for one topic of a request; with `error` NONE the topic has these partitions (or would have:
+    `validate_only`)."""
 
     topic: str
     error: ApiError = NO_ERROR
@@ -74,7 +75,8 @@ class ZkAdminManager:
         self._create_topic_policy = create_topic_policy
 
     def with_time_limit(self, timeout_ms: int, work: Callable[[], R]) -> R:
-        """Do it, waiting no longer than that for ZooKeeper where that is away; what is not done then has REQUEST_TIMED_OUT."""
+        """Do the work; if ZooKeeper is disconnected, wait at most `timeout_ms` for it. Unfinished parts fail with
+        REQUEST_TIMED_OUT."""
         with self._zk_client.time_limit(timeout_ms):
             return work()
 
@@ -89,7 +91,8 @@ class ZkAdminManager:
     ) -> list[TopicChange]:
         """Create the topics on the live `brokers` (id → rack). The errors are in the results; nothing is raised.
 
-        All valid topics are written together, without duplicates. `count` is called with the partitions of each before.
+        All valid topics are written together, without duplicates. Before, `count` is called with each topic's number
+        of partitions.
         """
         wanted = {topic.name: topic for topic in topics}
         try:
@@ -109,7 +112,7 @@ class ZkAdminManager:
     def _planned(
         self, topic: CreatableTopic, brokers: Mapping[int, str | None], taken: _TakenNames, count: CountPartitions
     ) -> TopicChange:
-        """What is to be written, or why it is not."""
+        """Return the change to write, or the error."""
         try:
             configs = _configs(topic)
             assignment = self._assignment(topic, brokers)
@@ -128,7 +131,7 @@ class ZkAdminManager:
     def _validate_policy(
         self, topic: CreatableTopic, assignment: Mapping[int, Sequence[int]], configs: Mapping[str, str]
     ) -> None:
-        """Raises what the policy raises."""
+        """Raise the policy's exception, if any."""
         policy = self._create_topic_policy
         if policy is None:
             return
@@ -138,7 +141,7 @@ class ZkAdminManager:
             policy.validate(RequestedTopic(topic.name, len(assignment), len(assignment[0]), None, configs))
 
     def _write(self, planned: list[TopicChange], wanted: Mapping[str, CreatableTopic]) -> list[TopicChange]:
-        """The topics are created: their configs, and the znodes that the controller watches."""
+        """Write the topics' configs, and then the znodes that the controller watches."""
         if not planned:
             return []
         with_ids = is_topic_id_supported(self._config.inter_broker_protocol_version)
@@ -176,7 +179,7 @@ class ZkAdminManager:
                     "Both numPartitions or replicationFactor and replicasAssignments were set. "
                     "Both cannot be used at the same time.",
                 )
-            # As in Kafka, brokers that do not exist are let through here.
+            # As in Kafka, nonexistent brokers are accepted here.
             return {given.partition_index: list(given.broker_ids) for given in topic.assignments}
         num_partitions, replication_factor = topic.num_partitions, topic.replication_factor
         if num_partitions == NO_NUM_PARTITIONS:
@@ -188,7 +191,7 @@ class ZkAdminManager:
     # ------------------------------------------------------------------------------------------------ delete
 
     def delete_topics(self, topics: Iterable[str]) -> dict[str, Errors]:
-        """Ask the controller to delete each topic; NONE as well if it was asked before."""
+        """Ask the controller to delete each topic; also NONE if the deletion was requested before."""
         names = list(topics)
         try:
             existing, marked = self._zk_client.look_for_topics(names)
@@ -212,7 +215,8 @@ class ZkAdminManager:
         validate_only: bool = False,
         count: CountPartitions = _unlimited,
     ) -> list[TopicChange]:
-        """Add partitions to topics; a result's `assignment` has the old ones, too. `count` is called with new ones before."""
+        """Add partitions to topics; a result's `assignment` includes the old ones. Before, `count` is called with the
+        number of new ones."""
         if validate_only:
             count = _unlimited
         topics = list(topics)
@@ -241,13 +245,13 @@ class ZkAdminManager:
         validate_only: bool,
         count: CountPartitions,
     ) -> list[TopicChange]:
-        """They are read together, which ZooKeeper does much faster than one by one."""
+        """The topics are read in one pipeline, which is much faster than one by one."""
         try:
             found = self._zk_client.get_replica_assignment_and_topic_id_for_topics([topic.name for topic in requests])
         except Exception as error:
             if isinstance(error, ZooKeeperClientTimeoutError) or len(requests) == 1:
                 return [_not_grown(request, error) for request in requests]
-            # The name of one may be no path: it alone has the error.
+            # One name may be an invalid path: only that topic gets the error.
             return [change for one in requests for change in self._grow_together([one], brokers, validate_only, count)]
         there = {topic.topic: topic for topic in found}
         return [self._try_grow(request, there.get(request.name), brokers, validate_only, count) for request in requests]
@@ -297,7 +301,8 @@ def _not_grown(request: CreatePartitionsTopic, error: Exception) -> TopicChange:
 
 
 class _TakenNames:
-    """Which names the topics of one request cannot have: a look at ZooKeeper before, and then what the request itself takes."""
+    """The names that are not free for a request's new topics: those in ZooKeeper, and those created by the request
+    itself."""
 
     def __init__(self, zk_client: KafkaZkClient, names: Iterable[str]) -> None:
         legal = [name for name in names if not reason_invalid(name)]
@@ -308,7 +313,7 @@ class _TakenNames:
                 self._with_same_metrics.setdefault(metric_name(topic), []).append(topic)
 
     def check(self, topic: str) -> None:
-        """`KafkaError` says why the name is not free."""
+        """Raise `KafkaError` if the name is not free."""
         if topic in self._marked:
             raise KafkaError(Errors.TOPIC_ALREADY_EXISTS, f"Topic '{topic}' is marked for deletion.")
         colliding = self._with_same_metrics.get(metric_name(topic), ())
@@ -368,7 +373,7 @@ def _validate_assignment(assignment: Mapping[int, Sequence[int]]) -> None:
 def _new_partitions(
     request: CreatePartitionsTopic, existing: Mapping[int, ReplicaAssignment], brokers: Mapping[int, str | None]
 ) -> Mapping[int, Sequence[int]]:
-    """Partition → brokers of the partitions that the request adds."""
+    """Return partition → brokers of the partitions that the request adds."""
     increment = request.count - len(existing)
     if increment < 0:
         raise KafkaError(

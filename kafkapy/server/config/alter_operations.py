@@ -38,9 +38,8 @@ def require_well_formed(ops: Iterable[ConfigOp]) -> None:
 
 
 def apply_ops(ops: Iterable[ConfigOp], configs: Mapping[str, str], keys: Mapping[str, ConfigKey]) -> dict[str, str]:
-    """Return the resulting configs. `KafkaError` if a config that is not a list is appended to.
-
-    An unknown operation, or a list operation on a name that is not in `keys`, is UNKNOWN_SERVER_ERROR, as in Kafka.
+    """Return the resulting configs. `KafkaError` if the operation appends to a config that is not a list. An unknown
+    operation, or a list operation on a name that is not in `keys`, is UNKNOWN_SERVER_ERROR, as in Kafka.
     """
     changed = dict(configs)
     for op in ops:

@@ -48,7 +48,7 @@ class DynamicBrokerConfig:
     """
 
     def __init__(self, config: KafkaConfig) -> None:
-        """`config`: the broker's, from the properties file; its values are what changes."""
+        """`config`: the broker's, from the properties file; dynamic changes replace its values."""
         self.config = config
         self.static = dict(config.originals)
         self.static_defaults = {

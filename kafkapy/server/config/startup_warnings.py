@@ -1,4 +1,4 @@
-"""What is said at start about configs that have no effect here."""
+"""Warnings at start: configs without effect, unknown and deprecated ones."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ NOT_ACTED_ON: Final = (
         "auto.include.jmx.reporter",
         # metrics
         *("metrics.num.samples", "metrics.recording.level", "metrics.sample.window.ms", "telemetry.max.bytes"),
-        # there is no queue of requests: one is handled when it is read, one of each connection at a time (and of Produce, five
-        # that wait for followers)
+        # there is no queue of requests: each is handled when it is read, one for each connection (and up to five
+        # Produce requests that wait for followers)
         "queued.max.requests",
         *("socket.connection.setup.timeout.max.ms", "log.dir.failure.timeout.ms"),
         "max.request.partition.size.limit",
     }
 ) - {
-    # read, if only to be checked or given to clients
+    # used, if only in checks or in responses to clients
     *("node.id", "process.roles", "zookeeper.metadata.migration.enable", "controller.listener.names"),
     *("early.start.listeners", "group.coordinator.rebalance.protocols", "principal.builder.class"),
-    # of listeners with TLS
+    # used by listeners with TLS
     *(name for name in KafkaConfig.definition if name.startswith("ssl.")),
-    # of listeners with SASL, and of authorizers
+    # used by listeners with SASL, and by authorizers
     *("authorizer.class.name", "sasl.enabled.mechanisms", "sasl.jaas.config", "sasl.mechanism.inter.broker.protocol"),
     *("connections.max.reauth.ms", "connection.failed.authentication.delay.ms", "sasl.server.max.receive.size"),
     *("sasl.kerberos.principal.to.local.rules", "sasl.server.callback.handler.class"),
     *(name for name in KafkaConfig.definition if name.startswith("delegation.token.")),
-    # of brokers as clients of each other
+    # used for connections between brokers
     *("sasl.kerberos.service.name", "sasl.client.callback.handler.class", "sasl.login.callback.handler.class"),
     *(
         "sasl.login.class",
@@ -54,15 +54,15 @@ NOT_ACTED_ON: Final = (
     ),
     *(name for name in KafkaConfig.definition if name.startswith(("sasl.login.refresh.", "sasl.login.retry."))),
     *(name for name in KafkaConfig.definition if name.startswith("sasl.oauthbearer.") and ".token." not in name),
-    # of the way to ZooKeeper, and of passwords in it
+    # used for connections to ZooKeeper, and for passwords stored there
     *(name for name in KafkaConfig.definition if name.startswith(("zookeeper.ssl.", "password.encoder."))),
     *("zookeeper.clientCnxnSocket", "zookeeper.set.acl"),
 }
-"""Known configs that change nothing in this broker: a value other than the default is named in a warning."""
+"""Known configs without effect in this broker: a warning names those with a value other than the default."""
 
 
 _OF_AUTHORIZERS: Final = ("super.users", "allow.everyone.if.no.acl.found", "authorizer.zookeeper.")
-"""What `AclAuthorizer` reads."""
+"""Configs of `AclAuthorizer`."""
 
 _OF_FORMER_VERSIONS: Final = {
     "host.name": "listeners",
@@ -70,11 +70,11 @@ _OF_FORMER_VERSIONS: Final = {
     "advertised.host.name": "advertised.listeners",
     "advertised.port": "advertised.listeners",
 }
-"""Configs that Kafka no longer has -> what has taken their place."""
+"""Configs that Kafka has removed -> their replacements."""
 
 
 def not_acted_on(config: KafkaConfig) -> dict[str, str]:
-    """The configs that are set to another value than the default, but have no effect; secrets are hidden."""
+    """Return the configs without effect whose value is not the default; secrets are hidden."""
     ignored = {}
     for name in config.originals:
         key = KafkaConfig.definition.get(base_name(name))
@@ -87,16 +87,16 @@ def not_acted_on(config: KafkaConfig) -> dict[str, str]:
 
 
 def unknown_names(names: Iterable[str]) -> list[str]:
-    """Names that are no configs of a broker, nor of Kafka's authorizer, sorted."""
+    """Return the names that are neither configs of a broker nor of Kafka's authorizer, sorted."""
     return sorted(
         name for name in names if base_name(name) not in KafkaConfig.definition and not name.startswith(_OF_AUTHORIZERS)
     )
 
 
 def misspelt(names: Iterable[str], own: Iterable[str] = ()) -> list[str]:
-    """`x is unknown; did you mean y?` for each unknown name that is like a known one.
+    """Return `x is unknown; did you mean y?` for each unknown name that resembles a known one.
 
-    `own`: kafkapy's own configs, which are no more among `names`.
+    `own`: kafkapy's own configs, which have been removed from `names`.
     """
     of_topics = {key.name: key.synonyms[0] for key in LogConfig.definition.values() if key.synonyms}
     renamed = {**of_topics, **_OF_FORMER_VERSIONS}
@@ -110,9 +110,9 @@ def misspelt(names: Iterable[str], own: Iterable[str] = ()) -> list[str]:
 
 
 def log_config(config: KafkaConfig, own: Iterable[str] = ()) -> None:
-    """Log the values that are set, and a warning each for what is unknown, has no effect, or is deprecated.
+    """Log the values that are set, and a warning for each that is unknown, has no effect, or is deprecated.
 
-    `own`: kafkapy's own configs, which are no more in `config`.
+    `own`: kafkapy's own configs, which have been removed from `config`.
     """
     log.info("KafkaConfig values: %s", config.values_text())
     if unknown := unknown_names(config.originals):
@@ -146,11 +146,15 @@ def _list_of(configs: Mapping[str, str]) -> str:
 
 
 SPARE_DESCRIPTORS: Final = 1000
-"""For connections, ZooKeeper, files that are open for a moment."""
+"""File descriptors reserved for connections, ZooKeeper and files that are open for a short time."""
 
 
 def warn_of_open_files_limit(partitions: int, segments: int, limit: int) -> None:
-    """`limit`: how many files this process may have open (`ulimit -n`). A segment that is used holds one, indexes hold none."""
+    """Log a warning if the limit of open files may be too low for the logs.
+
+    `limit`: how many files this process may have open (`ulimit -n`). A segment in use has one open file, its indexes
+    none.
+    """
     needed = segments + SPARE_DESCRIPTORS
     if limit < needed:
         log.warning(

@@ -1,4 +1,4 @@
-"""The coordinators' way to the log: `PartitionLog` on the replica manager."""
+"""The coordinators' access to their logs: `PartitionLog` on top of the replica manager."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class CoordinatorLog:
 
 
 def _whole_batches(buffer: memoryview) -> tuple[int, int | None]:
-    """(bytes of the complete batches, offset after the last of them)."""
+    """Return (bytes of the complete batches, offset after the last of them)."""
     position = 0
     next_offset: int | None = None
     while position + 61 <= len(buffer):

@@ -1,4 +1,4 @@
-"""Coordinators by partition: the leader of a partition of the coordinator's topic coordinates, for as long as it leads."""
+"""Notifies coordinators of elections: the leader of a partition of their topic coordinates the groups or ids in it."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from kafkapy.common.topic_partition import TopicPartition
 
 
 class Coordinator(Protocol):
-    """What a coordinator hears of the partitions of its topic."""
+    """A coordinator's callbacks about the partitions of its topic."""
 
     def on_election(self, partition: int, coordinator_epoch: int, /) -> None: ...
 
     def on_resignation(self, partition: int, coordinator_epoch: int | None, /) -> None: ...
 
     def handle_deleted_partitions(self, partitions: Sequence[TopicPartition], /) -> None:
-        """They are gone from the cluster; of any topic."""
+        """The partitions, of any topic, were deleted from the cluster."""
         ...
 
 
 class CoordinatorElections:
-    """Tells a coordinator of `__consumer_offsets`, or another topic, what this broker's roles there make of it."""
+    """Notifies a coordinator of this broker's role changes in its topic, for example `__consumer_offsets`."""
 
     def __init__(self, topic: str, coordinator: Coordinator) -> None:
         self._topic = topic

@@ -1,4 +1,5 @@
-"""Transactions that hang: open in a partition's log for longer than any coordinator lets one be (`hasLateTransaction`)."""
+"""Detects hanging transactions: open in a partition's log for longer than any coordinator allows
+(`hasLateTransaction`)."""
 
 from __future__ import annotations
 
@@ -17,18 +18,18 @@ from kafkapy.server.replication.replica_manager import ReplicaManager
 log = logging.getLogger("kafkapy.server.LateTransactions")
 
 LATE_TRANSACTION_BUFFER_MS = 300_000
-"""On top of transaction.max.timeout.ms: a coordinator may need that long to end what has timed out."""
+"""Added to transaction.max.timeout.ms: a coordinator may take that long to abort a timed-out transaction."""
 CHECK_INTERVAL_MS = 60_000
-"""A transaction counts as late after minutes, so a minute more makes no difference."""
+"""A transaction counts as late after minutes, so another minute makes no difference."""
 
 OpenAt = tuple[TopicPartition, int]
-"""A transaction by its partition and first offset."""
+"""(partition, first offset) of a transaction."""
 
 
 class LateTransactions:
-    """Looks at the partitions that are led here, and tells of each late transaction once.
+    """Checks the partitions led by this broker, and logs each late transaction once.
 
-    Invariant: `_told` are those that were late when they were last looked at.
+    Invariant: `_told` has the transactions that were late at the last check.
     """
 
     def __init__(self, replica_manager: ReplicaManager, clock: Clock, max_transaction_timeout_ms: int) -> None:
@@ -38,7 +39,7 @@ class LateTransactions:
         self._told: set[OpenAt] = set()
         self._task: ScheduledTask | None = None
         self.partition_count = 0
-        """How many partitions led here had a late transaction, when they were last looked at."""
+        """How many partitions led by this broker had a late transaction at the last check."""
 
     def startup(self) -> None:
         self._task = self._clock.schedule(
@@ -50,7 +51,7 @@ class LateTransactions:
             self._task.cancel()
 
     async def check(self) -> None:
-        """Partitions may change while it waits."""
+        """Check all partitions, in chunks: partitions may be added and removed in between."""
         late: set[OpenAt] = set()
         for chunk in chunks(list(self._replica_manager.partitions())):
             await self._clock.checkpoint()

@@ -1,4 +1,4 @@
-"""The ends of transactions on their way to the leaders of the partitions (Kafka's `TransactionMarkerChannelManager`)."""
+"""Sends transaction markers to the leaders of the partitions (Kafka's `TransactionMarkerChannelManager`)."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ from kafkapy.server.metadata.metadata_cache import MetadataCache
 log = logging.getLogger("kafkapy.coordinator.transaction.TransactionMarkerChannelManager")
 
 RETRY_MS = 50
-"""Until partitions whose leader is not known, or has just changed, are tried again: half of what Java's clients wait by
-default (`retry.backoff.ms`)."""
+"""Delay before a retry if a partition's leader is unknown or has just changed: half of the default `retry.backoff.ms`
+of Java's clients."""
 STRANGE_RETRY_MS = 10_000
-"""After an error that says nothing of leaders, replicas and disks: it will not pass by itself soon, if ever."""
+"""Delay after an error that is not about leaders, replicas or disks, and will hardly end by itself."""
 GONE_AFTER_MS = 1_000
-"""So long a partition must have been unknown before it counts as deleted: what is known may be incomplete for a moment."""
+"""How long a partition must have been unknown before it counts as deleted: metadata may be incomplete for a short
+time."""
 MARKERS_PER_REQUEST = 1000
-"""Bounds a request that other brokers have to take in; what is left goes with the next."""
+"""Bounds the size of a request; further markers go into the next one."""
 
 _DONE = (NONE, Errors.UNSUPPORTED_FOR_MESSAGE_FORMAT, Errors.UNSUPPORTED_VERSION)
 _PASSING = (
@@ -44,7 +45,7 @@ _FENCED = (Errors.INVALID_PRODUCER_EPOCH, Errors.TRANSACTION_COORDINATOR_FENCED)
 
 
 class MarkerJob:
-    """One transaction's markers for partitions that have one leader."""
+    """A transaction's markers for partitions with a common leader."""
 
     __slots__ = ("commit", "coordinator_epoch", "order", "partitions", "transaction", "unknown_since_ms")
 
@@ -75,10 +76,11 @@ class MarkerJob:
 
 
 class MarkerChannels:
-    """Implements `MarkerSender`. Partitions that this broker leads need no network.
+    """Implements `MarkerSender`. Markers for partitions led by this broker are written without the network.
 
-    Invariants: each partition of a transaction that is not gone is in one job: in `_new`, in a queue, on its way, or in
-    `_retry`; a broker in `_busy` has a request under way, and its queue waits; what is in `_new` goes with the next turn.
+    Invariants: each partition of a transaction, unless deleted, is in one job: in `_new`, in a queue, in a request, or
+    in `_retry`. A broker in `_busy` has a request in flight, and its queue waits. The jobs in `_new` are sent in the
+    reactor's next iteration.
     """
 
     def __init__(
@@ -92,7 +94,8 @@ class MarkerChannels:
         version: int,
         written: Callable[[Transaction, Iterable[TopicPartition]], None],
     ) -> None:
-        """`version` of WriteTxnMarkers, as inter.broker.protocol.version has it. `written`: as of `MarkerSender`."""
+        """`version`: of WriteTxnMarkers, by inter.broker.protocol.version. `written`: the callback of
+        `MarkerSender`."""
         self._broker_id = broker_id
         self._listener_name = listener_name
         self._cache = cache
@@ -105,7 +108,7 @@ class MarkerChannels:
         self._queues: dict[int, list[MarkerJob]] = {}
         self._busy: set[int] = set()
         self._retry: dict[int, list[MarkerJob]] = {}
-        """By the delay; for each there is a timer."""
+        """Jobs by delay; each delay has a timer."""
         self._stopped = False
 
     def close(self) -> None:
@@ -117,17 +120,17 @@ class MarkerChannels:
 
     @property
     def waiting_for_leaders(self) -> int:
-        """Markers for partitions whose leader is not known, or has just failed to take them."""
+        """Return the number of markers for partitions whose leader is unknown, or has just refused them."""
         return sum(len(job.partitions) for jobs in self._retry.values() for job in jobs)
 
     def queued(self) -> dict[int, int]:
-        """Markers that wait for a broker."""
+        """Return broker id → number of queued markers."""
         return {broker: sum(len(job.partitions) for job in jobs) for broker, jobs in self._queues.items()}
 
     def send(self, transaction: Transaction, order: SendMarkers, coordinator_epoch: int) -> None:
-        """Send the markers in the next turn of the reactor, together with those of other transactions.
+        """Send the markers in the reactor's next iteration, together with those of other transactions.
 
-        So the request that has ended the transaction is answered first, and before that turn no further request is read.
+        So the request that has ended the transaction is answered first; no further request is read before.
         """
         self._new.append(MarkerJob(transaction, order, coordinator_epoch, order.partitions))
         if len(self._new) == 1:
@@ -139,7 +142,7 @@ class MarkerChannels:
             self._route(job)
 
     def _route(self, job: MarkerJob) -> None:
-        """To the leaders; what has none waits."""
+        """Distribute the job to the partitions' leaders; partitions without leader are retried later."""
         if job.transaction.is_gone or self._stopped:
             return
         by_leader: dict[int, list[TopicPartition]] = {}
@@ -201,7 +204,7 @@ class MarkerChannels:
         self._answered(job, await self._writer.end(job.order.producer, marker, sorted(job.partitions)))
 
     async def _send_queue(self, leader: int) -> None:
-        """One request at a time; what comes meanwhile goes with the next."""
+        """Send one request at a time; markers added meanwhile go into the next one."""
         try:
             while queue := self._queues.pop(leader, None):
                 jobs = [job for job in queue[:MARKERS_PER_REQUEST] if not job.transaction.is_gone]
@@ -236,7 +239,7 @@ class MarkerChannels:
             return
         fenced = [name for name in job.partitions if outcome.get(name) in _FENCED]
         if fenced:
-            # Another coordinator has a newer epoch, or the producer: it is for them to end this.
+            # Another coordinator, or the producer, has a newer epoch, and will end this transaction.
             log.info(
                 "The marker of %s is not taken: %s", job.transaction.key, {str(n): outcome[n].name for n in fenced}
             )

@@ -1,4 +1,4 @@
-"""The ends of transactions, written to the logs that this broker leads."""
+"""Writes transaction markers to the logs led by this broker."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Outcome = dict[TopicPartition, Errors]
 
 
 class TxnMarkerWriter:
-    """Appends control batches with acks=all, and tells the group coordinator of those in its own topic."""
+    """Appends control batches with acks=all, and notifies the group coordinator of markers in `__consumer_offsets`."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class TxnMarkerWriter:
         self._timeout_ms = timeout_ms
 
     async def write(self, markers: Sequence[Marker]) -> list[Outcome]:
-        """The error of each partition of each marker, when all are committed or have failed."""
+        """Write the markers; return each partition's error for each marker, when all are committed or have failed."""
         outcomes: list[Outcome] = []
         waiting: deque[tuple[Outcome, Completion[Outcome]]] = deque()
         for marker in markers:
@@ -66,7 +66,8 @@ class TxnMarkerWriter:
     async def end(
         self, producer: ProducerIdAndEpoch, marker: EndTransactionMarker, partitions: Collection[TopicPartition]
     ) -> Outcome:
-        """End the producer's transaction in these partitions. The error of each, when all are committed or have failed."""
+        """End the producer's transaction in these partitions; return their errors when all are committed or have
+        failed."""
         batch = build_end_transaction_marker(
             timestamp=self._clock.milliseconds(),
             producer_id=producer.producer_id,

@@ -24,7 +24,7 @@ from kafkapy.server.replication.replica_manager import ReplicaManager
 VERSION = 5
 FIRST_BATCHED = 4
 _VERIFICATIONS_PER_FOLD = 256
-"""Times of verifications, which cost nothing until then."""
+"""Verifications between two calls of `Histogram.fold`, which empties the histogram's buffer."""
 
 Question = AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction
 
@@ -36,9 +36,10 @@ class _Asked:
 
 
 class TxnVerifier:
-    """What is asked while a broker has a request under way goes with the next one.
+    """Verifies partitions with the transaction's coordinator; one request per coordinator at a time, which batches
+    questions.
 
-    Invariant: a broker in `_asked` has a request under way.
+    Invariant: a broker in `_asked` has a request in flight; the questions there go into its next one.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class TxnVerifier:
         self._brokers = brokers
         self._asked: dict[int, list[_Asked]] = {}
         self.failures = 0
-        """Partitions in which a transaction might not begin."""
+        """Partitions in which a transaction was not allowed to start."""
         self.verification_ms = Histogram()
         self._unfolded = 0
 
@@ -66,8 +67,12 @@ class TxnVerifier:
     async def verify(
         self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, Errors]:
-        """Why the producer may not begin its transaction in these partitions, of which this broker has the logs, with a batch
-        of that sequence; those where it may, or has done so, are left out. TRANSACTION_ABORTABLE: they are not part of it."""
+        """Return the errors of partitions in which the producer's transaction may not start.
+
+        The logs of the partitions are on this broker; the value for each is the sequence of the producer's first
+        batch. Partitions where the transaction may start, or already has, are omitted. TRANSACTION_ABORTABLE: the
+        partition was not added to the transaction.
+        """
         begun = self._begin(producer, partitions)
         if not begun:
             return {}
@@ -76,7 +81,7 @@ class TxnVerifier:
     def verify_here(
         self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, Errors] | None:
-        """The same at once; None if it has to be asked of another broker."""
+        """As `verify`, but synchronous; None if the coordinator is another broker."""
         begun = self._begin(producer, partitions)
         if not begun:
             return {}
@@ -88,7 +93,7 @@ class TxnVerifier:
     def _begin(
         self, producer: ProducerIdAndEpoch, partitions: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, Verification]:
-        """Those that are to be asked about."""
+        """Return the partitions to ask the coordinator about."""
         begun: dict[TopicPartition, Verification] = {}
         if not self._config.transaction_partition_verification_enable:
             self._skip_verification(producer, partitions)
@@ -114,7 +119,7 @@ class TxnVerifier:
             verification.holds = error is NONE
             if error is not NONE:
                 self.failures += 1
-                # What producers know from a log that has seen a newer epoch.
+                # Producers know this error: a log with a newer epoch returns it.
                 refused[name] = Errors.INVALID_PRODUCER_EPOCH if error is Errors.PRODUCER_FENCED else error
         return refused
 
@@ -155,7 +160,7 @@ class TxnVerifier:
 
     async def _send_waiting(self, leader: int) -> None:
         while waiting := self._asked[leader]:
-            # An id stands in a request once.
+            # A transactional id may occur only once in a request.
             now = list({asked.question.transactional_id: asked for asked in reversed(waiting)}.values())
             self._asked[leader] = [asked for asked in waiting if asked not in now]
             await self._send(leader, now)
@@ -187,7 +192,7 @@ class TxnVerifier:
             names = (TopicPartition(topic.name, index) for topic in question.topics for index in topic.partitions)
             found = results.get(question.transactional_id)
             if found is None and failure is Errors.UNSUPPORTED_VERSION:
-                found = dict.fromkeys(names, NONE)  # an older broker, which can't be asked
+                found = dict.fromkeys(names, NONE)  # an older broker, which doesn't support the request
             asked.answer.set_result(dict.fromkeys(names, failure) if found is None else found)
 
 

@@ -1,4 +1,4 @@
-"""Where to go instead: what Produce and Fetch add to the error that another broker leads (KIP-951)."""
+"""The current leader, which Produce and Fetch responses contain if this broker is not the leader (KIP-951)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Leader(NamedTuple):
     id: int
     epoch: int
     nodes: set[Node]
-    """Its address on the asker's listener; empty if it is not alive."""
+    """The leader's address on the client's listener; empty if it is not alive."""
 
 
 def current_leader(replicas: HostedPartitions, name: TopicPartition, listener_name: str) -> Leader | None:
@@ -42,7 +42,7 @@ def add_current_leaders(
     response: FetchResponse | ProduceResponse,
     refused: Iterable[tuple[TopicPartition, Any]],
 ) -> None:
-    """Set the leaders of `refused` partitions, each in its part of the response, and the addresses of these brokers."""
+    """Set the leader in each `refused` partition's part of the response, and add the leaders' addresses."""
     nodes: set[Node] = set()
     for name, answer in refused:
         leader = current_leader(replicas, name, listener_name)

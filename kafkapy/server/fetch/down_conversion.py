@@ -17,9 +17,9 @@ R = TypeVar("R")
 
 
 class InTurn:
-    """A pool's threads for work that keeps the interpreter to itself: one does it at a time, in the order in which it came.
+    """Runs work that holds the interpreter lock in a pool's threads, one at a time, in the order of calls.
 
-    More of them would do no more, but the reactor would have to wait for each of them when it wants the interpreter.
+    More threads would not be faster, but the reactor would have to wait for each of them to get the lock.
     """
 
     def __init__(self, in_thread: InThread) -> None:
@@ -37,9 +37,10 @@ class InTurn:
 
 
 class DownConvertedRecords(LazyRecords):
-    """Of one partition. What was promised is sent whatever becomes of the rest of the records.
+    """The converted records of one partition. The announced number of bytes is sent even if later records can't be
+    converted.
 
-    Invariant: `_left` bytes are promised and not given out yet; `_first` are the next of them, if there are any.
+    Invariant: `_left` bytes are announced and not returned yet; `_first` are the next of them, if any.
     """
 
     def __init__(self, records: FileRecords, to_magic: int, first_offset: int, in_thread: InThread) -> None:
@@ -50,8 +51,11 @@ class DownConvertedRecords(LazyRecords):
         self._ended = False
 
     async def begin(self) -> None:
-        """Convert the first batch, which comes whole even if it is larger than what was asked for: before that nobody knows how
-        much will be sent. `KafkaError`, `OSError` as of `LazyDownConversionRecords`."""
+        """Convert the first batch, which determines the response's size: it is sent completely even if it exceeds the
+        limit.
+
+        Raises `KafkaError`, `OSError` as `LazyDownConversionRecords` does.
+        """
         conversion = self._conversion
         first: bytes | None = b""
         while first == b"":

@@ -31,7 +31,7 @@ from kafkapy.server.authorizer import CLUSTER_NAME, AclDeletion, Authorizer
 
 @dataclass(eq=False)
 class AclsHandler:
-    """Checks what is asked and passes it on to the authorizer, in a thread: it may ask ZooKeeper, and there may be many ACLs."""
+    """Checks requests and calls the authorizer in a thread, because that may read ZooKeeper and many ACLs."""
 
     _authorizer: Authorizer
     _in_thread: InThread
@@ -49,7 +49,7 @@ class AclsHandler:
         resources: dict[AclPattern, DescribeAclsResponse.DescribeAclsResource] = {}
         for binding in self._authorizer.acls(acl_filter):
             if binding.is_unknown:
-                continue  # written by a later release, and clients refuse an answer that has it
+                continue  # written by a later release; clients reject a response with it
             (resource_type, name, pattern_type), (principal, host, operation, permission_type) = binding
             found = resources.get(binding.pattern)
             if found is None:
@@ -64,7 +64,7 @@ class AclsHandler:
         return DescribeAclsResponse(resources=list(resources.values()))
 
     async def handle_create_acls(self, request: Request) -> CreateAclsResponse:
-        """Each has an answer of its own. One that is for filters only fails all of them, as in Kafka."""
+        """Create each ACL separately. As in Kafka, all fail if one has a value that only filters may have."""
         self._require_authorizer("No Authorizer is configured.")
         bindings = await self._in_thread(_bindings, request.body)
         self._require(request, ACLOperation.ALTER)
@@ -82,7 +82,7 @@ class AclsHandler:
             results[index] = result
         return CreateAclsResponse(
             results=[
-                # Kafka sends an empty text for what was created, and none for what was deleted.
+                # Kafka sends an empty message for a created ACL, and null for a deleted one.
                 CreateAclsResponse.AclCreationResult()
                 if result is NO_ERROR
                 else CreateAclsResponse.AclCreationResult(error_code=result.code, error_message=result.message)
@@ -91,7 +91,7 @@ class AclsHandler:
         )
 
     async def handle_delete_acls(self, request: Request) -> DeleteAclsResponse:
-        """For each filter the ACLs that it deleted."""
+        """Return for each filter the ACLs that it deleted."""
         self._require_authorizer("No Authorizer is configured.")
         filters = await self._in_thread(_filters, request.body)
         self._require(request, ACLOperation.ALTER)
@@ -117,7 +117,7 @@ class AclsHandler:
 
 
 def _bindings(body: CreateAclsRequest) -> list[AclBinding]:
-    """Raises CloseConnection for UNKNOWN itself, whose code is 0, as Kafka does; codes that are none have answers."""
+    """Raise CloseConnection for the code of UNKNOWN, 0, as Kafka does; undefined codes get error responses."""
     for asked in body.creations:
         if 0 in (asked.resource_type, asked.resource_pattern_type, asked.operation, asked.permission_type):
             raise CloseConnection(f"CreatableAcls contain unknown elements: {asked}")
@@ -125,7 +125,7 @@ def _bindings(body: CreateAclsRequest) -> list[AclBinding]:
 
 
 def _filters(body: DeleteAclsRequest) -> list[AclBindingFilter]:
-    """Raises CloseConnection as `_bindings` does."""
+    """Raise CloseConnection as `_bindings` does."""
     for asked in body.filters:
         if 0 in (asked.resource_type_filter, asked.pattern_type_filter, asked.operation, asked.permission_type):
             raise CloseConnection(f"Filters contain UNKNOWN elements, filters: {asked}")
@@ -165,7 +165,7 @@ def _binding_of(creation: CreateAclsRequest.AclCreation) -> AclBinding:
 
 
 def _why_no_acl(binding: AclBinding) -> str | None:
-    """Has it what only filters may have?"""
+    """Return the reason if the binding has a value that only filters may have."""
     if binding.pattern.resource_type is ResourceType.ANY:
         return "resourceType must not be ANY"
     if binding.pattern.pattern_type in (ACLResourcePatternType.ANY, ACLResourcePatternType.MATCH):

@@ -1,4 +1,4 @@
-"""ApiVersions (KIP-35, KIP-511): what this broker serves, and no more."""
+"""ApiVersions (KIP-35, KIP-511): the supported APIs and versions."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ async def handle_api_versions(
 def answer_api_versions(
     enabled: Collection[ApiKey], features_epoch: int, request: ApiVersionsRequest | None, version: int
 ) -> ApiVersionsResponse:
-    """`request` None: it has a version from the future. It is answered in version 0, naming the versions of this one API
-    (KIP-511)."""
+    """Return the response. `request` None: its version is newer than supported; the response of version 0 has an error
+    and this API's versions (KIP-511)."""
     if request is None:
         return ApiVersionsResponse(error_code=Errors.UNSUPPORTED_VERSION.code, api_keys=_ranges([ApiKey.API_VERSIONS]))
     if version >= _FIRST_WITH_SOFTWARE:

@@ -1,4 +1,4 @@
-"""Configs of topics and brokers, log levels, client quotas, SCRAM credentials: described and altered."""
+"""Describes and alters configs of topics and brokers, log levels, client quotas, and SCRAM credentials."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _EXACT, _DEFAULT, _SPECIFIED = 0, 1, 2
 
 @dataclass(eq=False)
 class ConfigsHandler:
-    """Reads and changes what ZooKeeper has of configs, quotas and credentials."""
+    """Reads and writes configs, quotas and credentials in ZooKeeper."""
 
     _authorizer: Authorizer
     _metadata_cache: MetadataCache
@@ -97,7 +97,8 @@ class ConfigsHandler:
         return DescribeConfigsResponse(results=allowed + refused)
 
     def _denied(self, request: Request, resource: DescribeConfigsRequest.DescribeConfigsResource) -> Errors | None:
-        """Why the resource may not be described. `KafkaError` for a type that does not exist: the request has no answer."""
+        """Return the error if the resource may not be described. Raise `KafkaError` for an undefined type: the whole
+        request fails."""
         match resource_type_of(resource.resource_type):
             case ConfigResourceType.TOPIC:
                 allowed = self._may(request, ACLOperation.DESCRIBE_CONFIGS, ResourceType.TOPIC, resource.resource_name)
@@ -123,7 +124,8 @@ class ConfigsHandler:
         message: type[AlterConfigsResponse] | type[IncrementalAlterConfigsResponse],
         incremental: bool,
     ) -> list[Any]:
-        """What became of each resource, as the message's structs. One that is named twice is refused both times."""
+        """Alter the configs; return each resource's result as the message's structs. A resource named twice is
+        refused."""
         body = request.body
         manager = ConfigAdminManager(
             self._zk_client,
@@ -223,7 +225,7 @@ def _filter(component: DescribeClientQuotasRequest.ComponentData) -> Filter:
         return Filter(any_name=False)
     if component.match_type == _SPECIFIED:
         return Filter(any_name=True)
-    raise KafkaError(Errors.UNKNOWN_SERVER_ERROR)  # what Kafka makes of it
+    raise KafkaError(Errors.UNKNOWN_SERVER_ERROR)  # as in Kafka
 
 
 # ---------------------------------------------------------------------------------------------- SCRAM credentials

@@ -1,4 +1,4 @@
-"""LeaderAndIsr, StopReplica and UpdateMetadata: what a controller tells this broker."""
+"""LeaderAndIsr, StopReplica and UpdateMetadata: the controller's requests."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ from kafkapy.zk.kafka_zk_client import KafkaZkClient
 log = logging.getLogger("kafkapy.state.change")
 
 ORDERS_PER_CHECKPOINT = 5
-"""Orders that are carried out between two checkpoints: a log that is deleted takes up to 0.6 ms."""
+"""Orders between two checks of the time slice: deleting a log takes up to 0.6 ms."""
 
 LOG_MAKERS = 3
-"""Threads that make the logs of a chunk of orders: most of that is the file system's time."""
+"""Threads that create the logs of a chunk of orders: most of the time is spent in the file system."""
 
 T = TypeVar("T")
 
 
 @dataclass(eq=False)
 class ControlHandler:
-    """Takes the controller's orders.
+    """Carries out the controller's orders.
 
-    Invariant: requests that make and stop replicas are carried out one after the other, as they came, whatever connections they
-    came by: none is overtaken while it waits at a checkpoint.
+    Invariant: requests that create and stop replicas are processed one after the other, in order of arrival on all
+    connections, even if one yields in between.
     """
 
     _authorizer: Authorizer
@@ -68,7 +68,7 @@ class ControlHandler:
     _metadata_cache: MetadataCache
     _clock: Clock
     _metadata_changed: Callable[[MetadataCache], object] = lambda cache: None
-    """Told after each UpdateMetadata: a plug-in of quotas may count partitions."""
+    """Called after each UpdateMetadata: a plug-in of quotas may count partitions."""
     _one_after_the_other: FairLock = field(default_factory=FairLock, init=False)
 
     def require_cluster_action(self, request: Request) -> None:
@@ -79,7 +79,8 @@ class ControlHandler:
             raise KafkaError(Errors.CLUSTER_AUTHORIZATION_FAILED)
 
     def _is_stale(self, body: LeaderAndIsrRequest | StopReplicaRequest | UpdateMetadataRequest) -> bool:
-        """Was this meant for an earlier life of this broker? A broker epoch of -1: the sender doesn't say."""
+        """Return whether the request was meant for an earlier registration of this broker. Broker epoch -1: not
+        checked."""
         if body.broker_epoch == -1 or body.broker_epoch >= self._broker_epoch():
             return False
         log.info(
@@ -107,11 +108,14 @@ class ControlHandler:
         return leader_and_isr_response(body, request.api_version, errors)
 
     async def _prepare_new_partitions(self, body: LeaderAndIsrRequest, orders: Sequence[PartitionOrder]) -> None:
-        """Read the configs and throttles of topics that are new here (they are not announced) and make their logs, which takes
-        files: both in the background, so that a topic of a thousand partitions does not block the reactor."""
+        """Read the configs and throttles of topics that are new here, because no notification of them follows, and
+        create the logs.
+
+        Both run in threads, so that a topic with a thousand partitions does not block the reactor.
+        """
         known = self._replica_manager
         if body.controller_epoch < known.controller_epoch:
-            return  # it will be refused: no log of a topic that may be gone must be left behind
+            return  # the request will be refused; the log of a deleted topic would be left behind
         new = [
             order
             for order in orders
@@ -165,7 +169,7 @@ class ControlHandler:
 
 
 def _chunks(orders: Iterator[T]) -> Iterator[Sequence[T]]:
-    """At least one, perhaps empty: a request without orders, too, says which controller epoch it is."""
+    """Yield at least one chunk, perhaps empty: even a request without orders announces a controller epoch."""
     some = iter(chunks(orders))
     yield next(some, ())
     yield from some
@@ -178,5 +182,7 @@ def _between_checkpoints(chunk: Sequence[T]) -> Iterator[Sequence[T]]:
 
 def _make_logs(log_manager: LogManager, new: list[PartitionOrder]) -> None:
     for partition, topic_id, state in new:
-        with contextlib.suppress(KafkaError, OSError):  # met again, and answered, where the partition takes its log
+        with contextlib.suppress(
+            KafkaError, OSError
+        ):  # the error recurs, and is returned, when the partition opens its log
             log_manager.get_or_create_log(partition, None if topic_id == ZERO_UUID else topic_id, state.is_new)

@@ -1,4 +1,5 @@
-"""What only the active controller answers: ISR changes, shutdowns, producer ids, elections, reassignments, features."""
+"""The active controller's APIs: ISR changes, controlled shutdowns, producer ids, elections, reassignments,
+features."""
 
 from __future__ import annotations
 
@@ -38,12 +39,12 @@ from kafkapy.server.metadata.metadata_cache import MetadataCache
 V = TypeVar("V")
 
 _Elections = tuple[ElectLeadersResponse, dict[TopicPartition, tuple[int, ElectLeadersResponse.PartitionResult]]]
-"""The answer, and of each partition that has a new leader, which one, and the partition's part of the answer."""
+"""The response, and for each partition with a new leader: the leader, and the partition's part of the response."""
 
 
 @dataclass(eq=False)
 class ControllerApisHandler:
-    """Passes requests on to this broker's controller and answers when that has."""
+    """Passes requests to this broker's controller and responds with its result."""
 
     _authorizer: Authorizer
     _controller: Controller
@@ -57,9 +58,10 @@ class ControllerApisHandler:
         *args: object,
         made: Callable[[Any], object] | None = None,
     ) -> Completion[Any]:
-        """Call `function(*args, callback)`; the one argument of the callback (from any thread) comes back on the reactor.
+        """Call `function(*args, callback)`; return the argument of the callback, which is called in another thread.
 
-        `made`: what comes back instead of it, unless it is an error; made in the callback's thread, as that may take long.
+        `made`: converts the result, unless that is an error; called in the callback's thread, because it may take
+        long.
         """
         answer: Completion[Any] = Completion()
 
@@ -80,13 +82,14 @@ class ControllerApisHandler:
         *args: object,
         made: Callable[[Any], object] | None = None,
     ) -> Any:
-        """As `_ask`; REQUEST_TIMED_OUT if the controller takes longer, as it does while ZooKeeper is away."""
+        """As `_ask`; REQUEST_TIMED_OUT if the controller takes longer, for example because ZooKeeper is
+        disconnected."""
         asked = self._ask(request, function, *args, made=made)
         answer = await in_time(self._clock, max(timeout_ms, MIN_TIME_LIMIT_MS), asked)
         return KafkaError(Errors.REQUEST_TIMED_OUT) if answer is None else answer
 
     def _require(self, request: Request, operation: ACLOperation) -> None:
-        """`KafkaError` CLUSTER_AUTHORIZATION_FAILED unless the sender may do that to the cluster."""
+        """Raise `KafkaError` CLUSTER_AUTHORIZATION_FAILED unless the sender may do the operation on the cluster."""
         if not self._authorizer.authorize(request.context, operation, ResourceType.CLUSTER, CLUSTER_NAME):
             raise KafkaError(Errors.CLUSTER_AUTHORIZATION_FAILED)
 
@@ -127,11 +130,12 @@ class ControllerApisHandler:
         return response
 
     async def handle_elect_leaders(self, request: Request) -> ElectLeadersResponse:
-        """Answers when this broker has heard of the new leaders or the time is over (Kafka's `DelayedElectLeader`)."""
+        """Respond when this broker's metadata has the new leaders, or after the time-out (Kafka's
+        `DelayedElectLeader`)."""
         body: ElectLeadersRequest = request.body
         if not self._authorizer.authorize(request.context, ACLOperation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME):
             response = await self._no_elections(body, Errors.CLUSTER_AUTHORIZATION_FAILED)
-            if request.api_version >= 1:  # before, each partition has the error alone
+            if request.api_version >= 1:  # version 0 has errors of partitions only
                 response.error_code = Errors.CLUSTER_AUTHORIZATION_FAILED.code
             return response
         deadline_ms = self._clock.monotonic_ms() + body.timeout_ms
@@ -142,7 +146,7 @@ class ControllerApisHandler:
             self._controller.elect_leaders,
             asked,
             ElectionType(body.election_type),
-            # Asked for all: those that have the right leader already are of no interest.
+            # If all partitions are requested, those that already have the preferred leader are omitted.
             made=partial(_elections, are_all_told=body.topic_partitions is not None),
         )
         if isinstance(answer, KafkaError):
@@ -217,14 +221,14 @@ class ControllerApisHandler:
 
 
 def _checked(answer: Any) -> Any:
-    """The controller's answer, unless it is an error for the whole request."""
+    """Return the controller's result; raise it if it is an error for the whole request."""
     if isinstance(answer, KafkaError):
         raise raisable_copy(answer)
     return answer
 
 
 class _ByTopic(dict[str, V]):
-    """The topics' parts of an answer, each made when it is asked for first."""
+    """The topics' parts of a response, each created on first access."""
 
     def __init__(self, made: Callable[[str], V]) -> None:
         super().__init__()
@@ -295,7 +299,7 @@ def _message(result: KafkaError | int | None) -> str | None:
 
 
 async def handle_envelope(request: Request) -> NoReturn:
-    """A request that another broker passes on (KIP-590). In ZooKeeper mode brokers don't, unless they migrate to KRaft: so the
-    only answer is to hang up, as Apache's broker does.
+    """Close the connection, as Apache's broker does. Envelopes are requests forwarded by other brokers (KIP-590),
+    which do so only in KRaft mode.
     """
     raise CloseConnection("it sent an Envelope, and brokers forward no requests in ZooKeeper mode")

@@ -33,12 +33,13 @@ from kafkapy.server.authorizer import Authorizer
 from kafkapy.server.security.delegation_token_manager import DelegationTokenManager
 
 MAX_RENEWERS: Final = 100_000
-"""More never fit into a node of ZooKeeper."""
+"""More renewers exceed the size of a znode."""
 
 
 @dataclass(eq=False)
 class DelegationTokensHandler:
-    """Checks what is asked as `KafkaApis` does, in its order; changes are made in a thread, for they go to ZooKeeper."""
+    """Checks requests in the order of Kafka's `KafkaApis`; changes are made in a thread, because they block on
+    ZooKeeper."""
 
     _manager: DelegationTokenManager
     _authorizer: Authorizer
@@ -46,7 +47,7 @@ class DelegationTokensHandler:
     _clock: Clock
 
     async def handle_create(self, request: Request) -> CreateDelegationTokenResponse:
-        """A token for the sender, or on behalf of another owner, which takes CREATE_TOKENS of that user (KIP-373)."""
+        """Create a token for the sender or for another owner, which requires CREATE_TOKENS on that user (KIP-373)."""
         body: CreateDelegationTokenRequest = request.body
         requester = request.context.principal
         owner = _owner(body, requester)
@@ -54,7 +55,7 @@ class DelegationTokensHandler:
         error = self._why_no_token(request, owner, renewers)
         if error is not Errors.NONE:
             return _created(request, error, owner, requester)
-        # Kept as it is stored; the sender's may be of a class of its own.
+        # The stored form; the sender's principal may be of a subclass.
         requester = KafkaPrincipal(*requester)
         token = await self._in_thread(self._manager.create, owner, requester, renewers, body.max_lifetime_ms)
         return _created(request, Errors.NONE, owner, requester, token)
@@ -74,7 +75,7 @@ class DelegationTokensHandler:
         return Errors.NONE if self._manager.enabled else Errors.DELEGATION_TOKEN_AUTH_DISABLED
 
     async def handle_renew(self, request: Request) -> RenewDelegationTokenResponse:
-        """The owner or a renewer puts off the token's expiry."""
+        """Extend the token's lifetime, for its owner or a renewer."""
         body: RenewDelegationTokenRequest = request.body
         if (error := self._why_unchanged(request)) is not Errors.NONE:
             return RenewDelegationTokenResponse(error_code=error.code, expiry_timestamp_ms=-1)
@@ -83,7 +84,7 @@ class DelegationTokensHandler:
         return RenewDelegationTokenResponse(error_code=change.error.code, expiry_timestamp_ms=change.expiry_timestamp)
 
     async def handle_expire(self, request: Request) -> ExpireDelegationTokenResponse:
-        """The owner or a renewer brings the token's expiry forward, or removes it."""
+        """Shorten the token's lifetime or delete the token, for its owner or a renewer."""
         body: ExpireDelegationTokenRequest = request.body
         if (error := self._why_unchanged(request)) is not Errors.NONE:
             return ExpireDelegationTokenResponse(error_code=error.code, expiry_timestamp_ms=-1)
@@ -97,7 +98,7 @@ class DelegationTokensHandler:
         return Errors.NONE if self._manager.enabled else Errors.DELEGATION_TOKEN_AUTH_DISABLED
 
     async def handle_describe(self, request: Request) -> DescribeDelegationTokenResponse:
-        """Those tokens that the sender may see; of some owners, or of all."""
+        """Return the tokens of the given owners, or of all, that the sender may describe."""
         body: DescribeDelegationTokenRequest = request.body
         if (error := self._why_unchanged(request)) is not Errors.NONE:
             return DescribeDelegationTokenResponse(error_code=error.code)
@@ -133,7 +134,7 @@ def _allowed(request: Request) -> bool:
 
 
 def _owner(body: CreateDelegationTokenRequest, requester: KafkaPrincipal) -> KafkaPrincipal:
-    """Raises KafkaError for a name without a type, where Kafka fails, too."""
+    """Raise KafkaError for a name without a type, as Kafka does."""
     if not body.owner_principal_name:
         return KafkaPrincipal(*requester)
     if body.owner_principal_type is None:

@@ -1,4 +1,4 @@
-"""Fetch: from the log to the socket. The second of the two hot paths."""
+"""Handles Fetch: sends records from the log to consumers and followers. One of the two hot paths."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _ERRORS_OF_LEADERSHIP: Final = (Errors.NOT_LEADER_OR_FOLLOWER, Errors.FENCED_LEA
 
 
 class FetchHandler:
-    """Reads what consumers and followers ask for; `handle` is on the hot path."""
+    """Reads partitions for consumers and followers; `handle` is on the hot path."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class FetchHandler:
         self._clock = clock
 
     async def handle(self, request: Request) -> FetchResponse:
-        """Find the session, read, and answer when there is enough (or the time is up)."""
+        """Find the session, read, and respond when there is enough data, or after the time-out."""
         body: FetchRequest = request.body
         version = request.api_version
         uses_topic_ids = version >= _FIRST_WITH_TOPIC_IDS
@@ -156,7 +156,7 @@ class FetchHandler:
     def _throttle_ms(
         self, request: Request, context: FetchContext, results: list[FetchResult], is_follower: bool
     ) -> int:
-        """For how long a consumer has to wait for what was found; 0: it may have it."""
+        """Return the throttle time of a consumer's response, ms; 0: the records are sent."""
         if is_follower:
             self.record_exempt(request)
             return 0
@@ -167,7 +167,8 @@ class FetchHandler:
         return self._quotas.fetch_throttle_ms(request, size, request.thread_ns())
 
     def _throttled(self, context: FetchContext, throttle_ms: int) -> FetchResponse:
-        """The response is empty, and the session unchanged; a new one ends (Kafka's `getThrottledResponse`)."""
+        """Return an empty response; the session is unchanged, and a new one is closed (Kafka's
+        `getThrottledResponse`)."""
         if isinstance(context, IncrementalFetchContext):
             return FetchResponse(throttle_time_ms=throttle_ms, session_id=context.session_id)
         self._fetch_sessions.drop(context.session_id)
@@ -218,7 +219,7 @@ class FetchHandler:
         ):
             return Errors.TOPIC_AUTHORIZATION_FAILED
         if version >= _FIRST_WITH_TOPIC_IDS and not topic:
-            # A partition of a session may have had an id that was unknown when it was first named.
+            # The topic id of a session's partition may have been unknown when the client added it.
             topic = self._metadata_cache.topic_name(fetch.topic_id) or ""
             if not topic:
                 return Errors.UNKNOWN_TOPIC_ID
@@ -230,7 +231,8 @@ class FetchHandler:
         return None if version >= _FIRST_WITH_ZSTD else self._refusal_of_old_client(fetch, version, is_follower)
 
     def _refusal_of_old_client(self, fetch: FetchPartition, version: int, is_follower: bool) -> Errors | None:
-        """The topic may be zstd, which old clients can't read (KIP-110), or may not be converted for the oldest (KIP-283)."""
+        """Return the error if the topic is compressed with zstd, which old clients can't read (KIP-110), or must not
+        be down-converted for the oldest clients (KIP-283)."""
         local = self._replica_manager.partition(fetch.topic_partition)
         if local is None or local.log is None:
             return None
@@ -253,7 +255,7 @@ class FetchHandler:
         told: list[int],
         is_follower: bool,
     ) -> FetchResponse:
-        """`told`: which of the results are answered, as the context has selected them when they were read."""
+        """`told`: indexes of the results in the response, as selected by the context when they were read."""
         fetches, failed = context.fetches, False
         topics: list[FetchResponse.FetchableTopicResponse] = []
         for chunk in chunks(range(len(results))):
@@ -275,20 +277,20 @@ class FetchHandler:
     def _note(
         self, request: Request, fetches: list[FetchPartition], results: list[FetchResult], is_follower: bool
     ) -> bool:
-        """Count the results; return whether there is any error. Old clients get only error codes that they know."""
+        """Update the statistics; return whether there is an error. Error codes unknown to old clients are replaced."""
         topic_stats = self._replica_manager.topic_stats
         stats = topic_stats.followers if is_follower else topic_stats.clients
         failed = False
         for fetch, result in zip(fetches, results, strict=True):
             _count(stats, fetch.topic_partition.topic, result)
             if request.api_version < _FIRST_WITH_STORAGE_ERROR and result.error is Errors.KAFKA_STORAGE_ERROR:
-                result.error = Errors.NOT_LEADER_OR_FOLLOWER  # which it knows, and takes for a reason to ask again
+                result.error = Errors.NOT_LEADER_OR_FOLLOWER  # known to the client, which retries
             if result.error is not _NONE:
                 failed = True
         return failed
 
     async def _convert_for_old_client(self, context: FetchContext, results: list[FetchResult], magic: int) -> None:
-        """Clients from before 0.11 know older message formats only: they get the records in these."""
+        """Convert the records for clients older than 0.11, which know older message formats only."""
         for fetch, result in zip(context.fetches, results, strict=True):
             try:
                 await self._down_convert(fetch, result, magic)
@@ -299,8 +301,8 @@ class FetchHandler:
                 result.error, result.high_watermark, result.records = Errors.UNKNOWN_SERVER_ERROR, -1, None
 
     async def _down_convert(self, fetch: FetchPartition, result: FetchResult, magic: int) -> None:
-        """The config says which format the log has, as in Kafka: older records in it are rewritten for nothing, newer ones go out
-        as they are."""
+        """Convert if the topic's config says that the log's format is newer, as in Kafka: records in an older format
+        are rewritten needlessly, and newer ones are sent unchanged."""
         records = result.records
         local = self._replica_manager.partition(fetch.topic_partition)
         if not isinstance(records, FileRecords) or local is None or local.log is None:
@@ -312,7 +314,7 @@ class FetchHandler:
 
 
 class _FollowerFetch:
-    """A follower's fetch within a session: only partitions with news are looked at, when it comes and while it waits."""
+    """A follower's fetch within a session: only active partitions are read, both at first and after notifications."""
 
     def __init__(
         self,
@@ -347,14 +349,15 @@ class _FollowerFetch:
             results, progressed = self._read(), []
         self._handler.record_throttled(self._context.fetches, results)
         self._handler.record_exempt(self._request)
-        # Nothing may happen between these: what is told is what the follower knows when its partitions become quiet.
+        # No yield between these lines: the response must have the follower's state when its partitions are
+        # deactivated.
         told = self._context.select(results)
         self._session.deactivate_caught_up(self._context.fetches, results)
         replica_manager.role_changed(*progressed)
         return await self._handler.response(self._request, self._context, results, told, is_follower=True)
 
     async def _wait(self, results: list[FetchResult], progressed: list[TopicPartition]) -> None:
-        """Until there is enough, or the time is up."""
+        """Wait until there is enough data, or for the time-out."""
         session, replica_manager, fetches = self._session, self._replica_manager, self._context.fetches
         session.deactivate_caught_up(fetches, results)
         waiting = [(f, r.start) for f, r in zip(fetches, results, strict=True) if r.start is not None]
@@ -412,7 +415,7 @@ def _refused(error: Errors) -> FetchResult:
     result = FetchResult(error)
     result.aborted_transactions = []
     if error is Errors.UNSUPPORTED_COMPRESSION_TYPE:
-        result.records = None  # as Apache's brokers answer, here alone
+        result.records = None  # as Apache's brokers respond for this error only
     return result
 
 
@@ -423,7 +426,7 @@ def _count(stats: StatsByTopic, topic: str, result: FetchResult) -> None:
 
 
 def _newest_magic(version: int) -> int:
-    """The newest message format that a response of this version may have."""
+    """Return the newest message format that a response of this version may contain."""
     if version >= _FIRST_WITH_MAGIC_2:
         return 2
     return 1 if version >= _FIRST_WITH_MAGIC_1 else 0
@@ -435,7 +438,8 @@ def _add_answers(
     results: list[FetchResult],
     told: Sequence[int],
 ) -> None:
-    """Neighbours of one topic stand together; the last of `topics` may go on."""
+    """Append the results to `topics`: successive partitions of a topic share one entry, including the last existing
+    one."""
     answers: list[FetchResponse.PartitionData] = []
     last: FetchResponse.FetchableTopicResponse | None = None
     if topics:

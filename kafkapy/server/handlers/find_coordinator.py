@@ -26,7 +26,7 @@ _NO_NODE = Node(-1, "", -1, None)
 
 @dataclass(eq=False)
 class FindCoordinatorHandler:
-    """Finds the leader of the partition that keeps a key."""
+    """Finds the coordinator of a key: the leader of its partition."""
 
     _coordinator: GroupCoordinator
     _transactions: TransactionCoordinator
@@ -36,7 +36,7 @@ class FindCoordinatorHandler:
     _clock: Clock
 
     async def handle_find_coordinator(self, request: Request) -> FindCoordinatorResponse:
-        """The broker that coordinates a group or a transactional id; from v4 on of several at once."""
+        """Return the coordinators of a group or transactional id, or of several (from v4 on)."""
         body: FindCoordinatorRequest = request.body
         if request.api_version < 4:
             error, node = self._find_coordinator(request, body.key_type, body.key)
@@ -77,7 +77,7 @@ class FindCoordinatorHandler:
         return Errors.INVALID_REQUEST, _NO_NODE
 
     def _leader(self, request: Request, topic: str, partition: int) -> tuple[Errors, Node]:
-        """The leader of the partition that keeps the key; the first request has the topic created."""
+        """Return the leader of the key's partition; the first request creates the topic."""
         cache = self._cache
         if not cache.contains_topic(topic):
             self._auto_topics.create_internal_topic(topic, request)

@@ -1,4 +1,4 @@
-"""The offsets of consumer groups: authorization, whether the partitions exist, and then the coordinator's answer."""
+"""Handles offsets of consumer groups: authorizes, checks that partitions exist, and calls the coordinator."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ N = TypeVar("N", bound=_HasName)
 T = TypeVar("T", bound=_TopicOfResponse)
 
 BATCH_IN_THREAD_BYTES = 1 << 14
-"""An OffsetCommit of more bytes, some thousand partitions, has its batch made in a thread."""
+"""Above this size, about a thousand partitions, the batch of an OffsetCommit is created in a thread."""
 
 
 @dataclass(eq=False)
 class GroupOffsetsHandler:
-    """Authorizes requests and passes them on to the group coordinator, or to ZooKeeper (version 0)."""
+    """Authorizes requests and passes them to the group coordinator, or to ZooKeeper (version 0)."""
 
     _coordinator: GroupCoordinator
     _cache: MetadataCache
@@ -57,7 +57,7 @@ class GroupOffsetsHandler:
     _clock: Clock
 
     async def handle_offset_commit(self, request: Request) -> OffsetCommitResponse:
-        """Answered when the offsets are committed to the log; v0 keeps them in ZooKeeper."""
+        """Respond when the offsets are committed to the log; v0 stores them in ZooKeeper."""
         body: OffsetCommitRequest = request.body
         require_group(self._authorizer, request, ACLOperation.READ, body.group_id)
         if is_static_membership_unsupported(self._config, body.group_instance_id):
@@ -87,7 +87,7 @@ class GroupOffsetsHandler:
         return await self._coordinator.commit_offsets(body.group_id, commit)
 
     async def handle_offset_fetch(self, request: Request) -> OffsetFetchResponse:
-        """The committed offsets of a group, from v8 on of several; v0 finds them in ZooKeeper."""
+        """Return the committed offsets of a group, or of several (from v8 on); v0 reads them from ZooKeeper."""
         body: OffsetFetchRequest = request.body
         version = request.api_version
         if version == 0:
@@ -104,9 +104,9 @@ class GroupOffsetsHandler:
         group = await self._fetch_offsets(request, body.group_id, body.topics)
         error = Errors.for_code(group.error_code)
         if version < 2 and error is Errors.GROUP_AUTHORIZATION_FAILED:
-            return OffsetFetchResponse()  # this version has no error of the group, and Kafka tells no partition
+            return OffsetFetchResponse()  # this version has no error of the group, and Kafka returns no partitions
         if version < 2 and error is not Errors.NONE:
-            raise KafkaError(error)  # told for each partition
+            raise KafkaError(error)  # returned for each partition
         # The structs of v8 have the fields of those before it.
         topics = cast("list[OffsetFetchResponse.OffsetFetchResponseTopic]", group.topics)
         return OffsetFetchResponse(error_code=error.code, topics=topics)
@@ -114,7 +114,7 @@ class GroupOffsetsHandler:
     async def _fetch_offsets(
         self, request: Request, group_id: str, topics: Sequence[_TopicOfFetch] | None
     ) -> OffsetFetchResponse.OffsetFetchResponseGroup:
-        """`topics` None: all that have offsets and that the sender may see."""
+        """`topics` None: all with offsets that the sender may describe."""
         context = request.context
         fetch_offsets = self._coordinator.fetch_offsets
         require_stable: bool = request.body.require_stable
@@ -140,7 +140,7 @@ class GroupOffsetsHandler:
         return response
 
     async def _visible(self, context: RequestContext, topics: Sequence[N]) -> tuple[list[N], list[N]]:
-        """The topics that the sender may see, and the others."""
+        """Return the topics that the sender may describe, and the others."""
         allowed: list[N] = []
         denied: list[N] = []
         for topic in topics:
@@ -165,7 +165,7 @@ class GroupOffsetsHandler:
     async def _sort_out(
         self, request: Request, topics: Sequence[W], refused: _Results[T]
     ) -> list[tuple[str, Sequence[Any]]]:
-        """The partitions whose offsets may be touched, by topic; `refused` gets the errors of the others."""
+        """Return the partitions whose offsets may be changed, by topic; add the errors of the others to `refused`."""
         accepted: list[tuple[str, Sequence[Any]]] = []
         request.keep(accepted)
         contains = self._cache.contains
@@ -187,7 +187,7 @@ class GroupOffsetsHandler:
 
 
 class _Results(Generic[T]):
-    """The topics of a response, each once, with the errors of their partitions."""
+    """Collects a response's topics, each once, with the errors of their partitions."""
 
     def __init__(self, new_topic: Callable[..., T], new_partition: Callable[..., Any]) -> None:
         self._new_topic = new_topic

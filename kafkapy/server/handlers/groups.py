@@ -1,4 +1,4 @@
-"""Consumer groups: authorization, and then the group coordinator's answer."""
+"""Handles consumer groups: authorizes and calls the group coordinator."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from kafkapy.server.config.kafka_config import KafkaConfig
 
 @dataclass(eq=False)
 class GroupsHandler:
-    """Authorizes requests and passes them on to the group coordinator."""
+    """Authorizes requests and passes them to the group coordinator."""
 
     _coordinator: GroupCoordinator
     _authorizer: Authorizer
@@ -40,7 +40,7 @@ class GroupsHandler:
     # ------------------------------------------------------------------------------------------------ membership
 
     async def handle_join_group(self, request: Request) -> JoinGroupResponse:
-        """Answered when the rebalance is through."""
+        """Respond when the rebalance is complete."""
         body: JoinGroupRequest = request.body
         version, context = request.api_version, request.context
         if is_static_membership_unsupported(self._config, body.group_instance_id):
@@ -54,7 +54,7 @@ class GroupsHandler:
         return response
 
     async def handle_sync_group(self, request: Request) -> SyncGroupResponse:
-        """Answered when the leader has sent the assignment."""
+        """Respond when the group's leader has sent the assignment."""
         body: SyncGroupRequest = request.body
         if is_static_membership_unsupported(self._config, body.group_instance_id):
             raise KafkaError(Errors.UNSUPPORTED_VERSION)
@@ -100,7 +100,7 @@ class GroupsHandler:
         return response
 
     async def handle_list_groups(self, request: Request) -> ListGroupsResponse:
-        """All groups if the sender may describe the cluster, else those that it may describe."""
+        """Return all groups if the sender may describe the cluster, else those that it may describe."""
         response = await self._coordinator.list_groups(request.body)
         authorize = self._authorizer.authorize
         if not authorize(
@@ -133,7 +133,7 @@ class GroupsHandler:
     # ------------------------------------------------------------------------------------------------ KIP-848
 
     async def handle_consumer_group_heartbeat(self, request: Request) -> ConsumerGroupHeartbeatResponse:
-        """Advertised, but only KRaft brokers have the new group protocol."""
+        """Refuse the request: the API is advertised, but only KRaft brokers support the new group protocol."""
         return ConsumerGroupHeartbeatResponse(error_code=Errors.UNSUPPORTED_VERSION.code)
 
     async def handle_consumer_group_describe(self, request: Request) -> ConsumerGroupDescribeResponse:
@@ -153,13 +153,14 @@ def _refused(group_id: str) -> DeleteGroupsResponse.DeletableGroupResult:
 
 
 def require_group(authorizer: Authorizer, request: Request, operation: ACLOperation, group_id: str) -> None:
-    """Raises GROUP_AUTHORIZATION_FAILED."""
+    """Raise `KafkaError` GROUP_AUTHORIZATION_FAILED unless the sender may do the operation on the group."""
     if not authorizer.authorize(request.context, operation, ResourceType.GROUP, group_id):
         raise KafkaError(Errors.GROUP_AUTHORIZATION_FAILED)
 
 
 def is_static_membership_unsupported(config: KafkaConfig, group_instance_id: str | None) -> bool:
-    """While there are brokers that would lose the instance id, the member would become a dynamic one there."""
+    """Return whether static membership must be refused: older brokers would lose the instance id, so that the member
+    became a dynamic one there."""
     return group_instance_id is not None and not metadata_version.is_static_membership_supported(
         config.inter_broker_protocol_version
     )

@@ -1,4 +1,4 @@
-"""ListOffsets and OffsetForLeaderEpoch: questions about a log's ends. Spark's connector asks ListOffsets for every poll."""
+"""Handles ListOffsets and OffsetForLeaderEpoch. Spark's connector sends ListOffsets for every poll."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _READ_COMMITTED = 1
 _UNAUTHORIZED = Errors.TOPIC_AUTHORIZATION_FAILED.code
 
 _Search = tuple[TopicPartition, int]
-"""Where, and for which timestamp."""
+"""A partition, and the timestamp to search for."""
 _Found = TimestampAndOffset | KafkaError | None
 _Twice = set[tuple[str, int]]
 """Partitions that a request names more than once."""
@@ -58,7 +58,7 @@ PartitionResponse = ListOffsetsResponse.ListOffsetsPartitionResponse
 
 
 class OffsetsHandler:
-    """Answers from the logs of the partitions that are led here."""
+    """Reads offsets from the logs of the partitions led by this broker."""
 
     def __init__(
         self,
@@ -74,7 +74,8 @@ class OffsetsHandler:
         self._clock = clock
 
     async def handle_list_offsets(self, request: Request) -> ListOffsetsResponse:
-        """Times are looked up in threads: that reads segments, and a batch that may be large."""
+        """Return the offsets. Timestamps are searched in threads, because this reads segments and perhaps a large
+        batch."""
         body: ListOffsetsRequest = request.body
         found: dict[_Search, _Found] = {}
         if request.api_version > 0 and _is_any_searched(body):
@@ -97,7 +98,7 @@ class OffsetsHandler:
     async def _search(self, request: Request, body: ListOffsetsRequest) -> dict[_Search, _Found]:
         searched: list[tuple[_Search, Log]] = []
         for topic in body.topics:
-            # The log has this decision from when the answer is made.
+            # This decision is logged when the response is created.
             if self._authorizer.authorize(
                 request.context, _DESCRIBE, _TOPIC, topic.name, log_if_allowed=False, log_if_denied=False
             ):
@@ -111,7 +112,7 @@ class OffsetsHandler:
         return await self._cold_reads(_search, searched)
 
     async def _refuse(self, topics: list[ListOffsetsResponse.ListOffsetsTopicResponse], twice: _Twice) -> None:
-        """Duplicate partitions get no offset."""
+        """Replace the results of duplicate partitions with an error."""
         for topic in topics:
             for chunk in chunks(topic.partitions):
                 await self._clock.checkpoint()
@@ -130,7 +131,7 @@ class OffsetsHandler:
         seen: set[int],
         twice: _Twice,
     ) -> None:
-        """`seen` gets the partitions, and `twice` those that are in it already."""
+        """Add the offsets; add the partitions to `seen`, and duplicate ones to `twice`."""
         body: ListOffsetsRequest = request.body
         for wanted in partitions:
             index = wanted.partition_index
@@ -175,13 +176,13 @@ class OffsetsHandler:
         behind = is_client and local.leader_epoch_start_offset > log.high_watermark
         if timestamp == LATEST_TIMESTAMP:
             if behind:
-                # Elected just now: what was committed before is not known to be committed yet (KIP-207).
+                # A new leader does not know yet what was committed before (KIP-207).
                 raise KafkaError(Errors.OFFSET_NOT_AVAILABLE if version >= 5 else Errors.LEADER_NOT_AVAILABLE)
             return _found(partition, -1, end, local.leader_epoch, version)
         if timestamp in _IN_MEMORY:
             found = log.fetch_offset_by_timestamp(timestamp)
         else:
-            # What was no partition of this broker when its log was to be searched is not led here for long.
+            # Missing: this broker became the leader after the search.
             of_search = searched.get((partition, timestamp), KafkaError(Errors.LEADER_NOT_AVAILABLE))
             if isinstance(of_search, KafkaError):
                 raise raisable_copy(of_search)
@@ -197,7 +198,7 @@ class OffsetsHandler:
     def _old_style(
         self, partition: TopicPartition, wanted: ListOffsetsRequest.ListOffsetsPartition
     ) -> ListOffsetsResponse.ListOffsetsPartitionResponse:
-        """v0: base offsets of the segments before a time, newest first, at most so many."""
+        """Return v0's result: the base offsets of segments before a time, newest first, limited in number."""
         log = self._replica_manager.get_partition(partition).leader_log()
         offsets = log.legacy_fetch_offsets_before(wanted.timestamp, wanted.max_num_offsets)
         high_watermark = log.high_watermark
@@ -208,7 +209,7 @@ class OffsetsHandler:
         return PartitionResponse(partition_index=partition.partition, old_style_offsets=offsets)
 
     async def handle_offset_for_leader_epoch(self, request: Request) -> OffsetForLeaderEpochResponse:
-        """Where an epoch ended (KIP-101, KIP-320)."""
+        """Return the end offsets of leader epochs (KIP-101, KIP-320)."""
         body: OffsetForLeaderEpochRequest = request.body
         authorizer = self._authorizer
         as_broker = authorizer.enabled and authorizer.authorize(
@@ -262,7 +263,7 @@ def _search(logs: list[tuple[_Search, Log]]) -> dict[_Search, _Found]:
 
 def _is_any_searched(body: ListOffsetsRequest) -> bool:
     for topic in body.topics:
-        for wanted in topic.partitions:  # (a generator costs more than what it looks at)
+        for wanted in topic.partitions:  # (a generator would cost more than the loop)
             if wanted.timestamp not in _IN_MEMORY:
                 return True
     return False

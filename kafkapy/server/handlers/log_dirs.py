@@ -1,4 +1,4 @@
-"""AlterReplicaLogDirs and DescribeLogDirs: which replica lies in which directory (KIP-113, KIP-827)."""
+"""AlterReplicaLogDirs and DescribeLogDirs: moves replicas between log dirs, and describes these (KIP-113, KIP-827)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kafkapy.server.replication.replica_manager import ReplicaManager
 
 @dataclass(eq=False)
 class LogDirsHandler:
-    """Tells and changes where replicas lie on this broker's disks."""
+    """Describes and changes the log dirs of this broker's replicas."""
 
     _authorizer: Authorizer
     _log_dir_moves: ReplicaAlterLogDirsManager
@@ -39,7 +39,7 @@ class LogDirsHandler:
     _clock: Clock
 
     async def handle_alter_replica_log_dirs(self, request: Request) -> AlterReplicaLogDirsResponse:
-        """Start moves between this broker's log dirs; the answer does not wait for their end."""
+        """Start moves between this broker's log dirs, without waiting for their end."""
         body: AlterReplicaLogDirsRequest = request.body
         allowed = self._authorizer.authorize(request.context, ACLOperation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME)
         wanted: dict[TopicPartition, str] = {}
@@ -65,7 +65,7 @@ class LogDirsHandler:
         return AlterReplicaLogDirsResponse(results=list(topics.values()))
 
     async def handle_describe_log_dirs(self, request: Request) -> DescribeLogDirsResponse:
-        """Sizes by directory, topic and partition (KIP-113, KIP-827)."""
+        """Return sizes by directory, topic and partition (KIP-113, KIP-827)."""
         body: DescribeLogDirsRequest = request.body
         if not self._authorizer.authorize(request.context, ACLOperation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME):
             return DescribeLogDirsResponse(
@@ -92,7 +92,7 @@ class LogDirsHandler:
         )
 
     async def _wanted(self, topics: Sequence[DescribeLogDirsRequest.DescribableLogDirTopic]) -> set[TopicPartition]:
-        """Those that have a log."""
+        """Return the requested partitions that have a log."""
         current, future = self._log_manager.logs, self._log_manager.future.logs
         wanted: set[TopicPartition] = set()
         for topic in topics:
@@ -103,7 +103,8 @@ class LogDirsHandler:
         return wanted
 
     def _lag(self, log: Log) -> int:
-        """Records: of a future log behind the current one, of a current one behind its high watermark; -1 if it is not in use."""
+        """Return the lag in records: a future log's behind the current one, a current log's behind its high watermark;
+        -1 if the log is not in use."""
         partition = self._replica_manager.partition(log.topic_partition)
         if partition is None or partition.log is None:
             return -1

@@ -28,7 +28,7 @@ TopicMetadata = MetadataResponse.MetadataResponseTopic
 PartitionMetadata = MetadataResponse.MetadataResponsePartition
 
 CreateTopics = Callable[[list[str], Request], Awaitable[dict[str, Errors]]]
-"""What Metadata answers for topics that it asks to be made, in the name of the request's sender."""
+"""Creates missing topics on behalf of the request's sender; returns the errors for the response."""
 
 _BROKERS, _CONTROLLERS = 1, 2
 _FIRST_WITH_LISTENER_NOT_FOUND = 6
@@ -36,7 +36,7 @@ _FIRST_WITH_LISTENER_NOT_FOUND = 6
 
 @dataclass(eq=False)
 class MetadataHandler:
-    """Answers from the metadata cache, as far as the client is authorized."""
+    """Responds from the metadata cache, with what the client is authorized to describe."""
 
     _metadata_cache: MetadataCache
     _cluster_id: str
@@ -46,7 +46,7 @@ class MetadataHandler:
     _clock: Clock
 
     async def handle_metadata(self, request: Request) -> MetadataResponse:
-        """Topics by name, by id, or all; missing ones are created if the request and the broker allow it."""
+        """Return topics by name, by id, or all; missing ones are created if the request and the broker allow it."""
         body: MetadataRequest = request.body
         version = request.api_version
         cache = self._metadata_cache
@@ -71,7 +71,8 @@ class MetadataHandler:
     async def _look_up(
         self, request: Request, body: MetadataRequest
     ) -> tuple[list[TopicMetadata], list[TopicMetadata], list[str]]:
-        """Answers for those that may not be described or whose id is unknown, for those that are there, and the missing ones."""
+        """Return the responses for refused topics or unknown ids, those for existing topics, and the names of missing
+        ones."""
         cache = self._metadata_cache
         everything = body.topics is None or (request.api_version == 0 and not body.topics)
         refused: list[TopicMetadata] = []
@@ -93,9 +94,9 @@ class MetadataHandler:
         return refused, topics, missing
 
     async def _names(self, body: MetadataRequest, version: int, refused: list[TopicMetadata]) -> dict[str, bytes]:
-        """The topics that were named, each with the id that it was named by, ZERO_UUID for a name.
+        """Return the requested topics with the ids by which they are requested, ZERO_UUID for a name.
 
-        A request that has ids goes by its ids alone; unknown ones are answered in `refused`.
+        If a request has ids, its names are ignored; responses for unknown ids are added to `refused`.
         """
         ids: dict[bytes, None] = {}
         named: dict[str, None] = {}
@@ -124,7 +125,8 @@ class MetadataHandler:
         ids: Mapping[str, bytes],
         refused: list[TopicMetadata] | None,
     ) -> Sequence[str]:
-        """The topics that may be described; others are answered in `refused`, existing or not, unless all were asked for."""
+        """Return the topics that may be described; add others to `refused`, existing or not, unless all are
+        requested."""
         if not self._authorizer.enabled:
             return names
         allowed: list[str] = []
@@ -133,7 +135,7 @@ class MetadataHandler:
             if self._authorizer.authorize(request.context, _DESCRIBE, _TOPIC, name, log_if_denied=asked_for):
                 allowed.append(name)
             elif refused is not None:
-                # Asked for by its id, a topic has no name in the answer; asked for by its name, no id.
+                # A topic requested by id has no name in the response; one requested by name has no id.
                 topic_id = ids[name]
                 code = Errors.TOPIC_AUTHORIZATION_FAILED.code
                 shown = name if topic_id == ZERO_UUID else None
@@ -143,9 +145,9 @@ class MetadataHandler:
     async def _missing_topics(
         self, request: Request, missing: list[str], refused: list[TopicMetadata]
     ) -> list[TopicMetadata]:
-        """Answers for topics that are not there: they are created if the request and the broker allow it.
+        """Return the responses for missing topics, which are created if the request and the broker allow it.
 
-        `refused` gets those that the sender may not create.
+        Topics that the sender may not create are added to `refused`.
         """
         if request.body.allow_auto_topic_creation and self._config.auto_create_topics_enable:
             errors = await self.create_topics(await self._creatable(request, missing, refused), request)
@@ -161,7 +163,7 @@ class MetadataHandler:
         return topics
 
     async def _creatable(self, request: Request, names: list[str], refused: list[TopicMetadata]) -> list[str]:
-        """Those that the sender may create; the others are answered with an error."""
+        """Return the topics that the sender may create; add errors for the others to `refused`."""
         authorizer, context = self._authorizer, request.context
         if not authorizer.enabled or authorizer.authorize(
             context, _CREATE, _CLUSTER, CLUSTER_NAME, log_if_denied=False
@@ -188,7 +190,7 @@ class MetadataHandler:
         return errors
 
     async def _with_operations(self, request: Request, topics: list[TopicMetadata]) -> list[TopicMetadata]:
-        """Copies that say what the client may do with the topics."""
+        """Return copies with the operations that the client may do on the topics."""
         copies: list[TopicMetadata] = []
         for chunk in chunks(topics):
             await self._clock.checkpoint()
@@ -208,13 +210,14 @@ class MetadataHandler:
         return copies
 
     def _cluster_operations(self, request: Request) -> int:
-        """None, if the sender may not even know."""
+        """Return the permitted operations; none if the sender may not describe the cluster."""
         if not self._authorizer.authorize(request.context, _DESCRIBE, _CLUSTER, CLUSTER_NAME):
             return 0
         return self._authorizer.authorized_operations(request.context, _CLUSTER, CLUSTER_NAME)
 
     async def handle_describe_cluster(self, request: Request) -> DescribeClusterResponse:
-        """The brokers and the controller (KIP-700); v1 may ask for controllers, which a ZooKeeper-mode broker does not list."""
+        """Return the brokers and the controller (KIP-700). v1 may request controllers, which a ZooKeeper-mode broker
+        refuses."""
         body: DescribeClusterRequest = request.body
         if body.endpoint_type != _BROKERS:
             known = body.endpoint_type == _CONTROLLERS
@@ -251,10 +254,10 @@ def _validate(topics: Sequence[MetadataRequest.MetadataRequestTopic], version: i
 
 
 class _View:
-    """Topics as they look from one listener, to clients that know so many errors.
+    """Responses for topics on one listener, for clients of a version range that know the same errors.
 
-    What it has said of a topic it keeps: clients ask for the same topics again and again, some of them for all there are.
-    Invariant: it goes with the next update of the cache.
+    They are cached, because clients request the same topics repeatedly, and some clients request all. Invariant: a
+    view is discarded at the next update of the metadata cache.
     """
 
     def __init__(self, cache: MetadataCache, listener: str, version: int) -> None:
@@ -274,11 +277,11 @@ class _View:
         return view
 
     def unknown(self, names: Sequence[str]) -> list[str]:
-        """Those of which it has said nothing yet."""
+        """Return the names whose response is not cached."""
         return [name for name in names if name not in self._topics and self._cache.contains_topic(name)]
 
     def topic(self, name: str) -> MetadataResponse.MetadataResponseTopic:
-        """Shared with other answers, so not to be changed."""
+        """Return the topic's response; it is shared by responses, so it must not be changed."""
         topic = self._topics.get(name)
         if topic is None:
             topic = self._topics[name] = TopicMetadata(

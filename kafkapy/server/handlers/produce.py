@@ -1,4 +1,4 @@
-"""Produce (KIP-98 and before): from the request's bytes to the log. The first of the two hot paths."""
+"""Handles Produce: appends the request's records to logs. One of the two hot paths."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ log = logging.getLogger("kafkapy.server.KafkaApis")
 
 PartitionResponse = ProduceResponse.PartitionProduceResponse
 Answer: TypeAlias = ProduceResponse | Coroutine[Any, Any, ProduceResponse | None] | None
-"""At once, or later; None with acks=0."""
+"""The response, or a coroutine that returns it; None with acks=0."""
 
 _produce_response: Final = ProduceResponse.maker
 _topic_response: Final = ProduceResponse.TopicProduceResponse.maker
@@ -47,7 +47,7 @@ _VALID_ACKS: Final = (-1, 0, 1)
 _NO_RECORDS: Final = memoryview(b"")
 _ADMIN_CLIENT_ID: Final = "__admin_client"
 _FIRST_WITH_CURRENT_LEADER: Final = 10
-# length, magic, attributes; between them the base offset, the leader epoch and the CRC are left out.
+# length, magic, attributes; base offset, leader epoch and CRC are skipped.
 _START_OF_BATCH: Final = Struct(">8xi4xb4xh").unpack_from
 _START_OF_BATCH_SIZE: Final = 23
 _LEAST_LENGTH: Final = MIN_RECORD_SIZE
@@ -65,10 +65,10 @@ _TRY_AGAIN: Final = frozenset(
     )
 )
 LEAST_PARTITIONS: Final = 16
-"""Partitions that are appended to in any case before a request gives way: as many as most requests name, 0.3 ms."""
+"""Minimum number of partitions that a request appends to before it yields: as many as most requests have, 0.3 ms."""
 _LATE_SECONDS: Final = 0.0015
-"""So much longer than a time slice a request goes on: a Produce to 100 partitions is over then, and to divide it has its
-connection wait for a turn."""
+"""How long a request may exceed the time slice: a Produce to 100 partitions is complete by then, and a yield would
+delay its connection."""
 _ERRORS_OF_THE_PARTITION: Final = frozenset(
     (
         Errors.UNKNOWN_TOPIC_OR_PARTITION,
@@ -82,11 +82,11 @@ _ERRORS_OF_THE_PARTITION: Final = frozenset(
 
 
 class RefusalToBegin(KafkaError):
-    """A transaction may not begin in a partition; the answer tells why."""
+    """A transaction may not start in a partition; the response has the error."""
 
 
 class Produce:
-    """A request, and what has become of its partitions so far."""
+    """A request, and the state of its partitions."""
 
     __slots__ = (
         "acks",
@@ -116,18 +116,18 @@ class Produce:
         self.written: list[TopicPartition] = []
         """Partitions whose waiting fetches have not been notified yet."""
         self.pending: list[tuple[PendingAppend, ProduceResponse.PartitionProduceResponse]] = []
-        """acks=all: what is not committed yet."""
+        """acks=all: appends that are not committed yet."""
         self.unsynced: list[tuple[TopicPartition, int, ProduceResponse.PartitionProduceResponse]] = []
-        """acks=1: the offsets up to which `flush.messages` wants the log synced first."""
+        """acks=1: offsets up to which the log must be synced before the response, because of `flush.messages`."""
         self.large: list[LargeAppend] = []
-        """What is not for this thread."""
+        """Appends that are left to a thread."""
         self.next_topic = 0
-        """Of the body's topics, the one that is appended to next, and of its partitions."""
+        """Indexes of the topic and partition that are appended to next."""
         self.next_partition = 0
 
 
 class LargeAppend(NamedTuple):
-    """A partition whose records are still to be appended, in a thread, and the place of the answer."""
+    """A partition whose records a thread will append, and the position of its response."""
 
     partition: TopicPartition
     data: ProduceRequest.PartitionProduceData
@@ -136,7 +136,7 @@ class LargeAppend(NamedTuple):
 
 
 class ProduceHandler:
-    """Appends what producers send; `handle` is on the hot path."""
+    """Appends producers' records; `handle` is on the hot path."""
 
     def __init__(
         self,
@@ -155,14 +155,16 @@ class ProduceHandler:
         self._clock = clock
 
     def handle(self, request: Request) -> Answer:
-        """Append each partition's records; answer now, or with acks=all when they are committed. What takes long comes later."""
+        """Append each partition's records; respond at once, or with acks=all when they are committed. Slow appends run
+        in threads."""
         if _has_transactional_records(request.body):
             return self._handle_transactional(request)
         return self._append(Produce(request, _NOBODY))
 
     def _handle_transactional(self, request: Request) -> Answer:
-        """The batches say that they are transactional, so the sender must be allowed to (CVE-2018-17196). The coordinator is
-        asked about partitions where the transaction has not begun yet (KIP-890)."""
+        """Handle a request with transactional batches: the sender must be authorized for the transactional id
+        (CVE-2018-17196). Partitions where the transaction has not started yet are verified with the coordinator
+        (KIP-890)."""
         body: ProduceRequest = request.body
         transactional_id = body.transactional_id
         if transactional_id is None or not self._authorizer.authorize(
@@ -184,7 +186,7 @@ class ProduceHandler:
     def _verify_here(
         self, transactional_id: str, body: ProduceRequest, version: int
     ) -> dict[TopicPartition, KafkaError] | None:
-        """As `_verify`; None if another broker has to be asked."""
+        """As `_verify`, but synchronous; None if the coordinator is another broker."""
         refused: dict[TopicPartition, KafkaError] = {}
         for producer, names in _transactional_partitions(body).items():
             errors = self._verifier.verify_here(transactional_id, producer, names)
@@ -197,7 +199,7 @@ class ProduceHandler:
     async def _verify(
         self, transactional_id: str, body: ProduceRequest, version: int
     ) -> dict[TopicPartition, KafkaError]:
-        """The partitions in which the transaction may not begin, and why."""
+        """Return the partitions in which the transaction may not start, and the errors."""
         refused: dict[TopicPartition, KafkaError] = {}
         for producer, names in _transactional_partitions(body).items():
             errors = await self._verifier.verify(transactional_id, producer, names)
@@ -252,8 +254,8 @@ class ProduceHandler:
         return True
 
     async def _append_rest(self, produce: Produce) -> ProduceResponse | None:
-        """What takes longer than a time slice, and in threads what takes long there. Until then the connection's next request
-        waits."""
+        """Append the rest in further time slices, and slow appends in threads. Until then the connection's next
+        request waits."""
         request = produce.request
         self._tell_written(produce)
         await self._clock.checkpoint()
@@ -280,7 +282,7 @@ class ProduceHandler:
     def _success(
         self, produce: Produce, partition: TopicPartition, info: LogAppendInfo
     ) -> ProduceResponse.PartitionProduceResponse:
-        """The answer for a partition that was appended to, as it is if nothing has to be waited for."""
+        """Return a partition's response after the append, and register what the request has to wait for."""
         answer: PartitionResponse = _partition_response(
             partition.partition, 0, info.first_offset, info.log_append_time, info.log_start_offset
         )
@@ -293,7 +295,7 @@ class ProduceHandler:
         return answer
 
     def _answer(self, produce: Produce) -> Answer:
-        """Everything is appended, or has failed."""
+        """Return the response; all appends are done or have failed."""
         if produce.pending:
             return self._answer_when_committed(produce)
         if produce.unsynced:
@@ -303,12 +305,13 @@ class ProduceHandler:
         if produce.acks != 0:
             return self._response(produce)
         if produce.failed:
-            # The client hears nothing, so an error shows as a closed connection and makes it refresh its metadata.
+            # There is no response, so the closed connection indicates the error, and the client refreshes its
+            # metadata.
             produce.request.close_connection("produce request with acks=0 failed")
         return None
 
     def _refusal(self, request: Request, topic: str, acks: int) -> Errors | None:
-        """Why nothing may be written to the topic, for all its partitions."""
+        """Return the error for all partitions of the topic, if it may not be written to."""
         if self._authorizer.enabled and not self._authorizer.authorize(request.context, _WRITE, _TOPIC, topic):
             return Errors.TOPIC_AUTHORIZATION_FAILED
         if acks not in _VALID_ACKS:
@@ -327,7 +330,7 @@ class ProduceHandler:
     def _unverified(
         self, produce: Produce, partition: TopicPartition, error: KafkaError
     ) -> ProduceResponse.PartitionProduceResponse:
-        """As in Kafka, the response has no offsets of the log, which was not accessed."""
+        """As in Kafka, the response has no offsets, because the log was not accessed."""
         answer = self._failure(produce, partition, error)
         answer.log_start_offset = -1
         return answer
@@ -335,7 +338,8 @@ class ProduceHandler:
     def _failure(
         self, produce: Produce, partition: TopicPartition, error: Exception
     ) -> ProduceResponse.PartitionProduceResponse:
-        """Only errors of single records are explained; only errors of records tell the log start offset, as in Kafka."""
+        """As in Kafka, only errors of single records have a message, and only errors of records have the log start
+        offset."""
         produce.failed = True
         answer = PartitionResponse(
             index=partition.partition, error_code=Errors.UNKNOWN_SERVER_ERROR.code, base_offset=-1, log_start_offset=-1
@@ -417,7 +421,7 @@ class ProduceHandler:
 
 
 def _not_appended(produce: Produce) -> Iterator[ProduceRequest.PartitionProduceData]:
-    """What is for a thread, and what is left after this time slice."""
+    """Yield the partitions that are left to a thread or to further time slices."""
     for large in produce.large:
         yield large.data
     topics = produce.request.body.topic_data
@@ -428,7 +432,7 @@ def _not_appended(produce: Produce) -> Iterator[ProduceRequest.PartitionProduceD
 
 
 def _transactional_partitions(body: ProduceRequest) -> dict[ProducerIdAndEpoch, dict[TopicPartition, int]]:
-    """By the producer of the first batch, the partitions in whose records it is transactional, and its first sequence."""
+    """Return producer → partition → first sequence, from the first batch of each partition if it is transactional."""
     found: dict[ProducerIdAndEpoch, dict[TopicPartition, int]] = {}
     for topic in body.topic_data:
         for data in topic.partition_data:
@@ -442,7 +446,8 @@ def _transactional_partitions(body: ProduceRequest) -> dict[ProducerIdAndEpoch, 
 
 
 def _refusal_to_begin(error: Errors, version: int) -> KafkaError:
-    """A producer that does not know what this is about comes back after NOT_ENOUGH_REPLICAS, without looking for a new leader."""
+    """Return the error that the client's version knows: after NOT_ENOUGH_REPLICAS older producers retry, without a
+    search for a new leader."""
     if error in _TRY_AGAIN:
         return RefusalToBegin(
             Errors.NOT_ENOUGH_REPLICAS,
@@ -456,9 +461,9 @@ def _refusal_to_begin(error: Errors, version: int) -> KafkaError:
 
 
 def _has_transactional_records(body: ProduceRequest) -> bool:
-    """Looks at the first batch of each partition.
+    """Return whether the first batch of any partition is transactional.
 
-    KafkaError (CORRUPT_MESSAGE), for the whole request as in Kafka, if one of them has an impossible size or magic.
+    Raise `KafkaError` CORRUPT_MESSAGE for the whole request, as in Kafka, if one of them has an invalid size or magic.
     """
     for topic in body.topic_data:
         for data in topic.partition_data:

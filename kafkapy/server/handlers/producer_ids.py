@@ -19,14 +19,14 @@ _FIRST_WITH_FENCED = 4
 
 @dataclass(eq=False)
 class ProducerIdsHandler:
-    """Gives producers their ids."""
+    """Assigns producer ids and epochs."""
 
     _authorizer: Authorizer
     _producer_ids: ProducerIdManager
     _transactions: TransactionCoordinator
 
     async def handle_init_producer_id(self, request: Request) -> InitProducerIdResponse:
-        """A producer without transactional id always gets a new id with epoch 0."""
+        """Return the producer's id and epoch; without transactional id always a new id with epoch 0."""
         body: InitProducerIdRequest = request.body
         if body.transactional_id is not None:
             return await self._of_transactional_id(request, body, body.transactional_id)
@@ -40,7 +40,7 @@ class ProducerIdsHandler:
             return _refused(error.error)
 
     def _may_write(self, context: RequestContext) -> bool:
-        """To the cluster, or to any topic (KIP-679)."""
+        """Return whether the sender has IDEMPOTENT_WRITE on the cluster, or WRITE on any topic (KIP-679)."""
         authorizer = self._authorizer
         return (
             not authorizer.enabled

@@ -1,4 +1,4 @@
-"""DeleteRecords and DescribeProducers: what a partition's log holds."""
+"""Handles DeleteRecords and DescribeProducers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PartitionResult = DeleteRecordsResponse.DeleteRecordsPartitionResult
 
 
 class _DelayedDeleteRecords(DelayedOperation):
-    """Waits until the low watermark of every partition has reached what was asked for (`DelayedDeleteRecords`)."""
+    """Waits until the low watermark of every partition has reached the requested offset (`DelayedDeleteRecords`)."""
 
     __slots__ = ("_done", "_pending", "_replica_manager")
 
@@ -58,7 +58,7 @@ class _DelayedDeleteRecords(DelayedOperation):
 
 @dataclass(eq=False)
 class RecordsHandler:
-    """Answers from the logs of the partitions that are led here."""
+    """Changes and describes the logs of partitions led by this broker."""
 
     _metadata_cache: MetadataCache
     _replica_manager: ReplicaManager
@@ -66,7 +66,7 @@ class RecordsHandler:
     _clock: Clock
 
     async def handle_delete_records(self, request: Request) -> DeleteRecordsResponse:
-        """Move log start offsets up (KIP-107); answered when all replicas have done so, or after the time-out."""
+        """Increment log start offsets (KIP-107); respond when all replicas have done so, or after the time-out."""
         body: DeleteRecordsRequest = request.body
         response = DeleteRecordsResponse()
         pending: dict[TopicPartition, tuple[int, DeleteRecordsResponse.DeleteRecordsPartitionResult]] = {}
@@ -99,19 +99,19 @@ class RecordsHandler:
     def _delete_records(
         self, name: TopicPartition, offset: int, result: DeleteRecordsResponse.DeleteRecordsPartitionResult
     ) -> int:
-        """Where the log begins now, and sets the low watermark in `result`."""
+        """Increment the log start offset and return it; set the low watermark in `result`."""
         if not self._metadata_cache.contains(*name):
             raise KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION)
         if name.topic in INTERNAL_TOPICS:
             raise KafkaError(Errors.INVALID_TOPIC_EXCEPTION)
         partition = self._replica_manager.get_partition(name)
         log_start = partition.delete_records(offset)
-        self._replica_manager.role_changed(name)  # followers must hear of the log start
+        self._replica_manager.role_changed(name)  # notifies followers' fetches of the log start
         result.low_watermark = partition.low_watermark(self._metadata_cache.alive_broker_ids())
         return log_start
 
     async def handle_describe_producers(self, request: Request) -> DescribeProducersResponse:
-        """The producers whose state a partition keeps (KIP-664)."""
+        """Return the active producers of partitions (KIP-664)."""
         body: DescribeProducersRequest = request.body
         topics = []
         for topic in body.topics:
@@ -140,7 +140,7 @@ class RecordsHandler:
         try:
             log = self._replica_manager.get_partition(name).leader_log()
         except KafkaError as error:
-            answer.error_code = error.error.code  # of a partition Kafka gives the code alone
+            answer.error_code = error.error.code  # as in Kafka, a partition's error has no message
             return
         for state in log.active_producers():
             answer.active_producers.append(

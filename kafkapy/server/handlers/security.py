@@ -1,4 +1,4 @@
-"""What a broker answers to SASL outside of authentication: Kafka's own refusal."""
+"""Refuses SASL requests outside of authentication, as Kafka does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kafkapy.protocol.message import Message
 
 
 async def handle_sasl(request: Request) -> Message:
-    """The connection is past authentication, or its listener has none."""
+    """Return an error: the connection is authenticated already, or its listener has no SASL."""
     message = "SaslAuthenticate request received after successful authentication"
     response = error_response(request.body, request.api_version, Errors.ILLEGAL_SASL_STATE, message)
     assert response is not None, "only Produce may have no answer"

@@ -1,4 +1,5 @@
-"""CreateTopics, DeleteTopics, CreatePartitions: the controller's broker writes ZooKeeper and waits for the metadata."""
+"""CreateTopics, DeleteTopics, CreatePartitions: the controller's broker writes to ZooKeeper and waits for metadata
+updates."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ _NOT_CONTROLLER = ApiError(Errors.NOT_CONTROLLER)
 
 @dataclass(eq=False)
 class TopicsHandler:
-    """Creates, deletes and grows topics where the controller is."""
+    """Creates, deletes and extends topics, on the controller's broker."""
 
     _controller: Controller
     _metadata_cache: MetadataCache
@@ -63,7 +64,8 @@ class TopicsHandler:
     _quotas: QuotaManagers
 
     async def _in_time(self, request: Request, timeout_ms: int, work: Callable[[], R]) -> tuple[R | None, int]:
-        """Do what waits for ZooKeeper, and say how much of the time is left; None if ZooKeeper is away for too long."""
+        """Run work that waits for ZooKeeper; return its result and the remaining time. The result is None after the
+        time-out."""
         time_limit_ms = max(timeout_ms, MIN_TIME_LIMIT_MS)
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         pending = self._in_thread(self._admin_manager.with_time_limit, time_limit_ms, work)
@@ -72,7 +74,7 @@ class TopicsHandler:
         return result, left_ms if timeout_ms > 0 else timeout_ms
 
     async def handle_create_topics(self, request: Request) -> CreateTopicsResponse:
-        """Answered when this broker knows a leader of every new partition, or after the time-out."""
+        """Respond when this broker knows a leader of every new partition, or after the time-out."""
         body: CreateTopicsRequest = request.body
         response = CreateTopicsResponse()
         if not self._controller.is_active:
@@ -105,7 +107,7 @@ class TopicsHandler:
     async def _sort_out_topics(
         self, request: Request, body: CreateTopicsRequest
     ) -> tuple[dict[str, CreateTopicsResponse.CreatableTopicResult], list[CreatableTopic]]:
-        """The answers for those topics that can't be created, as far as this broker can tell by itself; and the others."""
+        """Return the results of topics that are refused without access to ZooKeeper, and the other topics."""
         may_create_all = self._authorizer.authorize(
             request.context, ACLOperation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME, log_if_denied=False
         )
@@ -129,7 +131,7 @@ class TopicsHandler:
     def _refusal(
         self, request: Request, name: str, is_named_twice: bool, may_create_all: bool
     ) -> CreateTopicsResponse.CreatableTopicResult | None:
-        """None if the topic may be created."""
+        """Return the error if the topic must not be created, else None."""
         authorize = self._authorizer.authorize
         if name == CLUSTER_METADATA_TOPIC:
             return _create_error(name, Errors.INVALID_REQUEST, f"Creation of internal topic {name} is prohibited.")
@@ -146,7 +148,7 @@ class TopicsHandler:
         return refusal
 
     async def _timed_out(self, topics: Iterable[CreatableTopic | CreatePartitionsTopic]) -> list[TopicChange]:
-        """All of them: ZooKeeper is away for longer than the client waits."""
+        """Return a time-out for each topic: ZooKeeper was disconnected for longer than the client waits."""
         changes: list[TopicChange] = []
         for chunk in chunks(topics):
             await self._clock.checkpoint()
@@ -161,7 +163,7 @@ class TopicsHandler:
     def _create_result(
         self, request: Request, change: TopicChange, shown: _ShownConfigs
     ) -> CreateTopicsResponse.CreatableTopicResult:
-        """With the topic's configs and numbers (KIP-525) if the client may see them."""
+        """Return the topic's result, with its configs and numbers (KIP-525) if the client may describe them."""
         may_describe = self._may_describe_configs(request, change.topic)
         result = _create_error(change.topic, change.error.error, change.error.message)
         result.topic_id = change.topic_id if may_describe else ZERO_UUID
@@ -185,7 +187,7 @@ class TopicsHandler:
 
         def all_have_leaders() -> bool:
             while waiting and _has_leaders(cache, waiting[-1]):
-                waiting.pop()  # what has got leaders is not looked at again
+                waiting.pop()  # partitions with leaders are not checked again
             return not waiting
 
         if timeout_ms > 0:
@@ -199,7 +201,8 @@ class TopicsHandler:
         return outcomes
 
     async def handle_delete_topics(self, request: Request) -> DeleteTopicsResponse:
-        """By name, or (v6) by id; answered when this broker's metadata has the topics no more, or after the time-out."""
+        """Delete topics by name or (v6) by id; respond when they are no longer in this broker's metadata, or after the
+        time-out."""
         body: DeleteTopicsRequest = request.body
         topics: Iterable[tuple[str | None, bytes]] = (
             ((topic.name, topic.topic_id) for topic in body.topics)
@@ -230,12 +233,13 @@ class TopicsHandler:
             await self._clock.checkpoint()
             for result in chunk:
                 if result.name is not None and result.error_code == 0:
-                    # Of duplicate names only the first is answered, as in Kafka.
+                    # As in Kafka, only the first of duplicate names gets the result.
                     result.error_code = errors.pop(result.name, Errors.NONE).code
         return DeleteTopicsResponse(throttle_time_ms=quota.throttle_ms(), responses=results)
 
     def _not_now(self, quota: ControllerMutationQuota, names: Iterable[str]) -> dict[str, Errors]:
-        """The topics that may not be deleted now, since their client has deleted or made many."""
+        """Return the topics that must not be deleted now, because the client's quota of controller mutations is
+        exhausted."""
         refused: dict[str, Errors] = {}
         for name in names:
             try:
@@ -247,7 +251,7 @@ class TopicsHandler:
     def _resolve(
         self, request: Request, name: str | None, topic_id: bytes
     ) -> DeleteTopicsResponse.DeletableTopicResult:
-        """The answer for one topic as far as it is known before anything is deleted; error 0: to be deleted."""
+        """Return the result for one topic before any deletion; error 0: the topic will be deleted."""
         by_id = topic_id != ZERO_UUID
         if by_id and name is not None:
             raise KafkaError(Errors.INVALID_REQUEST, "Topic name and topic ID can not both be specified.")
@@ -258,7 +262,7 @@ class TopicsHandler:
         if name is None:
             result.error_code = (Errors.UNKNOWN_TOPIC_ID if by_id else Errors.TOPIC_AUTHORIZATION_FAILED).code
         elif by_id and not authorize(request.context, ACLOperation.DESCRIBE, ResourceType.TOPIC, name):
-            result.name = None  # who may not describe a topic must not learn its name from its id
+            result.name = None  # without DESCRIBE a client must not find out a topic's name by its id
             result.error_code = Errors.TOPIC_AUTHORIZATION_FAILED.code
         elif not authorize(request.context, ACLOperation.DELETE, ResourceType.TOPIC, name):
             result.error_code = Errors.TOPIC_AUTHORIZATION_FAILED.code
@@ -286,7 +290,7 @@ class TopicsHandler:
         return errors
 
     async def handle_create_partitions(self, request: Request) -> CreatePartitionsResponse:
-        """Answered when this broker knows a leader of every partition, or after the time-out."""
+        """Respond when this broker knows a leader of every partition, or after the time-out."""
         body: CreatePartitionsRequest = request.body
         answered: dict[str, CreatePartitionsResponse.CreatePartitionsTopicResult] = {}
         if not self._controller.is_active:
@@ -308,7 +312,7 @@ class TopicsHandler:
         for changed in chunks(changes):
             await self._clock.checkpoint()
             errors.update((change.topic, change.error) for change in changed)
-        for chunk in chunks(body.topics):  # one that comes twice is answered once
+        for chunk in chunks(body.topics):  # duplicate topics get one result
             await self._clock.checkpoint()
             answered.update((topic.name, _grown(topic.name, errors[topic.name])) for topic in chunk)
         return CreatePartitionsResponse(throttle_time_ms=quota.throttle_ms(), results=list(answered.values()))
@@ -316,7 +320,7 @@ class TopicsHandler:
     async def _sort_out_partitions(
         self, request: Request, body: CreatePartitionsRequest
     ) -> tuple[dict[str, ApiError], list[CreatePartitionsTopic]]:
-        """The errors of those topics that can't be grown, and the others."""
+        """Return the errors of topics that can't be extended, and the other topics."""
         counts: Counter[str] = Counter()
         for chunk in chunks(body.topics):
             await self._clock.checkpoint()
@@ -337,14 +341,15 @@ class TopicsHandler:
 
 
 class _ShownConfigs:
-    """The configs of new topics as the answer has them: most topics of a request have the same."""
+    """Converts the configs of new topics for the response, and caches them, because most topics of a request have the
+    same."""
 
     def __init__(self, dynamic_config: DynamicBrokerConfig) -> None:
         self._helper = ConfigHelper(dynamic_config)
         self._known: dict[frozenset[tuple[str, str]], list[CreateTopicsResponse.CreatableTopicConfigs]] = {}
 
     def of(self, change: TopicChange) -> list[CreateTopicsResponse.CreatableTopicConfigs]:
-        """Shared by those that have the same, so not to be changed."""
+        """Return the configs; topics share the list, so it must not be changed."""
         key = frozenset(change.configs.items())
         found = self._known.get(key)
         if found is None:

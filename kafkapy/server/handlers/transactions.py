@@ -1,4 +1,4 @@
-"""The transactional APIs (KIP-98, KIP-447, KIP-664, KIP-890). Each handler authorises, verifies, acts and answers."""
+"""The transactional APIs (KIP-98, KIP-447, KIP-664, KIP-890). Each handler authorizes, verifies, acts and responds."""
 
 from __future__ import annotations
 
@@ -47,16 +47,17 @@ T = TypeVar("T")
 log = logging.getLogger("kafkapy.coordinator.transaction.TransactionCoordinator")
 
 DISCONNECT_GRACE_MS = 100
-"""How long an EndTxn that another request has overtaken waits for the end of its connection: a client that has left shows by
-then."""
+"""How long an EndTxn that another request has overtaken waits for a disconnect, which shows that its client has
+ended."""
 _FIRST_WITH_FENCED = 2
-"""Versions of AddPartitionsToTxn, AddOffsetsToTxn and EndTxn before it know PRODUCER_FENCED by another name."""
+"""Earlier versions of AddPartitionsToTxn, AddOffsetsToTxn and EndTxn have INVALID_PRODUCER_EPOCH for
+PRODUCER_FENCED."""
 _FIRST_COMMIT_WITH_ABORTABLE = 4
 
 
 @dataclass(eq=False)
 class TransactionsHandler:
-    """Checks what is asked for, and passes it on to the coordinators of transactions and groups."""
+    """Checks requests and passes them to the coordinators of transactions and groups."""
 
     _transactions: TransactionCoordinator
     _groups: GroupCoordinator
@@ -66,13 +67,14 @@ class TransactionsHandler:
     _authorizer: Authorizer
     _clock: Clock
     _pending_starts: deque[Completion[None]] = field(default_factory=deque)
-    """Transactions that start when all requests that are there have been handled. While there are any, `_start_pending` runs, or
-    is to come."""
+    """Transactions that start after all requests received so far. If there are any, `_start_pending` runs or is
+    scheduled."""
 
     # ------------------------------------------------------------------------------------------------ partitions
 
     async def handle_add_partitions_to_txn(self, request: Request) -> AddPartitionsToTxnResponse:
-        """From v4 on brokers ask, for several transactions in one request, and mostly whether partitions are known already."""
+        """Add partitions to transactions. From v4 on brokers send the request, with several transactions, mostly to
+        verify partitions."""
         if request.api_version >= FIRST_BATCHED:
             return await self._add_for_broker(request)
         body: AddPartitionsToTxnRequest = request.body
@@ -90,7 +92,7 @@ class TransactionsHandler:
         return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=await self._added(results))
 
     async def _add_for_broker(self, request: Request) -> AddPartitionsToTxnResponse:
-        """All transactions are asked for before the first is waited for."""
+        """Start all transactions' operations before waiting for the first."""
         body: AddPartitionsToTxnRequest = request.body
         if not self._authorizer.authorize(
             request.context, ACLOperation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME
@@ -120,7 +122,7 @@ class TransactionsHandler:
         return response
 
     async def _verify_partitions(self, request: Request, question: Question) -> tuple[Results, bool]:
-        """Each partition once, and whether any is refused: then the others are not attempted, for all or none are added."""
+        """Return each partition's error, and whether any partition is refused: then none is added."""
         of_client = request.api_version < FIRST_BATCHED
         denied: Errors | None = None
         if of_client and not self._may_write(request, question.transactional_id):
@@ -142,15 +144,15 @@ class TransactionsHandler:
         return results, is_refused
 
     async def _add_partitions(self, request: Request, question: Question, names: Results) -> Results:
-        """All of `names`, and the same error for each."""
+        """Add all of `names`; return the same error for each."""
         producer = ProducerIdAndEpoch(question.producer_id, question.producer_epoch)
         error = await self._transactions.add_partitions(question.transactional_id, producer, names)
         request.keep(names)
         return dict.fromkeys(names, _known_to(request, error))
 
     async def _start_after_others(self, transactional_id: str) -> None:
-        """Requests of open transactions go first: where many producers keep a broker busy, they wait before their transactions,
-        not at the ends. The connection's next request waits for the answer."""
+        """Give requests of open transactions priority, so that on a busy broker producers wait before their
+        transactions instead of at the end. The connection's next request waits for the response."""
         if self._transactions.is_open(transactional_id):
             return
         start: Completion[None] = Completion()
@@ -188,7 +190,7 @@ class TransactionsHandler:
         topic_result: Callable[[str, list[P]], T],
         partition_result: Callable[[int, int], P],
     ) -> list[T]:
-        """What the response says of the partitions. A short one leaves at once."""
+        """Group the results by topic; a small number without yielding."""
         topics: list[T] = []
         partitions: dict[str, list[P]] = {}
         for number, chunk in enumerate(chunks(results)):
@@ -203,7 +205,7 @@ class TransactionsHandler:
         return topics
 
     async def handle_add_offsets_to_txn(self, request: Request) -> AddOffsetsToTxnResponse:
-        """The group's partition of `__consumer_offsets` belongs to the transaction."""
+        """Add the group's partition of `__consumer_offsets` to the transaction."""
         body: AddOffsetsToTxnRequest = request.body
         if not self._may_write(request, body.transactional_id):
             return AddOffsetsToTxnResponse(error_code=Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED.code)
@@ -231,14 +233,16 @@ class TransactionsHandler:
         return EndTxnResponse(error_code=_known_to(request, error).code)
 
     async def _is_still_connected(self, request: Request) -> bool:
-        """Is the client still there after a moment? That it has gone comes right behind its last request."""
+        """Return whether the client is still connected after a grace period: a disconnect arrives shortly after the
+        last request."""
         grace: Completion[None] = Completion()
         self._clock.later(DISCONNECT_GRACE_MS, lambda: grace.set_result(None))
         await grace
         return request.channel.has_peer()
 
     async def handle_write_txn_markers(self, request: Request) -> WriteTxnMarkersResponse:
-        """Sent by coordinators, and by operators' tools to end a hanging transaction (KIP-664)."""
+        """Write markers for other coordinators, or for an operator's tool that ends a hanging transaction
+        (KIP-664)."""
         body: WriteTxnMarkersRequest = request.body
         authorizer, context = self._authorizer, request.context
         if not (
@@ -252,7 +256,7 @@ class TransactionsHandler:
         for marker, outcome in zip(body.markers, outcomes, strict=True):
             await self._clock.checkpoint()
             if not outcome:
-                continue  # it names no partitions: Kafka does not mention it
+                continue  # without partitions: omitted from the response, as in Kafka
             topics = await self._by_topic(
                 outcome.items(),
                 WriteTxnMarkersResponse.WritableTxnMarkerTopicResult,
@@ -266,13 +270,13 @@ class TransactionsHandler:
     # ------------------------------------------------------------------------------------------------ offsets
 
     async def handle_txn_offset_commit(self, request: Request) -> TxnOffsetCommitResponse:
-        """Answered when the offsets are in the log; they hold once the transaction is committed."""
+        """Respond when the offsets are in the log; they become visible when the transaction is committed."""
         body: TxnOffsetCommitRequest = request.body
         refused, accepted = await self._check_offsets(request, body)
         request.keep(refused, accepted)
         committed: Iterable[tuple[TopicPartition, Errors]] = ()
         if accepted:
-            commit = copy(body)  # the request keeps its own: as a whole a large one is freed in a thread
+            commit = copy(body)  # the request keeps its body: a large one is freed in a thread
             commit.topics = accepted
             refusal = await self._verify_offsets(commit, request.api_version)
             if refusal is None:
@@ -289,7 +293,7 @@ class TransactionsHandler:
         return TxnOffsetCommitResponse(topics=topics)
 
     async def _check_offsets(self, request: Request, body: TxnOffsetCommitRequest) -> tuple[Results, list[Offsets]]:
-        """The partitions that are refused, and why; and the others, each once."""
+        """Return the refused partitions with their errors, and the others, without duplicates."""
         refused: Results = {}
         accepted: dict[str, dict[int, TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition]] = {}
         of_all = self._refusal_of_offsets(request, body)
@@ -320,7 +324,7 @@ class TransactionsHandler:
         return None
 
     async def _verify_offsets(self, body: TxnOffsetCommitRequest, version: int) -> Errors | None:
-        """Why the group may not have the offsets: its partition of `__consumer_offsets` does not belong to the transaction."""
+        """Return the error if the group's partition of `__consumer_offsets` does not belong to the transaction."""
         error = self._groups.begin_transactional_commit(body.group_id)
         if error is not Errors.NONE:
             return _loading_known_to(version, error)
@@ -388,7 +392,7 @@ def _known_to(request: Request, error: Errors) -> Errors:
 
 
 def _loading_known_to(version: int, error: Errors) -> Errors:
-    """Producers before 2.0 might not survive an error that says that something is loading (KAFKA-7296)."""
+    """Replace COORDINATOR_LOAD_IN_PROGRESS, which is fatal for producers before 2.0 (KAFKA-7296)."""
     if error is Errors.COORDINATOR_LOAD_IN_PROGRESS and version < 2:
         return Errors.COORDINATOR_NOT_AVAILABLE
     return error

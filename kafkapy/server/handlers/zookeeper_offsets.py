@@ -1,4 +1,4 @@
-"""OffsetCommit v0 and OffsetFetch v0: the consumers of Kafka 0.8 keep their offsets in ZooKeeper."""
+"""OffsetCommit v0 and OffsetFetch v0: consumers of Kafka 0.8 have their offsets in ZooKeeper."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kafkapy.zk.kafka_zk_client import KafkaZkClient
 def write_offsets(
     zk_client: KafkaZkClient, group_id: str, topics: Iterable[TopicToCommit], max_metadata_size: int
 ) -> PartitionErrors:
-    """Store all offsets, which blocks. Metadata is not stored."""
+    """Store all offsets, without their metadata. Blocks."""
 
     def write(name: TopicPartition, partition: OffsetCommitRequest.OffsetCommitRequestPartition) -> Errors:
         if len(partition.committed_metadata or "") > max_metadata_size:
@@ -54,7 +54,7 @@ async def fetch_from_zookeeper(
     clock: Clock,
     request: Request,
 ) -> OffsetFetchResponse:
-    """The offsets of the partitions asked for; UNKNOWN_TOPIC_OR_PARTITION where there is none."""
+    """Return the offsets of the requested partitions; UNKNOWN_TOPIC_OR_PARTITION if there is none."""
     body: OffsetFetchRequest = request.body
     response = OffsetFetchResponse()
     for topic in body.topics or ():
