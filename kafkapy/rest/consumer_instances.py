@@ -100,7 +100,7 @@ class ConsumerInstance:
         timeout = min(self.request.timeout_ms if timeout_ms is None else timeout_ms, _MAX_WAIT_MS)
         polled = self.consumer.poll(timeout_ms=timeout, max_records=_MOST_RECORDS)
         try:
-            return self._all_told(polled, max_bytes, values)
+            return self._encode_within(polled, max_bytes, values)
         except RestRefusal:
             raise
         except BaseException:
@@ -108,7 +108,7 @@ class ConsumerInstance:
                 self.consumer.seek(partition, batch[0].offset)  # none was answered: they come with the next request
             raise
 
-    def _all_told(self, polled: Any, max_bytes: int, values: Callable[[], EmbeddedValues]) -> Any:
+    def _encode_within(self, polled: Any, max_bytes: int, values: Callable[[], EmbeddedValues]) -> Any:
         mine = self.request.format
         found: list[dict[str, Any]] = []
         size = 0
@@ -119,16 +119,16 @@ class ConsumerInstance:
                     self.consumer.seek(partition, record.offset)  # the rest comes with the next request
                     break
                 try:
-                    told = self._told(record, mine, values)
+                    encoded = self._encoded(record, mine, values)
                 except RestRefusal as refusal:
                     self._leave_out(record, partition, bool(found), polled, refusal)
                     return found
                 size += length
-                found.append(told)
+                found.append(encoded)
         return found
 
     def _leave_out(self, record: Any, partition: Any, later: bool, polled: Any, refusal: RestRefusal) -> None:
-        """A record cannot be told: what comes before it is answered, and the next request hears of it; then it is left out."""
+        """Handle a record that cannot be encoded: the records before it are returned, the next request reports it and skips it."""
         after = list(polled).index(partition)
         for other in list(polled)[after + 1 :]:
             self.consumer.seek(other, polled[other][0].offset)
@@ -138,7 +138,7 @@ class ConsumerInstance:
             sentence = f"{refusal.message} ({where}; the next request goes on behind it)"
             raise RestRefusal(refusal.status, refusal.code, sentence)
 
-    def _told(self, record: Any, kind: str, values: Callable[[], EmbeddedValues]) -> dict[str, Any]:
+    def _encoded(self, record: Any, kind: str, values: Callable[[], EmbeddedValues]) -> dict[str, Any]:
         def read(data: bytes | None) -> Any:
             return values().read(kind, data) if kind in WITH_SCHEMAS else from_bytes(kind, data)
 

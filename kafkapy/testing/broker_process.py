@@ -151,15 +151,15 @@ class BrokerProcess(ServerProcess):
         try:
             yield
         finally:
-            self.mend()
+            self.restore_connections()
 
     def cut_off(self) -> int:
-        """Cut all connections until `mend`; return how many there were."""
+        """Cut all connections until `restore_connections`; return how many there were."""
         count: int = self.order("cut")
         return count
 
-    def mend(self) -> None:
-        self.order("mend")
+    def restore_connections(self) -> None:
+        self.order("restore_connections")
 
     def fill_disk(self) -> None:
         """No room is left for its data. It ends with the next write, as a broker does that has no other disk."""
@@ -176,7 +176,7 @@ class BrokerProcess(ServerProcess):
         if not self.is_running:
             self.start()
             return
-        numbers = [self.send(order) for order in ("answer_as_usual", "mend", "empty_disk", "back_to_present")]
+        numbers = [self.send(order) for order in ("answer_as_usual", "restore_connections", "empty_disk", "back_to_present")]
         for number in numbers:
             self.answer(number)
 

@@ -141,7 +141,7 @@ class Faults:
         count = 0
         for each in self._these(broker):
             count += each.cut_off()
-            each.mend()
+            each.restore_connections()
         return count
 
     def delay(

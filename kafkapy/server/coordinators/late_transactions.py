@@ -29,14 +29,14 @@ OpenAt = tuple[TopicPartition, int]
 class LateTransactions:
     """Checks the partitions led by this broker, and logs each late transaction once.
 
-    Invariant: `_told` has the transactions that were late at the last check.
+    Invariant: `_logged` has the transactions that were late at the last check.
     """
 
     def __init__(self, replica_manager: ReplicaManager, clock: Clock, max_transaction_timeout_ms: int) -> None:
         self._replica_manager = replica_manager
         self._clock = clock
         self._late_after_ms = max_transaction_timeout_ms + LATE_TRANSACTION_BUFFER_MS
-        self._told: set[OpenAt] = set()
+        self._logged: set[OpenAt] = set()
         self._task: ScheduledTask | None = None
         self.partition_count = 0
         """How many partitions led by this broker had a late transaction at the last check."""
@@ -57,7 +57,7 @@ class LateTransactions:
             await self._clock.checkpoint()
             for partition in chunk:
                 late.update(self._late_in(partition))
-        self._told = late
+        self._logged = late
         self.partition_count = len({name for name, _ in late})
 
     def _late_in(self, partition: Partition) -> Iterator[OpenAt]:
@@ -73,12 +73,12 @@ class LateTransactions:
             if entry is None or not 0 < entry.last_timestamp < before_ms:
                 continue
             open_at = partition.topic_partition, first_offset
-            if open_at not in self._told:
-                _tell(*open_at, entry.producer_id, entry.producer_epoch, entry.last_timestamp)
+            if open_at not in self._logged:
+                _log_late(*open_at, entry.producer_id, entry.producer_epoch, entry.last_timestamp)
             yield open_at
 
 
-def _tell(name: TopicPartition, first_offset: int, producer_id: int, epoch: int, last_timestamp: int) -> None:
+def _log_late(name: TopicPartition, first_offset: int, producer_id: int, epoch: int, last_timestamp: int) -> None:
     since = datetime.fromtimestamp(last_timestamp / 1000, UTC).isoformat(timespec="seconds")
     log.warning(
         "A transaction hangs in %s: producer %d (epoch %d) began it at offset %d, has written nothing since %s, and no "

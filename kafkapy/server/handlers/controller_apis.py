@@ -147,7 +147,7 @@ class ControllerApisHandler:
             asked,
             ElectionType(body.election_type),
             # If all partitions are requested, those that already have the preferred leader are omitted.
-            made=partial(_elections, are_all_told=body.topic_partitions is not None),
+            made=partial(_elections, report_all=body.topic_partitions is not None),
         )
         if isinstance(answer, KafkaError):
             return await self._no_elections(body, answer.error)
@@ -239,22 +239,22 @@ class _ByTopic(dict[str, V]):
         return part
 
 
-def _elections(results: dict[TopicPartition, KafkaError | int], are_all_told: bool) -> _Elections:
+def _elections(results: dict[TopicPartition, KafkaError | int], report_all: bool) -> _Elections:
     topics = _ByTopic(lambda name: ElectLeadersResponse.ReplicaElectionResult(topic=name))
     expected = {}
     for partition, result in results.items():
-        if are_all_told or not _is(result, Errors.ELECTION_NOT_NEEDED):
-            told = ElectLeadersResponse.PartitionResult(
+        if report_all or not _is(result, Errors.ELECTION_NOT_NEEDED):
+            answer = ElectLeadersResponse.PartitionResult(
                 partition_id=partition.partition, error_code=_code(result), error_message=_message(result)
             )
-            topics[partition.topic].partition_result.append(told)
+            topics[partition.topic].partition_result.append(answer)
             if isinstance(result, int):
-                expected[partition] = (result, told)
+                expected[partition] = (result, answer)
     return ElectLeadersResponse(replica_election_results=list(topics.values())), expected
 
 
 def _no_elections(partitions: Iterable[TopicPartition], error: KafkaError) -> ElectLeadersResponse:
-    response, _ = _elections(dict.fromkeys(partitions, error), are_all_told=True)
+    response, _ = _elections(dict.fromkeys(partitions, error), report_all=True)
     return response
 
 

@@ -43,7 +43,7 @@ class FirstMetadata:
         self._has_logs = has_logs
         self._over = False
         self._held: list[Request] = []
-        spawn(self._pass_on_when_told())
+        spawn(self._release_when_known())
 
     def handle(self, request: Request) -> None:
         if self._over or request.api_key not in ABOUT_THE_CLUSTER:
@@ -51,11 +51,11 @@ class FirstMetadata:
         else:
             self._held.append(request)
 
-    def _is_told(self) -> bool:
+    def _has_metadata(self) -> bool:
         return bool(self._cache.alive_broker_ids()) and bool(not self._has_logs or self._cache.all_topics())
 
-    async def _pass_on_when_told(self) -> None:
-        if not await self._cache.wait_for(self._is_told, MAX_WAIT_MS):
+    async def _release_when_known(self) -> None:
+        if not await self._cache.wait_for(self._has_metadata, MAX_WAIT_MS):
             log.warning("No controller has told this broker of the cluster in %d ms; serving without that", MAX_WAIT_MS)
         self._over = True
         held, self._held = self._held, []

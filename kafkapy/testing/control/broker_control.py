@@ -44,7 +44,7 @@ class BrokerControl(Hooks):
             "delay": self._answers.delay,
             "answer_as_usual": self._answers.clear,
             "cut": self._cut,
-            "mend": self._mend,
+            "restore_connections": self._restore_connections,
             "fill_disk": self._fill_disk,
             "empty_disk": self._empty_disk,
             "rebalance": self._rebalance,
@@ -117,10 +117,10 @@ class BrokerControl(Hooks):
         return not pool.working and not pool._team.statistics().backloggedWorkCount
 
     def _cut(self) -> int:
-        """How many connections of clients were closed; new ones are until it is mended."""
+        """How many connections of clients were closed; new ones are until `restore_connections`."""
         return self._parts.sockets.cut_off(CLIENTS)
 
-    def _mend(self) -> None:
+    def _restore_connections(self) -> None:
         self._parts.sockets.restore_listener(CLIENTS)
 
     def _fill_disk(self) -> None:

@@ -41,7 +41,7 @@ class AuditLog:
     """Accepts records from any thread without blocking, and writes them in its own.
 
     Invariant: at most about `max_records` wait (a few more if threads record at the same moment). Each record passed to
-    `put` is written, counted in `lost`, or waiting; `_told` of the lost ones have been recorded as lost.
+    `put` is written, counted in `lost`, or waiting; `_lost_recorded` of the lost ones have been recorded as lost.
     """
 
     def __init__(self, sink: AuditSink, max_records: int) -> None:
@@ -57,7 +57,7 @@ class AuditLog:
         """Number of records since the start."""
         self.lost = 0
         """Number of records since the start."""
-        self._told = 0
+        self._lost_recorded = 0
         self._complained_at: float | None = None
 
     def start(self) -> None:
@@ -86,7 +86,7 @@ class AuditLog:
         self._thread.join(timeout / 2)
         if left := self._queue.qsize():
             self._lose(left, "the broker stops")
-        if self.lost > self._told:
+        if self.lost > self._lost_recorded:
             log.warning("%d records of the audit are lost since the start", self.lost)
 
     def _run(self) -> None:
@@ -109,18 +109,18 @@ class AuditLog:
         if not records:
             return
         lost = self.lost
-        if lost > self._told:
-            records.append(AuditedEvent(records[-1].timestamp_ms, None, Lost(lost - self._told)))
+        if lost > self._lost_recorded:
+            records.append(AuditedEvent(records[-1].timestamp_ms, None, Lost(lost - self._lost_recorded)))
         try:
             self._sink.write([record.to_json(self.broker_id) for record in records])
         except AuditWriteError as problem:
-            self._lose(len(records) - (lost > self._told), str(problem))
+            self._lose(len(records) - (lost > self._lost_recorded), str(problem))
         except Exception as problem:
             log.exception("The audit could not be written")
-            self._lose(len(records) - (lost > self._told), type(problem).__name__)
+            self._lose(len(records) - (lost > self._lost_recorded), type(problem).__name__)
         else:
-            self.written += len(records) - (lost > self._told)
-            self._told = lost
+            self.written += len(records) - (lost > self._lost_recorded)
+            self._lost_recorded = lost
 
     def _lose(self, count: int, reason: str) -> None:
         with self._lock:
