@@ -1,4 +1,4 @@
-"""Every request comes by here: it is given to its handler, and answered, whatever happens."""
+"""Dispatches each request to its handler and sends the response, also when the handler fails (Kafka's `KafkaApis`)."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from kafkapy.server.quotas.quota_managers import QuotaManagers
 log = logging.getLogger("kafkapy.server.KafkaApis")
 
 Answer = Message | Coroutine[Any, Any, Message | None] | None
-"""None: the protocol has no answer (Produce with acks=0)."""
+"""None: the protocol has no response (Produce with acks=0)."""
 
 Handler = Callable[[Request], Answer]
 
 
 class KafkaApis:
-    """Calls the handler of a request and sends its answer, whatever happens.
+    """Calls the handler of a request and sends its response, also when the handler fails.
 
-    Quotas are applied here, and audit and request metrics belong here: no handler sends.
+    Quotas, audit and request metrics are applied here as well: a handler only returns a response and never sends it.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class KafkaApis:
             self._failed(request, error)
 
     def _failed(self, request: Request, error: Exception) -> None:
-        """Answer with the error in the API's own shape; where it has none, or that fails as well, hang up."""
+        """Send the API's error response; close the connection if the API has none, or if building it fails."""
         if isinstance(error, CloseConnection):
             request.close_connection(str(error))
             return

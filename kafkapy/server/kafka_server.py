@@ -1,4 +1,5 @@
-"""One broker from start to stop (Kafka's `KafkaServer`): builds the parts in order, lets go of them in reverse."""
+"""One broker from start to stop (Kafka's `KafkaServer`): starts its parts in order, and stops them in reverse
+order."""
 
 from __future__ import annotations
 
@@ -85,28 +86,29 @@ if TYPE_CHECKING:
 log = logging.getLogger("kafkapy.server.KafkaServer")
 
 AUDIT_FLUSH_SECONDS = 2.0
-"""How long a stop waits for records of the audit to be written."""
+"""How long a stop waits for audit records to be written."""
 
 
 class Part(NamedTuple):
-    """Something that a broker starts, and stops after everything that was started later. Both may be awaited.
+    """A part of the broker: started in order, stopped after every part that was started later. `start` and `stop` may
+    return awaitables.
 
-    One that fails to start is not stopped.
+    A part that fails to start is not stopped.
     """
 
     name: str
-    """As in "Error while stopping the ..."."""
+    """Completes the log message "Error while stopping the ..."."""
     start: Callable[[], object] | None
-    """None: it has begun already."""
+    """None: it is already running."""
     stop: Callable[[], object] | None = None
 
 
 class KafkaServer:
     """The broker.
 
-    Invariant: `_started` has the parts that are to be stopped, in the order in which they were started: that in which they need
-    each other: ZooKeeper, directories, listeners (bound, doors shut), replicas,
-    coordinator, registration in ZooKeeper, doors open, controller.
+    Invariant: `_started` has the parts to stop, in the order of their start; each part depends on earlier ones only:
+    ZooKeeper, log directories, listeners (bound, not accepting yet), replicas, coordinators, registration in
+    ZooKeeper, listeners accepting, controller.
     """
 
     def __init__(
@@ -119,10 +121,9 @@ class KafkaServer:
         hooks: Hooks | None = None,
         audit: AuditConfig | None = None,
     ) -> None:
-        """`zookeeper`: if it has begun to connect; None: it begins when the broker is started.
-
-        `metrics`: where to serve them; None: nowhere. `health`: where to tell, from the first to the last moment, whether it
-        lives and serves. `hooks`: of a test. `audit`: what is recorded, and where; None: nothing.
+        """`zookeeper`: a connection that is being opened; None: `startup` opens one. `metrics`: address that serves
+        metrics; None: not served. `health`: address of the health checks, served from the start of `startup` to the
+        end of `shutdown`. `hooks`: for tests. `audit`: what to record, and where; None: nothing.
         """
         self._hooks = hooks or Hooks()
         self._health_address = health
@@ -142,14 +143,15 @@ class KafkaServer:
         self._metadata_cache: MetadataCache | None = None
         self._controller: KafkaController | None = None
         self.embedded_zookeeper: EmbeddedZooKeeper | None = None
-        """With `zookeeper.connect=embedded`, from its start on."""
+        """Set with `zookeeper.connect=embedded`, once it has started."""
         self.starting = False
-        """True while `startup` is at work. Its threads may then wait for ZooKeeper or recover logs, even after `shutdown`."""
+        """True while `startup` runs. Its threads may wait for ZooKeeper or recover logs even after `shutdown`."""
 
     # ------------------------------------------------------------------------------------------------ start
 
     async def startup(self) -> None:
-        """Start all parts; when it returns the broker serves. Whatever fails is raised, after what had started was stopped."""
+        """Start all parts; on return the broker serves requests. If a part fails, stop the started ones and raise its
+        error."""
         self.starting = True
         try:
             await self._startup()
@@ -210,13 +212,13 @@ class KafkaServer:
         log.info("[KafkaServer id=%d] started", broker_id)
 
     async def _start_guards(self, guards: Guards) -> None:
-        """What reads ACLs and delegation tokens from ZooKeeper."""
+        """Start the parts that read ACLs and delegation tokens from ZooKeeper."""
         for name, part in (("authorizer", guards.authorizer), ("delegation tokens", guards.tokens)):
             startup, shutdown = partial(self._in_thread, part.startup), partial(self._in_thread, part.shutdown)
             await self._start(Part(name, startup, shutdown))
 
     async def _build_core(self, environment: Environment, cluster_id: str) -> Core:
-        """Recover the logs, mark their directories as this broker's, and build what stands on them."""
+        """Recover the logs, write `meta.properties` to their directories, and build the parts that use the logs."""
         config = self.config
         log_manager = await self._in_thread(load_logs, config, environment.zk_client, self._clock)
         await self._start(Part("log manager", None, lambda: self._in_thread(log_manager.shutdown)))
@@ -237,11 +239,11 @@ class KafkaServer:
                 self._log_dir_failed, directory, names, core, environment.zk_client
             )
         )
-        log_manager.check_live()  # earlier failures were reported to no listener
+        log_manager.check_live()  # directories that failed before the listener was added
         return core
 
     async def _register(self, zk_client: KafkaZkClient, sockets: SocketServer) -> BrokerInfo:
-        """Bind the listeners, doors shut, and tell ZooKeeper where they are."""
+        """Bind the listeners without accepting connections yet, and register their addresses in ZooKeeper."""
         for endpoint in self.config.listeners:
             address = await self._in_thread(bind_address, endpoint)
             sockets.listen(endpoint, self.config.socket_listen_backlog_size, address)
@@ -268,7 +270,7 @@ class KafkaServer:
         threads: RequestThreads,
         guards: Guards,
     ) -> Iterator[Part]:
-        """What begins to work once the broker is registered, in order."""
+        """Yield the parts that start once the broker is registered, in order."""
         config, replication, coordinator, audit = self.config, core.replication, core.group_coordinator, guards.audit
         yield Part("plug-ins", None, guards.close)
         yield Part("periodic tasks", lambda: self._schedule_periodic_tasks(core, guards))
@@ -306,13 +308,13 @@ class KafkaServer:
             self._are_doors_open = True
 
         yield Part("listeners", open_doors, sockets.stop_listening)
-        # It speaks to this broker through an open door.
+        # It connects to this broker, so the listeners must accept first.
         yield Part(
             "controller",
             lambda: self._in_thread(controller.startup),
             lambda: self._in_thread(controller.shutdown),
         )
-        if audit is not None:  # to a topic of this broker it is written through an open door, too
+        if audit is not None:  # it may connect to this broker, too
             yield Part("audit's queue", None, lambda: self._in_thread(audit.log.flush, AUDIT_FLUSH_SECONDS))
 
     def _config_listener(
@@ -325,7 +327,8 @@ class KafkaServer:
         threads: RequestThreads,
         guards: Guards,
     ) -> ZkConfigChangeListener:
-        """Applies what ZooKeeper has of configs, at its start and whenever it changes (KIP-226)."""
+        """Return the listener that applies dynamic configs from ZooKeeper, at its start and after each change
+        (KIP-226)."""
         for part in (
             DynamicLogConfig(core.log_manager, controller),
             DynamicConnectionLimits(sockets, self._addresses),
@@ -379,9 +382,11 @@ class KafkaServer:
         return Part("metrics", metrics.start, metrics.stop)
 
     async def _listen(self, setting: str, address: HttpAddress) -> HttpSite:
-        """Tell of health at `address`, from now on until everything else has stopped. Only now is imported what only this needs.
+        """Serve health checks at `address`, from now on until every other part has stopped. Imports the HTTP server
+        lazily.
 
-        `ListenError` if the address can't be had; a listener that an operator counts on is no smaller matter than one of clients.
+        Raises `ListenError` if the address can't be bound: as with a listener for clients, the broker then doesn't
+        start.
         """
         from kafkapy.network.http_site import HttpSite, health_pages
 
@@ -391,7 +396,7 @@ class KafkaServer:
         return site
 
     def unready(self) -> str:
-        """Why a client should go elsewhere; nothing if the broker is registered and answers requests."""
+        """Return why the broker isn't ready; an empty string if it is registered and answers requests."""
         if self._stopping:
             return "the broker is stopping"
         cache, zk_client = self._metadata_cache, self._zk_client
@@ -410,15 +415,16 @@ class KafkaServer:
             self._started.append(part)
 
     async def _start_embedded_zookeeper(self) -> str:
-        """Where it is, `host:port`; nothing if `zookeeper.connect` names servers. Only then is it imported."""
+        """Return its address, `host:port`; an empty string if `zookeeper.connect` names servers. Imports the server
+        lazily."""
         connect = EmbeddedConnect.parse(self.config.zookeeper_connect, self.config.log_dirs[0])
         if connect is None:
             return ""
         from kafkapy.zk.embedded.server import EmbeddedZooKeeper
         from kafkapy.zk.embedded.settings import settings_inside_a_broker
 
-        # The sessions of the last process were this broker's, and ended with it. On the machine's clock, as the client that keeps
-        # the session alive: a test may move the broker's.
+        # Sessions of the last process ended with it. The server uses the machine's clock, as the client's heartbeats
+        # do: a test may replace the broker's clock.
         settings = settings_inside_a_broker()
         zookeeper = EmbeddedZooKeeper(connect.data_dir, reactor=self._reactor, settings=settings, keep_sessions=False)
         await self._start(Part("embedded ZooKeeper", zookeeper.start, zookeeper.stop))
@@ -445,7 +451,8 @@ class KafkaServer:
         return cluster, config.broker_id
 
     def _broker_info(self, sockets: SocketServer) -> BrokerInfo:
-        """What goes into ZooKeeper: the advertised listeners, with the port that was bound where none was named."""
+        """Return the registration for ZooKeeper: the advertised listeners, with the bound port where the configured
+        one is 0."""
         config = self.config
         end_points = tuple(
             EndPoint(
@@ -460,26 +467,26 @@ class KafkaServer:
         return BrokerInfo(Broker(config.broker_id, end_points, config.broker_rack), version)
 
     def _registered_anew(self, broker_epoch: int) -> None:
-        """On the controller thread: a new ZooKeeper session has registered this broker under a new epoch."""
+        """Runs on the controller thread after a new ZooKeeper session has registered this broker under a new epoch."""
         log.info("Registered again after the ZooKeeper session had expired: broker epoch %d", broker_epoch)
         self._broker_epoch = broker_epoch
 
     def _elected(self, tokens: DelegationTokenManager) -> None:
-        """On the controller thread: this broker has become the controller."""
+        """Runs on the controller thread when this broker has become the controller."""
         if tokens.enabled:
             self._clock.from_thread(self._clock.schedule_in_thread, "expired-tokens", tokens.remove_expired)
 
     def _remove_expired_tokens(self, tokens: DelegationTokenManager) -> None:
-        """The controller does it, for the whole cluster."""
+        """Remove expired delegation tokens of the whole cluster, if this broker is the controller."""
         if self._controller is not None and self._controller.is_active:
             tokens.remove_expired()
 
     def _log_dir_failed(
         self, directory: str, partitions: list[TopicPartition], core: Core, zk_client: KafkaZkClient
     ) -> None:
-        """ZooKeeper notifies the controller, which moves the leaders; without any live directory the broker stops.
-
-        Below inter.broker.protocol.version 1.0 it ends at the first: it couldn't tell a new replica from one that was in there.
+        """Notify the controller through ZooKeeper, so that it moves the leaders; without any live directory the broker
+        halts. Below inter.broker.protocol.version 1.0 it halts at the first failure: it couldn't distinguish a new
+        replica from one in the failed directory.
         """
         core.replication.fetchers.remove(partitions)
         core.log_dir_moves.dir_failed(directory, partitions)
@@ -493,11 +500,11 @@ class KafkaServer:
         else:
             log.critical("Shutdown broker because log directory %s has failed", directory)
         logging.shutdown()
-        # As Kafka halts: an orderly stop would write checkpoints into directories that can't be written.
+        # Halts, as Kafka does: an orderly stop would write checkpoints into directories that can't be written.
         os._exit(1)
 
     def _schedule_periodic_tasks(self, core: Core, guards: Guards) -> None:
-        """Those of the broker itself; they end with the clock."""
+        """Schedule the broker's own periodic tasks; they end when the clock is stopped."""
         interval_ms = self.config.replica_high_watermark_checkpoint_interval_ms
         self._clock.schedule(
             "highwatermark-checkpoint",
@@ -518,7 +525,8 @@ class KafkaServer:
         return self._in_thread(core.high_watermarks.write, list(core.replica_manager.partitions()))
 
     async def _request_producer_ids(self) -> Block:
-        """Ask the controller, over the network even if it is this broker (KIP-730); before 3.0 brokers asked ZooKeeper."""
+        """Request a block from the controller, over the network even if it is this broker (KIP-730); from ZooKeeper
+        below inter.broker.protocol.version 3.0."""
         if not metadata_version.is_allocate_producer_ids_supported(self.config.inter_broker_protocol_version):
             assert self._zk_client is not None
             block = await self._clock.in_thread(new_producer_ids_block, self.config.broker_id, self._zk_client)
@@ -533,7 +541,7 @@ class KafkaServer:
     def _call_controller(self, request: Message, version: int | None = None) -> Any:
         """Send one request to the active controller and wait. Blocks; `KafkaError` if there is none or it can't be reached.
 
-        `version`: None for the highest that both know.
+        `version`: None for the highest that both support.
         """
         cache = self._metadata_cache
         assert cache is not None
@@ -551,7 +559,7 @@ class KafkaServer:
     # ------------------------------------------------------------------------------------------------ stop
 
     async def shutdown(self) -> None:
-        """Stop in order: hand over leadership, close the doors, flush, let go of ZooKeeper."""
+        """Stop in order: move leaders away, close the listeners, flush the logs, close the ZooKeeper session."""
         if self._stopping:
             return
         self._stopping = True
@@ -563,8 +571,8 @@ class KafkaServer:
         log.info("[KafkaServer id=%d] shut down completed", self.config.broker_id)
 
     def _controlled_shutdown(self) -> None:
-        """Ask the controller to move this broker's leaders away: `controlled.shutdown.max.retries` times at most, with
-        `controlled.shutdown.retry.backoff.ms` in between. As in Kafka, the first time counts as one."""
+        """Ask the controller to move this broker's leaders away: at most `controlled.shutdown.max.retries` requests,
+        `controlled.shutdown.retry.backoff.ms` apart. As in Kafka, the first request counts as a retry."""
         config = self.config
         version = metadata_version.controlled_shutdown_version(config.inter_broker_protocol_version)
         for attempt in range(1, config.controlled_shutdown_max_retries + 1):
@@ -581,8 +589,11 @@ class KafkaServer:
         log.warning("Proceeding to do an unclean shutdown as all the controlled shutdown attempts failed")
 
     def _ask_for_shutdown(self, version: int) -> tuple[Errors, int]:
-        """The controller's error, or how many partitions this broker still leads. A controller in this process is asked without
-        the network: with a wrong advertised.listeners it could not be reached. `KafkaError` if there is no answer."""
+        """Return the controller's error and the number of partitions that this broker still leads; `KafkaError`
+        without a response.
+
+        A controller in this process is called directly: with wrong advertised.listeners it could not be reached.
+        """
         config, controller = self.config, self._controller
         if controller is not None and controller.is_active:
             answer: Future[set[TopicPartition] | KafkaError] = Future()
@@ -607,18 +618,19 @@ class KafkaServer:
                 log.exception("Error while stopping the %s", part.name)
 
     def _in_thread(self, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Deferred[R]:
-        """For what Twisted drives: starting, stopping, changing listeners. All else awaits `Clock.in_thread`."""
+        """For Twisted callbacks: start, stop, changes of listeners. All other code awaits `Clock.in_thread`."""
         return defer_to_pool(self._reactor, self._reactor.getThreadPool(), partial(function, *args, **kwargs))
 
 
 def _dynamic_properties(
     zk_client: KafkaZkClient, dynamic_config: DynamicBrokerConfig
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """(cluster defaults, this broker's) dynamic configs in ZooKeeper, where passwords of the old secret are encoded anew."""
+    """Return the dynamic configs in ZooKeeper: (cluster defaults, this broker's). Re-encode passwords of the old
+    secret there."""
     broker_id = dynamic_config.config.broker_id
     own = zk_client.get_entity_configs("brokers", str(broker_id))
     re_encoded = dynamic_config.re_encoded(own)
     if re_encoded is not None:
-        # The first broker of a cluster that starts has no controller to check for yet, where 3.9.1 does not start.
+        # The first broker of a cluster to start finds no controller to check; 3.9.1 does not start then.
         change_entity_config(zk_client, "brokers", str(broker_id), re_encoded, check_controller=False)
     return zk_client.get_entity_configs("brokers", "<default>"), own if re_encoded is None else re_encoded

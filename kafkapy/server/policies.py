@@ -1,4 +1,4 @@
-"""Rules of the operator's own for new topics and configs (KIP-108, 133; Kafka's `CreateTopicPolicy`, `AlterConfigPolicy`)."""
+"""Plug-ins that restrict new topics and configs (KIP-108, 133; Kafka's `CreateTopicPolicy`, `AlterConfigPolicy`)."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from kafkapy.protocol.errors import Errors, KafkaError
 
 
 class PolicyViolation(KafkaError):
-    """The request violates the policy; the client gets the message (POLICY_VIOLATION)."""
+    """The request violates the policy; the client gets POLICY_VIOLATION with the message."""
 
     def __init__(self, message: str) -> None:
         super().__init__(Errors.POLICY_VIOLATION, message)
 
 
 class RequestedTopic(NamedTuple):
-    """What a topic shall be (`CreateTopicPolicy.RequestMetadata`); it is valid but for the policy."""
+    """A topic to create (`CreateTopicPolicy.RequestMetadata`); all other checks have passed."""
 
     topic: str
     num_partitions: int | None
-    """With the broker's default in place of none; None if there are `replicas_assignments`."""
+    """The broker's default if the request has none; None if there are `replicas_assignments`."""
     replication_factor: int | None
-    """Likewise."""
+    """As `num_partitions`."""
     replicas_assignments: Mapping[int, Sequence[int]] | None
     """Partition -> brokers, if the client has chosen them."""
     configs: Mapping[str, str]
-    """Those that are given, not the broker's defaults."""
+    """Configs in the request, without the broker's defaults."""
 
 
 class CreateTopicPolicy:
-    """Base of a class that `create.topic.policy.class.name` names by its import path: `module.Class` or `module:Class`.
+    """Base class for `create.topic.policy.class.name`, which takes an import path: `module.Class` or `module:Class`.
 
-    It is asked for topics of CreateTopics, with validateOnly too, and for those that come into being by Metadata; not for more
-    partitions. Methods are called in threads, perhaps several at a time, and may block.
+    It is called for CreateTopics, with validateOnly too, and for topics that Metadata creates; not for
+    CreatePartitions. Methods run in threads, possibly several at a time, and may block.
 
     Example:
         >>> class AtLeastTwoReplicas(CreateTopicPolicy):
@@ -48,10 +48,11 @@ class CreateTopicPolicy:
         """Called once, with the properties of the broker; ConfigException for one that is wrong."""
 
     def validate(self, topic: RequestedTopic) -> None:
-        """Called before a topic is made.
+        """Called before a topic is created.
 
         Raises:
-            PolicyViolation: It may not be made. Any other exception is logged, and answered with UNKNOWN_SERVER_ERROR.
+            PolicyViolation: The topic must not be created. Other exceptions are logged; the client gets
+                UNKNOWN_SERVER_ERROR.
         """
         raise NotImplementedError
 
@@ -60,22 +61,22 @@ class CreateTopicPolicy:
 
 
 class AlteredConfigs(NamedTuple):
-    """What configs are to become (`AlterConfigPolicy.RequestMetadata`); they are valid but for the policy."""
+    """New configs of a resource (`AlterConfigPolicy.RequestMetadata`); all other checks have passed."""
 
     resource_type: ConfigResourceType
     """TOPIC or BROKER."""
     resource_name: str
     """The topic, or the broker's id; empty: all brokers."""
     configs: Mapping[str, str | None]
-    """Those of the request. Of IncrementalAlterConfigs as they are there: None is to be deleted, and what is to be appended or
-    removed ones cannot be distinguished from set ones, as with Apache's."""
+    """Configs in the request. With IncrementalAlterConfigs, None means delete; values to append or subtract can't be
+    distinguished from values to set, as with Apache's policy."""
 
 
 class AlterConfigPolicy:
-    """Base of a class that `alter.config.policy.class.name` names by its import path: `module.Class` or `module:Class`.
+    """Base class for `alter.config.policy.class.name`, which takes an import path: `module.Class` or `module:Class`.
 
-    It is asked for configs of topics and brokers, by AlterConfigs and IncrementalAlterConfigs, with validateOnly too; not for log
-    levels, nor for the configs of new topics. Methods are called in threads, perhaps several at a time, and may block.
+    It is called for AlterConfigs and IncrementalAlterConfigs of topics and brokers, with validateOnly too; not for log
+    levels, nor for the configs of new topics. Methods run in threads, possibly several at a time, and may block.
 
     Example:
         >>> class NoCompaction(AlterConfigPolicy):
@@ -92,7 +93,8 @@ class AlterConfigPolicy:
         """Called before configs are altered.
 
         Raises:
-            PolicyViolation: They may not be. Any other exception is logged, and answered with UNKNOWN_SERVER_ERROR.
+            PolicyViolation: The configs must not be altered. Other exceptions are logged; the client gets
+                UNKNOWN_SERVER_ERROR.
         """
         raise NotImplementedError
 
@@ -101,7 +103,7 @@ class AlterConfigPolicy:
 
 
 class Policies(NamedTuple):
-    """Those of a broker; None: everything valid is allowed."""
+    """A broker's policies; None: all valid requests are allowed."""
 
     create_topic: CreateTopicPolicy | None = None
     alter_config: AlterConfigPolicy | None = None

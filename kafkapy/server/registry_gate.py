@@ -1,10 +1,11 @@
-"""The broker's `SchemaGate`: what a schema registry says of ids, remembered.
+"""The broker's `SchemaGate`: asks a schema registry which schema ids a topic accepts, and caches the results.
 
-What an id means does not change, so that a topic accepts it is remembered for good; that it does not, for `REFUSED_MS` only: it
-may be published meanwhile. While the registry does not answer, ids that are known go on as they are; batches with others are
-answered with REQUEST_TIMED_OUT after the time-out of the registry's client, which producers repeat until their own time is up.
-One question is under way at a time, so that ids that somebody makes up keep at most one record thread busy each with waiting,
-and what is remembered is bounded.
+A schema id never changes its meaning, so an accepted id is cached for good; a refused one for `REFUSED_MS` only, as
+its schema may be registered later. While the registry is unreachable, cached results stay valid; batches with other
+ids fail with REQUEST_TIMED_OUT after the registry client's time-out, and producers retry them until
+`delivery.timeout.ms`.
+
+Only one request to the registry is in flight at a time, and the cache is bounded, so made-up ids cost little.
 """
 
 from __future__ import annotations
@@ -20,17 +21,19 @@ from kafkapy.protocol.errors import Errors, KafkaError
 _log = logging.getLogger("kafkapy.server.SchemaGate")
 
 REFUSED_MS = 10_000
-"""How long it is remembered that a schema is not accepted: it may be registered meanwhile."""
+"""How long a refused schema id is cached: its schema may be registered later."""
 LOCK_S = 10.0
-"""How long a thread waits for another one's request; then the producer gets a retriable error."""
+"""How long a thread waits for another thread's request to the registry; after it the producer gets a retriable
+error."""
 _MOST = 10_000
-"""Bounds what made-up ids take of the memory: a few MB."""
+"""Maximum cached ids; bounds the memory that made-up ids take to a few MB."""
 SubjectsOf = Callable[[int], list[str] | None]
-"""Return the subjects that have a schema with this id; None: there is none. Raises any exception without an answer."""
+"""Return the subjects with this schema id; None: the id is unknown. Raises any exception if the registry can't be
+reached."""
 
 
 class RegistryGate:
-    """For any thread."""
+    """Caches which ids are accepted. Thread-safe."""
 
     def __init__(self, subjects_of: SubjectsOf, time: Time | None = None) -> None:
         self.subjects_of = subjects_of
@@ -39,7 +42,7 @@ class RegistryGate:
         self._topics: dict[tuple[str, tuple[str, ...]], TopicSchemas] = {}
 
     def of(self, topic: str, subjects: tuple[str, ...]) -> TopicSchemas:
-        """What is known outlives the topic's logs and configs."""
+        """Return the topic's checks; their cache outlives the topic's logs and configs."""
         key = topic, subjects
         found = self._topics.get(key)
         if found is None:
@@ -56,7 +59,7 @@ class TopicSchemas:
         self._subjects = subjects
         self._accepted: set[bytes] = set()
         self._refused: dict[bytes, tuple[str, int]] = {}
-        """Why, and until when."""
+        """Refused id → (reason, time of expiry)."""
 
     def verdict(self, prefix: bytes) -> str | None:
         if prefix in self._accepted:
