@@ -1,4 +1,4 @@
-"""This broker's ways to all the others, for one purpose: a connection to each that is spoken to."""
+"""This broker's connections to other brokers, for one purpose."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafkapy.clients.node_client import NodeClient
 
 
 class BrokerClients:
-    """Invariant: `_clients` has one for each broker that was asked for; it connects when there is something to send."""
+    """Invariant: `_clients` has one client for each broker id looked up so far; it connects at its first request."""
 
     def __init__(self, driver: Driver, config: ClientConfig, address_of: Callable[[int], Address | None]) -> None:
         self._driver = driver
@@ -28,6 +28,6 @@ class BrokerClients:
         return client
 
     def close(self) -> None:
-        """What is not answered fails."""
+        """Close all connections; pending requests fail."""
         for client in self._clients.values():
             client.close()

@@ -1,4 +1,4 @@
-"""TLS of this broker's connections to others, with its stores as they are at the time of each connection."""
+"""TLS of this broker's connections to other brokers; each connection uses the current key and trust stores."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ log = logging.getLogger("kafkapy.server.BrokerTls")
 
 
 class BrokerTls(ssl.SSLContext):
-    """A client's context that follows the configs of a listener (KIP-226) and the files of its stores.
+    """A client's context that is rebuilt when a listener's configs (KIP-226) or the files of its stores change.
 
-    Invariant: `_seen` are the configs that were tried last; `_watch` has the last that could be used. Any thread may connect.
+    Invariant: `_seen` are the configs that were tried last; `_watch` has the last valid ones. Thread-safe.
     """
 
     def __new__(cls, config: KafkaConfig, listener: str) -> BrokerTls:
@@ -29,7 +29,7 @@ class BrokerTls(ssl.SSLContext):
         """
         Args:
             config: The broker's; its values change while it runs.
-            listener: Whose `ssl.*` are used.
+            listener: The listener whose `ssl.*` configs are used.
 
         Raises:
             KafkaConfigurationError: The stores cannot be used.
@@ -44,7 +44,8 @@ class BrokerTls(ssl.SSLContext):
             raise KafkaConfigurationError(str(error)) from None
 
     def current(self) -> ssl.SSLContext:
-        """For a new connection. Looks at two files, and reads them if they have changed."""
+        """Return the context for a new connection. Checks whether the two stores' files have changed, and rereads them
+        if so."""
         with self._lock:
             configs = self._configs()
             try:

@@ -1,4 +1,4 @@
-"""How this broker speaks to others: time-outs, and the security of the listener on which they take what it sends."""
+"""Client configs for connections to other brokers: time-outs, and the security of the receiving listener."""
 
 from __future__ import annotations
 
@@ -25,12 +25,11 @@ _LOGIN_MODULES: Final = {
 def inter_broker_client_config(
     config: KafkaConfig, client_id: str, timeout_ms: int, listener: str | None = None
 ) -> ClientConfig:
-    """`listener`: where the other broker is spoken to; None: its inter-broker listener.
+    """Return the client config. `listener`: the other broker's listener; None: its inter-broker listener.
 
     TLS and SASL come from `ssl.*`, `sasl.mechanism.inter.broker.protocol` and `sasl.jaas.config`, the listener's own where
-    it has them (`listener.name.<listener>.[<mechanism>.]...`), else from the JAAS file of `KAFKA_OPTS`, as Kafka's brokers
-    take theirs.
-    Raises KafkaConfigurationError for what cannot be used.
+    it has them (`listener.name.<listener>.[<mechanism>.]...`), else from the JAAS file of `KAFKA_OPTS`, as in Kafka.
+    Raises KafkaConfigurationError for invalid configs.
     """
     listener = listener or config.inter_broker_listener_name
     protocol = config.listener_security_protocol_map.get(listener, config.inter_broker_security_protocol)
@@ -47,7 +46,7 @@ def inter_broker_client_config(
 
 
 def controller_client_config(config: KafkaConfig) -> ClientConfig:
-    """How this broker, as the controller, speaks to the others (`controller.socket.timeout.ms`)."""
+    """Return the controller's client config (`controller.socket.timeout.ms`)."""
     timeout_ms = config.controller_socket_timeout_ms
     client = inter_broker_client_config(config, str(config.broker_id), timeout_ms, config.control_plane_listener_name)
     client.socket_connection_setup_timeout_ms = timeout_ms
@@ -55,8 +54,8 @@ def controller_client_config(config: KafkaConfig) -> ClientConfig:
 
 
 def _sasl(config: KafkaConfig, listener: str) -> dict[str, Any]:
-    """Of all `sasl.*`: of the mechanism on this listener (`listener.name.L.plain.sasl…`), of the listener, of the broker.
-    The login itself may be in the JAAS file."""
+    """Return all `sasl.*` configs: the mechanism's on this listener (`listener.name.L.plain.sasl…`) first, then the
+    listener's, then the broker's. The login itself may be in the JAAS file."""
     mechanism = config.listener_value(listener, "sasl.mechanism.inter.broker.protocol")
     prefix = f"listener.name.{listener.lower()}.{mechanism.lower()}."
     configs: dict[str, Any] = {}
@@ -72,7 +71,8 @@ def _sasl(config: KafkaConfig, listener: str) -> dict[str, Any]:
 
 
 def _module_of_file(listener: str, mechanism: str) -> LoginModule | None:
-    """What the JAAS file of `KAFKA_OPTS` has for this mechanism, in the section of the listener; None: nothing."""
+    """Return the login module for this mechanism in the listener's section of the JAAS file of `KAFKA_OPTS`; None:
+    there is none."""
     sections = load_jaas_file()
     if not sections:
         return None

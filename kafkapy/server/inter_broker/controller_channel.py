@@ -16,14 +16,14 @@ from kafkapy.protocol.message import Message
 log = logging.getLogger("kafkapy.server.ControllerChannel")
 
 ASK_AGAIN_MS = 50
-"""Kafka's (the backoff of `NodeToControllerChannelManager`'s client)."""
+"""Retry backoff, as of Kafka's `NodeToControllerChannelManager`."""
 
 
 class ControllerChannel:
-    """One request at a time. It is sent until a controller has answered: brokers that are none any more are passed over."""
+    """Sends one request at a time, and retries it, also with a new controller, until a controller has answered."""
 
     def __init__(self, driver: Driver, client: NodeClient, controller_id: Callable[[], int | None]) -> None:
-        """`client` connects to the current controller."""
+        """`client` must connect to the current controller."""
         self._driver = driver
         self._client = client
         self._controller_id = controller_id
@@ -31,7 +31,8 @@ class ControllerChannel:
         self._stopped = False
 
     async def call(self, api_key: ApiKey, build: Callable[[int], Message], version: int) -> Any:
-        """The controller's answer to `build(version)`, which is built anew for each attempt; None if the broker stops."""
+        """Return the controller's response to `build(version)`, which is called for each attempt; None if the broker
+        stops."""
         while not self._stopped:
             controller = self._controller_id()
             if controller != self._connected_to:

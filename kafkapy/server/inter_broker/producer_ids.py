@@ -1,4 +1,4 @@
-"""Producer ids out of blocks that the controller hands out (Kafka's `RPCProducerIdManager`)."""
+"""Producer ids from blocks that the controller allocates (Kafka's `RPCProducerIdManager`)."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ Block = tuple[int, int]
 """(first id, number of ids)"""
 
 _PREFETCH_AT = 0.9
-"""Kafka's (`RPCProducerIdManager.PID_PREFETCH_THRESHOLD`)."""
+"""Used share of a block at which the next one is requested (Kafka's `PID_PREFETCH_THRESHOLD`)."""
 _RETRY_BACKOFF_MS = 50
 """Kafka's (`RPCProducerIdManager.RETRY_BACKOFF_MS`)."""
 
 
 class ProducerIdManager:
-    """Gives out ids that no other producer has.
+    """Generates ids that are unique in the cluster.
 
-    Invariant: `_next_id` … `_end` is what is left of the block in use; `_next_block` is the one that follows, if it is here;
-    at most one request for a block is under way. Ids of a block that a restart leaves unused are lost, never given twice.
+    Invariant: `_next_id` … `_end` are the unused ids of the current block; `_next_block` is the prefetched one, if
+    any; at most one request for a block is in flight. Ids that are unused at a restart are lost, never generated
+    twice.
     """
 
     def __init__(
@@ -42,7 +43,8 @@ class ProducerIdManager:
         self._waiting: list[Completion[None]] = []
 
     def generate(self) -> int:
-        """The next id. `KafkaError` COORDINATOR_LOAD_IN_PROGRESS (retriable) while the first or next block is on its way."""
+        """Return the next id. `KafkaError` COORDINATOR_LOAD_IN_PROGRESS (retriable) while a needed block is being
+        requested."""
         if self._next_id >= self._end:
             if self._next_block is None:
                 self._maybe_request()
@@ -66,7 +68,7 @@ class ProducerIdManager:
         spawn(self._fetch_block())
 
     async def generate_when_ready(self) -> int:
-        """The next id, after waiting for a block that is on its way. Otherwise as `generate`."""
+        """As `generate`, but wait for a block that is being requested."""
         try:
             return self.generate()
         except KafkaError:

@@ -1,4 +1,5 @@
-"""The epoch of the cluster's finalized features, as ApiVersions tells it (Kafka's `FinalizedFeatureChangeListener`)."""
+"""The epoch of the cluster's finalized features, for ApiVersions responses (Kafka's
+`FinalizedFeatureChangeListener`)."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ class FinalizedFeatureListener:
         self._in_background = in_background
 
     def startup(self) -> None:
-        """Read once (blocks), then at every change and in every new ZooKeeper session."""
+        """Read the epoch once (blocks), and again after each change and in each new ZooKeeper session."""
 
         def changed() -> None:
             self._in_background(self._read)

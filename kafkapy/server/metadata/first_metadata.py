@@ -1,4 +1,4 @@
-"""Between the opening of the doors and the controller's first word about the cluster."""
+"""Delays requests about the cluster between the start of the listeners and the controller's first UpdateMetadata."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ ABOUT_THE_CLUSTER = frozenset(
 )
 
 MAX_WAIT_MS = 5000
-"""Bounds the wait where no controller is elected: then clients are answered as Apache's broker answers them at once."""
+"""Longest delay, for clusters without a controller; after it clients get what Apache's broker answers immediately."""
 
 
 class FirstMetadata:
-    """Keeps requests about the cluster waiting until this broker has been told of it, then passes all on.
+    """Holds requests about the cluster until the first UpdateMetadata; later ones go to the handler directly.
 
-    Clients come back the moment a restarted broker listens. Apache Kafka may answer them from its empty cache then; a
-    client that is told that there are no brokers forgets those it knew (librdkafka 2.16 never recovers from it), and a
-    CreateTopics fails with INVALID_REPLICATION_FACTOR.
+    Clients reconnect as soon as a restarted broker listens. Apache Kafka may answer them from its empty cache then. On
+    metadata without brokers, a client drops those it knew (librdkafka 2.16 never recovers from that), and CreateTopics
+    fails with INVALID_REPLICATION_FACTOR.
 
-    Invariant: `_over` turns True once, when an UpdateMetadata has named the live brokers (and topics, if this broker has
-    logs), or when the controller has been silent for `MAX_WAIT_MS`; before that no request in `_held` is answered.
+    Invariant: `_over` turns True once, after an UpdateMetadata with live brokers (and with topics, if this broker has
+    logs), or after `MAX_WAIT_MS` without one; before that no request in `_held` is answered.
     """
 
     def __init__(self, handler: Callable[[Request], None], cache: MetadataCache, has_logs: bool) -> None:

@@ -1,4 +1,5 @@
-"""What this broker knows of the cluster: exactly what the controller told it by UpdateMetadata (Kafka's `ZkMetadataCache`)."""
+"""This broker's view of the cluster: the content of the controller's UpdateMetadata requests (Kafka's
+`ZkMetadataCache`)."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ class LiveBroker(NamedTuple):
 class MetadataCache:
     """Topics, partition states and live brokers.
 
-    Invariant: written on the reactor thread only, each update being complete before anybody waiting is told; `_topics` holds
-    no topic without partitions; `_ids` and `_names` are inverse of each other.
+    Invariant: written on the reactor thread only; waiters are notified after a complete update; `_topics` holds no
+    topic without partitions; `_ids` and `_names` are inverse of each other.
     """
 
     def __init__(self, broker_id: int, clock: Clock) -> None:
@@ -42,12 +43,12 @@ class MetadataCache:
         self.controller_id: int | None = None
         self.controller_epoch = 0
         self.answers: dict[Any, Any] = {}
-        """Derived values that are valid until the next update, by callers' keys; must not be changed."""
+        """Callers' cached values, by their own keys; cleared by each update. The values must not be changed."""
 
     # ------------------------------------------------------------------------------------------------ update
 
     def update(self, request: UpdateMetadataRequest) -> list[TopicPartition]:
-        """Take over what the controller says; the partitions that were deleted."""
+        """Apply the controller's request; return the partitions that were deleted."""
         self.answers.clear()
         self.controller_id = request.controller_id if request.controller_id >= 0 else None
         self.controller_epoch = request.controller_epoch
@@ -94,7 +95,7 @@ class MetadataCache:
                 waiter.set_result(True)
 
     def wait_for(self, predicate: Callable[[], bool], timeout_ms: int) -> Awaitable[bool]:
-        """True as soon as the predicate holds after an update (or at once), False after the time."""
+        """Wait until the predicate holds, now or after an update; return False after the time-out."""
         waiter: Completion[bool] = Completion()
         if predicate() or timeout_ms <= 0:
             waiter.set_result(predicate())
@@ -131,7 +132,7 @@ class MetadataCache:
         return None if partitions is None else len(partitions)
 
     def partitions(self, topic: str) -> Iterable[PartitionState]:
-        """The states in order of partition number."""
+        """Return the states in order of partition number."""
         partitions = self._topics.get(topic, {})
         return [partitions[index] for index in sorted(partitions)]
 
@@ -154,7 +155,7 @@ class MetadataCache:
         return list(self._brokers.values())
 
     def alive_broker(self, broker_id: int, listener_name: str) -> Node | None:
-        """The broker's address on that listener; None if it is not alive or has no such listener."""
+        """Return the broker's address on that listener; None if it is not alive or has no such listener."""
         broker = self._brokers.get(broker_id)
         if broker is None:
             return None

@@ -1,1 +1,1 @@
-"""What a broker tells of itself, by Kafka's names, for Prometheus."""
+"""A broker's metrics for Prometheus, by Kafka's names."""

@@ -1,4 +1,4 @@
-"""The metrics of one broker: gathers what they are read from, and serves them."""
+"""The metrics of one broker: collects their sources, and serves the page."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ log = logging.getLogger("kafkapy.server.Metrics")
 
 
 def end_offsets(config: KafkaConfig, reactor: Any, time: Time, replica_manager: ReplicaManager) -> EndOffsets:
-    """Asks other brokers over connections of its own."""
+    """Return an `EndOffsets`, which uses connections of its own to other brokers."""
     driver, cache = TwistedDriver(reactor, time), replica_manager.metadata_cache
 
     def new_client(broker_id: int) -> NodeClient:
@@ -45,8 +45,8 @@ def end_offsets(config: KafkaConfig, reactor: Any, time: Time, replica_manager: 
 
 
 class BrokerMetrics:
-    """The page of metrics on a site that listens already, from `start` to `stop`; on the reactor thread. Requests are measured
-    exactly as long as the page is served."""
+    """Serves the metrics page from `start` to `stop`, on a site that already listens; on the reactor thread. Requests
+    are measured only while the page is served."""
 
     def __init__(self, config: MetricsConfig, sources: Sources, clock: Clock, site: HttpSite) -> None:
         self._config = config
@@ -56,7 +56,7 @@ class BrokerMetrics:
         self._site = site
 
     def start(self) -> None:
-        """Before the first connection is accepted."""
+        """Start; to be called before the first connection is accepted."""
         self._sources.sockets.request_stats = self._sources.requests
         self._clock.schedule("metrics", self._sources.tick, TICK_MS, TICK_MS)
         self._site.put(PATH, self._page)

@@ -1,4 +1,4 @@
-"""The configs of the metrics. They are kafkapy's own: the broker's others are exactly Kafka's."""
+"""The configs of the metrics. They exist in kafkapy only; the broker's other configs are Kafka's."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ LISTENER = "kafkapy.metrics.listener"
 HEALTH_LISTENER = "kafkapy.health.listener"
 MAX_SERIES = "kafkapy.metrics.max.series"
 DEFAULT_MAX_SERIES = 2000
-"""Of each metric; a page of a broker with more partitions stays as large as one with so many."""
+"""Maximum series of each metric; bounds the page of a broker with many partitions."""
 
 
 class HttpAddress(NamedTuple):
-    """An empty host is every address."""
+    """Where an HTTP server listens. An empty host means all addresses."""
 
     host: str
     port: int
@@ -23,7 +23,8 @@ class HttpAddress(NamedTuple):
 
     @classmethod
     def take_from(cls, properties: MutableMapping[str, str], config: str) -> HttpAddress | None:
-        """Takes the config out of the properties of a broker; None: it is not there. `ValueError` says what is wrong."""
+        """Remove the config from a broker's properties and return it; None: it is not set. `ValueError`: it is
+        invalid."""
         listener = properties.pop(config, "").strip()
         if not listener:
             return None
@@ -36,14 +37,15 @@ class HttpAddress(NamedTuple):
 
 
 class MetricsConfig(NamedTuple):
-    """Where metrics are served, and how many series of one metric at most that tells of partitions."""
+    """The address of the metrics page, and the maximum series of each metric with partitions."""
 
     address: HttpAddress
     max_series: int = DEFAULT_MAX_SERIES
 
     @classmethod
     def take_from(cls, properties: MutableMapping[str, str]) -> MetricsConfig | None:
-        """Takes both configs out of the properties of a broker; None: no metrics. `ValueError` says what is wrong."""
+        """Remove both configs from a broker's properties and return them; None: no metrics. `ValueError`: one is
+        invalid."""
         most = properties.pop(MAX_SERIES, str(DEFAULT_MAX_SERIES)).strip()
         if not most.isascii() or not most.isdigit() or int(most) < 1:
             raise ValueError(f"Invalid value {most} for configuration {MAX_SERIES}: a number of at least 1 is expected")

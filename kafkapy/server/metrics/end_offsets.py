@@ -1,4 +1,4 @@
-"""Where partitions end, those too of which this broker has no replica: the lag of its groups is counted from there."""
+"""End offsets of partitions, also of those without a replica on this broker, to compute the lag of consumer groups."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ log = logging.getLogger("kafkapy.server.Metrics")
 _CONSUMER = -1
 
 SCRAPE_TIMEOUT_MS = 500
-"""A scrape waits at most so long for the leaders of other partitions."""
+"""How long a scrape waits for other brokers' end offsets, at most."""
 
 
 class EndOffsets:
-    """High watermarks: up to there a consumer may read.
+    """High watermarks, the ends that consumers see.
 
-    Of a partition with a replica here, that replica's (a follower's is behind by the time of a fetch); of others what their
-    leaders have answered last. Lives on the reactor thread.
+    The local replica's if there is one (a follower's is older by the time of a fetch), else the leader's last
+    response. On the reactor thread.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class EndOffsets:
         new_client: Callable[[int], NodeClient],
         list_offsets_version: int,
     ) -> None:
-        """`new_client(broker id)`: a connection to that broker."""
+        """`new_client(broker id)` returns a connection to that broker."""
         self._replica_manager = replica_manager
         self._metadata_cache = metadata_cache
         self._new_client = new_client
@@ -46,7 +46,7 @@ class EndOffsets:
         self._elsewhere: dict[TopicPartition, int] = {}
 
     def of(self, partition: TopicPartition) -> int | None:
-        """None while unknown."""
+        """Return the high watermark; None while unknown."""
         replica = self._replica_manager.partition(partition)
         if replica is not None and replica.log is not None:
             return replica.log.high_watermark
@@ -55,7 +55,7 @@ class EndOffsets:
     def elsewhere(
         self, offsets: Iterable[tuple[str, TopicPartition, int]], by_leader: dict[int, list[TopicPartition]]
     ) -> Iterator[None]:
-        """Adds the partitions that have no replica here to `by_leader`, each once, in steps."""
+        """Add the partitions without a local replica to `by_leader`, each once; yields between steps."""
         seen: set[TopicPartition] = set()
         for chunk in chunks(offsets):
             for _, partition, _ in chunk:
@@ -71,7 +71,7 @@ class EndOffsets:
             yield
 
     def refresh(self, by_leader: dict[int, list[TopicPartition]], done: Callable[[], None]) -> None:
-        """Ask them; `done` is called when all have answered or failed."""
+        """Request the offsets from these leaders; call `done` when all have answered or failed."""
         self._elsewhere = {
             partition: self._elsewhere[partition]
             for asked in by_leader.values()

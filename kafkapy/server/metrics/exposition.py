@@ -1,4 +1,4 @@
-"""The page that Prometheus reads, made in small pieces so that requests need not wait for it."""
+"""Creates the metrics page for Prometheus in small pieces, so that requests are served in between."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ log = logging.getLogger("kafkapy.server.Metrics")
 
 
 def pieces(metrics: Sequence[BrokerMetric], sources: Sources) -> Iterator[bytes]:
-    """How many samples were left out is told at the end."""
+    """Yield the page's pieces; the last one has the number of samples that were left out."""
     left_out: list[Sample] = []
     for metric in metrics:
         try:
             found = metric.read(sources)
             yield from _pieces(metric, iter([((), found)] if isinstance(found, int | float) else found), left_out)
         except Exception:
-            # The other metrics are as good as before.
+            # The other metrics are still valid.
             log.exception("Metric %s can't be read", metric.name)
     yield from _pieces(LEFT_OUT, iter(left_out), [])
 

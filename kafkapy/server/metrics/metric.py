@@ -1,4 +1,4 @@
-"""One row of the table of metrics: its name, what it means, how it is read."""
+"""One row of the table of metrics: name, meaning, and the function that reads its value."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from kafkapy.server.metrics.sources import Sources
 
 QUANTILES = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
-"""Those of Kafka's histograms."""
+"""The quantiles of Kafka's histograms."""
 
 
 class Kind(Enum):
-    """The value is Prometheus's name of it."""
+    """The value is Prometheus's name for the type."""
 
     GAUGE = "gauge"
     COUNTER = "counter"
     """Only grows, from 0 at the start of the broker."""
     SUMMARY = "summary"
-    """`_count` and `_sum` since the start, and, where there are values of the last minute, their quantiles."""
+    """`_count` and `_sum` since the start, and the quantiles of the last minute's values, if there are any."""
     HISTOGRAM = "histogram"
     """Since the start."""
 
@@ -51,31 +51,32 @@ class Buckets(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """So many samples are not told, lest there be too many."""
+    """Stands for samples that were left out to bound the page; `series` is their number."""
 
     series: int
 
 
 Value = float | Summary | Buckets
 Sample = tuple[tuple[str, ...], Value]
-"""Values of the labels, and what holds for them."""
+"""The labels' values, and the sample's value."""
 
 
 Read = Callable[["Sources"], "float | Iterable[Sample | LeftOut | None]"]
 
 
 class BrokerMetric(NamedTuple):
-    """`read` gives the one value, or a sample for each combination of labels; nothing where there is nothing to tell.
+    """`read` returns a single value, or yields a sample for each combination of labels; no samples if there is no
+    data.
 
-    It runs on the reactor thread. A value costs at most a few thousand steps: a longer walk is a generator, which is left and
-    taken up again while requests are served, so it walks over a copy. It may give None where it wants to be left.
+    It runs on the reactor thread, so it takes at most a few thousand steps. Longer loops are generators over a copy:
+    they may yield None to let requests be served before the next step.
     """
 
     name: str
     kind: Kind
     labels: tuple[str, ...]
     kafka: str
-    """The MBean of Apache Kafka that has it; empty: it has none."""
+    """Apache Kafka's MBean with this metric; empty: there is none."""
     doc: str
     read: Read
 

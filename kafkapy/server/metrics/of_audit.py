@@ -1,4 +1,4 @@
-"""The audit: what was recorded, and what is lost."""
+"""Metrics of the audit log: recorded and lost events."""
 
 from __future__ import annotations
 

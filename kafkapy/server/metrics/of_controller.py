@@ -32,7 +32,7 @@ CONTROLLER_STATES: dict[str, tuple[int, tuple[str, ...]]] = {
     "ListPartitionReassignment": (15, ("ListPartitionReassignments",)),
     "UpdateFeatures": (17, ("UpdateFeatures",)),
 }
-"""Kafka's `ControllerState`: the name in the metric, the number, the events during which it holds."""
+"""Kafka's `ControllerState`: metric name → (the state's number, the events with this state)."""
 
 _NUMBER_OF_EVENT = {event: number for number, events in CONTROLLER_STATES.values() for event in events}
 
@@ -54,12 +54,12 @@ def _summary(*spent: TimeSpent) -> Summary:
 
 
 def _context(of: Callable[[ControllerContext], float]) -> Callable[[Sources], float]:
-    """0 where another broker is controller."""
+    """Return a reader that yields 0 if another broker is the controller."""
     return lambda sources: of(sources.controller.context) if sources.controller.is_active else 0
 
 
 def _imbalance(sources: Sources) -> Iterator[Sample | None]:
-    """Partitions that another than the first of their replicas leads."""
+    """Count the partitions whose leader is not the preferred replica."""
     context, count = sources.controller.context, 0
     states = context.leadership.copy() if sources.controller.is_active else {}
     for chunk in chunks(states.items()):

@@ -1,4 +1,4 @@
-"""Consumer groups, and how far they are behind."""
+"""Consumer groups and their lag."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Client quotas: what clients use of them, and how long they were throttled."""
+"""Client quotas: usage and throttle times."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _THROTTLE = "For how long clients that were throttled because of it lately had t
 
 _Manager = Callable[[QuotaManagers], ClientQuotaManager]
 _Value = Callable[[ClientSensors, int], float | None]
-"""Of sensors at a time; None: they have none."""
+"""Reads a value of sensors at a time; None: there is no value."""
 
 
 def _of_clients(manager: _Manager, value: _Value) -> Read:
@@ -46,7 +46,7 @@ def _labels(tags: Tags) -> tuple[str, str, str]:
 
 
 def _largest(found: list[tuple[tuple[str, ...], float]], limit: int) -> Iterator[Sample | LeftOut]:
-    """Of more than `limit` those that use most."""
+    """Yield the `limit` largest samples, and the number of those left out."""
     yield from found if len(found) <= limit else nlargest(limit, found, key=lambda sample: sample[1])
     yield LeftOut(max(len(found) - limit, 0))
 

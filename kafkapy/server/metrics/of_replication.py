@@ -1,4 +1,4 @@
-"""Replicas, followers, what waits, fetch sessions, log directories and the log cleaner."""
+"""Replicas, followers, purgatories, fetch sessions, log directories and the log cleaner."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _of_purgatories(of: Callable[[DelayedOperationPurgatory], int]) -> Callable[
 
 
 def _lags(sources: Sources) -> Iterator[Sample | LeftOut | None]:
-    """The longest first."""
+    """Yield the lags, the longest first."""
     limit = sources.survey.limit
     lags = list(sources.fetchers.lags())
     yield None
@@ -57,7 +57,7 @@ def _disks(of: Callable[[Any], int]) -> Callable[[Sources], Iterator[Sample]]:
 
 
 def _log_cleaner(sources: Sources) -> LogCleaner | None:
-    """None where log.cleaner.enable is false."""
+    """Return the log cleaner; None if log.cleaner.enable is false."""
     cleaner = sources.log_manager.cleaner
     return cleaner if isinstance(cleaner, LogCleaner) else None
 

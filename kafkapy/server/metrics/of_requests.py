@@ -21,7 +21,8 @@ _REQUESTS = "kafka.network:type=RequestMetrics,name={},request=..."
 
 
 def _by_request(sources: Sources) -> Iterator[tuple[str, tuple[RequestStats, ...]]]:
-    """Each API that has been asked for; Fetch in all, of clients and of followers, as Kafka has it."""
+    """Yield the statistics of each API with requests so far; Fetch in total, of consumers and of followers, as in
+    Kafka."""
     requests = sources.requests
     for api_key in ApiKey:
         own = requests.clients[api_key]
@@ -71,7 +72,7 @@ def _turns(sources: Sources) -> Iterator[Sample]:
 
 
 def _open_fds(sources: Sources) -> float:
-    # Linux 6.2 and later tell the number at once; else they are counted.
+    # On Linux 6.2 and later the size is the number of open files; before, the entries are counted.
     try:
         return os.stat(_FDS).st_size or len(os.listdir(_FDS))
     except FileNotFoundError:  # macOS
@@ -84,7 +85,7 @@ def _disk(name: bytes) -> Callable[[Sources], float | Iterator[Sample]]:
             with open("/proc/self/io", "rb") as file:
                 return next(int(line.split()[1]) for line in file if line.startswith(name))
         except OSError:
-            return iter(())  # a container may forbid it
+            return iter(())  # unreadable in some containers
 
     return read
 
@@ -93,7 +94,7 @@ def _resident_bytes(sources: Sources) -> float | Iterator[Sample]:
     try:
         with open("/proc/self/statm", "rb") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except FileNotFoundError:  # macOS tells no process its size at present
+    except FileNotFoundError:  # macOS has no call for the current size
         return iter(())
 
 

@@ -1,4 +1,4 @@
-"""Traffic by topic, and partition by partition what is stored."""
+"""Traffic by topic, and sizes by partition."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _clients(stats: BrokerTopicStats) -> StatsByTopic:
 def _traffic(
     of: Callable[[TopicStats], int], side: Callable[[BrokerTopicStats], StatsByTopic] = _clients
 ) -> Callable[[Sources], Iterator[Sample | None]]:
-    """Without a topic: all together."""
+    """Return a reader of traffic by topic; the sample without a topic is the total."""
 
     def read(sources: Sources) -> Iterator[Sample | None]:
         by_topic = side(sources.replica_manager.topic_stats)
@@ -38,7 +38,7 @@ def _traffic(
 
 
 def _of_logs(of: Callable[[Log], int]) -> Callable[[Sources], Iterator[Sample | LeftOut]]:
-    """Of each replica of this broker."""
+    """Return a reader that yields a value for each local replica."""
 
     def read(sources: Sources) -> Iterator[Sample | LeftOut]:
         for partition, log in sources.survey.replicas:
@@ -49,7 +49,7 @@ def _of_logs(of: Callable[[Log], int]) -> Callable[[Sources], Iterator[Sample | 
 
 
 def _of_leaders(of: Callable[[Partition, Log], float]) -> Callable[[Sources], Iterator[Sample | LeftOut]]:
-    """Of each partition that is led here."""
+    """Return a reader that yields a value for each partition led by this broker."""
 
     def read(sources: Sources) -> Iterator[Sample | LeftOut]:
         for partition, log in sources.survey.leaders:

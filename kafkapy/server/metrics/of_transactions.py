@@ -1,4 +1,4 @@
-"""Transactions: those coordinated here, their markers on the way, and those that hang in logs."""
+"""Transactions: those coordinated here, pending markers, and hanging transactions in logs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _by_state(sources: Sources) -> Iterator[Sample | None]:
 
 
 def _append_retries(sources: Sources) -> float:
-    """All markers are written, and the write that says so has failed: it is made again a moment later."""
+    """Return how many completed transactions wait for a retry of the append that records their completion."""
     return sum(transaction.is_end_repeated for transaction in sources.transaction_coordinator.transactions.values())
 
 

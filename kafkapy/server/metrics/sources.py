@@ -1,4 +1,4 @@
-"""What the metrics are read from, and what keeps it ready to be read."""
+"""The sources of the metrics, and their periodic update."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from kafkapy.zk.kafka_zk_client import KafkaZkClient
 
 TICK_MS = 1000
-"""Values of a second are taken in at once: `Histogram` keeps 16 to 32 of each (`KEPT_SAMPLES`)."""
+"""Values are collected for one second and added together: `Histogram` keeps 16 to 32 of each (`KEPT_SAMPLES`)."""
 
 
 def request_stats() -> RequestStatsByApi:
@@ -44,9 +44,9 @@ def request_stats() -> RequestStatsByApi:
 
 @dataclass
 class Sources:
-    """The broker's parts as the metrics see them; read on the reactor thread.
+    """The broker's parts that the metrics read, on the reactor thread.
 
-    What belongs to the controller's thread is read without it: single numbers, and copies of its dictionaries.
+    State of the controller's thread is read without a lock: single numbers, and copies of its dictionaries.
     """
 
     cluster_id: str
@@ -69,10 +69,10 @@ class Sources:
     end_offsets: EndOffsets
     is_stopping: Callable[[], bool]
     meter: StallMeter
-    """Of the reactor."""
+    """The reactor's meter."""
     idle: Share = field(init=False)
     survey: Survey = field(init=False)
-    """Of the page that is being made."""
+    """The survey for the current page."""
     quotas: QuotaManagers | None = None
     audit: AuditLog | None = None
 
@@ -81,14 +81,16 @@ class Sources:
         self.survey = Survey(0)
 
     def tick(self) -> None:
-        """Once every `TICK_MS`: take in what requests have left, so that it stays small."""
+        """Add the requests' new values to the histograms; called every `TICK_MS`, which bounds the pending values."""
         self.requests.fold()
         self.idle.mark()
 
     # --- what several metrics look at
 
     def look(self, max_series: int) -> Iterator[Completion[None] | None]:
-        """Called before each page. None: continue after a yield; a completion: continue when it is done."""
+        """Collect the values that several metrics share; called before each page. None: continue after a yield; a
+        completion:
+        continue when it is done."""
         survey = Survey(max_series)
         yield from survey.of_partitions(list(self.replica_manager.partitions()))
         asking: dict[int, list[TopicPartition]] = {}

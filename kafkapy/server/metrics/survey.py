@@ -1,4 +1,5 @@
-"""What a page tells of partitions and of groups' offsets: looked at once for each page, a little in each turn of the reactor."""
+"""Values of partitions and groups' offsets that several metrics share: collected once for each page, in time
+slices."""
 
 from __future__ import annotations
 
@@ -12,11 +13,11 @@ from kafkapy.runtime.chunks import chunks
 
 Leader = tuple[Partition, Log]
 Offset = tuple[str, TopicPartition, int, int | None]
-"""Group, partition, the offset that is committed, how far that is behind."""
+"""Group, partition, committed offset, lag."""
 
 
 class OfTopic:
-    """What is summed up of the partitions of a topic that are led here (`size`: of all replicas here)."""
+    """Sums over a topic's partitions that this broker leads (`size`: over all local replicas)."""
 
     __slots__ = ("size", "under_min_isr", "under_replicated")
 
@@ -25,21 +26,21 @@ class OfTopic:
 
 
 class Survey:
-    """Invariant: sums cover everything; of lists there is at most `limit` of each, those that an operator must see first, and the
-    number of the others.
+    """Invariant: sums cover all partitions; each list has at most `limit` entries, the most urgent ones for an
+    operator, and a count of the others.
     """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.leaders: list[Leader] = []
-        """Partitions that are led here."""
+        """Partitions that this broker leads."""
         self.leaders_left_out = 0
         self.replicas: list[Leader] = []
-        """Replicas that are here."""
+        """Local replicas."""
         self.replicas_left_out = 0
         self.topics: dict[str, OfTopic] = {}
         self.hosted = 0
-        """Partitions with a replica here."""
+        """Partitions with a local replica."""
         self.led = self.under_replicated = self.under_min_isr = self.at_min_isr = 0
         self.reassigning = self.producer_ids = 0
         self.offsets: list[Offset] = []
@@ -49,7 +50,7 @@ class Survey:
         self.lag_sums: dict[tuple[str, str], int] = {}
 
     def of_partitions(self, partitions: list[Partition]) -> Iterator[None]:
-        """Those first that are not healthy."""
+        """Collect partitions, unhealthy ones first."""
         self.hosted = len(partitions)
         ill: list[Leader] = []
         healthy: list[Leader] = []
@@ -76,7 +77,7 @@ class Survey:
         self.replicas_left_out = self.led + len(others) - len(self.replicas)
 
     def _of_leader(self, partition: Partition, log: Log, topic: OfTopic) -> bool:
-        """Is something wrong with it?"""
+        """Return whether the partition is unhealthy."""
         self.led += 1
         in_sync, needed = len(partition.isr), partition.effective_min_isr(log)
         is_under_replicated = partition.is_under_replicated
@@ -91,7 +92,7 @@ class Survey:
     def of_offsets(
         self, groups: Iterable[ClassicGroup], end_of: Callable[[TopicPartition], int | None]
     ) -> Iterator[None]:
-        """Those first that are behind where the partitions end."""
+        """Collect committed offsets, those with a lag first."""
         behind: list[Offset] = []
         level: list[Offset] = []
         count = 0
@@ -100,7 +101,7 @@ class Survey:
             for group_id, partition, offset in chunk:
                 by = group_id, partition.topic
                 end = end_of(partition)
-                # Of a partition that is followed here the high watermark may be older than the commit.
+                # A follower's high watermark may be older than the commit.
                 lag = None if end is None or offset < 0 else max(0, end - offset)
                 self.offset_sums[by] = self.offset_sums.get(by, 0) + offset
                 if lag is not None:
@@ -114,7 +115,7 @@ class Survey:
 
 
 def committed(groups: Iterable[ClassicGroup]) -> Iterator[tuple[str, TopicPartition, int]]:
-    """Group, partition, offset. It may be left and taken up again while groups change."""
+    """Yield group, partition and offset. Groups may change between two steps."""
     for group in groups:
         offsets = group.offsets.committed
         for partition in list(offsets):

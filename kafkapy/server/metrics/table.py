@@ -1,4 +1,4 @@
-"""All metrics. `docs/metrics.md` is made from this table."""
+"""All metrics. `docs/metrics.md` is generated from this table."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LEFT_OUT = gauge(
     lambda _: (),
     "metric",
 )
-"""Read where the page is made."""
+"""Its value comes from `exposition.pieces`."""
 
 SECTIONS: tuple[tuple[str, Sequence[BrokerMetric]], ...] = (
     ("Requests, connections, the event loop", of_requests.REQUEST_METRICS),

@@ -1,4 +1,4 @@
-"""Deadlines of delayed operations in O(1) (the job of Kafka's hierarchical `TimingWheel`)."""
+"""Deadlines of delayed operations in O(1) (instead of Kafka's hierarchical `TimingWheel`)."""
 
 from __future__ import annotations
 
@@ -12,26 +12,28 @@ from kafkapy.runtime.clock import Clock
 log = logging.getLogger("kafkapy.server.Timer")
 
 _TICK_MS = 5
-"""Within so many ms deadlines share one timer; nothing expires early, and late by that at most."""
+"""Deadlines within this many ms share one timer; operations never expire early, and at most this late."""
 _LONG_DELAY_MS, _LONG_TICK_MS = 1000, 100
-"""From the first on within the second: a tenth of the delay at most."""
+"""Delays from the first value on are rounded up to the second: by a tenth of the delay at most."""
 
 
 class Expirable(Protocol):
-    """Something with a deadline. When it is done before that, it leaves its `bucket`."""
+    """An operation with a deadline. If it completes earlier, it removes itself from its `bucket`."""
 
     bucket: dict[Expirable, None] | None
 
     def expire(self) -> None:
-        """Called once when the deadline has passed and this is still in its bucket."""
+        """Called once, after the deadline, if the operation is still in its bucket."""
         ...
 
 
 class Deadlines:
-    """Buckets of 5 ms (100 ms for delays of a second and more): adding and leaving is a dict's, one call serves a bucket.
+    """Buckets of 5 ms (100 ms for delays of a second and more): adding and removing are dict operations, and each
+    bucket has one timer.
 
-    Invariant: each bucket in `_buckets`, by its end in ms, has exactly one pending call of the clock for that moment, so nothing
-    expires early. What is done holds no memory until its deadline: acks=all waits 30 s by default, and is done in a few ms.
+    Invariant: each bucket in `_buckets`, by its end in ms, has exactly one pending call of the clock for that moment,
+    so nothing expires early. A completed operation holds no memory until its deadline: acks=all has 30 s by default,
+    and completes in a few ms.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -53,7 +55,7 @@ class Deadlines:
         return self._clock.should_yield()
 
     def go_on_later(self, work: Callable[[], object]) -> None:
-        """After the next yield."""
+        """Run `work` after the next yield."""
         self._clock.later(0, work)
 
     def _fire(self, end_ms: int) -> None:
@@ -61,7 +63,8 @@ class Deadlines:
         self._expire(bucket, list(bucket))
 
     def _expire(self, bucket: dict[Expirable, None], tasks: list[Expirable]) -> None:
-        """Ten thousand may be due together. It asks for itself when the turn is over: a timer's call is no coroutine."""
+        """Expire the tasks, of which ten thousand may be due together. Checks the time slice itself, as a timer's call
+        is no coroutine."""
         for number, task in enumerate(tasks):
             if number and self._clock.should_yield():
                 self.go_on_later(partial(self._expire, bucket, tasks[number:]))
@@ -70,4 +73,4 @@ class Deadlines:
                 try:
                     task.expire()
                 except Exception:
-                    log.exception("Error while %r expired", task)  # the others have their deadline too
+                    log.exception("Error while %r expired", task)  # go on with the others

@@ -1,8 +1,8 @@
 """Operations that wait for a condition or a deadline (Kafka's `DelayedOperation` and `DelayedOperationPurgatory`).
 
 Everything happens on the reactor thread, so an operation completes exactly once without locks:
-case A: its condition holds at once and it never waits; case B.1: an event on one of its keys makes `try_complete` true;
-case B.2: its deadline passes and it is completed with what there is.
+case A: its condition holds at once and it never waits; case B.1: an event on one of its keys makes `try_complete`
+true; case B.2: its deadline passes and it is completed with the results so far.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ log = logging.getLogger("kafkapy.server.DelayedOperationPurgatory")
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class DelayedOperation:
-    """Four verbs: `try_complete` asks whether the condition holds and calls `force_complete` if so; `force_complete` completes
-    once; `on_complete` does the work; `on_expiration` notes that time ran out (before `on_complete`)."""
+    """`try_complete` checks the condition and calls `force_complete` if it holds; `force_complete` completes at most
+    once; `on_complete` does the work; `on_expiration` is called before it after the deadline."""
 
     __slots__ = ("bucket", "completed", "delay_ms")
 
@@ -29,20 +29,20 @@ class DelayedOperation:
         self.delay_ms = delay_ms
         self.completed = False
         self.bucket: dict[Expirable, None] | None = None
-        """The timer's, while this waits for its deadline."""
+        """The timer's bucket, while the operation waits for its deadline."""
 
     def try_complete(self) -> bool:
         raise NotImplementedError
 
     def try_complete_after(self, key: Hashable) -> bool:
-        """As `try_complete`, knowing that the event was on `key`."""
+        """As `try_complete`, after an event on `key`."""
         return self.try_complete()
 
     def on_complete(self) -> None:
         raise NotImplementedError
 
     def on_expiration(self) -> None:
-        """Nothing to note by default."""
+        """Called at the deadline, before `on_complete`; does nothing by default."""
 
     def force_complete(self) -> bool:
         if self.completed:
@@ -63,9 +63,9 @@ class DelayedOperation:
 class DelayedOperationPurgatory:
     """The waiting operations by key.
 
-    Invariant: an operation that is not completed stands in the list of each of its keys, or is about to be looked at, since an
-    event happened on that key. Completed ones are dropped when their key is next touched, or when half of all entries are
-    completed (so memory stays in proportion to what waits).
+    Invariant: a pending operation is in the list of each of its keys, or about to be checked after an event on that
+    key. Completed ones are removed at the next event on their key, or when half of all entries are completed, so
+    memory is proportional to the number of pending operations.
     """
 
     def __init__(self, name: str, timer: Deadlines, purge_interval: int = 1000) -> None:
@@ -76,7 +76,7 @@ class DelayedOperationPurgatory:
         self._added = 0
 
     def try_complete_else_watch(self, operation: DelayedOperation, keys: Iterable[Hashable]) -> bool:
-        """True if the operation completed at once (case A)."""
+        """Return True if the operation completed at once (case A); otherwise add it to the lists of its keys."""
         if operation.try_complete():
             return True
         watchers = self._watchers
@@ -91,26 +91,27 @@ class DelayedOperationPurgatory:
         return False
 
     def begin_time(self, operation: DelayedOperation) -> None:
-        """It waits for its keys; from now on for its deadline, too."""
+        """Start the deadline of an operation that waits for its keys already."""
         if self._added >= self._purge_interval:
             self._purge()
         if not operation.completed:
             self._timer.add(operation, operation.delay_ms)
 
     def watch_also(self, operation: DelayedOperation, key: Hashable) -> None:
-        """An operation that waits already waits for this key, too."""
+        """Add a key to a waiting operation."""
         self._watchers.setdefault(key, []).append(operation)
         self._added += 1
 
     def check_and_complete(self, key: Hashable) -> int:
-        """An event happened on `key`: complete what can be (case B.1). How many did so far: of very many, others come later."""
+        """Complete operations after an event on `key` (case B.1). Return how many completed so far: of very many, the
+        rest completes later."""
         if not self._watchers:
             return 0
         waiting = self._watchers.pop(key, None)
         return 0 if waiting is None else self._look_at(key, waiting)
 
     def _look_at(self, key: Hashable, waiting: list[DelayedOperation]) -> int:
-        """It asks for itself when the turn is over: what has caused the event goes on when this returns, on the same stack."""
+        """Checks the time slice itself: the event's source is on the same stack and goes on when this returns."""
         done = 0
         still: list[DelayedOperation] = []
         for number, operation in enumerate(waiting):
@@ -122,7 +123,7 @@ class DelayedOperationPurgatory:
             try:
                 completed = operation.try_complete_after(key)
             except Exception:
-                # What caused the event and other operations that wait for it go on.
+                # The event's source and other waiting operations must go on.
                 log.exception("Error while completing %r", operation)
                 completed = operation.completed
             if completed:
@@ -134,11 +135,11 @@ class DelayedOperationPurgatory:
         return done
 
     def watched(self) -> int:
-        """Entries in all lists, completed ones included."""
+        """Return the number of entries in all lists, completed ones included."""
         return sum(map(len, self._watchers.values()))
 
     def delayed(self) -> int:
-        """Operations that wait."""
+        """Return the number of waiting operations."""
         return len({id(o) for waiting in self._watchers.values() for o in waiting if not o.completed})
 
     def _purge(self) -> None:

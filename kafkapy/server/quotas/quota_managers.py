@@ -1,4 +1,5 @@
-"""All client quotas of a broker, as its request path and its configs see them (Kafka's `QuotaFactory.QuotaManagers`)."""
+"""All client quotas of a broker: the interface for request processing and configs (Kafka's
+`QuotaFactory.QuotaManagers`)."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ EXPIRE_MS: Final = 30_000
 """How often `QuotaManagers.expire` is to be called."""
 
 FIRST_STRICT: Final = {ApiKey.CREATE_TOPICS: 6, ApiKey.CREATE_PARTITIONS: 3, ApiKey.DELETE_TOPICS: 5}
-"""The first versions that know THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
+"""The first versions with THROTTLING_QUOTA_EXCEEDED (KIP-599)."""
 
 _EXEMPT: Final = frozenset(
     (
@@ -50,17 +51,17 @@ _IP_RATE: Final = "connection_creation_rate"
 
 
 def _first_address(host: str) -> str:
-    """Of an entity below /config/ips that is a name: of IPv4 if there is one, as in Java. Asks the name server, so it blocks; an
-    address it leaves as it is."""
+    """Return the address of an /config/ips entity: a host name's IPv4 address if it has one, as in Java; an address
+    itself. Blocks on the name server."""
     found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     return str(min(found, key=lambda each: each[0] != socket.AF_INET)[4][0])
 
 
 class QuotaManagers:
-    """Produce, fetch, request time, controller mutations, connections by address. On the reactor thread.
+    """Quotas of produce, fetch, request time, controller mutations, and connections by address. On the reactor thread.
 
-    An answer is sent at once and tells how long the client should wait; the broker reads nothing of the connection for as long
-    (KIP-219), whatever the version: only old versions of Kafka held back the answer.
+    A response is sent immediately with its throttle time, during which the connection is muted (KIP-219), for every
+    version of the API.
 
     Invariant: `enabled` is false exactly if none of the four managers has a quota; then nothing here need be called.
     """
@@ -75,10 +76,11 @@ class QuotaManagers:
         callback: ClientQuotaCallback | None = None,
         resolve: Callable[[str], str] = _first_address,
     ) -> None:
-        """`callback`: a plug-in (`client.quota.callback.class`); `resolve(host)`: the address of an /config/ips entity."""
+        """`callback`: a plug-in (`client.quota.callback.class`); `resolve(host)` returns the address of an /config/ips
+        entity."""
         changed = self._quotas_changed
         self.enabled = False
-        """Is anything but `ips` to be looked at? One attribute check for each request."""
+        """Whether any quota other than `ips` is set; checked for each request."""
         self.callback = callback
         self.produce = ClientQuotaManager(QuotaType.PRODUCE, time, num_samples, window_seconds, callback, changed)
         self.fetch = ClientQuotaManager(QuotaType.FETCH, time, num_samples, window_seconds, callback, changed)
@@ -90,15 +92,16 @@ class QuotaManagers:
         self._time = time
         self._resolve = resolve
         self._resolved: dict[str, str | None] = {}
-        """Addresses of hosts below /config/ips that were looked up and not applied yet; None: the name is not known."""
+        """Resolved hosts below /config/ips that are not applied yet; None: the name is unknown."""
         self._limited: dict[str, str] = {}
-        """Entities below /config/ips that have a quota, and the address that it holds for: a name may mean another one later."""
+        """Entities below /config/ips with a quota, and its address: a name may resolve to another one later."""
         self._all: tuple[ClientQuotaManager, ...] = (self.produce, self.fetch, self.requests, self.mutations)
         self._quotas_changed()
 
     @classmethod
     def of_config(cls, config: KafkaConfig, time: Time) -> QuotaManagers:
-        """As the configs of a broker say. A plug-in is given all its properties, those that are no configs of Kafka as well.
+        """Return the managers for a broker's configs. A plug-in gets all the broker's properties, unknown ones
+        included.
 
         Raises:
             ConfigException: `client.quota.callback.class` cannot be used.
@@ -122,12 +125,13 @@ class QuotaManagers:
     def answered(
         self, request: Request, response: Message | None, thread_nanos: int, error: Errors | None = None
     ) -> int:
-        """Count a request whose answer is ready to be encoded; for how long its connection is to be muted, ms.
+        """Record a request whose response is ready to be encoded; return how long its connection is to be muted, ms.
 
         Args:
-            response: Its `throttle_time_ms` is set, if it has one. None: the protocol has no answer (Produce with acks=0).
-                What is set already (by a handler that has used `fetch_throttle_ms` or `mutations_for`) counts as well.
-            thread_nanos: How long the request has kept a thread busy.
+            response: Its `throttle_time_ms` is set, if it has one. None: the protocol has no response (Produce with
+                acks=0). A time that a handler has already set (from `fetch_throttle_ms` or `mutations_for`) counts as
+                well.
+            thread_nanos: Time that threads have spent on the request.
             error: The request has failed, and `response` says so.
         """
         told: int = getattr(response, "throttle_time_ms", 0)
@@ -157,10 +161,11 @@ class QuotaManagers:
         return _tell(response, max(told, waits))
 
     def fetch_throttle_ms(self, request: Request, size: int, thread_nanos: int) -> int:
-        """Before a consumer's Fetch is answered with `size` bytes (`fetch_response_size`): how long it has to wait instead, ms.
+        """Return the throttle time of a consumer's Fetch before a response of `size` bytes (`fetch_response_size`),
+        ms.
 
-        If that is more than 0, the answer is to be empty, with this `throttle_time_ms` and the id of the session, whose state is
-        left as it was; the bytes are not counted then.
+        If it is more than 0, the response must be empty, with this `throttle_time_ms` and the session's id, and the
+        session's state unchanged; the bytes are not recorded then.
         """
         now = self._time.monotonic_ms()
         principal, client_id = request.context.principal, request.context.client_id
@@ -177,7 +182,7 @@ class QuotaManagers:
         return max(waits, for_bytes)
 
     def fetch_max_bytes(self, request: Request) -> int:
-        """More than this a consumer's Fetch should not read: it would be throttled whatever came before."""
+        """Return the most bytes that a consumer's Fetch should read: more would be throttled even after silence."""
         if not self.fetch.enabled:
             return MAX_INT
         context = request.context
@@ -185,10 +190,10 @@ class QuotaManagers:
         return int(max(min(most, MAX_INT), 0))
 
     def mutations_for(self, request: Request) -> ControllerMutationQuota:
-        """What this request may make and delete: strict or permissive by its API and version.
+        """Return the request's quota for creations and deletions: strict or permissive by its API and version.
 
-        The answer's `throttle_time_ms` is to be set to its `throttle_ms()`. Where topics are made in passing (Metadata,
-        FindCoordinator) it is permissive.
+        The response's `throttle_time_ms` is to be set to its `throttle_ms()`. It is permissive for automatic topic
+        creation (Metadata, FindCoordinator).
         """
         if not self.mutations.enabled:
             return UNBOUNDED
@@ -196,12 +201,13 @@ class QuotaManagers:
         return self.mutations.quota_for(request.context.principal, request.context.client_id, is_strict)
 
     def exempt(self, thread_nanos: int) -> None:
-        """Count a follower's Fetch, which is never throttled here."""
+        """Record the time of a follower's Fetch, which is never throttled by client quotas."""
         if self.requests.enabled:
             self.requests.record_exempt(thread_nanos, self._time.monotonic_ms())
 
     def sent(self, request: Request, network_nanos: int) -> None:
-        """Count what it took to encode and send the answer of a request that is not exempt: it tells in the next one."""
+        """Record the time to encode and send the response of a request that is not exempt; it counts for the next
+        request."""
         if self.requests.enabled and not _is_exempt(request.api_key, None):
             context = request.context
             self.requests.record_time(context.principal, context.client_id, network_nanos, self._time.monotonic_ms())
@@ -209,14 +215,14 @@ class QuotaManagers:
     # ------------------------------------------------------------------------------------------------------ the quotas
 
     def apply(self, entity_type: str, entity: str, configs: Mapping[str, str]) -> None:
-        """Take over all the configs of an entity below /config/users, /config/clients or /config/ips.
+        """Apply all configs of an entity below /config/users, /config/clients or /config/ips.
 
         Args:
             entity: Its sanitized path: `alice`, `alice/clients/app`, `<default>`, `127.0.0.1`.
-            configs: An entity without quotas has none from now on. Others (SCRAM credentials) are left aside.
+            configs: Quotas that are missing here are removed. Other configs (SCRAM credentials) are ignored.
 
         Raises:
-            ValueError: The entity or a value cannot be understood (`ConfigException` is one); nothing is changed.
+            ValueError: The entity or a value is invalid (`ConfigException` is a subclass); nothing is changed.
         """
         if entity_type == IPS:
             self._apply_ip(entity, configs)
@@ -231,7 +237,7 @@ class QuotaManagers:
             manager.update_quota(named, limits.get(manager.quota_type.config))
 
     def look_up(self, entity_type: str, entity: str) -> None:
-        """Before `apply`, in a thread that may block: the address of a host below /config/ips. An unknown one shows there."""
+        """Resolve a host below /config/ips. Blocks; to be called before `apply`, which reports an unknown host."""
         if entity_type == IPS and entity != DEFAULT_ENTITY:
             self._resolved[entity] = None
             with contextlib.suppress(OSError):
@@ -252,7 +258,7 @@ class QuotaManagers:
             self._limited[entity] = address
 
     def _address_of(self, entity: str) -> str:
-        """Raises ValueError: the name is not known."""
+        """Raises ValueError: the name is unknown."""
         try:
             address = self._resolved[entity] if entity in self._resolved else self._resolve(desanitize(entity))
         except OSError:
@@ -262,11 +268,12 @@ class QuotaManagers:
         return address
 
     def handlers(self) -> dict[str, Callable[[str, dict[str, str]], object]]:
-        """For `ZkConfigChangeListener`: `apply`, by type of entity."""
+        """Return `apply` by type of entity, for `ZkConfigChangeListener`."""
         return {entity_type: partial(self.apply, entity_type) for entity_type in (CLIENTS, USERS, IPS)}
 
     def cluster_metadata_changed(self, metadata: Any) -> None:
-        """After each UpdateMetadata: a plug-in may count the partitions that are led here."""
+        """Notify the plug-in after each UpdateMetadata: its quotas may depend on the partitions that this broker
+        leads."""
         if self.callback is None:
             return
         try:
@@ -279,20 +286,20 @@ class QuotaManagers:
                 manager.limits_changed()
 
     def expire(self) -> None:
-        """Forget clients that have not been here for an hour; to be called every `EXPIRE_MS`."""
+        """Remove clients that have been inactive for an hour; to be called every `EXPIRE_MS`."""
         now = self._time.monotonic_ms()
         for manager in self._all:
             manager.expire(now)
         self.ips.expire(now)
 
     def close(self) -> None:
-        """The broker stops."""
+        """Close the plug-in; called when the broker stops."""
         if self.callback is not None:
             self.callback.close()
 
 
 def _is_exempt(api_key: ApiKey, error: Errors | None) -> bool:
-    """Requests of other brokers are not throttled; a sender that may not make them is (Kafka's `RequestHandlerHelper`)."""
+    """Return whether it is a request of another broker, and authorized (Kafka's `RequestHandlerHelper`)."""
     if error is None:
         return api_key in _EXEMPT
     return api_key.cluster_action and error is not Errors.CLUSTER_AUTHORIZATION_FAILED
