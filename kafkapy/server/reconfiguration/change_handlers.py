@@ -1,4 +1,4 @@
-"""What a change of configs in ZooKeeper does to this broker (Kafka's `ConfigHandler`s). On the reactor thread."""
+"""Apply changed configs from ZooKeeper to this broker (Kafka's `ConfigHandler`s). On the reactor thread."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ log = logging.getLogger("kafkapy.server.ZkConfigManager")
 
 @dataclass(eq=False)
 class TopicConfigHandler:
-    """Gives the logs of a topic their new configs.
+    """Applies a topic's configs to its logs.
 
-    `update_topic_config(topic, overrides)` is the log manager's, the other one (`topic`) the controller's.
+    `update_topic_config(topic, overrides)` is the log manager's method, `enable_topic_unclean_leader_election(topic)`
+    the controller's.
     """
 
     _config: KafkaConfig
@@ -36,7 +37,7 @@ class TopicConfigHandler:
 
 
 class BrokerConfigHandler:
-    """Puts dynamic configs over those of the properties file."""
+    """Applies dynamic configs, which override those of the properties file."""
 
     def __init__(self, dynamic_config: DynamicBrokerConfig, throttles: ReplicationThrottles) -> None:
         self._dynamic_config = dynamic_config
@@ -51,7 +52,8 @@ class BrokerConfigHandler:
 
 
 def usable_topic_configs(config: KafkaConfig, topic: str, configs: Mapping[str, str]) -> dict[str, str]:
-    """Without message.format.version where it means nothing (from inter.broker.protocol.version 3.0 on)."""
+    """Return the configs without message.format.version where it is ignored (from inter.broker.protocol.version 3.0
+    on)."""
     usable = dict(configs)
     version = usable.get("message.format.version")
     if version is None:
@@ -84,9 +86,9 @@ def config_handlers(
     throttles: ReplicationThrottles,
     clients: Mapping[str, ConfigHandler],
 ) -> dict[str, ConfigHandler]:
-    """Handlers by type of entity, for `ZkConfigChangeListener`.
+    """Return the handlers by type of entity, for `ZkConfigChangeListener`.
 
-    `clients`: of users, clients and IPs (quotas, SCRAM credentials).
+    `clients`: handlers of users, clients and IPs (quotas, SCRAM credentials).
     """
     return {
         **clients,

@@ -1,9 +1,10 @@
-"""Hears of changed configs through /config/changes and has them applied (Kafka's `ZkConfigManager` with its
+"""Watches /config/changes and applies changed configs (Kafka's `ZkConfigManager` with
 `ZkNodeChangeNotificationListener`).
 
-Who changes a config writes it, and then makes a sequential node below /config/changes that names the entity. Every
-broker watches the children; for each number above the last one it handled it reads that entity's configs and applies
-them. The node itself is only a bell: what was missed while a broker was down is read at its start.
+To change a config, a broker or tool writes it, and then creates a sequential znode below /config/changes that names
+the entity. Every broker watches the children; for each number above the last one it handled, it reads that entity's
+configs and applies them. The znode is only a notification without the configs, and may be missed: a broker reads all
+configs at its start.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from kafkapy.zk.zk_data import ConfigEntityChangeNotificationZNode
 log = logging.getLogger("kafkapy.server.ZkConfigManager")
 
 ConfigHandler = Callable[[str, dict[str, str]], object]
-"""Applies an entity's configs, all of them. Called with its sanitized name (`alice/clients/app`), by `apply`."""
+"""Applies all configs of an entity. Called through `apply`, with the entity's sanitized name (`alice/clients/app`)."""
 
 
 class ZkConfigChangeListener:
-    """Reads changes on a thread of its own and hands them to the handlers.
+    """Reads changed configs on a thread of its own and passes them to the handlers.
 
-    Invariant: every entity named by a notification that was handled was read after that notification was made, and handed on in
-    the order of reading. One thread at a time reads: the caller of `startup`, then the notifications' own.
+    Invariant: an entity is read after its notification was created, and handlers are called in the order of the reads.
+    One thread at a time reads: first the caller of `startup`, then the thread of notifications.
     """
 
     def __init__(
@@ -45,7 +46,8 @@ class ZkConfigChangeListener:
         change_expiration_ms: int = CHANGE_EXPIRATION_MS,
     ) -> None:
         """`handlers`: type of entity (topics, brokers ...) -> handler, run by `apply(function, *args)`
-        (`Clock.from_thread`). `prepare(entity_type, entity, configs)` is called before, where it may block."""
+        (`Clock.from_thread`). `prepare(entity_type, entity, configs)` is called before that, on the reading thread,
+        and may block."""
         self._zk_client = zk_client
         self._handlers = handlers
         self._apply = apply
@@ -60,7 +62,7 @@ class ZkConfigChangeListener:
         )
 
     def startup(self) -> None:
-        """Watch from now on, and apply every config there is. Blocks on ZooKeeper."""
+        """Start watching, and apply all existing configs. Blocks on ZooKeeper."""
         self._notifications.watch()
         for entity_type in self._handlers:
             for entity, configs in fetch_all_entity_configs(self._zk_client, entity_type).items():
@@ -72,11 +74,12 @@ class ZkConfigChangeListener:
         self._notifications.begin()
 
     def shutdown(self) -> None:
-        """Stop listening; waits for the change that is being read."""
+        """Stop watching; waits for a read in progress."""
         self._notifications.shutdown()
 
     def process_notifications(self) -> None:
-        """Hand on what is new, delete what is old, arm the watch. Nothing is raised: the next bell retries."""
+        """Process new notifications, delete old ones, set the watch again. Errors are logged; the next notification
+        retries."""
         self._notifications.process_notifications()
 
     def _process(self, data: bytes) -> None:
@@ -97,5 +100,5 @@ class ZkConfigChangeListener:
 def _call(handler: ConfigHandler, entity_type: str, entity: str, configs: dict[str, str]) -> None:
     try:
         handler(entity, configs)
-    except Exception as error:  # another broker, or a hand, wrote what this one cannot use
+    except Exception as error:  # another broker or an operator may have written an invalid config
         log.error("error applying configs of %s/%s: %s", entity_type, entity, configs, exc_info=error)

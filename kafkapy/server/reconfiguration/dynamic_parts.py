@@ -1,4 +1,4 @@
-"""The parts of the broker that take new configs while they run (KIP-226), as `DynamicBrokerConfig` knows them."""
+"""The broker's reconfigurable parts (KIP-226), which `DynamicBrokerConfig` calls."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OVERRIDES = "max.connections.per.ip.overrides"
 
 
 class DynamicLogConfig:
-    """What holds for topics without configs of their own."""
+    """Default configs of topics."""
 
     reconfigurable_configs = frozenset(
         name for key in LogConfig.definition.values() for name in key.synonyms if name in DYNAMIC_CONFIGS
@@ -55,15 +55,15 @@ class DynamicLogConfig:
 class HostAddresses:
     """The addresses of hosts that `max.connections.per.ip.overrides` may name.
 
-    Looking one up takes as long as the name server likes, so it is done ahead and not on the reactor thread: `look_up` by whoever
-    hears of a config first, in a thread of its own.
+    A look-up blocks on the name server, so it must not run on the reactor thread: the listener of config changes calls
+    `look_up` in its thread, before the configs are applied.
     """
 
     def __init__(self) -> None:
         self._known: dict[str, list[str]] = {}
 
     def look_up(self, configs: Mapping[str, str]) -> None:
-        """Resolve the hosts in these configs. Blocks; an unknown host is reported when it is used."""
+        """Resolve the hosts in these configs. Blocks; an unknown host is reported at its use."""
         for entry in configs.get(_OVERRIDES, "").split(","):
             host = entry.rpartition(":")[0].strip()
             if host:
@@ -71,7 +71,7 @@ class HostAddresses:
                     self._known[host] = _addresses_of(host)
 
     def of(self, host: str) -> list[str]:
-        """Blocks if the host is new. `ConfigException`: it is unknown."""
+        """Return a host's addresses. Blocks if it is not resolved yet. `ConfigException`: it is unknown."""
         found = self._known.get(host)
         if found is None:
             found = self._known[host] = _addresses_of(host)
@@ -86,7 +86,7 @@ def _addresses_of(host: str) -> list[str]:
 
 
 def connection_limits(config: KafkaConfig, addresses: HostAddresses) -> ConnectionLimits:
-    """`ConfigException` if `max.connections.per.ip.overrides` names an unknown host. May block, as `HostAddresses.of`."""
+    """Return the limits. May block, as `HostAddresses.of`. `ConfigException`: an override names an unknown host."""
     overrides = config.max_connections_per_ip_overrides
     return ConnectionLimits(
         ListenerLimits(config.max_connections, config.max_connection_creation_rate),
@@ -104,7 +104,7 @@ def connection_limits(config: KafkaConfig, addresses: HostAddresses) -> Connecti
 
 
 class DynamicConnectionLimits:
-    """How many connections the listeners take, and how many new ones a second."""
+    """Limits of connections and of their rate."""
 
     reconfigurable_configs = frozenset(
         (
@@ -128,11 +128,10 @@ class DynamicConnectionLimits:
 class DynamicListeners:
     """Adds and removes listeners, and publishes them to brokers and clients (Kafka's `DynamicListenerConfig`).
 
-    One whose address changes is closed and opened anew; Apache's broker stays at the old one until it restarts.
+    A listener whose address changes is closed and opened again; Apache's broker keeps the old address until a restart.
 
-    `config`: the broker's, of which `listeners` may change; `register` writes the new ones into ZooKeeper, and blocks. `check`
-    raises ConfigException for a listener that could not be opened, as its stores or mechanisms cannot be used; `closed` hears of
-    those that are no more.
+    `config`: the broker's; `register` writes the new listeners to ZooKeeper, and blocks. `check` raises
+    ConfigException for a listener with invalid stores or mechanisms; `closed` is called for each closed listener.
     """
 
     reconfigurable_configs = frozenset(("listeners", "advertised.listeners", "listener.security.protocol.map"))
@@ -146,7 +145,7 @@ class DynamicListeners:
     _closed: Callable[[str], object] = lambda listener: None
 
     def validate_reconfiguration(self, new_config: KafkaConfig) -> None:
-        """A new listener must be one that can be opened; the rest `KafkaConfig` and `dynamic_config_rules` have."""
+        """Check that new listeners can be opened; `KafkaConfig` and `dynamic_config_rules` check the rest."""
         for end_point in sorted(set(new_config.listeners) - set(self._config.listeners)):
             self._check(new_config, end_point)
 
@@ -168,7 +167,7 @@ class DynamicListeners:
 
 
 class DynamicTls:
-    """The key and trust stores of open listeners, and their passwords and types; they serve new connections."""
+    """Key and trust stores of open listeners, with their passwords and types. Changes apply to new connections."""
 
     reconfigurable_configs = frozenset(name for name in DYNAMIC_CONFIGS if name.startswith("ssl."))
 
@@ -183,7 +182,7 @@ class DynamicTls:
 
 
 class DynamicThreadPools:
-    """The background pool, and the threads of what requests do beside the reactor thread."""
+    """Sizes of the background pool and of the pool for requests' blocking work."""
 
     reconfigurable_configs = frozenset(("background.threads", "num.io.threads", "num.network.threads"))
 
@@ -202,7 +201,7 @@ class DynamicThreadPools:
 
 
 class DynamicCleanerConfig:
-    """The log cleaner's threads, memory and pace."""
+    """The log cleaner's threads, memory and I/O rate."""
 
     reconfigurable_configs = frozenset(
         (
@@ -227,13 +226,13 @@ class DynamicCleanerConfig:
     def reconfigure(self, old_config: KafkaConfig, new_config: KafkaConfig) -> None:
         cleaner = self._log_manager.cleaner
         if isinstance(cleaner, LogCleaner):
-            # It waits for its threads to notice, so not on the reactor.
+            # Waits for the cleaner's threads, so it runs off the reactor thread.
             config = CleanerConfig.of(new_config)
             self._scheduler.schedule_in_thread("reconfigure-cleaner", lambda: cleaner.reconfigure(config))
 
 
 class DynamicFetchers:
-    """How many fetchers there are for each broker that is followed."""
+    """Number of fetchers for each leader."""
 
     reconfigurable_configs = frozenset(("num.replica.fetchers",))
 

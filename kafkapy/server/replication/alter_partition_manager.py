@@ -1,4 +1,5 @@
-"""How leaders change their ISRs: through the controller (KIP-497), or, with old brokers about, in ZooKeeper themselves."""
+"""Changes ISRs for leaders: through the controller (KIP-497), or in ZooKeeper with an old
+inter.broker.protocol.version."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from kafkapy.zk.request_pipeline import MATCH_ANY_VERSION
 log = logging.getLogger("kafkapy.server.AlterPartitionManager")
 
 RETRY_BACKOFF_MS = 50
-"""Kafka's (`DefaultAlterPartitionManager`)."""
+"""Pause before a retry (Kafka's `DefaultAlterPartitionManager`)."""
 ALTER_PARTITION_VERSION = 3
 FIRST_WITH_EPOCHS = 3
 LAST_WITH_NAMES = 1
@@ -34,7 +35,7 @@ Done = Callable[[AlterPartitionOutcome], None]
 
 
 class _Item:
-    """One partition's wish."""
+    """The ISR change that one partition has requested."""
 
     __slots__ = ("broker_epochs", "done", "proposed", "topic_id")
 
@@ -46,10 +47,11 @@ class _Item:
 
 
 class AlterPartitionManager:
-    """Collects wishes while a request is out, and sends them together (Kafka's `DefaultAlterPartitionManager`).
+    """Collects ISR changes while a request is in flight, and sends them together (Kafka's
+    `DefaultAlterPartitionManager`).
 
-    Invariant: `_unsent` holds each wish that has not been answered; a partition has one at most, since it waits for the answer.
-    One request is out at a time.
+    Invariant: `_unsent` holds each change without a response yet, at most one for a partition. At most one request is
+    in flight.
     """
 
     def __init__(
@@ -67,7 +69,7 @@ class AlterPartitionManager:
         self._running = False
 
     def startup(self) -> None:
-        """The first request connects."""
+        """Do nothing: the first request connects."""
 
     def shutdown(self) -> None:
         self._channel.close()
@@ -80,11 +82,11 @@ class AlterPartitionManager:
         broker_epochs: Mapping[int, int],
         done: Done,
     ) -> None:
-        """As `PartitionHost.alter_partition`. A newer wish of a partition takes the place of an older one."""
+        """As `PartitionHost.alter_partition`. A newer change of a partition replaces an older one."""
         self._unsent[partition] = _Item(topic_id, proposed, broker_epochs, done)
         if not self._running:
             self._running = True
-            # On a later turn, so that the partitions of one fetch go together.
+            # Sent in a later iteration of the event loop, so that the partitions of one fetch share a request.
             self._driver.call_soon(lambda: spawn(self._send_all()))
 
     async def _send_all(self) -> None:
@@ -115,7 +117,7 @@ class AlterPartitionManager:
         return request
 
     def _handle(self, items: Mapping[TopicPartition, _Item], response: AlterPartitionResponse) -> bool:
-        """Tell the partitions. False if all is to be sent again after a while."""
+        """Pass the results to the partitions. Return False if all changes are to be sent again after the backoff."""
         error = Errors.for_code(response.error_code)
         if error is not Errors.NONE:
             log.warning("The controller refuses all ISR changes for now: %s", error.name)
@@ -127,7 +129,7 @@ class AlterPartitionManager:
                 partition = TopicPartition(name, answer.partition_index)
                 item = items.get(partition)
                 if item is None or self._unsent.get(partition) is not item:
-                    continue  # the partition has another wish by now
+                    continue  # the partition has requested another change meanwhile
                 del self._unsent[partition]
                 item.done(_outcome(answer))
         for partition, item in items.items():
@@ -173,15 +175,17 @@ def _outcome(answer: AlterPartitionResponse.PartitionData) -> AlterPartitionOutc
 # --- inter.broker.protocol.version below 2.7-IV2 ----------------------------------------------------------------------
 
 CHECK_INTERVAL_MS = 2_500
-"""This and the next two are Kafka's (`ZkAlterPartitionManager.DefaultIsrPropagationConfig`)."""
+"""This and the next two are values of Kafka's `ZkAlterPartitionManager.DefaultIsrPropagationConfig`."""
 BLACKOUT_MS = 5_000
 MAX_DELAY_MS = 60_000
 
 
 class ZkAlterPartitionManager:
-    """Leaders write the state znode themselves, and tell the controller by a notification (Kafka's `ZkAlterPartitionManager`).
+    """Writes partitions' state znodes, and notifies the controller through ZooKeeper (Kafka's
+    `ZkAlterPartitionManager`).
 
-    Notifications are collected: 5 s after the last change, or 60 s after the last notification.
+    Changes are collected into one notification: it is sent 5 s after the last change, or 60 s after the last
+    notification.
     """
 
     def __init__(
@@ -205,7 +209,7 @@ class ZkAlterPartitionManager:
         self._scheduler.schedule("isr-change-propagation", self.maybe_propagate, CHECK_INTERVAL_MS, CHECK_INTERVAL_MS)
 
     def shutdown(self) -> None:
-        """The scheduler's end is its own."""
+        """Do nothing: the scheduler is stopped elsewhere."""
 
     def submit(
         self,
@@ -247,7 +251,7 @@ class ZkAlterPartitionManager:
         if found is not None and found.leader_and_isr == proposed.with_partition_epoch(
             found.leader_and_isr.partition_epoch
         ):
-            return found.leader_and_isr  # our own write, whose answer was lost
+            return found.leader_and_isr  # our own write, whose response was lost
         return None
 
     def maybe_propagate(self) -> None:

@@ -12,12 +12,13 @@ from kafkapy.server.replication.hosted_partitions import HostedPartitions
 
 
 class DelayedFetch(DelayedOperation):
-    """Done when (A) a partition is not readable here any more, (B) its log was cut below the fetch offset or rolled past it,
-    (C) enough bytes are there, (D) the log diverges now from what a follower has, or its time is up (E).
+    """Completes when (A) a partition is not readable on this broker any more, (B) its log was truncated below the
+    fetch offset or rolled past it, (C) enough bytes are available, (D) the log now diverges from the follower's, or
+    (E) at its deadline.
 
-    `waiting` pairs each partition with the position its fetch offset had when it was read without finding enough.
-    Invariant: `_bytes` holds what each partition has to offer, as of the last event on it, and `_accumulated` their sum: an
-    event on one partition looks at that one only.
+    `waiting` pairs each partition with its fetch offset's position in the log at the read that found too few bytes.
+    Invariant: `_bytes` holds each partition's available bytes, as of the last event on it, and `_accumulated` their
+    sum: an event on one partition checks that one only.
     """
 
     __slots__ = ("_accumulated", "_bytes", "_done", "_params", "_replicas", "_waiting")
@@ -60,12 +61,12 @@ class DelayedFetch(DelayedOperation):
         return False
 
     def wait_also(self, fetch: FetchPartition, start: LogOffsetMetadata) -> bool:
-        """One more partition may have something to offer. True if that was enough."""
+        """Add a partition. Return True if its bytes completed the fetch."""
         self._waiting[fetch.topic_partition] = (fetch, start)
         return self.try_complete_after(fetch.topic_partition)
 
     def _available(self, fetch: FetchPartition, start: LogOffsetMetadata) -> int | None:
-        """Bytes that could be read now; None if the fetch must be answered whatever is there."""
+        """Return the bytes that can be read now; None if the fetch must complete however few there are."""
         params, replicas = self._params, self._replicas
         partition = replicas.partition_for_fetch(fetch)
         log = partition.local_log(fetch.current_leader_epoch, params.leader_only)

@@ -13,7 +13,7 @@ _LEADERSHIP_LOST = (Errors.NOT_LEADER_OR_FOLLOWER, Errors.KAFKA_STORAGE_ERROR, E
 
 
 class PendingAppend:
-    """One partition of an append: its outcome so far. `error` holds what is answered if time runs out."""
+    """One partition of an append and its current result. Initially, `error` is that of a time-out."""
 
     __slots__ = ("error", "partition", "required_offset")
 
@@ -24,11 +24,11 @@ class PendingAppend:
 
 
 class DelayedProduce(DelayedOperation):
-    """Done when each partition's high watermark has passed its batch, or the partition can't get there any more. `leader_moved`
-    is called when one of them can't because this broker leads it no longer; it may complete the operation.
+    """Completes when each partition's high watermark has passed its batch, or can't pass it any more. `leader_moved`
+    is called if that is because this broker has lost leadership; it may complete the operation.
 
-    Invariant: `_undecided` has the appends of which neither is true yet, by partition; an event on one partition costs a look at
-    that one only, however many the request has.
+    Invariant: `_undecided` has the appends without a final result, by partition; an event on one partition checks that
+    one only.
     """
 
     __slots__ = ("_done", "_leader_moved", "_replicas", "_undecided")
@@ -60,7 +60,7 @@ class DelayedProduce(DelayedOperation):
         return self._is_over()
 
     def answer_now(self) -> None:
-        """Complete now; what is undecided is timed out."""
+        """Complete now; undecided appends get the time-out's error."""
         for partition in list(self._undecided):
             self._look_at(partition)
         self.force_complete()

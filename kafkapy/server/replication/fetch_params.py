@@ -1,4 +1,4 @@
-"""A fetch inside the broker: what is wanted, how, and what came of it (Kafka's `FetchParams`, `FetchPartitionData`)."""
+"""Parameters and results of a fetch inside the broker (Kafka's `FetchParams`, `FetchPartitionData`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NO_RECORDS: Final = b""
 
 
 class FetchPartition:
-    """What a fetch wants of one partition."""
+    """The request for one partition of a fetch."""
 
     __slots__ = (
         "current_leader_epoch",
@@ -47,7 +47,8 @@ class FetchPartition:
 
 
 class FetchResult:
-    """What came of one partition of a fetch. `start` is the fetch offset's place in the log, for a fetch that waits."""
+    """The result for one partition of a fetch. `start` is the fetch offset's position in the log, for a fetch that
+    waits."""
 
     __slots__ = (
         "aborted_transactions",
@@ -84,7 +85,8 @@ class FetchResult:
         self.diverging_epoch: tuple[int, int] | None = None
         self.preferred_read_replica = -1
         self.has_all = False
-        """A follower that is in sync and has everything: nothing changes before something happens to the partition."""
+        """The reader is a follower that is in sync and caught up: the result stays the same until an event on the
+        partition."""
 
 
 class FetchParams:
@@ -122,16 +124,16 @@ class FetchParams:
         self.max_bytes = max_bytes
         self.isolation = isolation
         self.hard_max_bytes = hard_max_bytes
-        """Fetch v0-2: not even one batch may pass the limits."""
+        """Fetch v0-2: not even the first batch may exceed the limits."""
         self.leader_only = leader_only
-        """Consumers that know of KIP-392 may read from followers."""
+        """Consumers with KIP-392 may read from followers."""
         self.replica_epoch = replica_epoch
         self.rack_id = rack_id
         self.listener_name = listener_name
 
 
 def is_enough(params: FetchParams, results: list[FetchResult]) -> bool:
-    """Is there something that must be said now?"""
+    """Return whether the fetch can be answered now."""
     size = 0
     for result in results:
         if result.error is not Errors.NONE or result.diverging_epoch is not None or result.preferred_read_replica != -1:

@@ -1,4 +1,4 @@
-"""The logs of this broker as its fetchers write them (part of Kafka's `ReplicaFetcherThread`)."""
+"""The logs of followed partitions, for the fetchers (part of Kafka's `ReplicaFetcherThread`)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class FollowerLogs:
         if data.high_watermark >= 0:
             log.maybe_update_high_watermark(data.high_watermark)
         if data.log_start_offset > log.log_start_offset:
-            # No further than the own high watermark: what lies between is fetched first.
+            # Not beyond the local high watermark: the records in between are fetched first.
             log.maybe_increment_log_start_offset(
                 min(data.log_start_offset, log.high_watermark), "leader offset increment"
             )
@@ -78,13 +78,14 @@ class FollowerLogs:
         await _change(replica, changes, partial(self._log_manager.truncate_fully_and_start_at, partition, offset))
 
     def appended_from_leader(self, partitions: Iterable[TopicPartition]) -> None:
-        """Consumers may read from followers (KIP-392)."""
+        """Complete delayed fetches: consumers may read from followers (KIP-392)."""
         for partition in partitions:
             self._replica_manager.fetch_purgatory.check_and_complete(partition)
 
 
 async def _change(replica: Partition, changes: LogChanges, change: Callable[[], R]) -> R:
-    """Meanwhile the log is not exchanged, and should this broker lead the partition, clients' appends wait in threads."""
+    """Run `change` in a thread. Meanwhile the log is not replaced, and if this broker becomes the leader, clients'
+    appends wait in threads."""
     replica.thread_appends += 1
     try:
         return await changes.in_thread(replica.topic_partition, change)

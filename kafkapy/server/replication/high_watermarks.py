@@ -1,4 +1,4 @@
-"""High watermarks over a restart: the file `replication-offset-checkpoint` of each log directory."""
+"""Persists high watermarks: the file `replication-offset-checkpoint` of each log directory."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from kafkapy.log.manager.log_manager import LogManager
 
 
 class HighWatermarkCheckpoints:
-    """Invariant: `_loaded` holds the values of a directory's file for partitions that have not been opened since the start, so a
-    partition that is not loaded yet keeps its high watermark when the file is written."""
+    """Invariant: `_loaded` holds the values of a directory's file for partitions that have not been opened since the
+    start; they are kept when the file is written."""
 
     def __init__(self, log_manager: LogManager) -> None:
         self._log_manager = log_manager
         self._writing = Lock()
-        """One writes at a time: the last write of a stop may come while one by the clock is under way."""
+        """Serializes writes: the last one of a stop may overlap a periodic one."""
         self._files = {
             directory: OffsetCheckpointFile(f"{directory}/{HIGH_WATERMARK_CHECKPOINT}")
             for directory in log_manager.live_log_dirs
@@ -28,7 +28,7 @@ class HighWatermarkCheckpoints:
         self._loaded = {directory: self._read(directory, file) for directory, file in self._files.items()}
 
     def _read(self, directory: str, file: OffsetCheckpointFile) -> dict[TopicPartition, int]:
-        """A directory whose file can't be read has failed."""
+        """Return the file's content. A directory whose file can't be read is marked as failed."""
         try:
             return file.read()
         except OSError as error:
@@ -37,7 +37,7 @@ class HighWatermarkCheckpoints:
             return {}
 
     def take(self, partition_log: Log, name: TopicPartition) -> int:
-        """The high watermark a log had when the broker last wrote it down; its log start if unknown."""
+        """Return the log's checkpointed high watermark, and drop it; the log start offset if there is none."""
         saved = self._loaded.get(partition_log.parent_dir, {}).pop(name, 0)
         return max(saved, partition_log.log_start_offset)
 
@@ -46,8 +46,8 @@ class HighWatermarkCheckpoints:
             values.pop(name, None)
 
     def write(self, partitions: Iterable[Partition], sync: bool = True) -> None:
-        """Write every live directory's file; one that can't be written has failed. Blocks: for the background pool. Without
-        `sync` they survive the death of the process, not that of the machine."""
+        """Write the file of each live directory; a directory that can't be written is marked as failed. Blocks.
+        Without `sync` the files survive a crash of the process, but not of the machine."""
         with self._writing:
             self._write(partitions, sync)
 

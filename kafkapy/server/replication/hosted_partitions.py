@@ -1,4 +1,4 @@
-"""Which partitions this broker holds a replica of (Kafka's `HostedPartition`)."""
+"""The partitions with a replica on this broker (Kafka's `HostedPartition`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from kafkapy.server.replication.replication_quota import ReplicationQuota
 
 
 class HostedPartitions:
-    """The partitions by name, and what may be had of each: what delayed operations know of the replica manager.
+    """The partitions by name, and checks of access to them: the part of the replica manager that delayed operations
+    use.
 
     Invariant: `_partitions` holds a partition from the first LeaderAndIsr that names it until it is deleted; `offline` those
     whose directory has failed.
@@ -29,14 +30,14 @@ class HostedPartitions:
         return self._partitions.get(topic_partition)
 
     def is_unknown(self, topic_partition: TopicPartition) -> bool:
-        """Is it neither in use here nor in a dir that has failed?"""
+        """Return whether the partition has no replica on this broker, not even in a failed dir."""
         return topic_partition not in self._partitions and topic_partition not in self.offline
 
     def partitions(self) -> Iterator[Partition]:
         return iter(self._partitions.values())
 
     def get_partition(self, topic_partition: TopicPartition) -> Partition:
-        """The partition, or the `KafkaError` that a client must get (`getPartitionOrError`)."""
+        """Return the partition; raise the `KafkaError` for the client if it is unavailable (`getPartitionOrError`)."""
         partition = self._partitions.get(topic_partition)
         if partition is not None:
             return partition
@@ -47,7 +48,7 @@ class HostedPartitions:
         raise KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION)
 
     def partition_for_fetch(self, fetch: FetchPartition) -> Partition:
-        """`KafkaError` if there is none here, or one of another life of the topic."""
+        """Return the partition; `KafkaError` if there is none, or if it belongs to another topic id."""
         topic_partition = fetch.topic_partition
         partition = self._partitions.get(topic_partition) or self.get_partition(topic_partition)
         if fetch.topic_id != partition.topic_id and fetch.topic_id.strip(b"\0") and partition.topic_id.strip(b"\0"):
@@ -55,7 +56,7 @@ class HostedPartitions:
         return partition
 
     def name_of(self, topic: str, index: int) -> TopicPartition:
-        """`TopicPartition(topic, index)`, not made anew for a partition that is here."""
+        """Return `TopicPartition(topic, index)`, the existing object for a local partition."""
         partition = self._partitions.get((topic, index))  # type: ignore[call-overload]
         return TopicPartition(topic, index) if partition is None else partition.topic_partition
 
@@ -64,7 +65,8 @@ class HostedPartitions:
         return partition is not None and partition.is_committed(required_offset)
 
     def should_leader_throttle(self, partition: Partition, replica_id: int) -> bool:
-        """Is nothing to be sent to this follower now? Those in sync are never held up."""
+        """Return whether this follower gets no records now, because of a throttle. In-sync followers are never
+        throttled."""
         quota = self.leader_quota
         return (
             not quota.is_idle

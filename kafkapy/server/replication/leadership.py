@@ -1,4 +1,4 @@
-"""The controller's orders: lead, follow, stop (Kafka's `ReplicaManager.becomeLeaderOrFollower`, `stopReplicas`)."""
+"""Processes LeaderAndIsr and StopReplica (Kafka's `ReplicaManager.becomeLeaderOrFollower`, `stopReplicas`)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PartitionState = LeaderAndIsrRequest.LeaderAndIsrPartitionState
 
 
 class Fetchers(Protocol):
-    """The part of `ReplicaFetcherManager` that orders change."""
+    """The part of `ReplicaFetcherManager` used here."""
 
     def add(self, partitions: Mapping[TopicPartition, InitialFetch]) -> None: ...
 
@@ -38,7 +38,7 @@ class Fetchers(Protocol):
 
 
 class LogDirMoves(Protocol):
-    """The part of `ReplicaAlterLogDirsManager` that orders change."""
+    """The part of `ReplicaAlterLogDirsManager` used here."""
 
     def resume(self, partitions: Iterable[Partition]) -> None: ...
 
@@ -51,15 +51,15 @@ class PartitionListener(Protocol):
     """A listener of changes of this broker's partitions."""
 
     def roles_changed(self, leaders: list[Partition], followers: list[Partition]) -> None:
-        """Those that this broker now leads, and those that it now follows."""
+        """Called with the partitions that this broker now leads, and those that it now follows."""
         ...
 
     def replicas_removed(self, partitions: list[TopicPartition]) -> None:
-        """They are not on this broker any more."""
+        """Called when this broker has no replica of them any more."""
         ...
 
     def partitions_deleted(self, partitions: list[TopicPartition]) -> None:
-        """They are in the cluster no more, wherever they were."""
+        """Called when they are deleted from the cluster, even if they had no replica on this broker."""
         ...
 
 
@@ -74,7 +74,7 @@ class _ControllerRequest(Protocol):
 
 
 class PartitionOrder(NamedTuple):
-    """What a LeaderAndIsr request says of one partition."""
+    """One partition of a LeaderAndIsr request."""
 
     partition: TopicPartition
     topic_id: bytes
@@ -82,7 +82,7 @@ class PartitionOrder(NamedTuple):
 
 
 class StopOrder(NamedTuple):
-    """What a StopReplica request says of one partition."""
+    """One partition of a StopReplica request."""
 
     partition: TopicPartition
     leader_epoch: int
@@ -90,7 +90,7 @@ class StopOrder(NamedTuple):
 
 
 def is_of_old_controller(request: _ControllerRequest, known_epoch: int) -> bool:
-    """Has another controller taken over since? Then its orders are fenced."""
+    """Return whether the request's sender is not the controller any more. Such requests are fenced."""
     if request.controller_epoch >= known_epoch:
         return False
     log.warning(
@@ -102,7 +102,7 @@ def is_of_old_controller(request: _ControllerRequest, known_epoch: int) -> bool:
 
 @dataclass
 class _Accepted:
-    """The partitions of one LeaderAndIsr request that are to change, with their topic ids."""
+    """The partitions that one LeaderAndIsr request changes, with their topic ids."""
 
     leaders: list[tuple[Partition, PartitionState, bytes]] = field(default_factory=list)
     followers: list[tuple[Partition, PartitionState, bytes]] = field(default_factory=list)
@@ -110,12 +110,12 @@ class _Accepted:
 
 @dataclass(eq=False)
 class Leadership:
-    """Carries out LeaderAndIsr and StopReplica on the replica manager. One that names thousands of partitions is carried
-    out in pieces, as several requests would be.
+    """Applies LeaderAndIsr and StopReplica to the replica manager. A request with thousands of partitions is applied
+    in pieces, like several requests.
 
-    Invariant: orders of an older controller epoch than `replica_manager.controller_epoch` change nothing; an order for a
-    partition changes it only if its leader epoch is newer than the partition's. A partition is fetched exactly while it follows
-    a leader.
+    Invariant: requests of an older controller epoch than `replica_manager.controller_epoch` change nothing; a
+    partition changes only at a leader epoch newer than its own. A partition is fetched exactly while it follows a
+    leader.
     """
 
     _replicas: ReplicaManager
@@ -130,7 +130,8 @@ class Leadership:
     def become_leader_or_follower(
         self, request: LeaderAndIsrRequest, orders: Iterable[PartitionOrder], errors: dict[TopicPartition, Errors]
     ) -> Errors:
-        """Carry out some of the request's orders; the error of the whole request. `errors` gets that of each partition."""
+        """Apply some partitions of the request; return the error of the whole request. `errors` gets that of each
+        partition."""
         replicas = self._replicas
         if is_of_old_controller(request, replicas.controller_epoch):
             return Errors.STALE_CONTROLLER_EPOCH
@@ -138,7 +139,7 @@ class Leadership:
         accepted = _Accepted()
         for order in orders:
             self._sort_in(order, errors, accepted)
-        # First of all, so that nothing of an old leader is appended to a log that gets a new one.
+        # Stop fetching first, so that no records of the old leader are appended.
         self._fetchers.remove(
             [partition.topic_partition for partition, _, _ in accepted.leaders]
             + [
@@ -153,7 +154,7 @@ class Leadership:
         self._fetchers.stop_idle_fetchers()
         self._log_dir_moves.resume(partition for partition, _, _ in accepted.leaders + accepted.followers)
         for partition, _, _ in accepted.leaders + accepted.followers:
-            # One that was led here already may have got another ISR, and so a higher high watermark.
+            # A partition that this broker already led may have a new ISR, and so a higher high watermark.
             replicas.role_changed(partition.topic_partition)
         if leaders or followers:
             for listener in self._listeners:
@@ -161,13 +162,13 @@ class Leadership:
         return Errors.NONE
 
     async def let_fetchers_finish(self, orders: Iterable[PartitionOrder | StopOrder]) -> None:
-        """Wait for what threads do to the logs of these partitions for fetchers."""
+        """Wait for fetchers' work on the logs of these partitions in threads."""
         for order in orders:
             while (work := self._fetchers.work_on(order.partition)) is not None:
                 await work
 
     def partitions_deleted(self, partitions: list[TopicPartition]) -> None:
-        """The controller's UpdateMetadata says so."""
+        """Notify the listeners of partitions that the controller's UpdateMetadata has deleted."""
         for listener in self._listeners:
             listener.partitions_deleted(partitions)
 
@@ -177,7 +178,8 @@ class Leadership:
             partition_log = partition.log
             if partition_log is None or partition.leader_id < 0 or partition.leader_id == self._replicas.broker_id:
                 continue
-            # With epochs the leader says where to cut; without, only what is committed is known to be right.
+            # With epochs the leader decides where to truncate; without, only committed records are known to agree with
+            # its log.
             start = partition_log.high_watermark
             if self._truncates_on_fetch and partition_log.latest_epoch is not None:
                 start = partition_log.log_end_offset
@@ -215,7 +217,7 @@ class Leadership:
             role.append((partition, state, topic_id))
 
     def _same_epoch(self, known: Partition, topic_id: bytes) -> Errors:
-        """A controller that has just learned of topic ids sends them without a new epoch; else there is nothing new."""
+        """Process an unchanged leader epoch. Only a topic id may be new: a controller adds ids after its upgrade."""
         if known.topic_id != ZERO_UUID or topic_id == ZERO_UUID or known.log is None:
             return Errors.STALE_CONTROLLER_EPOCH
         try:
@@ -259,7 +261,7 @@ class Leadership:
     def stop_replicas(
         self, request: StopReplicaRequest, orders: Iterable[StopOrder], errors: dict[TopicPartition, Errors]
     ) -> Errors:
-        """Delete replicas. Stopped ones remain: the controller may start them again.
+        """Delete replicas. Ones that are only stopped keep their logs: the controller may start them again.
 
         As `become_leader_or_follower`.
         """
@@ -303,7 +305,7 @@ class Leadership:
         return Errors.NONE
 
     def _delete(self, name: TopicPartition, partition: Partition | None) -> Errors:
-        """The log goes as well where no partition is known: it may have been deleted while this broker was down."""
+        """Delete the log, even of an unknown partition: it may have been deleted while this broker was down."""
         replicas = self._replicas
         try:
             self._log_dir_moves.give_up(name)

@@ -1,4 +1,4 @@
-"""Changes of followers' logs that take long, made in a thread."""
+"""Long changes of followers' logs, which run in a thread."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ R = TypeVar("R")
 
 
 class LogChanges:
-    """The changes that one fetcher makes, one after the other; on the reactor thread.
+    """The changes of one fetcher, one after the other; on the reactor thread.
 
-    While one is under way nothing else should change the partition's log: that would wait for its lock, on whatever thread.
+    During a change, no other code should change the partition's log: it would block on the log's lock.
     """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._partition: TopicPartition | None = None
         self.under_way: Completion[None] | None = None
-        """Done after the fetcher has taken in what the change has come to."""
+        """Completes after the fetcher has processed the change's result."""
 
     def of(self, partition: TopicPartition) -> Completion[None] | None:
-        """The change of this partition's log that is under way."""
+        """Return the change of this partition's log that is running, if any."""
         return self.under_way if self._partition == partition else None
 
     async def in_thread(self, partition: TopicPartition, change: Callable[[], R]) -> R:
-        """Make the change in a thread; returns or raises what it does."""
+        """Run the change in a thread; return its result or raise its exception."""
         done: Completion[None] = Completion()
         self.under_way, self._partition = done, partition
         try:
             return await self._clock.in_thread(change)
         finally:
             self.under_way = self._partition = None
-            # In a later turn: first the fetcher goes on.
+            # In a later iteration of the event loop: the fetcher goes on first.
             self._clock.later(0, lambda: done.set_result(None))
