@@ -1,4 +1,4 @@
-"""One replica on its way to another log dir of its broker (part of Kafka's `ReplicaAlterLogDirsThread`)."""
+"""Moves one replica to another log dir of its broker (part of Kafka's `ReplicaAlterLogDirsThread`)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ log = logging.getLogger("kafkapy.server.ReplicaAlterLogDirsManager")
 
 
 class LogDirMove:
-    """The future log follows the current one, as a follower its leader.
+    """The future log replicates the current one, as a follower replicates its leader.
 
-    Invariants: where `_truncations` is that of the current log, the future log is a prefix of it (as far as both reach back).
-    `step` runs in one thread at a time and is the only one to append to the future log, except `maybe_replace`, which is called
-    on the reactor between steps: there are no other appends to the current log either, unless in a thread.
+    Invariants: while `_truncations` equals the current log's, the future log is a prefix of it (from the later of
+    their log starts on). Only `step`, in one thread at a time, and `maybe_replace`, on the reactor between steps,
+    append to the future log; while `maybe_replace` runs, the current log gets appends from threads only.
     """
 
     def __init__(self, partition: Partition, current: Log, future: Log, log_manager: LogManager) -> None:
@@ -35,7 +35,7 @@ class LogDirMove:
     # --- in a background thread
 
     def step(self, max_bytes: int) -> int:
-        """Copy one chunk; its size, 0 if there is nothing more. `KafkaError` as from reading and appending."""
+        """Copy one chunk and return its size; 0 if nothing is left to copy. `KafkaError` as from reads and appends."""
         cleaner = self._log_manager.cleaner
         if cleaner is not None and not self._cleaning_paused:
             cleaner.abort_and_pause_cleaning(self.partition.topic_partition)
@@ -47,13 +47,13 @@ class LogDirMove:
         return self._copy(max_bytes)
 
     def let_go(self) -> None:
-        """Nothing more will be copied: the cleaner may come again."""
+        """End the copying, and allow the cleaner to clean the log again."""
         if self._cleaning_paused and self._log_manager.cleaner is not None:
             self._cleaning_paused = False
             self._log_manager.cleaner.resume_cleaning([self.partition.topic_partition])
 
     def _cut(self) -> None:
-        """Cut the future log to where it agrees with the current one."""
+        """Truncate the future log to the offset up to which it agrees with the current one."""
         current, future = self._current, self._future
         agree = False
         while not agree:
@@ -79,7 +79,7 @@ class LogDirMove:
                 end = future.log_end_offset
                 if end != future.log_start_offset or not error.first_offset < end <= error.last_offset:
                     raise
-                # The log start lies within a batch (DeleteRecords): the log has to begin with that batch.
+                # The log start lies within a batch (DeleteRecords): the future log must begin with that batch.
                 future.truncate_fully_and_start_at(error.first_offset, end)
                 info = future.append_as_follower(records)
             size = info.valid_bytes
@@ -94,7 +94,8 @@ class LogDirMove:
     # --- on the reactor
 
     def maybe_replace(self, max_bytes: int) -> bool:
-        """If there is little left to copy, copy it and let the future log take over; has it?
+        """If little is left to copy, copy it and replace the current log by the future one. Return whether it was
+        replaced.
 
         `KafkaError` KAFKA_STORAGE_ERROR; if `partition.log` is the future log then, only the old log's directory has failed.
         """
@@ -117,7 +118,7 @@ class LogDirMove:
         partition, future = self.partition, self._future
         partition.log, partition.future_log = future, None
         if partition.is_leader and (future.latest_epoch or 0) < partition.leader_epoch:
-            # A leader's epoch of which there is no record yet.
+            # The leader's epoch may not have any record yet.
             future.maybe_assign_epoch_start_offset(partition.leader_epoch, future.log_end_offset)
         for replica in partition.remote_replicas.values():
             _forget_position(replica)
@@ -126,10 +127,10 @@ class LogDirMove:
 
 
 def _forget_position(replica: Replica) -> None:
-    """Segments begin elsewhere in the new log."""
+    """Clear the replica's position, because the new log has other segments."""
     replica.log_end_offset = LogOffsetMetadata(replica.log_end_offset.message_offset)
 
 
 def is_gone(error: Exception) -> bool:
-    """Has a dir failed?"""
+    """Return whether a log dir has failed."""
     return isinstance(error, KafkaError) and error.error is Errors.KAFKA_STORAGE_ERROR

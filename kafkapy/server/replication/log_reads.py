@@ -1,4 +1,4 @@
-"""Reads of fetches: now, and again when there is enough to answer with."""
+"""Reads for fetches: immediately, and again when enough data is available."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from kafkapy.server.replication.replica_manager import ColdRead, ReplicaManager
 
 
 class LogReads:
-    """What a consumer, or a follower without a session, fetches (Kafka's `ReplicaManager.fetchMessages`)."""
+    """Fetches of consumers, and of followers without a session (Kafka's `ReplicaManager.fetchMessages`)."""
 
     def __init__(self, replicas: ReplicaManager, clock: Clock) -> None:
         self._replicas = replicas
         self._clock = clock
 
     async def fetch(self, params: FetchParams, fetches: list[FetchPartition]) -> list[FetchResult]:
-        """Read; return at once if there is enough, an error or nothing to wait for, else when more has come or time is up."""
+        """Read. Return at once with enough data, with an error, or if no wait is requested; else after new data or the
+        time-out."""
         progressed: list[TopicPartition] = []
         results = await self._read(params, fetches, progressed)
         for moved in chunks(progressed):
@@ -33,7 +34,7 @@ class LogReads:
     async def _read(
         self, params: FetchParams, fetches: list[FetchPartition], progressed: list[TopicPartition] | None = None
     ) -> list[FetchResult]:
-        """With `progressed` it is noted what a follower has stored, as `ReplicaManager.read_from_log` says."""
+        """Read once. With `progressed`, record the follower's position, as `ReplicaManager.read_from_log` does."""
         replicas = self._replicas
         results: list[FetchResult] = []
         size = 0
@@ -50,7 +51,7 @@ class LogReads:
         return results
 
     async def _wait(self, params: FetchParams, fetches: list[FetchPartition], results: list[FetchResult]) -> None:
-        """Until there is enough, or the time is up."""
+        """Wait for enough data, or the time-out."""
         woken: Completion[None] = Completion()
         operation = DelayedFetch(params, [], self._replicas, lambda: woken.set_result(None))
         purgatory = self._replicas.fetch_purgatory
@@ -60,7 +61,7 @@ class LogReads:
                 if operation.completed:
                     return
                 if result.start is not None:
-                    # It is watched before it is looked at, so nothing that happens to it meanwhile is missed.
+                    # Watched before it is read, so that no event in between is missed.
                     purgatory.watch_also(operation, fetch.topic_partition)
                     operation.wait_also(fetch, result.start)
         purgatory.begin_time(operation)

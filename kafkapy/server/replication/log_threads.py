@@ -1,4 +1,4 @@
-"""What is done with leaders' logs in threads: large appends, and fsyncs that answers wait for."""
+"""Work on leaders' logs in threads: large appends, and fsyncs that responses wait for."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ log = logging.getLogger("kafkapy.server.ReplicaManager")
 
 
 class BackgroundAppends:
-    """Appends that would keep others waiting: they are validated in a thread, while whoever else appends to the partition goes
-    on, and then written, in a thread as well if they are large or begin a segment.
+    """Appends that would block the event loop for long. They are validated in a thread, while other appends to the
+    partition go on, and then written, in a thread as well if they are large or need a new segment.
 
-    What may have changed meanwhile is looked at again before they are written: who leads, how many replicas are in sync, the
-    topic's config. A peer's bytes unfold in pieces (`LogValidator`), so each thread holds what it was sent, what becomes of that
+    Leadership, ISR size and the topic's config may change during validation, so they are checked again before the
+    write. Batches are decompressed in pieces (`LogValidator`), so each thread holds the request, its result
     (`max.message.bytes` at most), and a few megabytes more.
     """
 
@@ -36,14 +36,14 @@ class BackgroundAppends:
     async def append(
         self, name: TopicPartition, records: bytearray | memoryview, required_acks: int, api_version: int
     ) -> LogAppendInfo:
-        """As `ReplicaManager.append_to_local_log`; `records` are the caller's no more."""
+        """As `ReplicaManager.append_to_local_log`; the caller must not use `records` afterwards."""
         replicas, size = self._replicas, len(records)
         remade: list[memoryview] = []
         partition = replicas.get_partition(name)
         partition_log = partition.log_for_append(required_acks)
         append: Callable[[int], LogAppendInfo]
         if size <= INLINE_BYTES and partition_log.is_full_for(size):
-            # Only the new segment takes long: one way to a thread does for both.
+            # Only the new segment takes long: validate and write in one call of a thread.
             append = partial(_validate_and_append, partition_log, records, api_version)
         else:
             validated = await self.in_thread(partition_log.validate, records, api_version)
@@ -81,7 +81,7 @@ def _remade(written: Buffer, given: bytearray | memoryview) -> list[memoryview]:
 
 
 def flush_in(in_thread: InThread) -> FlushLog:
-    """Fsyncs of several logs run beside each other, as many as there are threads."""
+    """Return a function that flushes a log in a thread; fsyncs of several logs run in parallel."""
 
     async def flush(partition_log: Log, done: Callable[[Errors], None]) -> None:
         error = Errors.NONE

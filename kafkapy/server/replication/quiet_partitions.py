@@ -1,4 +1,4 @@
-"""Partitions in which followers are caught up: they are checked after a notification, not with each fetch."""
+"""Partitions whose followers are caught up: fetches skip them until the next event on them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ class Subscriber(Protocol):
     """A follower's fetch session."""
 
     def wake(self, partition: TopicPartition) -> None:
-        """Activate a quiet partition, which may have news."""
+        """Activate a quiet partition, which may have changed."""
         ...
 
     def on_notified(self, partition: TopicPartition) -> None:
-        """Check this partition, after all partitions with news have been activated, and fetches waiting for others
+        """Check this partition, after all changed partitions have been activated, and fetches waiting for others
         answered.
         """
         ...

@@ -23,7 +23,7 @@ from kafkapy.server.replication.replication_quota import ReplicationQuota
 log = logging.getLogger("kafkapy.server.ReplicaAlterLogDirsManager")
 
 CHUNK_BYTES = 1 << 20
-"""Copied at a time: the last chunk holds up the reactor."""
+"""Bytes copied in one step; the last one is copied on the reactor thread, which it blocks."""
 
 InThread = Callable[[Callable[[], int]], Awaitable[int]]
 
@@ -31,8 +31,8 @@ InThread = Callable[[Callable[[], int]], Awaitable[int]]
 class ReplicaAlterLogDirsManager:
     """The replicas that are being moved, and their copiers.
 
-    Invariant: lives on the reactor thread. A partition with a log that is in use here and a future log is in `_moves`; `threads`
-    of them at most are copied at once, in background threads, the others wait in `_queue`.
+    Invariant: on the reactor thread. A partition with both a current log and a future log is in `_moves`; at most
+    `threads` of them are copied at once, in background threads, the others wait in `_queue`.
     """
 
     def __init__(
@@ -60,7 +60,8 @@ class ReplicaAlterLogDirsManager:
     # ------------------------------------------------------------------------------------------------ orders
 
     def alter(self, partition: TopicPartition, directory: str) -> Errors:
-        """Move a replica to this dir; where there is none yet, one that comes is made there (REPLICA_NOT_AVAILABLE)."""
+        """Move a replica to this dir. Without a local replica, a later one is created there
+        (REPLICA_NOT_AVAILABLE)."""
         try:
             self._alter(partition, directory)
         except KafkaError as error:
@@ -90,21 +91,21 @@ class ReplicaAlterLogDirsManager:
             self._start(partition, partition.log)
 
     def resume(self, partitions: Iterable[Partition]) -> None:
-        """These are in use now (anew): if they were on their way, go on."""
+        """Continue moves of these partitions, whose logs have been opened (again)."""
         for partition in partitions:
             name = partition.topic_partition
             if partition.log is not None and name not in self._moves and self._log_manager.future.get(name) is not None:
                 self._start(partition, partition.log)
 
     def remove(self, partitions: Iterable[TopicPartition]) -> None:
-        """Don't copy these any more. What has been copied stays."""
+        """Stop copying these; keep the copies so far."""
         for name in partitions:
             move = self._moves.pop(name, None)
             if move is not None:
                 move.cancelled = True
 
     def give_up(self, name: TopicPartition) -> None:
-        """The replica stays where it is (or is deleted): the copy goes. `KafkaError` KAFKA_STORAGE_ERROR."""
+        """Cancel the move and delete the copy. `KafkaError` KAFKA_STORAGE_ERROR."""
         self.remove([name])
         partition = self._replicas.partition(name)
         if partition is not None:
@@ -112,7 +113,7 @@ class ReplicaAlterLogDirsManager:
         self._log_manager.future.async_delete(name)
 
     def dir_failed(self, directory: str, partitions: Iterable[TopicPartition]) -> None:
-        """A dir is offline, and so are these partitions' current logs."""
+        """Handle a failed dir; `partitions` are those whose current logs were in it."""
         self.remove(partitions)
         for name, move in list(self._moves.items()):
             future_log = move.partition.future_log
@@ -122,7 +123,7 @@ class ReplicaAlterLogDirsManager:
                 self.remove([name])
 
     def shutdown(self) -> None:
-        """The next start goes on where this one stops."""
+        """Stop copying; moves continue after the next start."""
         self.remove(list(self._moves))
 
     # ------------------------------------------------------------------------------------------------ copying
@@ -157,7 +158,7 @@ class ReplicaAlterLogDirsManager:
             self._scheduler.schedule_once("alter-log-dirs", self._copy_next, 0)
 
     async def _copy_some(self, move: LogDirMove) -> None:
-        """One chunk; at the end, the future log takes over."""
+        """Copy one chunk; after the last one, the future log replaces the current one."""
         name = move.partition.topic_partition
         if self._quota.is_exceeded():
             await self._pause()

@@ -1,6 +1,7 @@
-"""How a follower copies its leaders' logs (Kafka's `AbstractFetcherThread` and `ReplicaFetcherThread`), without I/O.
+"""Replicates leaders' logs to a follower (Kafka's `AbstractFetcherThread` and `ReplicaFetcherThread`), without I/O.
 
-`ReplicaFetcher.next_step` says what to ask the leader next, `handle` takes the answer. Each partition goes through phases:
+`ReplicaFetcher.next_step` returns the next request to the leader, `handle` processes its response. Phases of a
+partition:
 
     TRUNCATING ----- the end of our last epoch is known ----> FETCHING      (OffsetForLeaderEpoch; without truncation on fetch)
     FETCHING ------- the leader's log diverges -------------> FETCHING      (cut, ask again; KIP-595)
@@ -36,7 +37,7 @@ from kafkapy.server.replication.replica_truncation import truncation_point
 log = logging.getLogger("kafkapy.server.ReplicaFetcher")
 
 FIRST_BACKOFF_MS = 50
-"""Each further failure doubles it, up to `replica.fetch.backoff.ms` (1 s by default)."""
+"""Backoff after a first failure; each further one doubles it, up to `replica.fetch.backoff.ms` (1 s by default)."""
 
 _NOT_YET = frozenset(
     (
@@ -46,7 +47,7 @@ _NOT_YET = frozenset(
         Errors.UNKNOWN_TOPIC_ID,
     )
 )
-"""What a leader answers that has not been told yet that it leads."""
+"""Errors of a leader that has not processed the controller's LeaderAndIsr yet."""
 
 
 class Phase(Enum):
@@ -57,7 +58,7 @@ class Phase(Enum):
 
 
 class PartitionFetch:
-    """Where a follower stands in one partition. `lag` in records, None before the first answer."""
+    """A follower's progress in one partition. `lag` in records, None before the first response."""
 
     __slots__ = (
         "delayed",
@@ -79,7 +80,7 @@ class PartitionFetch:
         self.phase = Phase.TRUNCATING
         self.delayed = False
         self.failures = 0
-        """In a row."""
+        """Number of consecutive failures."""
 
     @property
     def is_in_sync(self) -> bool:
@@ -87,33 +88,33 @@ class PartitionFetch:
 
 
 class Replicas(Protocol):
-    """The local logs, as a fetcher uses them. `KafkaError` where there is none."""
+    """A fetcher's interface to the local logs. `KafkaError` if there is none."""
 
     def follower_log(self, partition: TopicPartition) -> Log: ...
 
     async def append_from_leader(
         self, partition: TopicPartition, data: FetchResponse.PartitionData, leader_epoch: int, changes: LogChanges
     ) -> LogAppendInfo:
-        """Append, at once or in a thread. `KafkaError` as `Log.append_as_follower`; in a thread nothing is appended if the
-        leader's epoch is over."""
+        """Append, immediately or in a thread. `KafkaError` as `Log.append_as_follower`; in a thread nothing is
+        appended once the leader's epoch has ended."""
         ...
 
     def take_over_offsets(
         self, partition: TopicPartition, data: FetchResponse.PartitionData, info: LogAppendInfo
     ) -> None:
-        """The leader's high watermark and log start, after the append."""
+        """Apply the leader's high watermark and log start, after the append."""
         ...
 
     def agree_on_end(self, partition: TopicPartition) -> None:
-        """The log has no record that its leader lacks: it forgets epochs that begin at its end."""
+        """Remove epochs that begin at the log's end; called once the log has no records that its leader lacks."""
         ...
 
     async def truncate_to(self, partition: TopicPartition, offset: int, changes: LogChanges) -> None:
-        """Drop everything at or behind `offset`, in a thread."""
+        """Remove all records from `offset` on, in a thread."""
         ...
 
     async def truncate_fully_and_start_at(self, partition: TopicPartition, offset: int, changes: LogChanges) -> None:
-        """Drop everything, to go on at `offset`; in a thread."""
+        """Remove all records and continue at `offset`; in a thread."""
         ...
 
     def appended_from_leader(self, partitions: Iterable[TopicPartition]) -> None:
@@ -146,20 +147,21 @@ class FetcherConfig(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A question to the leader."""
+    """A request to the leader."""
 
     request: Any
     version: int
     asked: dict[TopicPartition, int]
-    """The leader epochs under which it is asked; empty for a Fetch, whose session knows."""
+    """Leader epochs of the request's partitions; empty for a Fetch, whose session has them."""
 
 
 class ReplicaFetcher:
-    """All partitions that one fetcher follows on one leader. Times in ms of the monotonic clock.
+    """All partitions of one fetcher, which have the same leader. Times in ms of the monotonic clock.
 
-    Invariants: `_changed` holds the FETCHING partitions of which the leader has to be told (anew), `_forgotten` those it must not
-    send any more; a partition that is in another phase, delayed or held by the quota is in neither of the leader's session and
-    `_changed`. An answer is taken for a partition only if its offset and leader epoch are still those that were asked.
+    Invariants: `_changed` holds the FETCHING partitions to add to or update in the leader's fetch session,
+    `_forgotten` those to remove from it. A partition that is in another phase, delayed or throttled is neither in the
+    session nor in `_changed`. A response is applied to a partition only if its offset and leader epoch are still those
+    of the request.
     """
 
     def __init__(self, config: FetcherConfig, replicas: Replicas, quota: FollowerQuota, clock: Clock) -> None:
@@ -167,9 +169,10 @@ class ReplicaFetcher:
         self.changes = LogChanges(clock)
         self.partitions: dict[TopicPartition, PartitionFetch] = {}
         self.failed: set[TopicPartition] = set()
-        """Nothing is fetched for them until the controller names a new leader or epoch."""
+        """Failed partitions: not fetched until the controller sends a new leader or epoch."""
         self.unflushed: list[Log] = []
-        """Logs that `flush.messages` wants flushed before the leader hears how far they are: before the next step."""
+        """Logs that `flush.messages` requires to be flushed before the next step, whose fetch offset acknowledges the
+        records."""
         self._replicas = replicas
         self._quota = quota
         self._clock = clock
@@ -186,7 +189,8 @@ class ReplicaFetcher:
     # ------------------------------------------------------------------------------------------------ which partitions
 
     def add(self, partition: TopicPartition, topic_id: bytes, leader_epoch: int, offset: int) -> None:
-        """Follow from `offset` on: the log end, or the high watermark where no epoch is known. An equal epoch changes nothing."""
+        """Follow from `offset` on: the log end, or the high watermark without a known epoch. Ignored if the epoch is
+        unchanged."""
         self.failed.discard(partition)
         known = self.partitions.get(partition)
         if known is not None and known.leader_epoch == leader_epoch:
@@ -217,7 +221,7 @@ class ReplicaFetcher:
             self._waiting[phase][partition] = None
 
     def _take_out(self, partition: TopicPartition) -> None:
-        """Out of whatever it waits for."""
+        """Remove the partition from all sets of waiting partitions."""
         self._changed.pop(partition, None)
         self._held.discard(partition)
         for waiting in self._waiting.values():
@@ -226,9 +230,9 @@ class ReplicaFetcher:
             self._forgotten.add(partition)
 
     def _delay(self, partitions: Iterable[TopicPartition], now_ms: int) -> None:
-        """Leave them alone, at last for `replica.fetch.backoff.ms`; then they go on in the phase they are in.
+        """Delay the partitions, for `replica.fetch.backoff.ms` at most; then they continue in their phases.
 
-        The first times it is less: most often the leader has just not heard yet that it leads.
+        The first delays are shorter: most often the leader has not processed its LeaderAndIsr yet.
         """
         backoff_ms = self.config.backoff_ms
         for partition in partitions:
@@ -248,7 +252,7 @@ class ReplicaFetcher:
     # ------------------------------------------------------------------------------------------------ what to ask
 
     async def next_step(self, now_ms: int) -> Step | None:
-        """What to ask now; None if there is nothing to ask before `wake_ms`."""
+        """Return the next request; None if there is none before `wake_ms`."""
         while self._delayed and self._delayed[0][0] <= now_ms:
             _, partition, _, fetch = heapq.heappop(self._delayed)
             if self.partitions.get(partition) is fetch and fetch.delayed:
@@ -264,12 +268,12 @@ class ReplicaFetcher:
         return self._fetch(now_ms)
 
     def wake_ms(self, now_ms: int) -> int:
-        """When to look again though nothing happens."""
+        """Return when `next_step` is due without any event."""
         after_backoff = now_ms + self.config.backoff_ms
         return min(after_backoff, self._delayed[0][0]) if self._delayed else after_backoff
 
     async def _truncate_those_without_epochs(self) -> None:
-        """To the high watermark, as nothing can be asked about them."""
+        """Truncate them to the high watermark, because the leader can't be asked without an epoch."""
         for partition in list(self._waiting[Phase.TRUNCATING]):
             fetch = self.partitions.get(partition)
             if fetch is not None and self._replicas.follower_log(partition).latest_epoch is None:
@@ -277,7 +281,7 @@ class ReplicaFetcher:
                 await self._guarded(partition, self._truncate_to(partition, fetch, fetch.fetch_offset, cause))
 
     def _ask_for_epochs(self) -> Step | None:
-        """Where did our last epoch end on the leader (KIP-101)?"""
+        """Request the leader's end offset for our last epoch (KIP-101)."""
         request = OffsetForLeaderEpochRequest(replica_id=self.config.broker_id)
         topics: dict[str, OffsetForLeaderEpochRequest.OffsetForLeaderTopic] = {}
         asked: dict[TopicPartition, int] = {}
@@ -285,7 +289,7 @@ class ReplicaFetcher:
             fetch = self.partitions[partition]
             epoch = self._replicas.follower_log(partition).latest_epoch
             if epoch is None:
-                continue  # it has come while others were truncated
+                continue  # it was added while others were truncated
             topic = topics.get(partition.topic)
             if topic is None:
                 topic = topics[partition.topic] = OffsetForLeaderEpochRequest.OffsetForLeaderTopic(
@@ -348,13 +352,13 @@ class ReplicaFetcher:
         request.min_bytes = self.config.min_bytes
         request.max_wait_ms = self.config.max_wait_ms
         if self._delayed:
-            # A partition that waits for its retry must not wait for others' data as well.
+            # The long poll must end when a delayed partition is due.
             request.max_wait_ms = max(0, min(request.max_wait_ms, self._delayed[0][0] - now_ms))
         request.max_bytes = self.config.max_bytes
         return Step(request, version, {})
 
     def _apply_quota(self) -> None:
-        """Partitions that are throttled and behind are not fetched while the quota is exceeded (`shouldFollowerThrottle`)."""
+        """Stop fetching throttled partitions that lag, while the quota is exceeded (`shouldFollowerThrottle`)."""
         for partition in list(self._held):
             self._enter(partition, self.partitions[partition], Phase.FETCHING)
         if self._quota.is_exceeded():
@@ -367,7 +371,8 @@ class ReplicaFetcher:
     # ------------------------------------------------------------------------------------------------ answers
 
     def failed_to_ask(self, step: Step, now_ms: int) -> None:
-        """No answer came: the leader can't be reached, or hung up. All that was asked waits."""
+        """Handle a failed request: the leader is unreachable, or has closed the connection. Its partitions are
+        delayed."""
         if isinstance(step.request, FetchRequest):
             asked: Iterable[TopicPartition] = list(self._session.partitions)
             self._session.failed()
@@ -376,11 +381,12 @@ class ReplicaFetcher:
         self._delay(asked, now_ms)
 
     def interrupted(self) -> None:
-        """The connection was given up by our own will during a Fetch: everything is asked again at once."""
+        """Handle a Fetch that this fetcher has aborted with its connection: all partitions are requested again
+        immediately."""
         self._session.failed()
 
     async def handle(self, step: Step, response: Any, now_ms: int) -> None:
-        """Take the leader's answer."""
+        """Process the leader's response."""
         if isinstance(response, FetchResponse):
             await self._handle_fetch(response, now_ms)
         elif isinstance(response, OffsetForLeaderEpochResponse):
@@ -420,7 +426,7 @@ class ReplicaFetcher:
         self._delay(delayed, now_ms)
 
     def _as_asked(self, partition: TopicPartition) -> tuple[PartitionFetch, PartitionWish] | None:
-        """None if it was removed, and perhaps added again, or truncated, while the answer was on its way."""
+        """Return the partition; None if it was removed (even if added again) or truncated since the request."""
         fetch = self.partitions.get(partition)
         asked = self._session.partitions.get(partition)
         if fetch is None or asked is None or fetch.phase is not Phase.FETCHING or fetch.delayed:
@@ -430,15 +436,15 @@ class ReplicaFetcher:
         return fetch, asked
 
     def _divergence(self, data: FetchResponse.PartitionData) -> FetchResponse.EpochEndOffset | None:
-        """Where the leader's log has gone another way."""
+        """Return the leader's diverging epoch and its end, if any."""
         truncates = self.config.truncates_on_fetch and data.error_code == Errors.NONE.code
         return data.diverging_epoch if truncates else None
 
     async def _take(
         self, partition: TopicPartition, fetch: PartitionFetch, asked: PartitionWish, data: FetchResponse.PartitionData
     ) -> bool:
-        """Take the answer for one partition. False if that is to be left alone for a while, or is not as it was asked for: it may
-        have changed while a thread has appended."""
+        """Process the response for one partition. Return False if it is to be delayed, or if it has changed since the
+        request: a thread may have been appending."""
         if data.error_code != Errors.NONE.code:
             return self._take_error(partition, fetch, Errors.for_code(data.error_code))
         try:
@@ -460,7 +466,7 @@ class ReplicaFetcher:
                 self._quota.record(info.valid_bytes)
             self._changed[partition] = None
         elif asked.log_start_offset != partition_log.log_start_offset:
-            self._changed[partition] = None  # the leader waits to hear of it (DeleteRecords)
+            self._changed[partition] = None  # the leader needs the new log start (DeleteRecords)
         fetch.lag = max(0, data.high_watermark - fetch.fetch_offset)
         fetch.failures = 0
         return True
@@ -482,7 +488,8 @@ class ReplicaFetcher:
                 "Partition %s is not fetched any more until it gets a new leader epoch", partition, exc_info=error
             )
         elif error.error is Errors.CORRUPT_MESSAGE:
-            # Perhaps it was torn on its way, or the leader's log is being truncated: the next answer may be whole.
+            # It may have been damaged in transit, or the leader's log is being truncated: the next response may be
+            # valid.
             log.error("Partition %s, offset %d: the leader sent a corrupt batch: %s",
                       partition, fetch.fetch_offset, error.message)  # fmt: skip
             return False
@@ -528,8 +535,8 @@ class ReplicaFetcher:
     def _answered(
         self, step: Step, answers: Mapping[TopicPartition, Any], phase: Phase, asked_for: str, now_ms: int
     ) -> Iterator[tuple[TopicPartition, PartitionFetch, Any]]:
-        """The partitions that still wait for the answer, with it. One that the leader fences stops, one whose answer is
-        another error, or lacking, is delayed."""
+        """Yield the partitions that still wait for the response, with their results. A partition that the leader
+        fences stops; one with another error, or without a result, is delayed."""
         for partition, epoch in step.asked.items():
             fetch = self._still(partition, epoch, phase)
             if fetch is None:
@@ -546,7 +553,7 @@ class ReplicaFetcher:
                 yield partition, fetch, answer
 
     def _still(self, partition: TopicPartition, leader_epoch: int, phase: Phase) -> PartitionFetch | None:
-        """The partition, if it is as it was when it was asked for."""
+        """Return the partition, if its epoch and phase are still those of the request."""
         fetch = self.partitions.get(partition)
         if fetch is None or fetch.leader_epoch != leader_epoch or fetch.phase is not phase or fetch.delayed:
             return None
@@ -555,7 +562,7 @@ class ReplicaFetcher:
     async def _truncate(
         self, partition: TopicPartition, fetch: PartitionFetch, leaders_epoch: int, leaders_end: int
     ) -> None:
-        """The leader says where the largest epoch that it knows of ours ends: cut what lies behind."""
+        """Truncate the log behind the end of the largest common epoch, as the leader has returned it."""
         partition_log = self._replicas.follower_log(partition)
         offset, completed = truncation_point(partition_log, fetch.fetch_offset, leaders_epoch, leaders_end)
         cause = f"in the log of leader {self.config.leader_id}, epoch {leaders_epoch} ends at {leaders_end}"
@@ -581,7 +588,7 @@ class ReplicaFetcher:
 
     def _go_on_at(self, partition: TopicPartition, fetch: PartitionFetch, offset: int, phase: Phase) -> None:
         if self.partitions.get(partition) is not fetch:
-            return  # it was removed while a thread was at work, and perhaps added again
+            return  # it was removed, and perhaps added again, while a thread was working
         epoch = self._replicas.follower_log(partition).latest_epoch
         fetch.fetch_offset = offset
         fetch.last_fetched_epoch = NO_EPOCH if epoch is None else epoch
@@ -602,7 +609,7 @@ class ReplicaFetcher:
     async def _found_end(self, partition: TopicPartition, fetch: PartitionFetch, leaders_end: int) -> None:
         end = self._replicas.follower_log(partition).log_end_offset
         if leaders_end < end:
-            # An unclean election has made a replica leader that had less than we.
+            # After an unclean election, the leader has fewer records than this replica.
             cause = f"the log of leader {self.config.leader_id} ends there"
             await self._truncate_to(partition, fetch, leaders_end, cause)
         else:
@@ -620,7 +627,7 @@ class ReplicaFetcher:
         self._go_on_at(partition, fetch, max(leaders_start, end), Phase.FETCHING)
 
     async def _guarded(self, partition: TopicPartition, action: Coroutine[Any, Any, None]) -> None:
-        """What goes wrong with one partition is no concern of the others."""
+        """Run the action; an error affects this partition only."""
         fetch = self.partitions.get(partition)
         try:
             await action

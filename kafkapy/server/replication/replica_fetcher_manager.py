@@ -31,11 +31,12 @@ log = logging.getLogger("kafkapy.server.ReplicaFetcherManager")
 
 FIRST_WITH_REPLICA_STATE = 15
 LONG_POLL_GRACE_MS = 10
-"""A fetch that is still out this long after partitions were added waits for data: those don't wait with it."""
+"""A fetch still pending this long after partitions were added is a long poll: it is aborted, so that they needn't wait
+for it."""
 
 
 class InitialFetch(NamedTuple):
-    """The offset from which, and the leader from which, a partition is to be fetched."""
+    """The leader and the offset from which a partition is to be fetched."""
 
     topic_id: bytes
     leader_id: int
@@ -44,7 +45,7 @@ class InitialFetch(NamedTuple):
 
 
 class ReplicaFetcherManager:
-    """Invariant: a partition is in at most one fetcher, that of its leader; all of it lives on the reactor thread."""
+    """Invariant: a partition is in at most one fetcher, that of its leader. On the reactor thread."""
 
     def __init__(
         self,
@@ -56,7 +57,8 @@ class ReplicaFetcherManager:
         broker_epoch: Callable[[], int],
         clock: Clock,
     ) -> None:
-        """`address_of(broker_id)`: its inter-broker listener; None while it is not alive. `broker_epoch`: of this broker."""
+        """`address_of(broker_id)` returns the address of its inter-broker listener; None while it is not alive.
+        `broker_epoch`: this broker's."""
         self._config = config
         self._driver = driver
         self._replicas = replicas
@@ -70,7 +72,7 @@ class ReplicaFetcherManager:
         self._stopped = False
 
     def add(self, partitions: Mapping[TopicPartition, InitialFetch]) -> None:
-        """Follow these from now on."""
+        """Start to fetch these partitions."""
         if self._stopped:
             return
         touched: dict[FetcherLoop, None] = {}
@@ -96,8 +98,8 @@ class ReplicaFetcherManager:
                 loop.machine.remove(partition)
 
     def work_on(self, partition: TopicPartition) -> Completion[None] | None:
-        """What a thread is doing to the partition's log for its fetcher. Whoever is to change the partition waits for it first,
-        so as not to wait for the log's lock on the reactor thread."""
+        """Return the work of the partition's fetcher on its log in a thread. Other code must wait for it before
+        changing the partition, or it would block on the log's lock on the reactor thread."""
         loop = self._where.get(partition)
         return None if loop is None else loop.machine.changes.of(partition)
 
@@ -108,7 +110,7 @@ class ReplicaFetcherManager:
                 del self._fetchers[key]
 
     def resize(self, num_fetchers: int) -> None:
-        """`num.replica.fetchers` has changed: partitions are spread anew, where no thread is at work for a fetcher."""
+        """Apply a new `num.replica.fetchers`: redistribute the partitions, once no thread works for a fetcher."""
         if num_fetchers == self._num_fetchers or self._stopped:
             return
         for loop in self._fetchers.values():
@@ -141,14 +143,15 @@ class ReplicaFetcherManager:
 
     @property
     def max_lag(self) -> int:
-        """In records, of any partition that is followed here."""
+        """Return the largest lag of any followed partition, in records."""
         return max(
             (fetch.lag or 0 for loop in self._fetchers.values() for fetch in loop.machine.partitions.values()),
             default=0,
         )
 
     def lags(self) -> Iterator[tuple[int, int, TopicPartition, int]]:
-        """(leader, number of the fetcher, partition, records behind) of each partition that has been fetched."""
+        """Yield (leader, number of the fetcher, partition, lag in records) for each partition that has been
+        fetched."""
         for loop in list(self._fetchers.values()):
             for partition, fetch in list(loop.machine.partitions.items()):
                 if fetch.lag is not None:
@@ -195,7 +198,7 @@ class ReplicaFetcherManager:
 
 
 class FetcherLoop:
-    """Asks what its machine wants to know, one question after the other, until it is stopped."""
+    """Sends the requests of its `ReplicaFetcher`, one at a time, until it is stopped."""
 
     def __init__(
         self,
@@ -217,16 +220,16 @@ class FetcherLoop:
         self._stopped = False
         self._idle: Completion[None] | None = None
         self._fetching: object | None = None
-        """The Fetch that is out; None if another question is, or nothing."""
+        """The Fetch in flight; None if there is none, or another request."""
         self._interrupted = False
         self._unreachable = False
         self._timer: TimerHandle | None = None
         self._task: Completion[None] | None = None
 
     def wake(self) -> None:
-        """There are new partitions. A fetch that waits for data at the leader is given up, so that they needn't wait for it."""
+        """Process new partitions. A long poll in flight is aborted, so that they needn't wait for it."""
         if self._task is None:
-            # On a later turn: the caller that adds partitions is in the middle of an operation.
+            # In a later iteration of the event loop: the caller is in the middle of an operation.
             self._task = Completion()
             self._driver.call_soon(self._start)
         elif self._idle is not None:
@@ -301,7 +304,7 @@ class FetcherLoop:
             await self._flush()
 
     async def _flush(self) -> None:
-        """Have on the disk what the leader takes for written when the next fetch names the offset behind it."""
+        """Flush logs before the next fetch, whose offset tells the leader that the records before it are stored."""
         logs, self.machine.unflushed = self.machine.unflushed, []
         for flushed in [self._clock.in_thread(partition_log.flush) for partition_log in logs]:
             try:
@@ -310,7 +313,7 @@ class FetcherLoop:
                 log.error("What was fetched is not on the disk: %s", error.message)
 
     def _signed(self, request: FetchRequest, version: int) -> FetchRequest:
-        """With the follower's id, in the version's format."""
+        """Return the request with this follower's id, in the version's format."""
         broker_id = self.machine.config.broker_id
         if version < FIRST_WITH_REPLICA_STATE:
             request.replica_id = broker_id

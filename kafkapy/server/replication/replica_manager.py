@@ -1,4 +1,4 @@
-"""The partitions of this broker: appends, reads and the controller's orders (Kafka's `ReplicaManager`)."""
+"""The partitions of this broker: appends, reads and ISR changes (Kafka's `ReplicaManager`)."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ log = logging.getLogger("kafkapy.server.ReplicaManager")
 AlterPartition = Callable[
     [TopicPartition, bytes, LeaderAndIsr, Mapping[int, int], Callable[[AlterPartitionOutcome], None]], None
 ]
-"""Asks for another ISR, as `PartitionHost.alter_partition`."""
+"""Requests an ISR change, as `PartitionHost.alter_partition`."""
 FlushLog = Callable[[Log, Callable[[Errors], None]], None]
 """As `PartitionHost.flush_log`."""
 
 ColdRead = tuple[Log, int, int, FetchIsolation, bool]
-"""A log, and with which arguments it was to be read: where the offset lies is not known in memory."""
+"""A log and the arguments of a read that needs the disk, because the offset's position is not in memory."""
 
 
 class ReplicaManager(HostedPartitions):
     """All partitions of this broker.
 
-    Invariant: lives on the reactor thread.
+    Invariant: on the reactor thread.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class ReplicaManager(HostedPartitions):
         return self._partitions.pop(topic_partition, None)
 
     def mark_offline(self, topic_partitions: Iterable[TopicPartition]) -> None:
-        """Their log directory has failed: they are unusable until the broker is restarted."""
+        """Mark partitions of a failed log directory: they are unusable until the broker restarts."""
         for name in topic_partitions:
             self.offline.add(name)
             partition = self._partitions.pop(name, None)
@@ -116,9 +116,10 @@ class ReplicaManager(HostedPartitions):
         origin: AppendOrigin = AppendOrigin.CLIENT,
         api_version: int = 11,
     ) -> LogAppendInfo:
-        """Append to one partition that is led here; `KafkaError` otherwise. The caller calls `appended` when it has answered.
+        """Append to one partition that this broker leads; `KafkaError` otherwise. The caller must call `appended`
+        after its response.
 
-        `WouldBlock`: a client's records that are for `BackgroundAppends`.
+        `WouldBlock`: a client's records that must go through `BackgroundAppends`.
         """
         partition = self._partitions.get(topic_partition) or self.get_partition(topic_partition)
         info = partition.append_records_to_leader(records, origin, required_acks, api_version)
@@ -139,7 +140,8 @@ class ReplicaManager(HostedPartitions):
         done: Callable[[], None],
         leader_moved: Callable[[], None] = lambda: None,
     ) -> DelayedProduce:
-        """Call `done` when every append is committed, has failed, or the time is up; each then has its `error`."""
+        """Call `done` when every append is committed or has failed, or after the time-out; each then has its
+        `error`."""
         operation = DelayedProduce(timeout_ms, appends, self, done, leader_moved)
         self.produce_purgatory.try_complete_else_watch(operation, [append.partition for append in appends])
         return operation
@@ -155,8 +157,8 @@ class ReplicaManager(HostedPartitions):
     def appended(self, *topic_partitions: TopicPartition) -> None:
         """Wake operations that wait for new data or new high watermarks.
 
-        What has happened together is told together: else a follower is answered with the first partition's data alone, and has
-        to ask again for the others'.
+        Partitions of one append are passed together: else a follower would get the first partition's data alone, and
+        need another fetch for the others.
         """
         quiet = self.quiet_partitions
         woken = [(s, name) for name in topic_partitions for s in quiet.notify(name)] if quiet else ()
@@ -168,7 +170,7 @@ class ReplicaManager(HostedPartitions):
             self.produce_purgatory.check_and_complete(name)
 
     def role_changed(self, *topic_partitions: TopicPartition) -> None:
-        """Make waiting operations check again: there is a new leader, epoch, ISR or watermark, or no replica."""
+        """Recheck waiting operations after a new leader, epoch, ISR or watermark, or a removed replica."""
         self.appended(*topic_partitions)
         for name in topic_partitions:
             self.delete_records_purgatory.check_and_complete(name)
@@ -204,15 +206,15 @@ class ReplicaManager(HostedPartitions):
         self.role_changed(topic_partition)
 
     def maybe_shrink_isrs(self) -> None:
-        """Kafka's `isr-expiration`, twice in `replica.lag.time.max.ms`."""
+        """Shrink ISRs; runs twice per `replica.lag.time.max.ms` (Kafka's `isr-expiration`)."""
         for partition in list(self._partitions.values()):
             if partition.remote_replicas:
                 partition.maybe_shrink_isr()
 
     def was_caught_up(self, topic_partition: TopicPartition, broker_id: int, fetch_ms: int) -> None:
-        """A follower's fetch at that time did not look at the partition, since the follower had everything.
+        """Record that a follower was caught up at the time of a fetch that skipped the partition.
 
-        If the controller has put it out of the ISR since then, that counts no more: nothing may wait for it.
+        Ignored if the controller has removed the follower from the ISR since then: no commit may wait for it.
         """
         partition = self._partitions.get(topic_partition)
         if partition is not None and broker_id in partition.isr:
@@ -232,9 +234,9 @@ class ReplicaManager(HostedPartitions):
     ) -> list[FetchResult]:
         """Read each partition in order until `max_bytes` is used up (`ReplicaManager.readFromLog`).
 
-        A follower's fetch says what it has stored: with `progressed` that is noted, and the partitions whose watermarks may have
-        moved by it are added there. With `cold` the disk is not waited for: what would have to be read there is added, and if it
-        is anything the results are for nothing (see `look_up`). `size_before`: bytes of partitions that were read before these.
+        `progressed`: record the follower's fetch offsets, and add partitions whose high watermark may have advanced to
+        this list. `cold`: don't block on the disk, but add such reads to this list; if it isn't empty, the results are
+        void (see `look_up`). `size_before`: bytes read from earlier partitions.
         """
         results: list[FetchResult] = []
         left = params.max_bytes
@@ -302,7 +304,7 @@ class ReplicaManager(HostedPartitions):
             return FetchResult(Errors.UNKNOWN_SERVER_ERROR)
         result = self._found(params, partition, partition_log, replica, info, high_watermark)
         if replica is not None:
-            # Not while the ISR is about to change: a removed replica must be checked to be added again.
+            # Not while an ISR change is pending: a removed replica must be checked before it is added again.
             result.has_all = (
                 fetch.fetch_offset == leader_end
                 and replica.broker_id in partition.isr
@@ -319,8 +321,9 @@ class ReplicaManager(HostedPartitions):
         info: FetchDataInfo,
         high_watermark: int,
     ) -> FetchResult:
-        """The response's values for a read."""
-        # The beginning of a batch is of no use to a client, and says to an old one only that its limit is too small.
+        """Return the response's values for a read."""
+        # A truncated batch is useless to clients, except to old ones, which detect from it that their limit is too
+        # small.
         cut = info.first_entry_incomplete and not params.hard_max_bytes
         records = NO_RECORDS if cut else info.records
         if replica is not None and records and self.should_leader_throttle(partition, replica.broker_id):
@@ -341,7 +344,7 @@ class ReplicaManager(HostedPartitions):
     def _preferred_read_replica(
         self, partition: Partition, partition_log: Log, fetch: FetchPartition, params: FetchParams
     ) -> FetchResult | None:
-        """Another replica from which the consumer had better read (KIP-392); it gets no records here then."""
+        """Return a closer replica for the consumer (KIP-392), which then gets no records from this one."""
         assert self._replica_selector is not None
         offset, now, cache = fetch.fetch_offset, self.time.monotonic_ms(), self.metadata_cache
         followers: list[ReplicaView] = []
@@ -363,7 +366,7 @@ class ReplicaManager(HostedPartitions):
         return result
 
     def _diverging_epoch(self, fetch: FetchPartition, partition: Partition, partition_log: Log) -> FetchResult | None:
-        """The reader names the epoch it read last (KIP-595): tell it where that epoch ended here, if it has read past that."""
+        """Return the end of the reader's last epoch in this log (KIP-595), if the reader has read beyond it."""
         found = partition.end_offset_for_epoch(fetch.last_fetched_epoch)
         if found is None or found[0] < 0 or found[1] < 0:
             raise KafkaError(
@@ -382,15 +385,16 @@ class ReplicaManager(HostedPartitions):
         return result
 
     def look_up(self, cold: list[ColdRead]) -> Awaitable[None]:
-        """Have threads read what `read_from_log` could not: what it reads again then is in memory, or else waits for a page."""
+        """Do the reads that `read_from_log` skipped, in threads: they load the pages, so that its next try needn't
+        wait for the disk."""
         return self._cold_reads(_read_all, cold)
 
 
 def _read_log(
     partition_log: Log, offset: int, limit: int, isolation: FetchIsolation, min_one: bool, cold: list[ColdRead] | None
 ) -> FetchDataInfo | None:
-    """None if that would have to wait for the disk, and `cold` is there to take it."""
-    # Most partitions have nothing new: then no file is looked into.
+    """Read the log; return None, and add the read to `cold` if given, if it had to wait for the disk."""
+    # Most partitions have no new records: then no file is read.
     if cold is None or offset == partition_log.log_end_offset:
         return partition_log.read(offset, limit, isolation, min_one)
     page_cache.blocking_reads.allowed = False

@@ -1,4 +1,4 @@
-"""From which replica a consumer had better read (KIP-392)."""
+"""Selects the replica that a consumer should read from (KIP-392)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LEADER = "org.apache.kafka.common.replica.LeaderSelector"
 
 
 class ReplicaView(NamedTuple):
-    """A replica that has what the consumer asks for."""
+    """A replica with the requested offset."""
 
     broker_id: int
     rack: str | None
@@ -22,7 +22,7 @@ class ReplicaView(NamedTuple):
 
 class ReplicaSelector(Protocol):
     def select(self, client_rack: str, leader: ReplicaView, followers: Sequence[ReplicaView]) -> int:
-        """The broker to read from."""
+        """Return the broker to read from."""
         ...
 
 
@@ -32,7 +32,7 @@ class LeaderSelector:
 
 
 class RackAwareReplicaSelector:
-    """A replica in the client's rack: the leader if it is there, else the most advanced one."""
+    """Selects a replica in the client's rack: the leader if it is there, else the most advanced one."""
 
     def select(self, client_rack: str, leader: ReplicaView, followers: Sequence[ReplicaView]) -> int:
         if not client_rack or leader.rack == client_rack:
@@ -45,7 +45,8 @@ class RackAwareReplicaSelector:
 
 
 def make_replica_selector(class_name: str | None) -> ReplicaSelector | None:
-    """For `replica.selector.class`; None if it is not set. `ConfigException` for a class that is not known."""
+    """Return the selector of `replica.selector.class`; None if it is not set. `ConfigException` for an unknown
+    class."""
     if not class_name:
         return None
     if class_name == RACK_AWARE:

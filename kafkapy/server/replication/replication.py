@@ -1,4 +1,4 @@
-"""The parts of a broker that replicate, put together: fetchers, ISR changes, throttles."""
+"""Assembles the broker's replication: fetchers, ISR changes, throttles."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def make_alter_partition_manager(
     broker_epoch: Callable[[], int],
     controller_epoch: Callable[[], int],
 ) -> AnyAlterPartitionManager:
-    """How leaders of this broker change their ISRs, as its inter.broker.protocol.version has it."""
+    """Return the manager of ISR changes for the broker's inter.broker.protocol.version."""
     if not metadata_version.is_alter_partition_supported(config.inter_broker_protocol_version):
         return ZkAlterPartitionManager(zk_client, clock, clock, driver, controller_epoch)
     listener = config.control_plane_listener_name or config.inter_broker_listener_name
@@ -54,7 +54,7 @@ def make_alter_partition_manager(
 
 
 class Replication:
-    """Lives on the reactor thread."""
+    """The parts of replication; on the reactor thread."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Replication:
         )
 
     def startup(self) -> None:
-        """Before the first LeaderAndIsr."""
+        """Start; to be called before the first LeaderAndIsr."""
         self._alter_partitions.startup()
         period_ms = max(1, self._config.replica_lag_time_max_ms // 2)
         self._clock.schedule("isr-expiration", self._replica_manager.maybe_shrink_isrs, period_ms, period_ms)

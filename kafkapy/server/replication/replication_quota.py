@@ -13,7 +13,7 @@ ALL_REPLICAS = "*"
 
 
 class ReplicationQuota:
-    """The rate of one direction, and the partitions it counts for."""
+    """The throttle of one direction: its rate, and the partitions it applies to."""
 
     def __init__(self, time: Time, num_windows: int = 11, window_seconds: int = 1) -> None:
         self.limit = MAX_LONG
@@ -24,7 +24,7 @@ class ReplicationQuota:
 
     @property
     def is_idle(self) -> bool:
-        """Is nothing throttled?"""
+        """Return whether nothing is throttled."""
         return not self._throttled
 
     def mark(self, topic: str, partitions: frozenset[int] | None) -> None:
@@ -35,7 +35,7 @@ class ReplicationQuota:
             self._throttled.pop(topic, None)
 
     def mark_from_config(self, topic: str, value: str, broker_id: int) -> None:
-        """From `*.replication.throttled.replicas`: "*", or pairs of partition and replica: "0:1,2:1"."""
+        """Apply `*.replication.throttled.replicas`: "*", or pairs of partition and replica: "0:1,2:1"."""
         pairs = [pair.strip() for pair in value.split(",") if pair.strip()]
         if ALL_REPLICAS in pairs:
             self.mark(topic, None)
@@ -61,7 +61,8 @@ class ReplicationQuota:
 
 
 class ReplicationThrottles:
-    """Both directions, as topic and broker configs set them, and moves between log dirs, which are all throttled."""
+    """Throttles of both directions, set by topic and broker configs, and of moves between log dirs, for all
+    partitions."""
 
     LEADER_REPLICAS = "leader.replication.throttled.replicas"
     FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
@@ -80,7 +81,7 @@ class ReplicationThrottles:
         self.follower.mark_from_config(topic, configs.get(self.FOLLOWER_REPLICAS, ""), broker_id)
 
     def update_rates(self, broker_configs: Mapping[str, str], default_configs: Mapping[str, str]) -> None:
-        """From the dynamic configs of this broker and of all."""
+        """Set the rates from the dynamic configs of this broker and the cluster defaults."""
         for quota, name in (
             (self.leader, self.LEADER_RATE),
             (self.follower, self.FOLLOWER_RATE),

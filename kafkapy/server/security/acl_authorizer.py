@@ -43,10 +43,10 @@ _RETRY_BACKOFF_JITTER_MS: Final = 50
 
 Entries = frozenset[AccessControlEntry]
 Change = Callable[[Entries], Entries]
-"""May be called several times, the last time with what the pattern had when it was changed."""
+"""Returns the new entries for the current ones. Called again after a concurrent change."""
 
 FEWEST_TOGETHER: Final = 4
-"""Changes of fewer patterns are made one by one."""
+"""Minimum patterns of a batched update; fewer are updated one by one."""
 
 
 class AclAuthorizer(Authorizer):
@@ -139,7 +139,7 @@ class AclAuthorizer(Authorizer):
         return decision.allowed
 
     def authorized_operations(self, context: RequestContext, resource_type: ResourceType, name: str) -> int:
-        """See `Authorizer`. As nothing is done by these rights, the audit does not hear of them, and the log only at TRACE."""
+        """See `Authorizer`. No operation is executed, so the decisions are not audited, and logged at TRACE only."""
         if self._log.wants_asides:
             return super().authorized_operations(context, resource_type, name)
         allowed = self._index.allowed_operations(context.principal, host_of(context), resource_type, name)
@@ -213,7 +213,8 @@ class AclAuthorizer(Authorizer):
     # --- updates ------------------------------------------------------------------------------------------------------
 
     def _update_all(self, changes: Mapping[AclPattern, Change]) -> dict[AclPattern, ApiError]:
-        """Some at a time, which share the way to ZooKeeper and a copy of the index; what became of each."""
+        """Make the changes, in batches that share a request to ZooKeeper and a copy of the index; return each
+        pattern's result."""
         results: dict[AclPattern, ApiError] = {}
         with self._store.time_limit(UPDATE_TIMEOUT_MS):
             for some in chunks(changes):
@@ -228,7 +229,8 @@ class AclAuthorizer(Authorizer):
         return results
 
     def _update_together(self, changes: Mapping[AclPattern, Change]) -> dict[AclPattern, ApiError]:
-        """Those that nothing comes in between of; the others are left to `_update`, which knows what to do, or what is wrong."""
+        """Make a batch of changes; return the successful ones. Conflicts and errors are left to `_update`, which
+        retries or reports."""
         try:
             writes = self._writes_of(changes)
             versions = self._store.update_many([(p, new, current.zk_version) for p, (current, new) in writes.items()])
@@ -251,7 +253,7 @@ class AclAuthorizer(Authorizer):
         return dict.fromkeys(made, NO_ERROR)
 
     def _writes_of(self, changes: Mapping[AclPattern, Change]) -> dict[AclPattern, tuple[VersionedAcls, Entries]]:
-        """What is there and what is to be there, of those patterns that really change."""
+        """Return the current and new entries of the patterns that really change."""
         found = {pattern: self._kept(pattern) for pattern in changes}
         unknown = [pattern for pattern, acls in found.items() if acls is None]
         found.update(zip(unknown, self._store.get_many(unknown), strict=True))
@@ -265,7 +267,7 @@ class AclAuthorizer(Authorizer):
         return writes
 
     def _try_update(self, pattern: AclPattern, change: Change) -> ApiError:
-        # The reading of a change holds the lock for as long as ZooKeeper is away.
+        # While ZooKeeper is unreachable, the thread that reads a change holds the lock.
         if not self._lock.acquire(timeout=UPDATE_TIMEOUT_MS / 1000):
             return ApiError(Errors.REQUEST_TIMED_OUT)
         try:
@@ -280,7 +282,7 @@ class AclAuthorizer(Authorizer):
         return NO_ERROR
 
     def _update(self, pattern: AclPattern, change: Change) -> None:
-        """Compare-and-set, until nothing comes in between.
+        """Compare-and-set, with retries after concurrent changes.
 
         Raises:
             ValueError: The pattern or an entry cannot be stored.
@@ -309,7 +311,7 @@ class AclAuthorizer(Authorizer):
         return None if zk_version is None else VersionedAcls(self._index.entries(pattern), zk_version)
 
     def _keep(self, found: Mapping[AclPattern, VersionedAcls]) -> None:
-        """Holds `_lock`."""
+        """Requires `_lock`."""
         self._index = self._index.changed({pattern: acls.entries for pattern, acls in found.items()})
         for pattern, acls in found.items():
             if acls.entries:
@@ -318,7 +320,7 @@ class AclAuthorizer(Authorizer):
                 self._zk_versions.pop(pattern, None)
 
     def _reload_patterns(self, patterns: Sequence[AclPattern]) -> None:
-        """A broker, perhaps this one, has changed their entries."""
+        """Reload patterns that some broker, perhaps this one, has changed."""
         with self._lock:
             found = dict(zip(patterns, self._store.get_many(patterns), strict=True))
             for pattern, acls in found.items():

@@ -19,23 +19,24 @@ from kafkapy.server.security.principal_builders import authentication_context, m
 log = logging.getLogger("kafkapy.network.SocketServer")
 
 CHECK_MS: Final = 10_000
-"""How often the files of stores are looked at: a certificate that is renewed has days."""
+"""Interval of checks of the stores' files; certificates are renewed days before they expire."""
 
 
 class TlsListener:
-    """Makes the TLS sessions of one listener's connections, and names their clients."""
+    """Creates the TLS sessions of one listener's connections, and their clients' principals."""
 
     def __init__(
         self, configs: Mapping[str, Any], verifiable: bool = False, builder: PrincipalBuilder | None = None
     ) -> None:
         """
         Args:
-            configs: `ssl.*` by Kafka's names, those of the listener in place of the broker's.
-            verifiable: Brokers speak to each other here, so new stores must fit the old ones.
-            builder: Names the clients; None: Kafka's own, by the rules of `configs`.
+            configs: The listener's `ssl.*` by Kafka's names, with the broker's as defaults.
+            verifiable: The listener is for inter-broker connections, so new stores must be compatible with the old
+                ones.
+            builder: Builds the clients' principals; None: Kafka's own builder, with the rules in `configs`.
 
         Raises:
-            ConfigException: A store or a setting cannot be used; the text says which and why.
+            ConfigException: A store or a config is unusable; the message names it and the reason.
         """
         if builder is None:
             builder = DefaultPrincipalBuilder()
@@ -47,11 +48,11 @@ class TlsListener:
         return TlsSession(self._watch.context, server_side=True)
 
     def principal_of(self, session: TlsSession, context: RequestContext) -> KafkaPrincipal:
-        """Raises `ValueError` if no rule has a name for the client; a class of the operator's own may raise anything."""
+        """Return the client's principal. Raises `ValueError` if no rule matches; a plug-in may raise anything."""
         return self._builder.build(authentication_context(context, peer_certificate=session.peer_certificate()))
 
     def refresh(self) -> bool:
-        """Take stores whose files have changed, for new connections. Reads files.
+        """Load stores whose files have changed, for new connections. Reads files.
 
         Raises:
             ConfigException: They cannot be used, or may not replace the old ones, which stay.
@@ -59,15 +60,15 @@ class TlsListener:
         return self._watch.refresh()
 
     def validate(self, configs: Mapping[str, Any]) -> None:
-        """Could `reconfigure` take these `ssl.*`? Reads files. Raises ConfigException."""
+        """Check these `ssl.*` before `reconfigure`. Reads files. Raises ConfigException."""
         if configs != self._watch.factory.configs:
             self._watch.validate(configs)
 
     def reconfigure(self, configs: Mapping[str, Any]) -> bool:
-        """Take other `ssl.*` for new connections; those that were validated last need no file.
+        """Apply `ssl.*` to new connections; the configs validated last are applied without reading files.
 
         Returns:
-            Whether they differ from those before.
+            Whether they differ from the previous ones.
 
         Raises:
             ConfigException: They cannot be used, or may not replace the old ones, which stay.
@@ -79,7 +80,8 @@ class TlsListener:
 
 
 def make_tls_listener(config: KafkaConfig, end_point: EndPoint) -> TlsListener | None:
-    """What a listener's configs say; None for one without TLS. Reads files. Raises ConfigException, as `TlsListener` does."""
+    """Return the TLS of a listener by its configs; None without TLS. Reads files. Raises ConfigException, as
+    `TlsListener`."""
     protocol, name = end_point.security_protocol, end_point.listener_name
     if not protocol.endswith("SSL"):
         return None
@@ -90,13 +92,13 @@ def make_tls_listener(config: KafkaConfig, end_point: EndPoint) -> TlsListener |
             name,
             name.lower(),
         )
-    # Clients of SASL_SSL are named by what SASL proves.
+    # Principals of SASL_SSL come from SASL.
     builder = make_principal_builder(config, name) if protocol == "SSL" else None
     return TlsListener(configs, verifiable=name == config.inter_broker_listener_name, builder=builder)
 
 
 def tls_configs(config: KafkaConfig, end_point: EndPoint) -> dict[str, Any]:
-    """The `ssl.*` of a listener, by their names without its prefix."""
+    """Return the `ssl.*` of a listener, by their names without its prefix."""
     name = end_point.listener_name
     configs = {key: config.listener_value(name, key) for key in config.definition if key.startswith("ssl.")}
     own_client_auth = f"listener.name.{name.lower()}.ssl.client.auth" in config.originals
@@ -106,9 +108,9 @@ def tls_configs(config: KafkaConfig, end_point: EndPoint) -> dict[str, Any]:
 
 
 class TlsListeners:
-    """Those of the broker's listeners that have TLS.
+    """The broker's listeners with TLS.
 
-    Invariant: `_open` has a listener's TLS by the listener's name, of the last time it was opened, until it is closed.
+    Invariant: `_open` has the TLS of each open listener, by its name.
     """
 
     def __init__(self, config: KafkaConfig) -> None:
@@ -116,18 +118,18 @@ class TlsListeners:
         self._open: dict[str, TlsListener] = {}
 
     def of(self, end_point: EndPoint) -> TlsListener | None:
-        """None for a listener without TLS. Raises ConfigException, as `TlsListener` does."""
+        """Return the listener's TLS; None without TLS. Raises ConfigException, as `TlsListener` does."""
         made = make_tls_listener(self._config, end_point)
         if made is not None:
             self._open[end_point.listener_name] = made
         return made
 
     def closed(self, listener: str) -> None:
-        """The listener is no more: its stores need not be watched."""
+        """Stop watching the stores of a closed listener."""
         self._open.pop(listener, None)
 
     def refresh(self) -> None:
-        """Look whether stores have changed; in a thread, every `CHECK_MS`. What is wrong with new ones is logged."""
+        """Load changed stores; runs in a thread, every `CHECK_MS`. Errors of new stores are logged."""
         for name, listener in list(self._open.items()):
             try:
                 if listener.refresh():
@@ -136,12 +138,12 @@ class TlsListeners:
                 log.error("New stores of listener %s are refused, the old ones stay: %s", name, problem)
 
     def validate(self, config: KafkaConfig) -> None:
-        """Could the open listeners go on with their stores of `config`? Reads files. Raises ConfigException."""
+        """Check the stores in `config` for the open listeners. Reads files. Raises ConfigException."""
         for listener, configs in self._with_configs(config):
             listener.validate(configs)
 
     def reconfigure(self, config: KafkaConfig) -> None:
-        """Have the open listeners take their stores of `config`, which is validated, for new connections."""
+        """Apply the stores in `config`, which has been validated, to new connections of the open listeners."""
         for listener, configs in self._with_configs(config):
             if listener.reconfigure(configs):
                 log.info("Listeners have new key or trust stores by their configs")

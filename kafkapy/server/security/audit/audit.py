@@ -58,7 +58,7 @@ class Audit:
     def on_decision(self, context: RequestContext, action: RequestedAction, decision: AclDecision) -> None:
         """A `DecisionListener`."""
         if not decision.allowed:
-            # A listing refuses nothing.
+            # In a listing, missing access only hides resources.
             if not (action.log_if_denied or self.hears_allowed):
                 return
         elif not self.hears_allowed or self._is_of_audit(context, action):
@@ -98,7 +98,9 @@ class Audit:
         ):
             return False
         if action.resource_type is ResourceType.CLUSTER:
-            return action.operation is ACLOperation.CLUSTER_ACTION  # the question below, which Produce does not ask
+            return (
+                action.operation is ACLOperation.CLUSTER_ACTION
+            )  # the check below calls this method again; Produce never has it
         if action.resource_type is not ResourceType.TOPIC or action.name != self._topic or self._authorizer is None:
             return False
         operation, resource_type = ACLOperation.CLUSTER_ACTION, ResourceType.CLUSTER

@@ -22,8 +22,8 @@ class RotatingAuditFile:
     def __init__(self, path: Path, max_bytes: int, max_count: int) -> None:
         """
         Args:
-            path: The file; directories that are missing are made.
-            max_bytes: It is rotated before it has more, unless a line alone does.
+            path: The file; missing directories are created.
+            max_bytes: The file is rotated before it exceeds this, except by a single line.
             max_count: How many rotated files are kept.
         """
         self._path = path

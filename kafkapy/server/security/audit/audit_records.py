@@ -1,7 +1,7 @@
-"""What the audit records, and its JSON.
+"""The audit's records, and their JSON.
 
-A record is made where something happens and written in the audit's thread: it holds what may change meanwhile as it was, and of
-what clients choose so much as a line shall have.
+A record is created at its event and written in the audit's thread, so it copies mutable state. Texts that clients
+choose are truncated.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from kafkapy.server.authorizer import host_of
 from kafkapy.server.security.decision_log import RequestedAction
 
 MAX_TEXT: Final = 512
-"""Characters of a name that a client chooses: some may have 32 KB."""
+"""Limit in characters of a name that a client chooses, which may have 32 KB."""
 
 _to_json: Final = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class AuditedSender(NamedTuple):
-    """Who asks, from where, and how that is known."""
+    """The sender of a request: principal, address, and authentication."""
 
     principal: str
     host: str
@@ -36,7 +36,7 @@ class AuditedSender(NamedTuple):
 
     @classmethod
     def of(cls, context: RequestContext) -> AuditedSender:
-        """As it is at present: the context is the connection's, and goes on to its next request."""
+        """Copy the sender from a context, which is the connection's and changes with its next request."""
         api_key = context.api_key
         return cls(
             capped(str(context.principal)),
@@ -85,13 +85,13 @@ class Decided(NamedTuple):
             "decision": "allowed" if decision.allowed else "denied",
             "rule": decision.rule,
             "acl": None if decision.acl is None else _acl(decision),
-            # Of a list that shows what the sender may see: nothing was refused to it.
+            # A listing shows only what the sender may see: no operation was refused.
             "listing": None if asked_for else True,
         }
 
 
 class Authenticated(NamedTuple):
-    """An authentication that has ended, well or not."""
+    """A successful or failed authentication."""
 
     outcome: AuthenticationOutcome
 
@@ -99,7 +99,7 @@ class Authenticated(NamedTuple):
         failure, mechanism, claimed = self.outcome[:3]
         fields: dict[str, Any] = {"outcome": "success" if failure is None else "failure"}
         if failure is not None:
-            # No one has been authenticated: the name is what was said.
+            # Without authentication, the name is only the client's claim.
             fields |= {"principal": None, "claimed": claimed and capped(claimed), "reason": capped(failure)}
         if mechanism is not None:
             fields["mechanism"] = mechanism
@@ -107,10 +107,10 @@ class Authenticated(NamedTuple):
 
 
 class Changed(NamedTuple):
-    """Something was changed, or could not be."""
+    """A change, or a failed attempt."""
 
     change: str
-    """`CreateAcl`, for one."""
+    """For example `CreateAcl`."""
     error: str
     """Name of the error; NONE."""
     what: Mapping[str, Any]
@@ -122,7 +122,7 @@ class Changed(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """Records that could not be written, or found no place in the queue."""
+    """Records that could not be written, or did not fit into the queue."""
 
     records: int
 
@@ -142,7 +142,7 @@ class AuditedEvent(NamedTuple):
     details: Decided | Authenticated | Changed | Lost
 
     def to_json(self, broker_id: int) -> bytes:
-        """One line without its end; what is not known is left out.
+        """Return the line without its line end; unknown fields are left out.
 
         Example:
             >>> AuditedEvent(1_700_000_000_123, None, Lost(3)).to_json(1)
@@ -158,7 +158,7 @@ class AuditedEvent(NamedTuple):
 
 
 def capped(text: str) -> str:
-    """Not more of it than `MAX_TEXT` characters, with a mark where something is left out."""
+    """Return at most `MAX_TEXT` characters of the text, with a mark if it was truncated."""
     return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"
 
 

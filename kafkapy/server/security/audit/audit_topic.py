@@ -52,9 +52,9 @@ class AuditTopic:
     ) -> None:
         """
         Args:
-            topic: Its name; it is made with the broker's defaults if there is none.
-            place: Knows its leaders.
-            connect: Makes the client of a broker, by host and port.
+            topic: The topic's name; a missing topic is created with the broker's defaults.
+            place: Returns the leaders of its partitions.
+            connect: Creates the client for a broker, by host and port.
             retry_seconds: How long a write is retried before its records are lost.
         """
         self._topic = topic
