@@ -1,4 +1,4 @@
-"""The consumers' assignors under the names that kafka-python has for them; they live in `kafkapy.consumer.assignors`.
+"""The consumers' assignors by kafka-python's import paths; the code is in `kafkapy.consumer.assignors`.
 
-The broker's group coordinator, beside which this package lies, never looks into an assignment.
+The broker's group coordinator, in the neighbouring package, does not use them: assignments are opaque to it.
 """

@@ -11,7 +11,7 @@ from kafkapy.common import metadata_version
 
 @dataclass(frozen=True)
 class OffsetConfig:
-    """Committed offsets and the topic they are kept in (Kafka's `OffsetConfig`). Times in ms, sizes in bytes."""
+    """Configs of committed offsets and their topic (Kafka's `OffsetConfig`). Times in ms, sizes in bytes."""
 
     max_metadata_size: int = 4096
     """offset.metadata.max.bytes: counted, as Java does, in UTF-16 code units"""
@@ -37,7 +37,7 @@ class OffsetConfig:
         return metadata_version.group_metadata_value_version(self.inter_broker_protocol_version)
 
     def is_metadata_too_large(self, metadata: str) -> bool:
-        """Is the text that goes with a commit too long?"""
+        """Return whether a commit's metadata are too long."""
         limit = self.max_metadata_size
         if len(metadata) * 2 <= limit:
             return False

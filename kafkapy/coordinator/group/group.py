@@ -1,10 +1,10 @@
-"""One group of the classic protocol (Kafka's `ClassicGroup` and what `GroupCoordinator` decides of it) as a machine.
+"""One group of the classic protocol as a state machine (Kafka's `ClassicGroup`, with the rules of `GroupCoordinator`).
 
 Each event is a call: `join`, `sync`, `heartbeat`, `leave`, `rebalance`, `commit`, `timer_fired`, `written`, `remove_offsets`,
-`expire_offsets`, `delete`, `on_loaded`, `on_unloaded`. It changes the group and returns what is to be done
-(`runtime/effects.py`): answers, timers, records to be written. `now_ms` is the wall clock. Nothing else comes in or goes
-out, so the same events have the same effects. `group_state.py` has the table of states; `joining.py` and `rebalance.py` are
-the longer events, as functions of the group.
+`expire_offsets`, `delete`, `on_loaded`, `on_unloaded`. It changes the group and returns effects
+(`runtime/effects.py`): responses, timers, records to write. `now_ms` is the wall clock. There is no other input or
+output, so the same events have the same effects. `group_state.py` has the table of states; `joining.py` and
+`rebalance.py` have the longer events, as functions of the group.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ store_log = logging.getLogger("kafkapy.coordinator.group.GroupMetadataManager")
 
 
 class ClassicGroup(GroupData):
-    """The events of a group; what they change is `GroupData`, with its invariants."""
+    """The events of a group; they change the state in `GroupData`, which has the invariants."""
 
     def join(self, join: Join, now_ms: int) -> Effects:
         joining.join(self, join, now_ms)
@@ -65,11 +65,11 @@ class ClassicGroup(GroupData):
         return error, (self.members.by_id[member_id].session,)
 
     def leave(self, leaving: Iterable[LeaveGroupRequest.MemberIdentity], now_ms: int) -> tuple[list[Errors], Effects]:
-        """The error of each."""
+        """Return an error for each leaving member."""
         return [self._leave(one, now_ms) for one in leaving], self.take_effects()
 
     def _leave(self, leaving: LeaveGroupRequest.MemberIdentity, now_ms: int) -> Errors:
-        """An administrator may name a static member by its instance id alone."""
+        """Remove one member. Admin clients may name a static member by its instance id alone."""
         member_id = leaving.member_id
         if member_id == NO_MEMBER_ID:
             member_id = self.members.static_member_id(leaving.group_instance_id or "") or NO_MEMBER_ID
@@ -91,7 +91,7 @@ class ClassicGroup(GroupData):
         return NONE
 
     def _remove(self, member: ClassicGroupMember, reason: str, now_ms: int) -> None:
-        """A member has left or failed: the others go on without it."""
+        """Remove a member that has left or failed, and rebalance the others."""
         self.drop(member)
         if self.state is PREPARING_REBALANCE:
             rebalance.maybe_complete_join(self, now_ms)
@@ -99,7 +99,7 @@ class ClassicGroup(GroupData):
             rebalance.maybe_prepare(self, reason, now_ms)
 
     def rebalance(self, reason: str, now_ms: int) -> Effects:
-        """All join again. A group without members has nothing to share out."""
+        """Let all members join again; do nothing if there are none."""
         if self.members:
             rebalance.maybe_prepare(self, reason, now_ms)
         return self.take_effects()
@@ -123,14 +123,14 @@ class ClassicGroup(GroupData):
     def _heartbeat_missed(self, member_id: str, now_ms: int) -> None:
         member = self.members[member_id]
         if member.is_awaiting and not member.is_new:
-            return  # the group lets it wait; its time starts again with the answer
+            return  # its request is pending in this group; the timer restarts with the response
         log.info("Member %s in group %s has failed, removing it from the group", member_id, self.group_id)
         self._remove(member, f"removing member {member_id} on heartbeat expiration", now_ms)
 
     # ------------------------------------------------------------------------------------------------ the log
 
     def written(self, then: Any, error: Errors, base_offset: int, now_ms: int) -> Effects:
-        """A write of this group is done."""
+        """Process the result of a write of this group."""
         if isinstance(then, Commit):
             return self._offsets_stored(then, error, base_offset)
         if isinstance(then, Tombstones):
@@ -149,12 +149,12 @@ class ClassicGroup(GroupData):
         elif isinstance(then, ReplacedMember):
             joining.static_stored(self, then, error)
         elif error is not NONE:
-            # Should this broker fail now, the next one loads the former generation and lets its members time out.
+            # If this broker fails now, the next coordinator loads the previous generation, and its members time out.
             log.warning("Failed to write empty metadata for group %s: %s", self.group_id, error.message)
         return self.take_effects()
 
     def on_loaded(self, now_ms: int) -> Effects:
-        """This broker coordinates the group from now on."""
+        """Start coordinating the loaded group."""
         log.info("Loading group metadata for %s with generation %d", self.group_id, self.generation_id)
         if len(self.members) > self.config.max_size:
             rebalance.prepare(
@@ -168,7 +168,7 @@ class ClassicGroup(GroupData):
         return self.take_effects()
 
     def on_unloaded(self, now_ms: int) -> Effects:
-        """Another broker coordinates the group now: redirect all members."""
+        """Stop coordinating the group: redirect all members to the new coordinator."""
         log.info("Unloading group metadata for %s with generation %d", self.group_id, self.generation_id)
         self._kill(now_ms)
         for member in self.members:
@@ -177,7 +177,7 @@ class ClassicGroup(GroupData):
         return self.take_effects()
 
     def _kill(self, now_ms: int) -> None:
-        """Dead, and no timer runs any more."""
+        """Change the state to Dead, and cancel all timers."""
         self.transition_to(DEAD, now_ms)
         self.cancel(JOIN_TIMER)
         self.cancel(SYNC_TIMER)
@@ -191,7 +191,7 @@ class ClassicGroup(GroupData):
     # ------------------------------------------------------------------------------------------------ offsets
 
     def commit(self, commit: Commit) -> Effects:
-        """Answered when the offsets are committed to the log."""
+        """Write the offsets; the response is sent when they are committed to the log."""
         error = self._may_commit(commit)
         if error is not NONE:
             self.effects.append(commit.answer(error))
@@ -205,13 +205,13 @@ class ClassicGroup(GroupData):
         return self.take_effects()
 
     def _may_commit(self, commit: Commit) -> Errors:
-        """NONE if the sender may; its session is renewed then."""
+        """Return NONE if the sender may commit; its session is renewed then."""
         member_id, instance_id, generation_id = commit.member_id, commit.group_instance_id, commit.generation_id
         is_simple = generation_id < 0
         if self.state is EMPTY and is_simple:
             return NONE
         if is_simple and member_id == NO_MEMBER_ID and instance_id is None:
-            # A producer that knows no members (before KIP-447) is fenced off by its transactional id.
+            # A producer without a member id (before KIP-447) is fenced by its transactional id.
             return NONE if commit.is_transactional else Errors.UNKNOWN_MEMBER_ID
         error = self.validate(member_id, instance_id, generation_id)
         if error is not NONE or commit.is_transactional:
@@ -252,12 +252,12 @@ class ClassicGroup(GroupData):
         return len(expired), self._take_back(expired, now_ms)
 
     def delete(self, now_ms: int) -> Effects:
-        """An Empty group, with its offsets."""
+        """Delete an Empty group and its offsets."""
         self._kill(now_ms)
         return self._take_back(self.offsets.remove(list(self.offsets.committed)), now_ms)
 
     def _take_back(self, partitions: Iterable[TopicPartition], now_ms: int) -> Effects:
-        """Tombstones for offsets that were removed, and for the group if that was all there was of it."""
+        """Write tombstones for removed offsets, and for the group if it has become Dead."""
         keys = [offset_key(self.group_id, partition) for partition in partitions]
         if self.state is EMPTY and not self.offsets:
             store_log.info("Group %s transitioned to Dead in generation %d", self.group_id, self.generation_id)

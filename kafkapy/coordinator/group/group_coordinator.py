@@ -1,7 +1,7 @@
 """The coordinator of consumer groups: Kafka's classic `GroupCoordinator`, which ZooKeeper-mode brokers use.
 
-Request messages in, response messages out; everything on the reactor thread. A request becomes an event of its group
-(`group.py`), and the effects are done by `runtime/`. Nothing here knows the network or the log.
+It maps request messages to response messages, on the reactor thread. A request becomes an event of its group
+(`group.py`), and `runtime/` executes the effects. The module is independent of the network and the log.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ TopicToCommit = tuple[str, Sequence[OffsetCommitRequest.OffsetCommitRequestParti
 
 
 class GroupCoordinator:
-    """Checks that a request is for this broker and hands it to the group.
+    """Checks that this broker coordinates the group of a request, and passes the request to the group.
 
-    An event takes effect before its method returns; a `Completion` is for the answer, which may come later.
+    An event changes the group before its method returns; a `Completion` is the response, which may come later.
 
     Invariants:
-    - `groups` holds groups of partitions that are led here, none of them Dead.
+    - `groups` holds groups of partitions that this broker leads, none of them Dead.
     - `_open_groups[producer id]` are the groups in which that producer's open transaction has offsets.
-    - `_ended_meanwhile` has what transactions came to while a partition was read: their markers may lie behind what was read.
+    - `_ended_meanwhile` has the transactions that ended while a partition was read: the read may miss their markers.
     """
 
     def __init__(self, config: GroupConfig, partition_log: PartitionLog, clock: Clock) -> None:
@@ -73,17 +73,17 @@ class GroupCoordinator:
         self._performer = Performer(self._topic, clock, log)
         self._perform = self._performer.perform
         self.groups: dict[str, ClassicGroup] = {}
-        """Those that are coordinated here, by id."""
+        """The groups of this coordinator, by id."""
         self._open_groups: dict[int, set[str]] = {}
         self._ended_meanwhile: dict[int, list[tuple[int, bool]]] = {}
-        """partition -> (producer id, was it committed?), in the order of the markers"""
+        """partition -> (producer id, whether it was committed), in the order of the markers"""
         self._active = False
         self._expiry: ScheduledTask | None = None
 
     def startup(self, topic_partition_count: int | None = None) -> None:
-        """Begin to answer; before and after `shutdown` it is COORDINATOR_NOT_AVAILABLE.
+        """Start; before it and after `shutdown`, requests fail with COORDINATOR_NOT_AVAILABLE.
 
-        `topic_partition_count`: how many partitions `__consumer_offsets` has; None if it is not there yet.
+        `topic_partition_count`: number of partitions of `__consumer_offsets`; None if it does not exist yet.
         """
         self._topic.startup(topic_partition_count)
         self._expiry = self._clock.schedule(
@@ -100,11 +100,11 @@ class GroupCoordinator:
             self._expiry.cancel()
 
     def partition_for(self, group_id: str) -> int:
-        """The partition of `__consumer_offsets` whose leader coordinates the group."""
+        """Return the partition of `__consumer_offsets` whose leader coordinates the group."""
         return self._topic.partition_for(group_id)
 
     def _status(self, group_id: str, may_be_empty: bool = False) -> Errors:
-        """NONE if this broker can speak for the group. Offsets have always been kept for the group "" too."""
+        """Return NONE if this broker coordinates the group. The group "" is valid for offsets only."""
         if not group_id and not may_be_empty:
             return Errors.INVALID_GROUP_ID
         if not self._active:
@@ -122,7 +122,7 @@ class GroupCoordinator:
     def join_group(
         self, request: JoinGroupRequest, version: int, client_id: str, client_host: str
     ) -> Completion[JoinGroupResponse]:
-        """Done when the rebalance is through. `client_host` as Java prints an address: `/127.0.0.1`."""
+        """Return the response, which completes with the rebalance. `client_host` is in Java's format: `/127.0.0.1`."""
         error = self._status(request.group_id)
         config = self._config
         if error is NONE and not (
@@ -140,7 +140,7 @@ class GroupCoordinator:
         return answer
 
     def sync_group(self, request: SyncGroupRequest) -> Completion[SyncGroupResponse]:
-        """Done when the leader has sent the assignment."""
+        """Return the response, which completes when the leader has sent the assignment."""
         error = self._status(request.group_id)
         group = self.groups.get(request.group_id)
         if error is NONE and group is not None:
@@ -150,7 +150,8 @@ class GroupCoordinator:
         if error is NONE:
             error = Errors.UNKNOWN_MEMBER_ID
         elif error is Errors.COORDINATOR_LOAD_IN_PROGRESS:
-            # What was agreed on before is lost. Old clients do not expect the true error here; so they join again.
+            # The pending assignment is lost. Clients don't expect a loading error here; after this one they join
+            # again.
             error = Errors.REBALANCE_IN_PROGRESS
         return Completion.of(sync_error(error))
 
@@ -164,11 +165,11 @@ class GroupCoordinator:
                 error, effects = group.heartbeat(request.member_id, request.group_instance_id, request.generation_id)
                 self._perform(group, effects)
         elif error is Errors.COORDINATOR_LOAD_IN_PROGRESS:
-            error = NONE  # the group will be there in a moment
+            error = NONE  # the group is being loaded
         return HeartbeatResponse(error_code=error.code)
 
     def leave_group(self, request: LeaveGroupRequest, version: int) -> LeaveGroupResponse:
-        """Before v3 one member leaves, and its error is the response's."""
+        """Remove members; before v3 there is only one, and its error is the response's."""
         members = request.members
         if version < 3:
             members = [LeaveGroupRequest.MemberIdentity(member_id=request.member_id)]
@@ -193,7 +194,7 @@ class GroupCoordinator:
         )
 
     def rebalance(self, group_id: str, reason: str) -> Errors:
-        """Have all members join again; GROUP_ID_NOT_FOUND if the group is not there."""
+        """Let all members join again; GROUP_ID_NOT_FOUND if there is no such group."""
         error = self._status(group_id)
         group = self.groups.get(group_id)
         if error is NONE and group is None:
@@ -205,9 +206,9 @@ class GroupCoordinator:
     # ------------------------------------------------------------------------------------------------ offsets
 
     def new_commit(self, request: OffsetCommitRequest, topics: Iterable[TopicToCommit]) -> Commit:
-        """What `commit_offsets` stores: the offsets of `topics`, and their batch. On any thread.
+        """Return the argument of `commit_offsets`: the offsets of `topics`, and their batch. Thread-safe.
 
-        With the time until which v2-4 want them kept, and the time at which v1 says they were committed.
+        It includes the expiry time that v2-4 request, and the commit time of v1.
         """
         now = self._clock.milliseconds()
         retention = request.retention_time_ms
@@ -228,15 +229,15 @@ class GroupCoordinator:
         return self._with_batch(request.group_id, commit)
 
     def begin_transactional_commit(self, group_id: str) -> Errors:
-        """The group will have offsets of a transaction, if that is found to be under way. As in Kafka the group is there from now
-        on, even if it is not: empty, until the next look for expired offsets."""
+        """Prepare the group for offsets of a transaction, before the transaction is verified. As in Kafka, a missing
+        group is created even if that fails; it is removed, empty, at the next check for expired offsets."""
         error = self._status(group_id)
         if error is NONE:
             self._get_or_create(group_id)
         return error
 
     def new_transactional_commit(self, request: TxnOffsetCommitRequest) -> Commit:
-        """The same of offsets that hold once the producer's transaction is committed."""
+        """As `new_commit`, for offsets that become valid when the producer's transaction is committed."""
         now = self._clock.milliseconds()
         offsets = {
             TopicPartition(topic.name, partition.partition_index): GroupOffset(
@@ -267,7 +268,7 @@ class GroupCoordinator:
         return commit
 
     def commit_offsets(self, group_id: str, commit: Commit) -> Completion[PartitionErrors]:
-        """Store the offsets, all in one batch; done when they are committed to the log, or refused."""
+        """Store the offsets, all in one batch; completes when they are committed to the log, or refused."""
         error = self._status(group_id, may_be_empty=not commit.is_transactional)
         if commit.is_transactional:
             if error is NONE:
@@ -277,7 +278,7 @@ class GroupCoordinator:
         if error is not NONE:
             return Completion.of(dict.fromkeys(commit.offsets, error))
         commit.is_refused = not self._topic.takes(group_id, commit.batch)
-        # A consumer that assigns its partitions itself has a group, too: to keep its offsets.
+        # A consumer with manual assignment has a group, too, for its offsets.
         group = self._get_or_create(group_id)
         self._perform(group, group.commit(commit))
         return commit.errors
@@ -285,7 +286,7 @@ class GroupCoordinator:
     async def fetch_offsets(
         self, group_id: str, partitions: Iterable[TopicPartition] | None, require_stable: bool
     ) -> OffsetFetchResponse.OffsetFetchResponseGroup:
-        """The committed offsets of the partitions (None: of all that have one), -1 where there is none.
+        """Return the committed offsets of the partitions (None: of all with an offset), -1 where there is none.
 
         `require_stable`: UNSTABLE_OFFSET_COMMIT for a partition whose offset is about to change (KIP-447).
         """
@@ -304,7 +305,7 @@ class GroupCoordinator:
         for chunk in chunks(partitions):
             if topics:
                 if not is_copy:
-                    offsets, is_copy = offsets.copy(), True  # a commit shows as a whole or not at all
+                    offsets, is_copy = offsets.copy(), True  # a commit must be visible as a whole or not at all
                 await self._clock.checkpoint()
             for partition in chunk:
                 topic = topics.get(partition.topic)
@@ -316,9 +317,9 @@ class GroupCoordinator:
         return response
 
     async def delete_offsets(self, group_id: str, partitions: Iterable[TopicPartition]) -> PartitionErrors:
-        """Forget offsets of an empty group, or of topics that a consumer group is not subscribed to.
+        """Delete offsets of an empty group, or of topics that a consumer group is not subscribed to.
 
-        Each chunk goes in a batch of tombstones of its own: one batch of all could be too large for the log.
+        Each chunk has its own batch of tombstones: a single batch could be too large for the log.
         Raises the error of the group as `KafkaError`.
         """
         error = self._status(group_id)
@@ -340,7 +341,7 @@ class GroupCoordinator:
         return errors
 
     def _remove_if_there(self, group: ClassicGroup, partitions: Sequence[TopicPartition]) -> None:
-        """Nothing is removed if the group is gone, even if there is a new one of its id."""
+        """Remove offsets, unless the group has been replaced or removed."""
         if partitions and self.groups.get(group.group_id) is group:
             self._remove_offsets(group, partitions)
 
@@ -353,7 +354,7 @@ class GroupCoordinator:
             del self.groups[group.group_id]
 
     async def _remove_expired(self) -> None:
-        """Go through all groups."""
+        """Remove expired offsets of all groups."""
         removed = 0
         for group in list(self.groups.values()):
             await self._clock.checkpoint()
@@ -370,7 +371,7 @@ class GroupCoordinator:
     # ------------------------------------------------------------------------------------------------ administration
 
     async def list_groups(self, request: ListGroupsRequest) -> ListGroupsResponse:
-        """The groups of this broker; filters are case-insensitive, and all groups here are of the type "classic"."""
+        """Return this coordinator's groups; filters are case-insensitive, and all groups have the type "classic"."""
         if not self._active:
             return ListGroupsResponse(error_code=Errors.COORDINATOR_NOT_AVAILABLE.code)
         states = {state.lower() for state in request.states_filter}
@@ -394,7 +395,7 @@ class GroupCoordinator:
         return response
 
     def describe_group(self, group_id: str) -> DescribeGroupsResponse.DescribedGroup:
-        """A group that is not there is Dead."""
+        """Describe a group; a missing one is Dead."""
         described = DescribeGroupsResponse.DescribedGroup(group_id=group_id)
         error = self._status(group_id, may_be_empty=True)
         if error is not NONE:
@@ -422,7 +423,7 @@ class GroupCoordinator:
         return described
 
     async def delete_groups(self, group_ids: Iterable[str]) -> list[DeleteGroupsResponse.DeletableGroupResult]:
-        """Delete groups without members, with their offsets. Each is named once."""
+        """Delete groups without members, with their offsets. The ids must be distinct."""
         results = []
         for group_id in group_ids:
             await self._clock.checkpoint()
@@ -433,7 +434,8 @@ class GroupCoordinator:
         return results
 
     async def _delete_offsets_of(self, group_id: str) -> None:
-        """All but the first chunk, if the group may be deleted: one batch of all tombstones could be too large for the log."""
+        """If the group may be deleted, delete its offsets except the first chunk: a single batch of tombstones could
+        be too large."""
         group = self.groups.get(group_id)
         if group is None:
             return
@@ -458,20 +460,21 @@ class GroupCoordinator:
     # ------------------------------------------------------------------------------------------------ the cluster
 
     def on_election(self, partition: int, leader_epoch: int) -> None:
-        """This broker became leader of that partition of `__consumer_offsets`."""
+        """Load the partition of `__consumer_offsets`, which this broker now leads."""
         self._topic.on_election(partition, leader_epoch)
 
     def on_resignation(self, partition: int, leader_epoch: int | None) -> None:
-        """This broker leads that partition no longer (None: the replica is gone, whatever the epoch)."""
+        """Unload the partition, which this broker no longer leads (None: the replica was removed, regardless of the
+        epoch)."""
         self._topic.on_resignation(partition, leader_epoch)
 
     def handle_deleted_partitions(self, partitions: Iterable[TopicPartition]) -> None:
-        """Their topics were deleted: forget their offsets, in all groups, and the Empty groups that have no offsets, then or
-        before."""
+        """Remove the offsets of deleted partitions from all groups, and Empty groups without offsets."""
         spawn(self._remove_deleted(frozenset(partitions)))
 
     async def _remove_deleted(self, gone: frozenset[TopicPartition]) -> None:
-        """A topic may be made again, and committed to, before the last checkpoint: what is younger than this call stays."""
+        """Remove the offsets older than this call: a topic of the same name may be created, and get commits, before
+        the last group is checked."""
         now_ms = self._clock.milliseconds()
         for group in list(self.groups.values()):
             await self._clock.checkpoint()
@@ -486,8 +489,8 @@ class GroupCoordinator:
                 self._remove_offsets(group, ())
 
     def on_transaction_completed(self, producer_id: int, partitions: Iterable[int], commit: bool) -> None:
-        """A transaction marker was written to these partitions of `__consumer_offsets`: the producer's offsets in their
-        groups hold, or are forgotten. Those of a partition that is being read wait until it is known."""
+        """Commit or drop the producer's offsets after a transaction marker in these partitions of
+        `__consumer_offsets`. For a partition that is being loaded, that is done after the load."""
         of_these = set(partitions)
         for partition in [partition for partition in of_these if self._topic.is_being_loaded(partition)]:
             of_these.discard(partition)
@@ -521,7 +524,7 @@ class GroupCoordinator:
             self.on_transaction_completed(producer_id, [partition.partition], commit)
 
     def load_failed(self, partition: TopicPartition, error: Exception) -> None:
-        # An owned partition with half its offsets would send consumers back to the start of their topics.
+        # Not activated with a part of its offsets: consumers would restart at the beginning of their topics.
         store_log.error("Error loading offsets from %s; trying again", partition, exc_info=error)
 
     def unload(self, partition: int) -> None:

@@ -1,4 +1,4 @@
-"""What a group is, and what every event's part does to it: its state, its members, the effects of the event under way."""
+"""A group's data: its state, its members, and the effects of the current event; operations that the events share."""
 
 from __future__ import annotations
 
@@ -54,16 +54,16 @@ class GroupData:
         self.members = Members()
         self.offsets = GroupOffsets()
         self.subscribed_topics: set[str] | None = None
-        """Of a consumer group's current generation; None if not known."""
+        """Topics of a consumer group's current generation; None if unknown."""
         self.initial_delay: tuple[int, int] | None = None
-        """The delay under way and what may be added to it, in ms (KIP-134)."""
+        """The current initial delay and its possible extension, in ms (KIP-134)."""
         self.new_member_added = False
-        """A member came during the initial delay, which may therefore be prolonged."""
+        """Whether a member has joined during the initial delay, which is then extended."""
         self.effects: list[Effect] = []
 
     @property
     def key(self) -> str:
-        """Decides the partition of `__consumer_offsets`."""
+        """The key, which determines the partition of `__consumer_offsets`."""
         return self.group_id
 
     def is_in(self, state: ClassicGroupState) -> bool:
@@ -74,7 +74,7 @@ class GroupData:
         return self.protocol_type == CONSUMER_PROTOCOL_TYPE
 
     def is_subscribed_to(self, topic: str) -> bool:
-        """True also if it is not known."""
+        """Return whether the group is subscribed to the topic; True also if that is unknown."""
         return self.subscribed_topics is None or topic in self.subscribed_topics
 
     def transition_to(self, state: ClassicGroupState, now_ms: int) -> None:
@@ -109,7 +109,7 @@ class GroupData:
         self.effects.append(CancelTimer(timer, of))
 
     def expect_heartbeat(self, member: ClassicGroupMember) -> None:
-        """The member is alive; it must be heard of again within its session timeout."""
+        """Restart the member's session timer."""
         self.effects.append(member.session)
 
     def store(self, assignment: Mapping[str, bytes], then: NewAssignment | ReplacedMember | EmptyGeneration) -> None:
@@ -119,7 +119,7 @@ class GroupData:
     # ------------------------------------------------------------------------------------------------ members
 
     def validate(self, member_id: str, instance_id: str | None, generation_id: int | None = None) -> Errors:
-        """Is the sender the member it says it is, and (if it names one) in the current generation?"""
+        """Return NONE if the sender is this member, and its generation, if given, is the current one."""
         if instance_id is not None:
             current = self.members.static_member_id(instance_id)
             if current is None:
@@ -137,13 +137,13 @@ class GroupData:
         return NONE
 
     def drop(self, member: ClassicGroupMember) -> None:
-        """Take the member out and answer what it still waits for."""
+        """Remove the member and answer its pending requests."""
         self.answer_join(member, join_error(NO_MEMBER_ID, Errors.UNKNOWN_MEMBER_ID))
         self.answer_sync(member, sync_error(Errors.UNKNOWN_MEMBER_ID))
         self.forget(member.member_id)
 
     def forget(self, member_id: str) -> None:
-        """Take the member or pending member out, if it is one."""
+        """Remove the member or pending member, if there is one with this id."""
         timer = PENDING_TIMER if member_id in self.members.pending else HEARTBEAT_TIMER
         self.cancel(timer, member_id)
         self.members.remove(member_id)
@@ -175,7 +175,7 @@ class GroupData:
         )
 
     def subscriptions(self) -> set[str] | None:
-        """The topics that a consumer group is subscribed to; None if it is none or they cannot be read."""
+        """Return the topics of a consumer group's subscriptions; None for other groups, or if one can't be decoded."""
         if not self.is_consumer_group or (self.members and self.protocol_name is None):
             return None
         return self.members.subscribed_topics(self.protocol_name or "")
@@ -183,7 +183,7 @@ class GroupData:
     # ------------------------------------------------------------------------------------------------ the log
 
     def to_record(self, assignment: Mapping[str, bytes]) -> GroupMetadataValue:
-        """The current generation with this assignment, one entry for each member."""
+        """Return the record of the current generation with this assignment."""
         return GroupMetadataValue(
             protocol_type=self.protocol_type or "",
             generation=self.generation_id,
@@ -207,7 +207,7 @@ class GroupData:
 
     @classmethod
     def loaded(cls, group_id: str, record: GroupMetadataValue, config: GroupConfig) -> Self:
-        """A group as its record in the log has it: Stable, or Empty if it has no members."""
+        """Create a group from its record: Stable, or Empty if it has no members."""
         group = cls(group_id, config, record.current_state_timestamp, STABLE if record.members else EMPTY)
         group.generation_id = record.generation
         group.protocol_type = record.protocol_type or None

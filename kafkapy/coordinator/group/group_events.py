@@ -1,4 +1,4 @@
-"""What events bring to a group, the names of its timers, and what its writes stand for."""
+"""Data of a group's events, names of its timers, and contexts of its writes."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ NO_MEMBER_ID = ""
 PartitionErrors = dict[TopicPartition, Errors]
 
 JOIN_TIMER = "rebalance"
-"""The group's, exactly while it is PreparingRebalance: the join phase ends with it at the latest."""
+"""Runs exactly while the group is PreparingRebalance; limits the join phase."""
 SYNC_TIMER = "sync"
-"""The group's, while members that joined the current generation have not sent SyncGroup."""
+"""Runs while some members of the current generation have not sent SyncGroup."""
 PENDING_TIMER = "pending member"
-"""That of an assigned id: its client must join within its session timeout."""
+"""Runs for each assigned member id until its client joins, for at most its session timeout."""
 
 
 @dataclass(slots=True)
 class Join:
-    """A JoinGroup request as the group sees it."""
+    """A JoinGroup request."""
 
     member_id: str
     group_instance_id: str | None
     new_member_id: str
-    """The id that it gets, should it be a new member."""
+    """The id for a new member."""
     require_known_member_id: bool
-    """v4+ of a dynamic member: it gets its id first and joins with it (KIP-394)."""
+    """Set for dynamic members from v4 on: they get an id first, and join with it (KIP-394)."""
     supports_skipping_assignment: bool
     """v9+ (KIP-814)"""
     client_id: str
@@ -49,8 +49,7 @@ class Join:
 
 @dataclass(slots=True)
 class Commit:
-    """An OffsetCommit request as the group sees it, or a TxnOffsetCommit: that has a producer. Also what its write stands
-    for."""
+    """An OffsetCommit request, or a TxnOffsetCommit with its producer. Also the context of the write."""
 
     member_id: str
     group_instance_id: str | None
@@ -59,26 +58,26 @@ class Commit:
     producer_id: int = NO_PRODUCER_ID
     producer_epoch: int = NO_PRODUCER_EPOCH
     too_large: Collection[TopicPartition] = ()
-    """Those of `offsets` whose metadata are too large to be stored."""
+    """Partitions of `offsets` whose metadata are too large to be stored."""
     batch: bytes = b""
-    """The records of those that are stored; empty if there are none."""
+    """The records of the stored offsets; empty if there are none."""
     is_refused: bool = False
     """The batch is too large for the log."""
     errors: Completion[PartitionErrors] = field(default_factory=Completion)
-    """Done when the offsets are in the log, or refused."""
+    """Completes when the offsets are in the log, or refused."""
 
     @property
     def is_transactional(self) -> bool:
         return self.producer_id != NO_PRODUCER_ID
 
     def stored(self) -> Offsets:
-        """Without those that are too large."""
+        """Return the offsets without those with too large metadata."""
         if not self.too_large:
             return self.offsets
         return {partition: offset for partition, offset in self.offsets.items() if partition not in self.too_large}
 
     def answer(self, error: Errors, too_large: Collection[TopicPartition] = ()) -> Reply:
-        """One error for all, but for those whose metadata were refused."""
+        """Return the response: one error for all partitions except those with too large metadata."""
         errors: PartitionErrors = dict.fromkeys(self.offsets, error)
         errors.update(dict.fromkeys(too_large, Errors.OFFSET_METADATA_TOO_LARGE))
         return Reply(self.errors.set_result, errors)
@@ -89,7 +88,7 @@ class Commit:
 
 @dataclass(slots=True)
 class NewAssignment:
-    """The leader's SyncGroup is in the log."""
+    """Context of the write of the leader's SyncGroup."""
 
     generation_id: int
     leader_id: str
@@ -98,7 +97,7 @@ class NewAssignment:
 
 @dataclass(slots=True)
 class StaticMember:
-    """What a static member was before it came back under a new id."""
+    """A static member's data before it rejoined with a new id."""
 
     member_id: str
     leader_id: str | None
@@ -109,7 +108,7 @@ class StaticMember:
 
 @dataclass(slots=True)
 class ReplacedMember:
-    """A static member has come back in a Stable group."""
+    """Context of the write after a static member has rejoined a Stable group."""
 
     generation_id: int
     join: Join
@@ -118,14 +117,15 @@ class ReplacedMember:
 
 @dataclass(slots=True)
 class EmptyGeneration:
-    """The last member is gone."""
+    """Context of the write after the last member has left."""
 
     generation_id: int
 
 
 @dataclass(slots=True)
 class Tombstones:
-    """Should they be lost, what they take back is loaded again some day and expires again."""
+    """Context of a write of tombstones. If it fails, the removed offsets may be loaded again later, and expire
+    again."""
 
     number: int
 
@@ -144,11 +144,11 @@ STORE_GROUP_ERRORS = {
     **dict.fromkeys(_TOO_LARGE, Errors.UNKNOWN_SERVER_ERROR),
     Errors.REQUEST_TIMED_OUT: Errors.REBALANCE_IN_PROGRESS,
 }
-"""What members may hear of an append of their group that failed."""
+"""Errors for members after a failed append of their group's record."""
 
 STORE_OFFSETS_ERRORS = {
     **_APPEND_ERRORS,
     **dict.fromkeys(_TOO_LARGE, Errors.INVALID_COMMIT_OFFSET_SIZE),
     Errors.NETWORK_EXCEPTION: Errors.COORDINATOR_LOAD_IN_PROGRESS,
 }
-"""The same of commits."""
+"""Errors for commits after a failed append."""

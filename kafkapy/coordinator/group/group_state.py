@@ -1,6 +1,6 @@
-"""The states of a group and every way from one to another (Kafka's `ClassicGroupState`).
+"""The states of a group and all transitions between them (Kafka's `ClassicGroupState`).
 
-What each event does in each state; a cell names the next state where it changes, and the effects.
+The table shows each event in each state: the next state, if it changes, and the effects.
 
 | event       | Empty            | PreparingRebalance       | CompletingRebalance      | Stable                    |
 |-------------|------------------|--------------------------|--------------------------|---------------------------|

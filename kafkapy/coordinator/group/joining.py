@@ -1,4 +1,4 @@
-"""JoinGroup: new members, known ones, and static members that come back without their id."""
+"""JoinGroup of new members, known ones, and static members that rejoin without their id."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kafkapy.protocol.messages.join_group import JoinGroupResponse
 log = logging.getLogger("kafkapy.coordinator.group.GroupCoordinator")
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60 * 1000
-"""A new member cannot send heartbeats while its JoinGroup waits; after this time it is taken for gone."""
+"""A new member cannot send heartbeats while its JoinGroup waits; after this time it is removed."""
 
 
 def join(group: GroupData, join: Join, now_ms: int) -> None:
@@ -36,7 +36,8 @@ def join(group: GroupData, join: Join, now_ms: int) -> None:
 
 
 def _has_room_for(group: GroupData, member_id: str) -> bool:
-    """While the group rebalances, members that have joined count: late ones are refused."""
+    """Return whether another member may join. During a rebalance only members that have joined count: late ones are
+    refused."""
     member = group.members.get(member_id)
     if group.state is EMPTY:
         return True
@@ -73,8 +74,8 @@ def _add(group: GroupData, join: Join, member_id: str, now_ms: int) -> None:
         group.cancel(PENDING_TIMER, member_id)
     group.members.add(member)
     group.members.set_awaiting_join(member, join.to)
-    # There is no telling whether a client whose JoinGroup is parked is still there, and one that comes back does so
-    # as another member. The time limit keeps the dead ones from gathering.
+    # A client with a pending JoinGroup may have failed unnoticed, and it would rejoin as another member. The time
+    # limit prevents an accumulation of such members.
     group.start(HEARTBEAT_TIMER, NEW_MEMBER_JOIN_TIMEOUT_MS, member_id)
     rebalance.maybe_prepare(
         group,
@@ -93,10 +94,11 @@ def _join_again(group: GroupData, join: Join, now_ms: int) -> None:
     unchanged = member.protocols == join.protocols
     is_leader = group.members.leader_id == member.member_id
     if unchanged and (group.state is COMPLETING_REBALANCE or (group.state is STABLE and not is_leader)):
-        # It did not get the answer to its JoinGroup: once more.
+        # The response was lost: send it again.
         group.reply(join.to, group.joined(member))
     else:
-        # In Stable the leader may always start a rebalance: it sees new partitions, which are not in members' metadata.
+        # In Stable the leader may always start a rebalance: it detects new partitions, which are not in members'
+        # metadata.
         _update(group, member, join)
         rebalance.maybe_prepare(
             group, f"Member {member.member_id} joining during {group.state.value}; client reason: {join.reason}", now_ms
@@ -104,7 +106,7 @@ def _join_again(group: GroupData, join: Join, now_ms: int) -> None:
 
 
 def _update(group: GroupData, member: ClassicGroupMember, join: Join) -> None:
-    """Take over what the member says now, and let it wait."""
+    """Update the member from its request, and park the request."""
     group.members.update(member, join.protocols, join.rebalance_timeout_ms, join.session_timeout_ms)
     before = group.members.set_awaiting_join(member, join.to)
     if before is not None:
@@ -115,7 +117,7 @@ def _update(group: GroupData, member: ClassicGroupMember, join: Join) -> None:
 
 
 def _replace_static(group: GroupData, join: Join, instance_id: str, old_id: str, now_ms: int) -> None:
-    """A static member came back without its id (KIP-345): it goes on where it was if the protocol stays."""
+    """Rejoin a static member that has no id any more (KIP-345); without a rebalance if the protocol stays the same."""
     new_id, members = join.new_member_id, group.members
     log.info(
         "Static member with groupInstanceId=%s and unknown member id joins group %s in %s state."
@@ -131,7 +133,7 @@ def _replace_static(group: GroupData, join: Join, instance_id: str, old_id: str,
     _rename(group, instance_id, old_id, new_id)
     _update(group, member, join)
     if group.state is COMPLETING_REBALANCE:
-        # The leader is busy with an assignment for the old id.
+        # The leader is computing an assignment for the old id.
         rebalance.prepare(group, f"Static member {new_id} rejoining; client reason: {join.reason}", now_ms)
     elif group.state is STABLE and members.select_protocol() != group.protocol_name:
         rebalance.prepare(group, f"Static member {new_id} changes the protocol; client reason: {join.reason}", now_ms)
@@ -151,7 +153,7 @@ def static_stored(group: GroupData, replaced: ReplacedMember, error: Errors) -> 
     join, before = replaced.join, replaced.before
     member = group.members.get(join.new_member_id)
     if group.state is not STABLE or group.generation_id != replaced.generation_id or member is None:
-        return  # what came between has answered the join, or the rebalance will
+        return  # a later event has answered the join, or the rebalance will
     if error is NONE:
         group.answer_join(member, _static_joined(group, member, join, before))
         return

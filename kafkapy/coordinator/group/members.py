@@ -12,17 +12,17 @@ from kafkapy.protocol.messages.join_group import JoinGroupResponse
 from kafkapy.protocol.wire import SchemaError
 
 HEARTBEAT_TIMER = "heartbeat"
-"""A member's, while it owes a sign of life."""
+"""Runs for each member until its next heartbeat."""
 
 _SUBSCRIPTION_VERSION_SIZE = 2
 
 Protocols = list[tuple[str, bytes]]
-"""(protocol name, the member's metadata for it), the member's favourite first."""
+"""(protocol name, the member's metadata for it), in the member's order of preference."""
 
 
 @dataclass(slots=True, eq=False, repr=False)
 class ClassicGroupMember:
-    """What a member told of itself, and the requests of it that wait.
+    """A member's data, and its pending requests.
 
     Invariant: `awaiting_join` and `awaiting_sync` are the pending responses to the member; the code that removes one answers
     it. The member's id and session timeout change by `set_session` only.
@@ -38,12 +38,12 @@ class ClassicGroupMember:
     protocols: Protocols
     assignment: bytes = b""
     awaiting_join: Recipient | None = None
-    """Set by `Members.set_awaiting_join`, which counts."""
+    """Set by `Members.set_awaiting_join`, which counts such members."""
     awaiting_sync: Recipient | None = None
     is_new: bool = False
-    """Its first join is not completed: it does not know its id, so it cannot send heartbeats."""
+    """True until its first join completes: it does not know its id, so it cannot send heartbeats."""
     session: StartTimer = field(init=False)
-    """What each sign of life moves; kept since it is all that most heartbeats do."""
+    """The effect that restarts the session timer, cached because it is the only one of most heartbeats."""
 
     def __post_init__(self) -> None:
         self.set_session(self.member_id, self.session_timeout_ms)
@@ -62,14 +62,14 @@ class ClassicGroupMember:
         return self.awaiting_join is not None or self.awaiting_sync is not None
 
     def metadata(self, protocol: str) -> bytes:
-        """The member's metadata for that protocol; `KeyError` if it does not support it."""
+        """Return the member's metadata for the protocol; `KeyError` if it does not support it."""
         for name, metadata in self.protocols:
             if name == protocol:
                 return metadata
         raise KeyError(protocol)
 
     def vote(self, candidates: Collection[str]) -> str:
-        """The first of the member's protocols that is a candidate."""
+        """Return the first of the member's protocols that is a candidate."""
         return next(name for name, _ in self.protocols if name in candidates)
 
     def __repr__(self) -> str:
@@ -82,14 +82,14 @@ class ClassicGroupMember:
 
 
 class Members:
-    """The members by id, in the order in which they came; iterating gives the members.
+    """The members by id, in the order of their first joins; iteration yields the members.
 
     Invariants:
     - `num_awaiting_join` is the number of members with `awaiting_join`, `_supporters[p]` of those that support p.
     - `leader_id` is one of the members, or None if there are none.
     - `_static` maps the instance ids of the static members to their member ids; `pending_sync` (members of the
-      current generation that have not sent SyncGroup) is a subset of the members; `pending` (ids given out, their
-      JoinGroup still to come) has none of them.
+      current generation that have not sent SyncGroup) is a subset of the members; `pending` (assigned ids without a
+      second JoinGroup yet) is disjoint from the members.
     """
 
     def __init__(self) -> None:
@@ -129,7 +129,7 @@ class Members:
         self.pending.discard(member.member_id)
 
     def remove(self, member_id: str) -> None:
-        """Take a member or pending member out, if it is one. Answers still owed to it are the caller's business."""
+        """Remove a member or pending member, if there is one. The caller answers its pending requests."""
         member = self.by_id.pop(member_id, None)
         if member is not None:
             self._supporters.subtract(_names(member.protocols))
@@ -152,7 +152,7 @@ class Members:
         member.set_session(member.member_id, session_timeout_ms)
 
     def set_awaiting_join(self, member: ClassicGroupMember, to: Recipient | None) -> Recipient | None:
-        """The member waits for the answer to that JoinGroup (None: to none); the one it waited for before."""
+        """Set the member's pending JoinGroup (None: there is none); return the previous one."""
         before = member.awaiting_join
         member.awaiting_join = to
         self.num_awaiting_join += (to is not None) - (before is not None)
@@ -172,7 +172,7 @@ class Members:
         return len(self._static)
 
     def replace_static(self, instance_id: str, old_id: str, new_id: str) -> ClassicGroupMember:
-        """The static member goes on under a new member id, everything else stays."""
+        """Change a static member's id, and nothing else."""
         member = self.by_id.pop(old_id)
         member.set_session(new_id, member.session_timeout_ms)
         self.by_id[new_id] = member
@@ -188,11 +188,11 @@ class Members:
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """The limit of a join or sync phase: the longest rebalance timeout of a member."""
+        """The time limit of a join or sync phase: the longest rebalance timeout of a member."""
         return max((member.rebalance_timeout_ms for member in self), default=0)
 
     def elect_joined_leader(self) -> bool:
-        """Make sure the leader is one that has joined; False if there are no members or none has joined."""
+        """Ensure that the leader has joined, by election if needed; return False if no member has joined."""
         if self.leader_id is None:
             return False
         if self.by_id[self.leader_id].awaiting_join is not None:
@@ -207,13 +207,13 @@ class Members:
         return any(self._supporters[name] == len(self.by_id) for name, _ in protocols)
 
     def select_protocol(self) -> str:
-        """Each member votes for the first of its protocols that all support; most votes win."""
+        """Return the elected protocol: each member votes for the first of its protocols that all support."""
         candidates = {name for name, supporters in self._supporters.items() if supporters == len(self.by_id)}
         votes = Counter(member.vote(candidates) for member in self)
         return votes.most_common(1)[0][0]
 
     def subscribed_topics(self, protocol: str) -> set[str] | None:
-        """The union of the members' subscriptions; None if one cannot be read."""
+        """Return the union of the members' subscriptions; None if one cannot be decoded."""
         topics: set[str] = set()
         for member in self:
             subscription = subscribed_topics(member.metadata(protocol))
@@ -223,7 +223,7 @@ class Members:
         return topics
 
     def described(self, protocol: str) -> list[JoinGroupResponse.JoinGroupResponseMember]:
-        """The members' metadata for the leader, which assigns partitions to them."""
+        """Return the members' metadata for the leader, which computes the assignment."""
         return [
             JoinGroupResponse.JoinGroupResponseMember(
                 member_id=member.member_id,
@@ -239,10 +239,10 @@ def _names(protocols: Protocols) -> Iterable[str]:
 
 
 def subscribed_topics(metadata: bytes) -> set[str] | None:
-    """The topics in the subscription of a consumer, the one thing that is read of what members tell each other; None if it
-    is none.
+    """Return the topics in a consumer's subscription; None if it cannot be decoded. Other metadata of members are
+    opaque.
 
-    Read as version 0, which begins all versions, so that the coordinator need not know the newer ones.
+    Decoded as version 0, which is a prefix of all versions, so that newer ones are supported.
     """
     try:
         return set(ConsumerProtocolSubscription.decode(metadata, 0, _SUBSCRIPTION_VERSION_SIZE).topics)

@@ -1,4 +1,4 @@
-"""The offsets of one group: committed, on their way into the log, and held back by open transactions."""
+"""The offsets of one group: committed, being appended, and pending in open transactions."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from kafkapy.record.record_batch import NO_PRODUCER_ID
 
 
 class GroupOffset(NamedTuple):
-    """What a consumer committed for a partition. Timestamps: ms since the epoch."""
+    """A consumer's commit for a partition. Timestamps: ms since the epoch."""
 
     offset: int
     leader_epoch: int
-    """-1: not told"""
+    """-1: unknown"""
     metadata: str
     commit_timestamp: int
     expire_timestamp: int = NO_TIMESTAMP
-    """-1: by the broker's retention; else the time until which an old client (OffsetCommit v2-4) wants it kept"""
+    """-1: by the broker's retention; else the expiry time requested by an old client (OffsetCommit v2-4)"""
 
 
 class CommittedOffset(NamedTuple):
-    """An offset with the position of its record: of two commits the one further on in the log holds.
+    """An offset with the position of its record: of two commits, the later one in the log is valid.
 
-    `base_offset` is that of the record's batch, which is all an append tells.
+    `base_offset` is that of the record's batch, the only position that an append returns.
     """
 
     base_offset: int
@@ -36,14 +36,14 @@ Offsets = dict[TopicPartition, GroupOffset]
 
 
 class GroupOffsets:
-    """A commit is `prepare`d, and then `written` or `failed`; with a producer id it belongs to that producer's open
-    transaction and holds once that is committed.
+    """A commit goes through `prepare`, then `written` or `failed`; with a producer id it belongs to that producer's
+    open transaction, and is valid once that is committed.
 
     Invariants:
     - `committed` holds only offsets whose record is committed in the log (and, if transactional, whose marker is).
-    - A commit enters `_pending` (or `_transactional`) before its append and leaves when that is done, whatever came of
-      it, unless a younger commit for the partition has taken its place.
-    - `_transactional` has no producer without offsets; a None position is an append not yet done.
+    - A commit is in `_pending` (or `_transactional`) from before its append until the append has succeeded or failed,
+      unless a later commit for the partition has replaced it.
+    - `_transactional` has no producer without offsets; a None position means a pending append.
     """
 
     __slots__ = ("_pending", "_transactional", "committed")
@@ -54,11 +54,11 @@ class GroupOffsets:
         self._transactional: dict[int, dict[TopicPartition, tuple[int | None, GroupOffset]]] = {}
 
     def __bool__(self) -> bool:
-        """Is there any offset, committed or pending?"""
+        """Return whether there is any offset, committed or pending."""
         return bool(self.committed or self._pending or self._transactional)
 
     def copy(self) -> GroupOffsets:
-        """As they are now: what comes later does not show in it."""
+        """Return a snapshot."""
         copy = GroupOffsets()
         copy.committed = self.committed.copy()
         copy._pending = self._pending.copy()
@@ -70,23 +70,23 @@ class GroupOffsets:
         return None if found is None else found.value
 
     def is_pending(self, partition: TopicPartition) -> bool:
-        """Could the partition's offset change without another request (KIP-447)? Costs O(open transactions)."""
+        """Return whether the partition's offset may change without another request (KIP-447). O(open transactions)."""
         return partition in self._pending or any(partition in offsets for offsets in self._transactional.values())
 
     def is_committed_after(self, partition: TopicPartition, timestamp: int) -> bool:
-        """Is the newest commit of the partition, written or on its way, younger than that (ms)?"""
+        """Return whether the newest commit of the partition, written or pending, is later than `timestamp` (ms)."""
         newest = self._pending.get(partition) or self.get(partition)
         return newest is not None and newest.commit_timestamp > timestamp
 
     @property
     def producers(self) -> Collection[int]:
-        """The producers that have offsets in an open transaction."""
+        """Return the producers with offsets in an open transaction."""
         return self._transactional.keys()
 
     # ------------------------------------------------------------------------------------------------ commits
 
     def prepare(self, offsets: Offsets, producer_id: int = NO_PRODUCER_ID) -> None:
-        """They are about to be appended."""
+        """Register offsets before their append."""
         if producer_id == NO_PRODUCER_ID:
             self._pending.update(offsets)
         else:
@@ -94,7 +94,7 @@ class GroupOffsets:
             pending.update((partition, (None, value)) for partition, value in offsets.items())
 
     def written(self, offsets: Offsets, base_offset: int, producer_id: int = NO_PRODUCER_ID) -> None:
-        """Their records are committed to the log. What became unknown meanwhile (its topic was deleted) stays so."""
+        """Process a committed append. Offsets removed in the meantime (their topic was deleted) are not restored."""
         if producer_id != NO_PRODUCER_ID:
             pending = self._transactional.get(producer_id, {})
             for partition, value in offsets.items():
@@ -112,7 +112,7 @@ class GroupOffsets:
                     del all_pending[partition]
 
     def failed(self, offsets: Offsets, producer_id: int = NO_PRODUCER_ID) -> None:
-        """Their records did not get into the log."""
+        """Process a failed append."""
         for partition, value in offsets.items():
             if producer_id != NO_PRODUCER_ID:
                 self._forget_transactional(producer_id, partition)
@@ -132,7 +132,7 @@ class GroupOffsets:
                 del self._transactional[producer_id]
 
     def complete_transaction(self, producer_id: int, commit: bool) -> None:
-        """The producer's marker is in the log: its offsets hold, or are forgotten."""
+        """Commit or drop the producer's offsets after its marker was written."""
         pending = self._transactional.pop(producer_id, {})
         if commit:
             for partition, (base_offset, value) in pending.items():
@@ -142,7 +142,7 @@ class GroupOffsets:
     # ------------------------------------------------------------------------------------------------ the log
 
     def replay(self, partition: TopicPartition, value: GroupOffset | None, base_offset: int, producer_id: int) -> None:
-        """The log has this record, the next one; None takes the partition's offset back."""
+        """Apply the log's next record; None removes the partition's offset."""
         if producer_id == NO_PRODUCER_ID:
             if value is None:
                 self.committed.pop(partition, None)
@@ -156,7 +156,7 @@ class GroupOffsets:
     # ------------------------------------------------------------------------------------------------ removal
 
     def remove(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Forget all there is about the partitions; those that had a committed offset."""
+        """Remove all offsets of the partitions; return those partitions that had a committed one."""
         removed = []
         for partition in partitions:
             self._pending.pop(partition, None)
@@ -167,7 +167,7 @@ class GroupOffsets:
         return removed
 
     def known_of(self, partitions: Set[TopicPartition]) -> list[TopicPartition]:
-        """Those for which there is any offset. Costs O(the fewer of the two)."""
+        """Return the partitions with any offset. O(the smaller of the two sets)."""
         known = partitions & self.committed.keys() | partitions & self._pending.keys()
         for offsets in self._transactional.values():
             known |= partitions & offsets.keys()
@@ -176,8 +176,8 @@ class GroupOffsets:
     def remove_expired(
         self, now: int, retention_ms: int, since: int | None, subscribed_topics: Collection[str] = ()
     ) -> list[TopicPartition]:
-        """Forget the offsets whose time is over: `retention_ms` after `since` (None: after their commit), or at their own
-        expire timestamp. Pending ones and those of subscribed topics stay."""
+        """Remove expired offsets: `retention_ms` after `since` (None: after their commit), or at their own expiry
+        time. Pending ones and those of subscribed topics stay."""
         expired = [
             partition
             for partition, (_, value) in self.committed.items()

@@ -45,7 +45,7 @@ def prepare(group: GroupData, reason: str, now_ms: int) -> None:
 
 
 def _wait_for_first_joins(group: GroupData, delay_ms: int, remaining_ms: int) -> None:
-    """Give the members of an empty group time to come together, lest they rebalance one by one (KIP-134)."""
+    """Delay the first rebalance of an empty group, so that members which start together share it (KIP-134)."""
     group.initial_delay = (delay_ms, remaining_ms)
     group.start(JOIN_TIMER, delay_ms)
 
@@ -180,7 +180,7 @@ def stop_waiting_for_sync(group: GroupData) -> None:
 
 
 def sync_time_over(group: GroupData, now_ms: int) -> None:
-    """Members that joined but never asked for their assignment hold up the generation: once more without them."""
+    """Rebalance without the members that joined but did not send SyncGroup in time."""
     missing = [group.members[member_id] for member_id in group.members.pending_sync]
     for member in missing:
         group.drop(member)

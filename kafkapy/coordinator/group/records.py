@@ -1,8 +1,8 @@
 """The records of `__consumer_offsets`: keys and values in Kafka's format.
 
 A key or value is its version (int16) and then the fields of that version. The version of a key also tells its kind:
-0 and 1 an offset, 2 a group; 3 and above belong to the coordinator of newer clusters and are left alone here.
-A record without value (a tombstone) takes back what its key named.
+0 and 1 an offset, 2 a group; 3 and above belong to the coordinator of newer clusters and are ignored.
+A record without value (a tombstone) deletes its key.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kafkapy.protocol.wire import SchemaError
 OFFSET_RECORD_VERSION = 1
 GROUP_RECORD_VERSION = 2
 
-# The newest versions that are not flexible; an older inter.broker.protocol.version has older ones.
+# The newest non-flexible versions; with an older inter.broker.protocol.version, older ones are written.
 OFFSET_VALUE_VERSION = 3
 OFFSET_VALUE_VERSION_WITH_EXPIRATION = 1
 GROUP_VALUE_VERSION = 3
@@ -51,7 +51,8 @@ def offset_key(group_id: str, partition: TopicPartition) -> bytes:
 
 
 def offset_value(offset: GroupOffset, version: int = OFFSET_VALUE_VERSION) -> bytes:
-    """In `version`, or in 1 where an old client set a time to expire, which later versions cannot say."""
+    """Return the value in `version`, or in 1 if an old client has set an expiry time, which later versions don't
+    have."""
     value = OffsetCommitValue(*offset)
     explicit = offset.expire_timestamp != NO_TIMESTAMP
     return _versioned(value, OFFSET_VALUE_VERSION_WITH_EXPIRATION if explicit else version)
@@ -60,7 +61,7 @@ def offset_value(offset: GroupOffset, version: int = OFFSET_VALUE_VERSION) -> by
 def offset_records(
     group_id: str, offsets: Offsets, version: int = OFFSET_VALUE_VERSION
 ) -> list[tuple[bytes, bytes | None]]:
-    """Those of a commit."""
+    """Return the records of a commit."""
     return [(offset_key(group_id, partition), offset_value(value, version)) for partition, value in offsets.items()]
 
 
@@ -80,7 +81,7 @@ def _versioned(message: Message, version: int) -> bytes:
 
 
 def read_key(data: bytes) -> OffsetKey | GroupKey | UnknownKey:
-    """`SchemaError` if the key is not what its version says."""
+    """Decode a key; `SchemaError` if it is invalid for its version."""
     version = _read_version(data)
     if version in (0, OFFSET_RECORD_VERSION):
         offset = OffsetCommitKey.decode(data, version, _RECORD_VERSION.size)
@@ -91,7 +92,7 @@ def read_key(data: bytes) -> OffsetKey | GroupKey | UnknownKey:
 
 
 def read_offset_value(data: bytes) -> GroupOffset:
-    """`SchemaError` for an unknown version or bytes that are not what it says."""
+    """Decode a value; `SchemaError` if the version is unknown or the value invalid for it."""
     version = _read_version(data)
     if not 0 <= version <= 4:
         raise SchemaError(f"Unknown offset message version: {version}")
@@ -100,7 +101,8 @@ def read_offset_value(data: bytes) -> GroupOffset:
 
 
 def read_group_value(group_id: str, data: bytes) -> GroupMetadataValue:
-    """`SchemaError` for an unknown version, bytes that are not what it says, or a group with a member twice."""
+    """Decode a value; `SchemaError` if the version is unknown, the value invalid for it, or a member is listed
+    twice."""
     version = _read_version(data)
     if not 0 <= version <= 4:
         raise SchemaError(f"Unknown group metadata message version: {version}")

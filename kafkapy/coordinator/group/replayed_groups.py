@@ -1,6 +1,6 @@
-"""What the records of one partition of `__consumer_offsets` come to: its groups and their offsets.
+"""Groups and offsets as the result of the records in one partition of `__consumer_offsets`.
 
-Pure: it knows no clock and no coordinator. It is made on the thread that reads the partition.
+Independent of clock and coordinator: it is used on the thread that reads the partition.
 """
 
 from __future__ import annotations
@@ -26,10 +26,9 @@ log = logging.getLogger("kafkapy.coordinator.group.GroupMetadataManager")
 
 
 class ReplayedGroups:
-    """Implements `Replayed`. `groups` have a record of their own and come without their offsets.
+    """Implements `Replayed`. `groups` are those with a group record, without their offsets.
 
-    Invariant: `_open[producer id]` are the groups in which that producer's transaction, without an end so far, has
-    offsets, or had.
+    Invariant: `_open[producer id]` are the groups in which that producer's open transaction has, or had, offsets.
     """
 
     def __init__(self, config: GroupConfig) -> None:
@@ -64,7 +63,8 @@ class ReplayedGroups:
             self.offsets[group_id].complete_transaction(producer_id, commit)
 
     def all_groups(self, now_ms: int) -> Iterator[ClassicGroup]:
-        """The groups with their offsets. Offsets without a group record are those of a group that had no members."""
+        """Yield the groups with their offsets. Offsets without a group record belong to a group that never had
+        members."""
         for group_id in {**self.groups, **self.offsets}:
             group, offsets = self.groups.get(group_id), self.offsets.get(group_id)
             if group is not None or offsets:

@@ -1,4 +1,4 @@
-"""Answers and parts of them."""
+"""Creates responses and parts of them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a machine wants done, and the one place that does it.
+"""Effects of state machines, and the class that executes them.
 
-A machine is told of events by calls of its methods; each changes the machine and returns effects. It calls
-nothing else, so a machine and its effects are all that can happen.
+An event is a method call on a machine, which changes its state and returns effects. A machine calls nothing else, so
+it can be tested by its effects alone.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from kafkapy.runtime.chunks import CHUNK
 from kafkapy.runtime.clock import Clock
 
 Recipient = Callable[[Any], None]
-"""A waiting caller. A machine keeps it and puts it into a `Reply`; it never calls it."""
+"""Sends the response to a pending request. A machine stores it and passes it in a `Reply`, but never calls it."""
 
 
 @dataclass(slots=True)
 class Reply:
     to: Recipient
     response: object
-    """A message, or what one is made of."""
+    """A message, or the data for one."""
 
 
 @dataclass(slots=True)
 class StartTimer:
-    """`timer_fired(timer, of)` after `delay_ms`; a timer of that name that runs is moved."""
+    """Call `timer_fired(timer, of)` after `delay_ms`; a running timer of that name is restarted."""
 
     timer: str
     of: str
-    """Whose timer it is, "" if it is the machine's own."""
+    """The timer's member; "" for the machine's own timers."""
     delay_ms: int
 
 
@@ -48,7 +48,7 @@ class CancelTimer:
 
 @dataclass(slots=True)
 class Write:
-    """Append the records as one batch to the partition of the machine's key; `written(then, ...)` when that is done."""
+    """Append the records as one batch to the partition of the machine's key, then call `written(then, ...)`."""
 
     records: Sequence[Record] | bytes
     """Bytes are a whole batch."""
@@ -60,7 +60,7 @@ class Write:
 
 @dataclass(slots=True)
 class Order:
-    """What only this kind of machine wants done: its coordinator does it (`Performer`'s `on_order`)."""
+    """An effect specific to one kind of machine; its coordinator executes it (`Performer`'s `on_order`)."""
 
     what: Any
 
@@ -69,26 +69,26 @@ Effect = Reply | StartTimer | CancelTimer | Write | Order
 
 
 class Machine(Protocol):
-    """Whatever is kept under a key of the internal topic: a group, a transactional id."""
+    """The state of one key of the internal topic: a group or a transactional id."""
 
     @property
     def key(self) -> str: ...
 
     def timer_fired(self, timer: str, of: str, now_ms: int) -> Iterable[Effect]:
-        """The timer's time is over."""
+        """Process an expired timer."""
         ...
 
     def written(self, then: Any, error: Errors, base_offset: int, now_ms: int) -> Iterable[Effect]:
-        """A write is committed, or failed with the log's error; `then` is the write's. `now_ms`: wall clock."""
+        """Process a committed or failed write; `then` is the `Write`'s. `now_ms`: wall clock."""
         ...
 
 
 class Performer:
-    """Does the effects of machines, timers and writes at once, and sends the answers when all of that is complete.
+    """Executes effects: timers and writes immediately, responses after all of these.
 
-    Sending an answer may make the network handle that client's next request, and so come here again. Invariant: answers
-    are sent by the outermost call only, after its effects are done, in the order in which they came up. Of very many, as a
-    group of a thousand members gets, some are sent in each turn of the reactor, and others' answers pass them.
+    Sending a response may process that client's next request, and so call this object recursively. Invariant: only the
+    outermost call sends responses, after its other effects, in order. Very many, as for a group of a thousand members,
+    are sent in chunks, one per iteration of the event loop, and later responses may overtake them.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Performer:
         log: Logger,
         on_order: Callable[[Any, Any], None] | None = None,
     ) -> None:
-        """`on_order(machine, what)` does what only these machines want."""
+        """`on_order(machine, what)` executes an `Order`."""
         self._topic = topic
         self._clock = clock
         self._log = log
@@ -107,7 +107,7 @@ class Performer:
         self._replies: deque[Reply] = deque()
         self._busy = False
         self._late: deque[Reply] = deque()
-        """Those for other turns; `_goes_on` while one is to come."""
+        """Responses for later iterations of the event loop; `_goes_on` is True while one is scheduled."""
         self._goes_on = False
 
     def perform(self, machine: Machine, effects: Iterable[Effect]) -> None:
@@ -133,12 +133,12 @@ class Performer:
                 self._busy = False
 
     def reply(self, to: Recipient, response: Any) -> None:
-        """An ordered response that comes from no machine."""
+        """Send a response that comes from no machine, in order."""
         self._replies.append(Reply(to, response))
         self.perform_all(())
 
     def perform_all(self, effects: Iterable[tuple[Machine, Iterable[Effect]]]) -> None:
-        """The effects of several machines; no answer is sent before the last of them is done."""
+        """Execute the effects of several machines; responses are sent after all others."""
         outermost = not self._busy
         self._busy = True
         try:
@@ -162,7 +162,8 @@ class Performer:
         self.perform(machine, machine.timer_fired(timer, of, self._clock.milliseconds()))
 
     def _send_replies(self) -> None:
-        """The first chunk at once, so that a caller is answered when `perform` returns; a coroutine would answer it later."""
+        """Send the first chunk immediately, so that it is sent when `perform` returns; a coroutine would send it
+        later."""
         for _ in range(CHUNK):
             if not self._replies:
                 return

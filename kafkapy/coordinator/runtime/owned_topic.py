@@ -1,6 +1,6 @@
-"""A coordinator's share of its internal topic: which partitions it has, their way in and out of memory.
+"""A coordinator's partitions of its internal topic: loads, unloads and appends.
 
-Kafka's `GroupMetadataManager` and `TransactionStateManager` have this each for itself.
+In Kafka it is a part of both `GroupMetadataManager` and `TransactionStateManager`.
 """
 
 from __future__ import annotations
@@ -23,53 +23,53 @@ from kafkapy.runtime.clock import Clock
 from kafkapy.runtime.completion import spawn
 
 LOAD_RETRY_MS = 10_000
-"""Delay of a retry after a failed read; meanwhile clients get the error for a log that is being loaded."""
+"""Delay of a retry after a failed read; meanwhile clients get COORDINATOR_LOAD_IN_PROGRESS."""
 
 Record = tuple[bytes, bytes | None]
-"""Key and value; no value is a tombstone."""
+"""Key and value; None as value is a tombstone."""
 
 Contents = TypeVar("Contents", bound=Replayed)
 
 
 class Keeper(Protocol[Contents]):
-    """What keeps the topic's contents while they are coordinated here. All but `new_replayed` is called on the reactor."""
+    """Holds the contents of the loaded partitions. All methods but `new_replayed` are called on the reactor."""
 
     def new_replayed(self) -> Contents:
-        """Takes the records of one partition, on the thread that reads it."""
+        """Return an object that collects the records of one partition; called on the thread that reads it."""
         ...
 
     def install(self, partition: int, replayed: Contents) -> Iterator[object]:
-        """Take over what was read, a bounded part before each `yield`. Given up, after which `unload` is called, if the
-        partition moves on in between."""
+        """Add the loaded contents, a bounded part before each `yield`. If the partition is lost meanwhile, the
+        iteration stops, and `unload` is called."""
         ...
 
     def installed(self, partition: TopicPartition, elapsed_ms: int) -> None:
-        """The partition is active."""
+        """Called when the partition is active."""
         ...
 
     def load_failed(self, partition: TopicPartition, error: Exception) -> None:
-        """The load is tried again later."""
+        """Called after a failed load, which is retried later."""
         ...
 
     def unload(self, partition: int) -> None:
-        """Forget what belongs to the partition: another broker coordinates it."""
+        """Remove the partition's contents: another broker coordinates it."""
         ...
 
 
 class CoordinatorTopic(NamedTuple):
-    """What is to be known of the topic beforehand."""
+    """Properties of the topic."""
 
     name: str
     default_partition_count: int
-    """Holds until the topic is there."""
+    """Used until the topic exists."""
     compression_type: CompressionType
     append_timeout_ms: int
 
 
 class OwnedTopic(Generic[Contents]):
-    """Invariants: what `Keeper` keeps belongs to partitions that have a term; once a partition is ACTIVE, it is all that
-    the log says of it. One partition is read at a time (`_is_reading`): each thread that reads takes its share of the interpreter
-    from the reactor. Those in `_to_read` wait."""
+    """Invariants: the `Keeper` has contents only of partitions with a term; once a partition is ACTIVE, they are
+    complete. One partition is read at a time (`_is_reading`), because reading threads compete with the reactor for the
+    interpreter lock; those in `_to_read` wait."""
 
     def __init__(
         self, topic: CoordinatorTopic, partition_log: PartitionLog, keeper: Keeper[Contents], clock: Clock, log: Logger
@@ -86,28 +86,28 @@ class OwnedTopic(Generic[Contents]):
         self._is_reading = False
 
     def startup(self, partition_count: int | None) -> None:
-        """With the count of partitions that ZooKeeper has, as in Kafka: what the broker has been told by the controller so
-        far may be a part of them. None: the topic is not there."""
+        """Start with the partition count from ZooKeeper, as in Kafka: the metadata cache may still be incomplete.
+        None: the topic does not exist."""
         self._partition_count = partition_count
 
     # ------------------------------------------------------------------------------------------------ whose key
 
     def partition_for(self, key: str) -> int:
-        """The partition that keeps the key. Does not change once the topic is known."""
+        """Return the key's partition. It does not change once the topic exists."""
         count = self._partition_count
         if count is None:
             count = self._partition_count = self._partition_log.partition_count(self._topic.name)
         return abs_hash(key) % (count or self._topic.default_partition_count)
 
     def status(self, key: str) -> Errors:
-        """NONE if this broker can speak for the key, else COORDINATOR_LOAD_IN_PROGRESS or NOT_COORDINATOR."""
+        """Return NONE if this broker coordinates the key, else COORDINATOR_LOAD_IN_PROGRESS or NOT_COORDINATOR."""
         term = self._terms.get(self.partition_for(key))
         if term is None:
             return Errors.NOT_COORDINATOR
         return NONE if term.state is ACTIVE else Errors.COORDINATOR_LOAD_IN_PROGRESS
 
     def epoch(self, key: str) -> int:
-        """The newest leader epoch heard of for the key's partition: what Kafka calls the coordinator epoch. -1: none."""
+        """Return the newest known leader epoch of the key's partition: Kafka's coordinator epoch. -1: none."""
         return self._ownership.newest_epoch(self.partition_for(key))
 
     @property
@@ -115,7 +115,7 @@ class OwnedTopic(Generic[Contents]):
         return self._ownership.is_loading
 
     def is_being_loaded(self, partition: int) -> bool:
-        """Is it led here, but not yet known?"""
+        """Return whether this broker leads the partition, but has not loaded it yet."""
         term = self._terms.get(partition)
         return term is not None and term.state is not ACTIVE
 
@@ -125,8 +125,8 @@ class OwnedTopic(Generic[Contents]):
         self, key: str, records: Sequence[Record] | bytes, done: Callable[[Errors, int], None],
         base_sequence: int = NO_SEQUENCE, producer_id: int = NO_PRODUCER_ID, producer_epoch: int = NO_PRODUCER_EPOCH,
     ) -> None:  # fmt: skip
-        """One batch to the partition of the key, in the producer's transaction if there is one; bytes are what `batch` made of
-        the records. `done` as in `PartitionLog.append`."""
+        """Append one batch to the key's partition, in the producer's transaction if there is one. `records`: as bytes,
+        a result of `batch`. `done` as in `PartitionLog.append`."""
         if not isinstance(records, bytes):
             records = self.batch(records, base_sequence, producer_id, producer_epoch)
         partition = TopicPartition(self._topic.name, self.partition_for(key))
@@ -136,7 +136,7 @@ class OwnedTopic(Generic[Contents]):
         self, records: Sequence[Record],
         base_sequence: int = NO_SEQUENCE, producer_id: int = NO_PRODUCER_ID, producer_epoch: int = NO_PRODUCER_EPOCH,
     ) -> bytes:  # fmt: skip
-        """The bytes of the records; on any thread."""
+        """Return the records' batch. Thread-safe."""
         now = self._clock.milliseconds()
         if len(records) == 1 and producer_id == NO_PRODUCER_ID and self._topic.compression_type is CompressionType.NONE:
             return batch_of_one(encode_record(0, 0, *records[0]), now)
@@ -152,14 +152,14 @@ class OwnedTopic(Generic[Contents]):
         return builder.build()
 
     def takes(self, key: str, batch: bytes) -> bool:
-        """Is the batch small enough for the log?"""
+        """Return whether the batch is small enough for the log."""
         limit = self._partition_log.max_batch_size(TopicPartition(self._topic.name, self.partition_for(key)))
         return limit is None or len(batch) <= limit
 
     # ------------------------------------------------------------------------------------------------ elections
 
     def on_election(self, partition: int, epoch: int) -> None:
-        """This broker leads the partition now: read it, then answer for it."""
+        """Load the partition, which this broker now leads."""
         name = self._topic.name
         if not self._ownership.hear_of(partition, epoch):
             newest = self._ownership.newest_epoch(partition)
@@ -172,7 +172,8 @@ class OwnedTopic(Generic[Contents]):
             self._load(term)
 
     def on_resignation(self, partition: int, epoch: int | None) -> None:
-        """This broker leads the partition no longer. `epoch` None: the replica is gone, whatever the epoch is."""
+        """Unload the partition, which this broker no longer leads. `epoch` None: the replica was removed, regardless
+        of the epoch."""
         if epoch is not None and not self._ownership.hear_of(partition, epoch):
             newest = self._ownership.newest_epoch(partition)
             self._log.info(
@@ -186,7 +187,7 @@ class OwnedTopic(Generic[Contents]):
         start = self._clock.monotonic_ms()
 
         def read() -> None:
-            """In the background pool."""
+            """Runs in the background pool."""
             result: Contents | Exception
             try:
                 result = self._keeper.new_replayed()
@@ -230,7 +231,7 @@ class OwnedTopic(Generic[Contents]):
 
 @lru_cache(maxsize=65536)
 def abs_hash(text: str) -> int:
-    """`Utils.abs(text.hashCode())` of Java: the hash is over UTF-16 code units, and the lowest int becomes 0."""
+    """Return Java's `Utils.abs(text.hashCode())`: the hash is over UTF-16 code units, and the lowest int becomes 0."""
     code = 0
     units = text.encode("utf-16-be", "surrogatepass")
     for position in range(0, len(units), 2):

@@ -1,4 +1,4 @@
-"""Which partitions of an internal topic this broker coordinates: pure, no clock, no thread, no log.
+"""The partitions of an internal topic that this broker coordinates; no clock, no thread, no log.
 
          elected       loaded    failed    retried   resigned
 -        LOADING *
@@ -6,8 +6,8 @@ LOADING  goes on       ACTIVE    FAILED              -
 FAILED   goes on                           LOADING   -
 ACTIVE   goes on                                     -
 
-* a new `Term` begins. An election or resignation of an older leader epoch than the newest heard of changes nothing,
-  and neither does what becomes of a load whose term is over.
+* a new `Term` begins. An election or resignation with an older leader epoch than the newest known one is ignored, and
+  so is the result of a load whose term is over.
 """
 
 from __future__ import annotations
@@ -22,48 +22,49 @@ class LoadState(Enum):
     FAILED = "failed"
     """It could not be read and will be retried; clients get a retriable error, because partial state would be worse."""
     ACTIVE = "active"
-    """All that it says is known here."""
+    """The partition is loaded completely."""
 
 
 ACTIVE: Final = LoadState.ACTIVE
 
 
 class Term:
-    """One time of leading a partition: from an election to the next resignation."""
+    """A period of leading a partition: from an election to the next resignation."""
 
     __slots__ = ("epoch", "partition", "state")
 
     def __init__(self, partition: int, epoch: int) -> None:
         self.partition = partition
         self.epoch = epoch
-        """The newest leader epoch of the term: what Kafka calls the coordinator epoch."""
+        """The newest leader epoch of the term: Kafka's coordinator epoch."""
         self.state = LoadState.LOADING
 
 
 class Ownership:
-    """Invariant: `terms` has the partitions that are led here; `_epochs` the newest leader epoch heard of each."""
+    """Invariant: `terms` has the partitions that this broker leads; `_epochs` the newest known leader epoch of each
+    partition."""
 
     def __init__(self) -> None:
         self.terms: dict[int, Term] = {}
         self._epochs: dict[int, int] = {}
 
     def newest_epoch(self, partition: int) -> int:
-        """-1 if none was heard of."""
+        """Return the newest known epoch; -1 if there is none."""
         return self._epochs.get(partition, -1)
 
     @property
     def is_loading(self) -> bool:
-        """Is there a partition that is led here and not known yet?"""
+        """Return whether any partition is not loaded yet."""
         return any(term.state is not ACTIVE for term in self.terms.values())
 
     def hear_of(self, partition: int, epoch: int) -> bool:
-        """False if a newer epoch has been heard of."""
+        """Record an epoch; return False if a newer one is known."""
         newest = max(epoch, self._epochs.get(partition, epoch))
         self._epochs[partition] = newest
         return epoch == newest
 
     def elected(self, partition: int, epoch: int) -> Term | None:
-        """The term that begins; None if the partition has been led here already."""
+        """Return the new term; None if this broker already leads the partition."""
         term = self.terms.get(partition)
         if term is not None:
             term.epoch = epoch
@@ -72,7 +73,7 @@ class Ownership:
         return term
 
     def resigned(self, partition: int) -> bool:
-        """True if a term has ended."""
+        """End the term; return whether there was one."""
         return self.terms.pop(partition, None) is not None
 
     def is_current(self, term: Term) -> bool:

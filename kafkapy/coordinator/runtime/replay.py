@@ -1,4 +1,4 @@
-"""Reading a partition of an internal topic from start to end. It knows no coordinator and runs in the background pool."""
+"""Reads a partition of an internal topic from start to end, in the background pool."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from kafkapy.record.record_batch import NO_PRODUCER_ID, RecordBatch
 
 
 class Replayed(Protocol):
-    """What a coordinator makes of the records of one partition; it belongs to the thread that reads."""
+    """Collects the records of one partition; used by the reading thread only."""
 
     def put(self, key: bytes | None, value: bytes | None, base_offset: int, producer_id: int) -> None:
-        """The next record; `value` None: a tombstone. `base_offset`: of the first record left in its batch.
+        """Add the next record; `value` None: a tombstone. `base_offset`: of the first remaining record of its batch.
 
-        `producer_id`: of the transaction that the record belongs to, NO_PRODUCER_ID if it holds as it is.
-        `SchemaError` if the record cannot be read; it is left out then.
+        `producer_id`: of the record's transaction; NO_PRODUCER_ID if it is not transactional.
+        `SchemaError` if the record cannot be decoded; it is skipped then.
         """
         ...
 
     def end_transaction(self, producer_id: int, commit: bool) -> None:
-        """The producer's records since its last marker hold, or never were."""
+        """Commit or drop the producer's records since its last marker."""
         ...
 
 
 def replay(buffers: Iterable[memoryview], into: Replayed, log: Logger) -> None:
-    """Apply all batches in order. `KafkaError` if a batch is broken."""
+    """Apply all batches in order. `KafkaError` if a batch is corrupt."""
     for buffer in buffers:
         for batch in batches(buffer):
             is_v2 = isinstance(batch, RecordBatch)

@@ -1,4 +1,4 @@
-"""Timers that are moved far more often than they fire: each heartbeat of each member moves one."""
+"""Timers that are restarted far more often than they fire: each heartbeat restarts one."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class _Timer:
 
 
 class Timers(Generic[Key]):
-    """One timer for each key; `fired(key)` is called when its time is over.
+    """One timer for each key; `fired(key)` is called when it expires.
 
-    Invariant: each timer has a task that is due no later than its deadline. To move it to a later time only changes the
-    deadline; the task, when it comes early, waits for the rest.
+    Invariant: each timer has a task that is due no later than its deadline. A restart with a later deadline only
+    changes the deadline; the task, if early, schedules itself again for the rest.
     """
 
     def __init__(self, scheduler: Scheduler, time: Time, fired: Callable[[Key], None]) -> None:
@@ -34,11 +34,11 @@ class Timers(Generic[Key]):
         self._timers: dict[Key, _Timer] = {}
 
     def __iter__(self) -> Iterator[Key]:
-        """The keys of the timers that run."""
+        """Iterate over the keys of running timers."""
         return iter(self._timers)
 
     def start(self, key: Key, delay_ms: int) -> None:
-        """Start the key's timer, or move it."""
+        """Start or restart the key's timer."""
         deadline = self._time.monotonic_ms() + delay_ms
         timer = self._timers.get(key)
         if timer is not None:
@@ -49,7 +49,7 @@ class Timers(Generic[Key]):
         self._timers[key] = _Timer(deadline, self._schedule(key, delay_ms))
 
     def cancel(self, key: Key) -> None:
-        """Nothing happens if there is none."""
+        """Cancel the key's timer, if there is one."""
         timer = self._timers.pop(key, None)
         if timer is not None:
             timer.task.cancel()

@@ -193,7 +193,7 @@ class DynamicThreadPools:
         self._resize_requests = resize_requests
 
     def validate_reconfiguration(self, new_config: KafkaConfig) -> None:
-        """The limits of a change are checked for all pools alike (`dynamic_config_rules`)."""
+        """Accept every size: `dynamic_config_rules` checks the limits of a change, for all pools."""
 
     def reconfigure(self, old_config: KafkaConfig, new_config: KafkaConfig) -> None:
         self._resize_background(new_config.background_threads)
@@ -240,7 +240,7 @@ class DynamicFetchers:
         self._fetchers = fetchers
 
     def validate_reconfiguration(self, new_config: KafkaConfig) -> None:
-        """The limits of a change are checked for all pools alike (`dynamic_config_rules`)."""
+        """Accept every size: `dynamic_config_rules` checks the limits of a change, for all pools."""
 
     def reconfigure(self, old_config: KafkaConfig, new_config: KafkaConfig) -> None:
         self._fetchers.resize(new_config.num_replica_fetchers)
