@@ -150,7 +150,7 @@ class GroupCoordinator:
         if error is NONE:
             error = Errors.UNKNOWN_MEMBER_ID
         elif error is Errors.COORDINATOR_LOAD_IN_PROGRESS:
-            # The pending assignment is lost. Clients don't expect a loading error here; after this one they join
+            # The pending assignment is lost. Older clients don't expect a loading error here; after this one they join
             # again.
             error = Errors.REBALANCE_IN_PROGRESS
         return Completion.of(sync_error(error))

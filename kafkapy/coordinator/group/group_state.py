@@ -4,8 +4,8 @@ The table shows each event in each state: the next state, if it changes, and the
 
 | event       | Empty            | PreparingRebalance       | CompletingRebalance      | Stable                    |
 |-------------|------------------|--------------------------|--------------------------|---------------------------|
-| join, new   | Preparing;       | waits (a)                | Preparing; who waits for | Preparing; waits          |
-|             | waits (KIP-134)  |                          | sync is sent to join     |                           |
+| join, new   | Preparing;       | waits (a)                | Preparing; pending syncs | Preparing; waits          |
+|             | waits (KIP-134)  |                          | get: join again          |                           |
 | join, known | -                | waits (a)                | reply; or, changed,      | reply; or, changed or the |
 |             |                  |                          | Preparing                | leader, Preparing         |
 | join, static| -                | waits in the old one's   | Preparing                | write (b); or, protocol   |
@@ -19,20 +19,22 @@ The table shows each event in each state: the next state, if it changes, and the
 |             |                  |                          | that did not sync        |                           |
 | heartbeat   | -                | reply: join again; timer | reply; timer             | reply; timer              |
 | leave, or   | -                | (a)                      | Preparing; replies       | Preparing                 |
-| timer of it |                  |                          |                          |                           |
+| timeout     |                  |                          |                          |                           |
 | commit      | write, if from   | write; timer             | refused                  | write; timer              |
 |             | no member        |                          |                          |                           |
 | expired     | Dead once there  | -                        | -                        | tombstones of topics that |
-|             | are no offsets   |                          |                          | nobody is subscribed to   |
+|             | are no offsets   |                          |                          | aren't subscribed to      |
 | deleted     | Dead; tombstones | refused                  | refused                  | refused                   |
 | unloaded    | Dead             | Dead; replies            | Dead; replies            | Dead; replies             |
 
-(a) Once all members have joined and no id given out is outstanding, as (c).
-(c) Members that have not joined are removed (not static ones). CompletingRebalance: waiting ones get the generation; or,
-    with none left, Empty: write. With only static members, of which none has joined, the wait starts again.
+(a) Once all members and all clients with an assigned id have joined, as (c).
+(b) The group's record, with the new member id.
+(c) Dynamic members that have not joined are removed. Then CompletingRebalance, and the joined ones get the generation;
+    or, without members, Empty, and a write. If all members are static and none has joined, the timer restarts.
+(d) The group's record, with the assignment.
 
-Known members time out by a heartbeat timer each; while they wait for an answer it has no effect. An id that was given
-out (KIP-394) has a timer until a member joins with it.
+Each known member has a heartbeat timer, which has no effect while it has a pending request. An assigned id (KIP-394)
+has a timer until a member joins with it.
 """
 
 from __future__ import annotations

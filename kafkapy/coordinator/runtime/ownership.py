@@ -2,9 +2,9 @@
 
          elected       loaded    failed    retried   resigned
 -        LOADING *
-LOADING  goes on       ACTIVE    FAILED              -
-FAILED   goes on                           LOADING   -
-ACTIVE   goes on                                     -
+LOADING  same term     ACTIVE    FAILED              -
+FAILED   same term                         LOADING   -
+ACTIVE   same term                                   -
 
 * a new `Term` begins. An election or resignation with an older leader epoch than the newest known one is ignored, and
   so is the result of a load whose term is over.

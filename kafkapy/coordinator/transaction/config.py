@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class TransactionConfig(NamedTuple):
-    """Limits of transactions and the topic they are kept in (Kafka's `TransactionConfig`). Times in ms."""
+    """Configs of transactions and their topic (Kafka's `TransactionConfig`). Times in ms."""
 
     transactional_id_expiration_ms: int = 7 * 24 * 60 * 60 * 1000
     """transactional.id.expiration.ms"""

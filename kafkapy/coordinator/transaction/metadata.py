@@ -1,4 +1,4 @@
-"""What is known of a transactional id at one moment (Kafka's `TxnTransitMetadata`), and its record in `__transaction_state`."""
+"""A snapshot of a transactional id (Kafka's `TxnTransitMetadata`), and its record in `__transaction_state`."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from kafkapy.protocol.wire import SchemaError
 from kafkapy.record.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
 LAST_EPOCH = 0x7FFF
-"""Kept for fencing off the producer that has the epoch before it."""
+"""Reserved to fence the producer with the epoch before it."""
 
 _VERSION = Struct(">h")
 _START_OF_VALUE = Struct(">hqhib")
 _TIMES = Struct(">qq")
 _COUNT = Struct(">i")
 _KNOWN_KEYS = 1024
-"""Transactional ids whose keys are remembered: those that are in use together."""
+"""Number of cached keys of transactional ids."""
 _KEY_VERSION = 0
 _VALUE_VERSION = 0
-"""The newest that is not flexible: brokers write 1 only where the feature `transaction.version` says so, with KRaft."""
+"""The newest non-flexible version: brokers write 1 only with the feature `transaction.version`, in KRaft mode."""
 
 
 class TransactionMetadata(NamedTuple):
-    """Never changed: each step of the transactional id has its own. Times: ms since the epoch, -1: none."""
+    """Immutable: each transition of the transactional id creates a new one. Times: ms since the epoch, -1: none."""
 
     state: TransactionState
     producer_id: int
@@ -39,9 +39,9 @@ class TransactionMetadata(NamedTuple):
     start_ms: int
     updated_ms: int
     last_producer_id: int = NO_PRODUCER_ID
-    """The id before this one, as long as its producer may ask again what it has been told."""
+    """The previous id, while its producer may still retry the request that replaced it."""
     last_producer_epoch: int = NO_PRODUCER_EPOCH
-    """The same of the epoch."""
+    """The previous epoch, likewise."""
 
     @property
     def is_epoch_exhausted(self) -> bool:
@@ -49,7 +49,7 @@ class TransactionMetadata(NamedTuple):
 
 
 def is_exhausted(producer_epoch: int) -> bool:
-    """Is there none after it that a producer may have?"""
+    """Return whether no producer can get a higher epoch."""
     return producer_epoch >= LAST_EPOCH - 1
 
 
@@ -59,8 +59,8 @@ def transaction_key(transactional_id: str) -> bytes:
 
 
 def transaction_value(metadata: TransactionMetadata) -> bytes:
-    """What `TransactionLogValue` encodes; neither the last id nor the last epoch is kept. Each transaction has three of these
-    written, while its producer waits for two: so it is packed here, field by field."""
+    """Return the encoding of `TransactionLogValue`, without the last id and epoch. Packed field by field, for speed:
+    each transaction writes three of them, two of which its producer waits for."""
     start = _START_OF_VALUE.pack(
         _VALUE_VERSION, metadata.producer_id, metadata.producer_epoch, metadata.timeout_ms, CODES[metadata.state]
     )
@@ -69,7 +69,7 @@ def transaction_value(metadata: TransactionMetadata) -> bytes:
 
 
 def _packed(partitions: frozenset[TopicPartition]) -> bytes:
-    """As `TransactionLogValue` has them."""
+    """Return the partitions in the encoding of `TransactionLogValue`."""
     topics = indexes_by_topic(sorted(partitions))
     packed = _COUNT.pack(len(topics))
     for topic, ids in topics.items():
@@ -84,7 +84,8 @@ def by_topic(partitions: frozenset[TopicPartition]) -> list[TransactionLogValue.
 
 
 def read_key(data: bytes) -> str | int:
-    """The transactional id; of a key of another kind its version. `SchemaError` if it is not what its version says."""
+    """Return the transactional id; for another kind of key, its version. `SchemaError` if the key is invalid for its
+    version."""
     version = _read_version(data)
     if version != _KEY_VERSION:
         return version
@@ -92,7 +93,7 @@ def read_key(data: bytes) -> str | int:
 
 
 def read_value(data: bytes) -> TransactionMetadata:
-    """`SchemaError` for an unknown version or state, and bytes that are not what it says."""
+    """Decode a value; `SchemaError` for an unknown version or state, or if the value is invalid for its version."""
     version = _read_version(data)
     if not 0 <= version <= 1:
         raise SchemaError(f"Unknown version {version} from the transaction log message value")

@@ -1,4 +1,5 @@
-"""What the records of one partition of `__transaction_state` come to. Pure: it is made on the thread that reads them."""
+"""Transactions as the result of the records in one partition of `__transaction_state`. Used on the thread that reads
+them."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ log = logging.getLogger("kafkapy.coordinator.transaction.TransactionStateManager
 
 
 class ReplayedTransactions:
-    """Implements `Replayed`: the last record of each id holds."""
+    """Implements `Replayed`: the last record of each id is valid."""
 
     def __init__(self) -> None:
         self.metadata: dict[str, TransactionMetadata] = {}
@@ -30,7 +31,7 @@ class ReplayedTransactions:
             self.metadata[transactional_id] = read_value(value)
 
     def end_transaction(self, producer_id: int, commit: bool) -> None:
-        """There are none in this topic."""
+        """Do nothing: this topic has no transactional records."""
 
     def all_transactions(self) -> Iterator[Transaction]:
         for transactional_id, metadata in self.metadata.items():

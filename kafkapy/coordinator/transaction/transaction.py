@@ -1,7 +1,7 @@
-"""One transactional id (Kafka's `TransactionMetadata` and what `TransactionCoordinator` decides of it) as a machine.
+"""One transactional id as a state machine (Kafka's `TransactionMetadata`, with the rules of `TransactionCoordinator`).
 
 Each event is a call: `init_producer`, `add_partitions`, `verify`, `end`, `time_out`, `expire`, `markers_written`,
-`timer_fired`, `written`, `resume`. It changes the machine and returns what is to be done (`runtime/effects.py`). `now_ms` is
+`timer_fired`, `written`, `resume`. It changes the machine and returns effects (`runtime/effects.py`). `now_ms` is
 the wall clock. `transaction_state.py` has the table of states.
 """
 
@@ -42,14 +42,13 @@ log = logging.getLogger("kafkapy.coordinator.transaction.TransactionCoordinator"
 Effects = Sequence[Effect]
 
 RETRY_TIMER = "complete"
-"""The end of a transaction could not be written; it is tried again."""
+"""Runs until the failed write of Complete* is retried."""
 RETRY_MS = 100
-"""Until a write that failed after the markers were written is tried again: as long as Java's clients wait by default
-(`retry.backoff.ms`)."""
+"""Delay of the retry of a failed write of Complete*: the default `retry.backoff.ms` of Java's clients."""
 PATIENCE_TIMER = "patience"
 PATIENCE_MS = 100
-"""So long a producer that begins its next transaction waits for the end of the last one. Kafka tells it at once to come back,
-and its clients then lose 20 ms or more for markers that take one."""
+"""How long the start of a producer's next transaction waits for the end of the last one. Kafka refuses it immediately,
+and its clients then wait 20 ms or more for markers that take one."""
 
 APPEND_ERRORS = {
     **dict.fromkeys(
@@ -67,7 +66,7 @@ APPEND_ERRORS = {
         Errors.UNKNOWN_SERVER_ERROR,
     ),
 }
-"""What producers may hear of an append that failed."""
+"""Errors for producers after a failed append."""
 
 
 class InitProducerIdResult(NamedTuple):
@@ -78,8 +77,8 @@ class InitProducerIdResult(NamedTuple):
 
 @dataclass(slots=True)
 class SendMarkers:
-    """Tell the leaders of these partitions how the producer's transaction ends there; `markers_written` says of which it is
-    done."""
+    """Send markers of the producer's transaction to the leaders of these partitions; `markers_written` is called when
+    they are written."""
 
     producer: ProducerIdAndEpoch
     commit: bool
@@ -87,7 +86,7 @@ class SendMarkers:
 
 
 class Next(NamedTuple):
-    """The beginning of a transaction that came before the one before had ended."""
+    """The first partitions of the next transaction, requested before the previous one has ended."""
 
     producer: ProducerIdAndEpoch
     partitions: Collection[TopicPartition]
@@ -96,26 +95,27 @@ class Next(NamedTuple):
 
 @dataclass(slots=True)
 class Forget:
-    """The id has expired, and the log says so."""
+    """Remove the expired id: its tombstone is in the log."""
 
 
 @dataclass(slots=True)
 class Transition:
-    """What a write stands for."""
+    """Context of a write: the transition that it completes."""
 
     target: TransactionMetadata
     to: Recipient | None = None
     answer: Any = NONE
-    """The response to `to` when it is done."""
+    """The response to `to` after the write."""
     is_fence: bool = False
 
 
 class Transaction:
     """Invariants:
-    - `metadata` is what the log has of the id, but for an epoch that is being fenced off: that holds at once.
-    - `pending` is what comes next, from its write on until it is committed; while markers are written, their end.
-    - `unmarked` are the partitions whose markers are still to be written; empty outside Prepare*.
-    - `next` waits for the end of what is in Prepare*; None outside of it. Its timer runs.
+    - `metadata` is the id's state in the log, except that an epoch is fenced already before its write is committed.
+    - `pending` is the next state, from its write until that is committed; while markers are being written, it is
+      Complete*.
+    - `unmarked` are the partitions without a written marker yet; empty outside Prepare*.
+    - `next` is a request that waits in Prepare* for Complete*, with a running timer; None in other states.
     """
 
     def __init__(self, transactional_id: str, metadata: TransactionMetadata) -> None:
@@ -124,14 +124,14 @@ class Transaction:
         self.pending: TransactionMetadata | None = None
         self.unmarked: set[TopicPartition] = set()
         self.is_end_repeated = False
-        """The write that says that all markers are written has failed, and is made again."""
+        """The write of Complete* has failed, and is retried."""
         self.next: Next | None = None
         self._ender: tuple[ProducerIdAndEpoch, int] | None = None
-        """The producer that has asked for an end last, and the newest of its connections over which it did."""
+        """The last producer with an EndTxn request, and the newest of its connections with one."""
         self.is_gone = False
-        """Another broker coordinates it, or it has expired; nothing changes it any more."""
+        """Another broker coordinates the id, or it has expired; events have no effect any more."""
         self._has_failed_fence = False
-        """An epoch was fenced off here, and that could not be written: the next time it is not raised again."""
+        """The write of a fenced epoch has failed: the next attempt does not raise the epoch again."""
 
     @classmethod
     def new(cls, transactional_id: str, producer_id: int, timeout_ms: int, now_ms: int) -> Transaction:
@@ -140,13 +140,13 @@ class Transaction:
 
     @property
     def key(self) -> str:
-        """Decides the partition of `__transaction_state`."""
+        """The key, which determines the partition of `__transaction_state`."""
         return self.transactional_id
 
     # ------------------------------------------------------------------------------------------------ producers
 
     def needs_producer_id(self, expected: ProducerIdAndEpoch | None) -> bool:
-        """Has `init_producer` to be given a new producer id?"""
+        """Return whether `init_producer` needs a new producer id."""
         metadata = self.metadata
         return (
             metadata.is_epoch_exhausted
@@ -157,7 +157,7 @@ class Transaction:
     def init_producer(
         self, expected: ProducerIdAndEpoch | None, timeout_ms: int, new_producer_id: int, to: Recipient, now_ms: int
     ) -> Effects:
-        """A producer begins, or goes on after an error as the one it expects to be (KIP-360)."""
+        """Initialize a producer; `expected`: its current id and epoch, to continue after an error (KIP-360)."""
         error, now = NONE, self.metadata
         if self.pending is not None or now.state in PREPARING:
             error = Errors.CONCURRENT_TRANSACTIONS
@@ -183,7 +183,7 @@ class Transaction:
         return self._write(target, to, InitProducerIdResult(NONE, target.producer_id, target.producer_epoch))
 
     def _may_be(self, expected: ProducerIdAndEpoch) -> bool:
-        """Could a producer with this id go on? Its epoch is looked at later."""
+        """Return whether a producer with this id may continue. Its epoch is checked later."""
         now = self.metadata
         return (
             now.producer_epoch == NO_PRODUCER_EPOCH
@@ -203,7 +203,7 @@ class Transaction:
     def add_partitions(
         self, producer: ProducerIdAndEpoch, partitions: Collection[TopicPartition], to: Recipient, now_ms: int
     ) -> Effects:
-        """They belong to the producer's transaction, which begins with the first. `to` hears the error."""
+        """Add partitions to the producer's transaction, which starts with the first ones. `to` gets the error."""
         now, error = self.metadata, self._check(producer)
         if error is NONE and now.state in PREPARING and self.next is None:
             self.next = Next(producer, partitions, to)
@@ -222,13 +222,14 @@ class Transaction:
     def verify(
         self, producer: ProducerIdAndEpoch, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, Errors]:
-        """Do they belong to the producer's transaction (KIP-890)? What is under way is not looked at: the log decides."""
+        """Return whether each partition is in the producer's transaction (KIP-890), by the committed state: a pending
+        write is ignored."""
         error = self._check(producer)
         if error is NONE and self.metadata.state in PREPARING:
             error = Errors.CONCURRENT_TRANSACTIONS
         if error is not NONE:
             return dict.fromkeys(partitions, error)
-        # After its end a transaction keeps no partitions.
+        # A completed transaction has no partitions.
         known = self.metadata.partitions
         return {name: NONE if name in known else Errors.TRANSACTION_ABORTABLE for name in partitions}
 
@@ -237,7 +238,8 @@ class Transaction:
     def end(
         self, producer: ProducerIdAndEpoch, commit: bool, to: Recipient, now_ms: int, connection: int = 0
     ) -> Effects:
-        """`to` hears the error; NONE once the outcome is in the log. `connection`: of a later one it is greater."""
+        """End the transaction. `to` gets the error; NONE once the outcome is in the log. `connection`: greater for
+        later connections."""
         error = self._check(producer)
         if error is NONE:
             self._ender = producer, max(connection, self._ended_from(producer))
@@ -248,14 +250,15 @@ class Transaction:
         return self._write(self.metadata._replace(state=state, updated_ms=now_ms), to)
 
     def _ended_from(self, producer: ProducerIdAndEpoch) -> int:
-        """The newest connection over which this producer has asked for an end; -1: none."""
+        """Return the newest connection of this producer's EndTxn requests; -1: none."""
         return self._ender[1] if self._ender is not None and self._ender[0] == producer else -1
 
     def is_overtaken(self, producer: ProducerIdAndEpoch, connection: int) -> bool:
-        """Has the producer asked for an end over a later connection, and begun its next transaction?
+        """Return whether the request is obsolete: the producer has sent EndTxn over a later connection, and started
+        its next transaction.
 
-        One that has given up waiting asks again over another connection, and goes on. What it said first may still be on its
-        way, and would end the transaction after that (KAFKA-17754).
+        After a time-out, a producer retries over another connection and continues. Its first request may arrive later,
+        and would end the next transaction (KAFKA-17754).
         """
         return self.metadata.state is ONGOING and connection < self._ended_from(producer)
 
@@ -274,19 +277,19 @@ class Transaction:
         return self.pending is None and now.state is ONGOING and now.start_ms + now.timeout_ms < now_ms
 
     def time_out(self, now_ms: int) -> Effects:
-        """Abort it. Its producer is fenced off."""
+        """Abort the transaction and fence its producer."""
         return self._fence(None, NONE, now_ms)
 
     def _fence(self, to: Recipient | None, answer: Any, now_ms: int) -> Effects:
         now = self.metadata
         epoch = now.producer_epoch if self._has_failed_fence else now.producer_epoch + 1
-        # From now on, whatever becomes of the write: no producer is ever told of this epoch, so it may be passed over.
+        # Valid immediately, even if the write fails: no producer ever gets this epoch, so it may be skipped.
         self.metadata = now._replace(producer_epoch=epoch, last_producer_epoch=NO_PRODUCER_EPOCH)
         target = self.metadata._replace(state=PREPARE_ABORT, updated_ms=now_ms)
         return self._write(target, to, answer, is_fence=True)
 
     def markers_written(self, partitions: Iterable[TopicPartition]) -> Effects:
-        """The outcome is known in the logs of these partitions, or they exist no more."""
+        """Process written markers; partitions that have been deleted count as well."""
         if self.is_gone or not self.unmarked:
             return ()
         self.unmarked.difference_update(partitions)
@@ -298,7 +301,7 @@ class Transaction:
         return self._write(self.pending)
 
     def _let_next_begin(self, now_ms: int) -> Effects:
-        """The end is in the log."""
+        """Start the waiting transaction after Complete* was committed."""
         if self.next is None:
             return ()
         (producer, partitions, to), self.next = self.next, None
@@ -309,12 +312,12 @@ class Transaction:
         return () if waiting is None else (CancelTimer(PATIENCE_TIMER), Reply(waiting.to, error))
 
     def leave(self) -> Effects:
-        """Another broker coordinates it from now on."""
+        """Stop coordinating the id."""
         self.is_gone = True
         return self._turn_next_away(Errors.NOT_COORDINATOR)
 
     def resume(self, now_ms: int) -> Effects:
-        """This broker coordinates it from now on. An outcome that the log says is carried out."""
+        """Start coordinating the loaded id. In Prepare*, send the markers."""
         return self._send_markers(now_ms) if self.metadata.state in PREPARING else ()
 
     def _send_markers(self, now_ms: int) -> Effects:
@@ -334,7 +337,7 @@ class Transaction:
         return self.pending is None and now.state in AT_REST and now.updated_ms <= now_ms - expiration_ms
 
     def expire(self) -> Effects:
-        """A tombstone; `Forget` once that is in the log."""
+        """Write a tombstone; `Forget` follows once that is in the log."""
         self.pending = self.metadata._replace(state=DEAD, partitions=frozenset())
         return (Write([(transaction_key(self.transactional_id), None)], Transition(self.pending)),)
 
@@ -359,7 +362,8 @@ class Transaction:
         before = self.metadata
         self.metadata, self.pending = step.target, None
         if self.metadata.state is EMPTY:
-            # The record has none. As in Kafka, responses have the time of the last one, until the next begins.
+            # The record has no start time. As in Kafka, responses have that of the last transaction until the next one
+            # starts.
             self.metadata = self.metadata._replace(start_ms=before.start_ms)
         answer = () if step.to is None else (Reply(step.to, step.answer),)
         if self.metadata.state is DEAD:
@@ -372,7 +376,7 @@ class Transaction:
     def _failed(self, step: Transition, error: Errors) -> Effects:
         log.info("Could not write that %s is %s: %s", self.transactional_id, step.target.state.value, error.name)
         if step.target.state in (COMPLETE_COMMIT, COMPLETE_ABORT):
-            # The markers are written. Until that stands in the log, too, nothing else can happen.
+            # The markers are written. All other events are refused until Complete* is in the log.
             self.is_end_repeated = True
             return () if self.is_gone else (StartTimer(RETRY_TIMER, "", RETRY_MS),)
         self.pending = None

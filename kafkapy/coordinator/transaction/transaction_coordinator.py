@@ -1,7 +1,7 @@
 """The coordinator of transactions (Kafka's `TransactionCoordinator` and `TransactionStateManager`).
 
-Everything is on the reactor thread. A request becomes an event of its transactional id (`transaction.py`); the effects are
-done by `runtime/`, and the markers are sent by a `MarkerSender`. Nothing here knows the network or the log.
+Everything is on the reactor thread. A request becomes an event of its transactional id (`transaction.py`); `runtime/`
+executes the effects, and a `MarkerSender` sends the markers. The module is independent of the network and the log.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ NewProducerId = Callable[[], Coroutine[Any, Any, int]]
 
 
 class MarkerSender(Protocol):
-    """Writes the ends of transactions to the logs of their partitions, wherever these are led."""
+    """Sends transaction markers to the leaders of their partitions."""
 
     def send(self, transaction: Transaction, order: SendMarkers, coordinator_epoch: int) -> None:
-        """`TransactionCoordinator.markers_written` is told of the partitions as they are done. What is not done when the
-        transaction `is_gone` is dropped."""
+        """Send markers, and call `TransactionCoordinator.markers_written` as partitions complete. Markers left when
+        the transaction `is_gone` are dropped."""
         ...
 
 
 class TransactionCoordinator:
-    """Checks that a request is for this broker and hands it to the transactional id.
+    """Checks that this broker coordinates the transactional id of a request, and passes the request to it.
 
-    Invariant: `transactions` holds ids of partitions that are led here, none of them gone.
+    Invariant: `transactions` holds ids of partitions that this broker leads, none of them gone.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class TransactionCoordinator:
         self._topic: OwnedTopic[ReplayedTransactions] = OwnedTopic(topic, partition_log, self, clock, store_log)
         self._perform = Performer(self._topic, clock, log, self._ordered).perform
         self.transactions: dict[str, Transaction] = {}
-        """Those that are coordinated here, by id."""
+        """The transactions of this coordinator, by id."""
         self._active = False
         self._tasks: list[ScheduledTask] = []
         self._markers: MarkerSender | None = None
@@ -74,9 +74,9 @@ class TransactionCoordinator:
     def startup(
         self, new_producer_id: NewProducerId, markers: MarkerSender, topic_partition_count: int | None = None
     ) -> None:
-        """Begin to answer; before and after `shutdown` it is COORDINATOR_NOT_AVAILABLE.
+        """Start; before it and after `shutdown`, requests fail with COORDINATOR_NOT_AVAILABLE.
 
-        `topic_partition_count`: how many partitions `__transaction_state` has; None if it is not there yet.
+        `topic_partition_count`: number of partitions of `__transaction_state`; None if it does not exist yet.
         """
         self._new_producer_id, self._markers = new_producer_id, markers
         self._topic.startup(topic_partition_count)
@@ -93,11 +93,11 @@ class TransactionCoordinator:
             task.cancel()
 
     def partition_for(self, transactional_id: str) -> int:
-        """The partition of `__transaction_state` whose leader coordinates the id."""
+        """Return the partition of `__transaction_state` whose leader coordinates the id."""
         return self._topic.partition_for(transactional_id)
 
     def _status(self, transactional_id: str | None) -> Errors:
-        """NONE if this broker can speak for the id."""
+        """Return NONE if this broker coordinates the id."""
         if not transactional_id:
             return Errors.INVALID_REQUEST
         if not self._active:
@@ -109,7 +109,8 @@ class TransactionCoordinator:
     async def init_producer_id(
         self, transactional_id: str, timeout_ms: int, expected: ProducerIdAndEpoch | None
     ) -> InitProducerIdResult:
-        """The id and epoch with which a producer's transactions begin; `expected`: those it has had so far (KIP-360)."""
+        """Return the producer id and epoch for a producer's next transactions; `expected`: its current ones
+        (KIP-360)."""
         error = self._status(transactional_id)
         if error is not Errors.INVALID_REQUEST and not 0 < timeout_ms <= self._config.max_timeout_ms:
             error = Errors.INVALID_TRANSACTION_TIMEOUT
@@ -140,19 +141,19 @@ class TransactionCoordinator:
     def add_partitions(
         self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Collection[TopicPartition]
     ) -> Completion[Errors]:
-        """Done once they are known in the log, or refused."""
+        """Add partitions; completes once they are in the log, or refused."""
         now = self._clock.milliseconds()
         return self._event(transactional_id, lambda found, to: found.add_partitions(producer, partitions, to, now))
 
     def is_open(self, transactional_id: str) -> bool:
-        """Has the id a transaction here that has begun, and no decision about it?"""
+        """Return whether the id has an open transaction at this coordinator, without a requested outcome."""
         found = self.transactions.get(transactional_id)
         return found is not None and found.metadata.state is ONGOING
 
     def verify_partitions(
         self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Collection[TopicPartition]
     ) -> dict[TopicPartition, Errors]:
-        """Which of them belong to the producer's open transaction."""
+        """Return which partitions are in the producer's open transaction."""
         error = self._status(transactional_id)
         found = self.transactions.get(transactional_id)
         if error is not NONE or found is None:
@@ -162,7 +163,8 @@ class TransactionCoordinator:
     def end_transaction(
         self, transactional_id: str, producer: ProducerIdAndEpoch, commit: bool, connection: int = 0
     ) -> Completion[Errors]:
-        """Done once the outcome is in the log, or refused. `connection` as in `Transaction.end`."""
+        """End the transaction; completes once the outcome is in the log, or refused. `connection` as in
+        `Transaction.end`."""
         now = self._clock.milliseconds()
         return self._event(transactional_id, lambda found, to: found.end(producer, commit, to, now, connection))
 
@@ -181,7 +183,7 @@ class TransactionCoordinator:
         return answer
 
     def markers_written(self, transaction: Transaction, partitions: Iterable[TopicPartition]) -> None:
-        """They have their markers, or are no more."""
+        """Process written markers; deleted partitions count as well."""
         self._perform(transaction, transaction.markers_written(partitions))
 
     def _ordered(self, transaction: Transaction, what: SendMarkers | Forget) -> None:
@@ -235,7 +237,8 @@ class TransactionCoordinator:
         return described
 
     async def list_transactions(self, request: ListTransactionsRequest) -> ListTransactionsResponse:
-        """Those that all given filters let through; an unknown state is named in the answer."""
+        """Return the transactions that match all given filters; the response also lists unknown states of the
+        filter."""
         response = ListTransactionsResponse()
         if not self._active:
             response.error_code = Errors.COORDINATOR_NOT_AVAILABLE.code
@@ -272,15 +275,16 @@ class TransactionCoordinator:
     # ------------------------------------------------------------------------------------------------ the cluster
 
     def on_election(self, partition: int, leader_epoch: int) -> None:
-        """This broker became leader of that partition of `__transaction_state`."""
+        """Load the partition of `__transaction_state`, which this broker now leads."""
         self._topic.on_election(partition, leader_epoch)
 
     def on_resignation(self, partition: int, leader_epoch: int | None) -> None:
-        """This broker leads that partition no longer (None: the replica is gone, whatever the epoch)."""
+        """Unload the partition, which this broker no longer leads (None: the replica was removed, regardless of the
+        epoch)."""
         self._topic.on_resignation(partition, leader_epoch)
 
     def handle_deleted_partitions(self, partitions: Sequence[TopicPartition]) -> None:
-        """The sender of markers finds out by itself."""
+        """Do nothing: the `MarkerSender` detects deleted partitions itself."""
 
     # ------------------------------------------------------------------------------------------------ loading (`Keeper`)
 

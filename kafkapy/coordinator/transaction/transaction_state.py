@@ -1,25 +1,25 @@
-"""The states of a transactional id and every way from one to another (Kafka's `TransactionState`).
+"""The states of a transactional id and all transitions between them (Kafka's `TransactionState`).
 
-What each event does in each state; a cell names the state that is written, which holds once that is committed to the log.
+The table shows each event in each state: the next state, which is valid once it is committed to the log.
 
 | event             | Empty   | Ongoing            | Prepare*           | Complete*           |
 |-------------------|---------|--------------------|--------------------|---------------------|
-| init producer id  | Empty   | PrepareAbort (a)   | refused, comes back| Empty               |
+| init producer id  | Empty   | PrepareAbort (a)   | refused, retriable | Empty               |
 | add partitions    | Ongoing | Ongoing (b)        | waits (d)          | Ongoing             |
-| verify partitions | says no | says which         | refused, comes back| says no             |
-| end               | refused | PrepareCommit or   | refused, comes back| done already; or,   |
-|                   |         | PrepareAbort (c)   |                    | of the other kind,  |
+| verify partitions | none    | the known ones     | refused, retriable | none                |
+| end               | refused | PrepareCommit or   | refused, retriable | NONE; or, for       |
+|                   |         | PrepareAbort (c)   |                    | the other outcome,  |
 |                   |         |                    |                    | refused             |
-| time is over      | -       | PrepareAbort (a)   | -                  | -                   |
+| timeout           | -       | PrepareAbort (a)   | -                  | -                   |
 | markers written   | -       | -                  | Complete*          | -                   |
 | id expires        | Dead    | -                  | -                  | Dead                |
 
-(a) With the next epoch: the producer that had the one before is fenced off. The one that asked has to come back.
-(b) Nothing is written if all are known.
-(c) Answered when that is in the log: nothing can change the outcome any more. Then the markers go out.
-(d) For its end, for a moment; if that is longer, or another waits, it is refused and comes back.
+(a) With the next epoch, which fences the producer with the previous one. The request fails with a retriable error.
+(b) No write if all partitions are known.
+(c) The response is sent once this is in the log and so final. Then the markers are sent.
+(d) For Complete*, for `PATIENCE_MS` at most; after it, or if another request waits, it fails with a retriable error.
 
-While a write is under way, and while markers are, everything else is refused with CONCURRENT_TRANSACTIONS.
+While a record or markers are being written, all other events are refused with CONCURRENT_TRANSACTIONS.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from kafkapy.common.transaction_states import TransactionState
 from kafkapy.protocol.wire import SchemaError
 
 STATES: list[TransactionState] = [state for state in TransactionState if state is not TransactionState.UNKNOWN]
-"""In the order of their numbers in the log. A broker that asks for PREPARE_EPOCH_FENCE does not find it: it is never written."""
+"""The states in the order of their numbers in the log. PREPARE_EPOCH_FENCE is never written."""
 CODES: dict[TransactionState, int] = {state: code for code, state in enumerate(STATES)}
 
 
 def state_of(code: int) -> TransactionState:
-    """Raises `SchemaError` if there is none."""
+    """Return the state with this number. Raises `SchemaError` if there is none."""
     if not 0 <= code < len(STATES):
         raise SchemaError(f"Unknown transaction state id {code} from the transaction status message")
     return STATES[code]
@@ -49,7 +49,7 @@ DEAD = TransactionState.DEAD
 
 PREPARING = frozenset({PREPARE_COMMIT, PREPARE_ABORT})
 AT_REST = frozenset({EMPTY, COMPLETE_COMMIT, COMPLETE_ABORT})
-"""No transaction is open: a new one may begin, and the id may expire."""
+"""States without an open transaction: a new one may start, and the id may expire."""
 COMPLETED = {PREPARE_COMMIT: COMPLETE_COMMIT, PREPARE_ABORT: COMPLETE_ABORT}
 
 TRANSITIONS: dict[TransactionState, frozenset[TransactionState]] = {
