@@ -1,4 +1,4 @@
-"""Brokers that come, go, restart, change, shut down or lose a log directory."""
+"""Processes brokers that start, fail, restart, change, shut down or lose a log directory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNKNOWN_BROKER_EPOCH = -1
 
 
 class BrokerChanges:
-    """Keeps the live brokers of the context; finds new leaders for what a broker leaves behind."""
+    """Maintains the live brokers in the context; elects new leaders for the partitions of failed brokers."""
 
     def __init__(
         self, core: ControllerCore, reassignments: PartitionReassignments, features: FeatureVersioning
@@ -44,7 +44,7 @@ class BrokerChanges:
         )
 
     def initialize(self) -> None:
-        """Take over the brokers that are there now."""
+        """Load the registered brokers."""
         context = self._core.context
         context.add_live_brokers(self._compatible(self._core.zk_client.get_all_broker_and_epochs_in_cluster()))
         self._register_modification_handlers(context.live_or_shutting_down_broker_ids)
@@ -66,7 +66,7 @@ class BrokerChanges:
         if not (new or dead or bounced):
             return
         log.info("New brokers: %s, dead: %s, restarted: %s, live now: %s", new, dead, bounced, sorted(epochs))
-        # A restarted broker is another broker: nothing that was meant for the old one may reach it.
+        # A restarted broker counts as another broker: it must not get requests queued for the old one.
         for broker_id in (*bounced, *dead):
             core.channel_manager.remove_broker(broker_id)
         for broker in sorted(brokers, key=lambda broker: broker.id):
@@ -86,7 +86,7 @@ class BrokerChanges:
         log.info("Live brokers and their epochs: %s", context.live_broker_epochs)
 
     def _compatible(self, brokers: Mapping[Broker, int]) -> dict[Broker, int]:
-        """Without those that lack a finalized feature: they are not let in (KIP-584)."""
+        """Return the brokers that support all finalized features; the others are not admitted (KIP-584)."""
         compatible = {b: epoch for b, epoch in brokers.items() if self._features.is_compatible(b)}
         if len(compatible) < len(brokers):
             refused = sorted(b.id for b in brokers if b not in compatible)
@@ -98,7 +98,7 @@ class BrokerChanges:
         new = set(broker_ids)
         for broker_id in new:
             context.replicas_on_offline_dirs.pop(broker_id, None)
-        # Other brokers get the live brokers; new ones get the whole metadata.
+        # Known brokers get the live brokers; new ones get all metadata.
         core.send_update_metadata([b for b in context.live_or_shutting_down_broker_ids if b not in new])
         core.send_update_metadata(broker_ids, context.partitions_with_leaders())
         replicas = context.replicas_on_brokers(new)
@@ -121,7 +121,7 @@ class BrokerChanges:
         self._unregister_modification_handlers(broker_ids)
 
     def on_replicas_become_offline(self, replicas: Collection[PartitionAndReplica]) -> None:
-        """Find other leaders, take the replicas out of the ISRs, halt deletions that need them."""
+        """Elect other leaders, remove the replicas from the ISRs, pause deletions that need them."""
         core, context = self._core, self._core.context
         for_deletion = [r for r in replicas if r.topic in context.topics_to_be_deleted]
         others = [r for r in replicas if r.topic not in context.topics_to_be_deleted]
@@ -132,7 +132,7 @@ class BrokerChanges:
         core.replica_state_machine.handle_state_changes(others, ReplicaState.OFFLINE)
         core.topic_deletion.fail_replica_deletion(for_deletion)
         if not others and not any(isinstance(outcome, LeaderAndIsr) for outcome in outcomes.values()):
-            # No other request has told the brokers that one of them is gone.
+            # No other request informs the brokers of the failed one.
             core.send_update_metadata_to_all()
 
     # --- broker modified --------------------------------------------------------------------------------------------
@@ -166,7 +166,8 @@ class BrokerChanges:
     # --- log directories --------------------------------------------------------------------------------------------
 
     def process_log_dir_event_notification(self) -> None:
-        """A broker has lost a directory: asked about its replicas again, it says which (KAFKA_STORAGE_ERROR)."""
+        """Send LeaderAndIsr to a broker that has lost a directory: its response names the offline replicas
+        (KAFKA_STORAGE_ERROR)."""
         core, context = self._core, self._core.context
         notifications = core.zk_client.get_all_log_dir_event_notifications()
         try:
@@ -179,7 +180,7 @@ class BrokerChanges:
             core.zk_client.delete_log_dir_event_notifications(context.epoch_zk_version, notifications)
 
     def process_leader_and_isr_response(self, response: LeaderAndIsrResponse, broker_id: int) -> None:
-        """Note which replicas the broker could not bring online, and which it could again."""
+        """Record which replicas are offline at the broker, and which are online again."""
         context = self._core.context
         if response.error_code != Errors.NONE.code:
             log.error(
@@ -213,7 +214,7 @@ class BrokerChanges:
     # --- controlled shutdown ----------------------------------------------------------------------------------------
 
     def controlled_shutdown(self, broker_id: int, broker_epoch: int) -> set[TopicPartition]:
-        """Move the broker's leaders away and take it out of the ISRs; returns the partitions it still leads.
+        """Move the broker's leaders away and remove it from the ISRs; return the partitions it still leads.
 
         Raises `KafkaError`: STALE_BROKER_EPOCH, BROKER_NOT_AVAILABLE.
         """

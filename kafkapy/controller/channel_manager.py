@@ -17,7 +17,7 @@ from kafkapy.protocol.wire import SchemaError
 log = logging.getLogger("kafkapy.controller")
 
 RETRY_BACKOFF_SECONDS = 0.1
-"""Kafka's (`RequestSendThread`)."""
+"""Pause before a retry (Kafka's `RequestSendThread`)."""
 
 
 class BrokerClient(Protocol):
@@ -32,7 +32,7 @@ class BrokerClient(Protocol):
 
 
 class QueueItem(NamedTuple):
-    """A request on its way; `callback(response, broker_id)` comes on the sender's thread."""
+    """A queued request; `callback(response, broker_id)` is called on the sender's thread."""
 
     request: Any
     version: int
@@ -42,8 +42,8 @@ class QueueItem(NamedTuple):
 class RequestSendThread(threading.Thread):
     """Sends one broker its requests, one at a time and in order.
 
-    Invariant: a request is repeated until its response came or `stop` was called, so a broker sees the controller's
-    requests in the order in which they were decided, some perhaps twice, none left out before another.
+    Invariant: a request is retried until its response arrives or `stop` is called, so a broker gets the controller's
+    requests in order and without gaps, but possibly some of them twice.
     """
 
     def __init__(self, controller_id: int, broker: Broker, client: BrokerClient) -> None:
@@ -54,7 +54,7 @@ class RequestSendThread(threading.Thread):
         self._stopped = threading.Event()
 
     def stop(self) -> None:
-        """Give up what has not been answered. Does not wait for the thread."""
+        """Drop pending requests. Does not wait for the thread."""
         self._stopped.set()
         self.queue.put(None)
         self.client.close()
@@ -76,7 +76,7 @@ class RequestSendThread(threading.Thread):
                 if self._stopped.is_set():
                     return
                 if was_connected and not failures:
-                    continue  # brokers close idle connections: a fresh one may do
+                    continue  # brokers close idle connections: retry with a new one
                 level = logging.DEBUG if failures else logging.WARNING
                 log.log(
                     level, "Sending %s to broker %d failed, trying until it is gone: %s", what, self.broker.id, error
@@ -97,7 +97,7 @@ class ControllerChannelManager:
     def __init__(
         self, config: ControllerConfig, new_client: Callable[[Broker, str, int], BrokerClient] | None = None
     ) -> None:
-        """`new_client(broker, host, port)` makes the client for a broker (default: a `BlockingClient`)."""
+        """`new_client(broker, host, port)` creates the client for a broker (default: a `BlockingClient`)."""
         self._config = config
         self._new_client = new_client or self._blocking_client
         self._senders: dict[int, RequestSendThread] = {}
@@ -111,7 +111,7 @@ class ControllerChannelManager:
             self.remove_broker(broker_id)
 
     def add_broker(self, broker: Broker) -> None:
-        """Begin to send to a broker; nothing happens if it is there already."""
+        """Start a sender for a broker, unless it has one."""
         if broker.id in self._senders:
             return
         listener = self._config.control_listener_name
@@ -125,13 +125,14 @@ class ControllerChannelManager:
         sender.start()
 
     def remove_broker(self, broker_id: int) -> None:
-        """Stop sending; requests that were not answered are forgotten."""
+        """Stop the broker's sender; pending requests are dropped."""
         sender = self._senders.pop(broker_id, None)
         if sender is not None:
             sender.stop()
 
     def send_request(self, broker_id: int, request: Any, version: int, callback: Callable[[Any, int], object]) -> None:
-        """Queue a request. `callback(response, broker_id)` comes on the sender's thread: it only enqueues an event."""
+        """Queue a request. `callback(response, broker_id)` is called on the sender's thread, so it must only enqueue
+        an event."""
         sender = self._senders.get(broker_id)
         if sender is None:
             log.warning("Not sending %s to broker %d, since it is offline", type(request).__name__, broker_id)

@@ -1,4 +1,4 @@
-"""The configs that the controller acts on."""
+"""The controller's configs."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class ControllerConfig:
     leader_imbalance_check_interval_seconds: int = 300
     leader_imbalance_per_broker_percentage: int = 10
     client: ClientConfig = field(default_factory=ClientConfig)
-    """How brokers are spoken to: time-outs (`controller.socket.timeout.ms`) and security."""
+    """Config of connections to brokers: time-outs (`controller.socket.timeout.ms`) and security."""
 
     @property
     def control_listener_name(self) -> str:
-        """The listener on which brokers take the controller's requests (KIP-291)."""
+        """The brokers' listener for the controller's requests (KIP-291)."""
         return self.control_plane_listener_name or self.inter_broker_listener_name

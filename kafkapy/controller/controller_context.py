@@ -1,4 +1,4 @@
-"""All that the controller knows of the cluster, as plain data (Kafka's `ControllerContext`)."""
+"""The controller's view of the cluster, as plain data (Kafka's `ControllerContext`)."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class ControllerContext:
     """The cluster as the active controller sees it; empty while another broker is controller.
 
     Invariants, between two events:
-    - only the controller thread reads or writes it, except `topics_to_be_deleted`, which others may ask (`in`);
+    - only the controller thread accesses it, except that other threads may use `in` on `topics_to_be_deleted`;
     - `topic_ids` and `topic_names` are inverse to each other and hold topics of `all_topics` only;
-    - a partition with `leadership` was in `assignments` when it came; what it says has been written to ZooKeeper by a
-      controller of at most `epoch`, and its partition epoch is the version of the znode as last seen;
+    - a partition with `leadership` was in `assignments` when that was added; the leadership was written to ZooKeeper
+      by a controller of at most `epoch`, and its partition epoch is the znode's last known version;
     - `partitions_being_reassigned` are exactly the partitions whose assignment adds or removes replicas;
     - `topics_with_deletion_started` and `topics_ineligible_for_deletion` are subsets of `topics_to_be_deleted`;
     - `live_broker_ids` are the registered brokers (the keys of `live_broker_epochs`) less `shutting_down_broker_ids`;
@@ -40,7 +40,7 @@ class ControllerContext:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything: this broker is not, or no longer, the controller."""
+        """Clear everything: this broker is not, or no longer, the controller."""
         self.epoch = 0
         self.epoch_zk_version = 0
         self.all_topics: set[str] = set()
@@ -64,7 +64,7 @@ class ControllerContext:
     # --- brokers --------------------------------------------------------------------------------------------------
 
     def add_live_brokers(self, brokers: Mapping[Broker, int]) -> None:
-        """`brokers`: each with its broker epoch."""
+        """Add live brokers; `brokers`: broker -> broker epoch."""
         for broker, epoch in brokers.items():
             self._brokers[broker.id] = broker
             self.live_broker_epochs[broker.id] = epoch
@@ -77,16 +77,16 @@ class ControllerContext:
         self._brokers_changed()
 
     def update_broker_metadata(self, broker: Broker) -> None:
-        """New listeners or features of a live broker; its epoch stays."""
+        """Update listeners or features of a live broker; its epoch stays the same."""
         self._brokers[broker.id] = broker
 
     def begin_broker_shutdown(self, broker_id: int) -> None:
-        """From now on the broker's replicas do not count as online."""
+        """Mark the broker as shutting down: its replicas do not count as online any more."""
         self.shutting_down_broker_ids.add(broker_id)
         self._brokers_changed()
 
     def end_broker_shutdown(self, broker_id: int) -> bool:
-        """The broker is gone; says whether it had been shutting down."""
+        """Remove the mark of a stopped broker; return whether it was set."""
         was_shutting_down = broker_id in self.shutting_down_broker_ids
         self.shutting_down_broker_ids.discard(broker_id)
         self._brokers_changed()
@@ -109,7 +109,7 @@ class ControllerContext:
     def is_replica_online(
         self, broker_id: int, partition: TopicPartition, include_shutting_down_brokers: bool = False
     ) -> bool:
-        """Is the broker alive and the replica's log directory in order?"""
+        """Return whether the broker is alive and the replica's log directory online."""
         live = self.live_broker_epochs if include_shutting_down_brokers else self.live_broker_ids
         if broker_id not in live:
             return False
@@ -119,7 +119,7 @@ class ControllerContext:
     def online_replicas(
         self, partition: TopicPartition, include_shutting_down_brokers: bool = False
     ) -> tuple[int, ...]:
-        """The partition's replicas that are online, in order of assignment."""
+        """Return the partition's online replicas, in order of assignment."""
         return tuple(
             replica
             for replica in self.replica_assignment(partition).replicas
@@ -140,7 +140,7 @@ class ControllerContext:
         self.topic_names[topic_id] = topic
 
     def remove_topic(self, topic: str) -> None:
-        """Forget a topic that is gone, its partitions' states and leaders included."""
+        """Remove a deleted topic, with its partitions' states and leaders."""
         self.topics_to_be_deleted.discard(topic)
         self.topics_with_deletion_started.discard(topic)
         self.topics_ineligible_for_deletion.discard(topic)
@@ -159,7 +159,7 @@ class ControllerContext:
                 self.replica_states.pop(PartitionAndReplica(partition, replica), None)
 
     def replica_assignment(self, partition: TopicPartition) -> ReplicaAssignment:
-        """The partition's replicas; an empty assignment if there is no such partition."""
+        """Return the partition's replicas; an empty assignment if there is no such partition."""
         return self.assignments.get(partition.topic, {}).get(partition.partition, NO_ASSIGNMENT)
 
     def update_replica_assignment(self, partition: TopicPartition, assignment: ReplicaAssignment) -> None:
@@ -195,14 +195,15 @@ class ControllerContext:
     # --- leaders --------------------------------------------------------------------------------------------------
 
     def leader_epoch(self, partition: TopicPartition) -> int:
-        """What a StopReplica says: the leader epoch, or a sentinel that overrides any while the topic is deleted."""
+        """Return the epoch for StopReplica: the leader epoch, or a sentinel that overrides any while the topic is
+        being deleted."""
         if partition.topic in self.topics_to_be_deleted:
             return EPOCH_DURING_DELETE
         state = self.leadership.get(partition)
         return NO_EPOCH if state is None else state.leader_and_isr.leader_epoch
 
     def partitions_with_leaders(self) -> list[TopicPartition]:
-        """Partitions that have (or had) a leader, without those of topics queued for deletion."""
+        """Return the partitions that have (or had) a leader, without those of topics queued for deletion."""
         return [partition for partition in self.leadership if partition.topic not in self.topics_to_be_deleted]
 
     def partitions_with_offline_leader(self) -> list[TopicPartition]:
@@ -214,7 +215,7 @@ class ControllerContext:
         ]
 
     def partition_leaders_on_broker(self, broker_id: int) -> set[TopicPartition]:
-        """Partitions with more than one replica that the broker leads."""
+        """Return the partitions with more than one replica that the broker leads."""
         return {
             partition
             for partition, state in self.leadership.items()
@@ -252,5 +253,5 @@ class ControllerContext:
 
     @property
     def offline_partition_count(self) -> int:
-        """Partitions without a leader, topics under deletion excepted."""
+        """Return the number of partitions without a leader, except those of topics being deleted."""
         return len(self._partitions_by_state[PartitionState.OFFLINE])

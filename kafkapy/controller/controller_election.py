@@ -1,4 +1,4 @@
-"""Becoming the controller, and ceasing to be it (the election half of Kafka's `KafkaController`)."""
+"""Election and resignation of the controller (that half of Kafka's `KafkaController`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STATE_CHANGE_HANDLER = "controller-state-change-handler"
 
 @dataclass(eq=False)
 class ControllerParts:
-    """What the active controller consists of; each part stands for one kind of event."""
+    """The parts of the active controller; each processes one kind of event."""
 
     features: FeatureVersioning
     reassignments: PartitionReassignments
@@ -44,11 +44,12 @@ class ControllerParts:
 
 
 class ControllerElection:
-    """Every broker watches /controller; who creates it, raising /controller_epoch in the same step, is the controller.
+    """Every broker watches /controller; the one that creates it, and increments /controller_epoch in the same
+    transaction, is the controller.
 
-    Invariant: while active, this broker made the node /controller and the context holds what it read after that;
-    whoever else becomes controller raises /controller_epoch, so that our next write fails (`ControllerMovedError`) and
-    we resign.
+    Invariant: while active, this broker has created /controller, and the context has been loaded after that. Another
+    controller increments /controller_epoch, so that this broker's next write fails (`ControllerMovedError`) and it
+    resigns.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class ControllerElection:
         self.broker_info = broker_info
         self.broker_epoch = broker_epoch
         self._last_seen = NO_CONTROLLER
-        """The last controller that this broker knows."""
+        """The last known controller."""
         self._controller_change_handler = ZNodeChangeHandler(
             ControllerZNode.path,
             handle_creation=lambda: self._put("ControllerChange", self.maybe_resign),
@@ -80,7 +81,7 @@ class ControllerElection:
         self._core.events.put(ControllerEvent(name, process))
 
     def begin(self) -> None:
-        """Become a candidate."""
+        """Start taking part in elections."""
         self._zk.register_state_change_handler(
             StateChangeHandler(
                 STATE_CHANGE_HANDLER,
@@ -93,7 +94,7 @@ class ControllerElection:
         self._put("Startup", self._start)
 
     def end(self) -> None:
-        """Be no candidate any more; called when no event will run again."""
+        """Stop taking part in elections; called after the last event."""
         self._zk.unregister_state_change_handler(STATE_CHANGE_HANDLER)
         self._resign()
 
@@ -118,7 +119,7 @@ class ControllerElection:
         self._reelect()
 
     def _elect(self) -> None:
-        """Try to become the controller, unless there is one."""
+        """Try to become the controller, unless there is one already."""
         core, broker_id = self._core, self._core.config.broker_id
         self._look_who_is_controller()
         if core.active_controller_id != NO_CONTROLLER:
@@ -142,11 +143,12 @@ class ControllerElection:
             self._trigger_controller_move()
 
     def _on_controller_failover(self) -> None:
-        """Learn the cluster from ZooKeeper, tell it to the brokers, and go on where the last controller stopped."""
+        """Load the cluster's state from ZooKeeper, send it to the brokers, and resume the last controller's
+        operations."""
         core, parts, context = self._core, self._parts, self._core.context
         started = core.events.now_ms()
         parts.features.initialize()
-        # Watch first, read then: nothing that changes in between is missed.
+        # Watches are set before the reads, so that no change is missed.
         for handler in parts.child_handlers:
             self._zk.register_znode_child_change_handler(handler)
         for node_handler in parts.node_handlers:
@@ -159,7 +161,7 @@ class ControllerElection:
         core.topic_deletion.init(*parts.topics.deletions_in_progress())
         # Brokers need each other's addresses before they get leaders to follow.
         core.send_update_metadata_to_all()
-        # Leaders first: clients wait for them, and nothing waits for the unchanged roles that are sent to all others.
+        # Elect leaders first: clients wait for them, but not for the unchanged roles that all replicas are sent.
         core.partition_state_machine.startup()
         core.replica_state_machine.startup()
         log.info(
@@ -197,7 +199,7 @@ class ControllerElection:
         return NO_CONTROLLER if controller_id is None else controller_id
 
     def maybe_resign(self) -> None:
-        """Read the current controller; resign if this broker was it and is no longer."""
+        """Read the current controller; resign if this broker is no longer it."""
         was_active = self._core.is_active
         self._zk.register_znode_change_handler_and_check_existence(self._controller_change_handler)
         self._look_who_is_controller()
@@ -205,7 +207,7 @@ class ControllerElection:
             self._resign()
 
     def _trigger_controller_move(self) -> None:
-        """Give up being controller, so that there is another election."""
+        """Delete /controller, so that there is another election."""
         core = self._core
         core.active_controller_id = self._controller_in_zookeeper()
         if not self._core.is_active:
@@ -220,7 +222,8 @@ class ControllerElection:
             log.warning("Another broker is controller already")
 
     def _expire(self) -> None:
-        """The session is lost (on the ZooKeeper client's thread): be sure that we resign before there is a new one."""
+        """Resign before a new session starts; called on the ZooKeeper client's thread after the session has
+        expired."""
 
         def resign() -> None:
             self._core.active_controller_id = NO_CONTROLLER
@@ -229,7 +232,8 @@ class ControllerElection:
         self._core.events.clear_and_put(ControllerEvent("Expire", resign)).finished.wait()
 
     def _resign(self) -> None:
-        """Forget the cluster and stop talking to it. Handlers are taken back without asking ZooKeeper."""
+        """Clear the context and close the connections to brokers. Watch handlers are removed without a call to
+        ZooKeeper."""
         core, parts = self._core, self._parts
         epoch = core.context.epoch
         for handler in parts.child_handlers:

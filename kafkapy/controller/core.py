@@ -1,4 +1,4 @@
-"""What the parts of the controller share."""
+"""Objects that the parts of the controller share."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ NO_CONTROLLER = -1
 
 @dataclass(eq=False)
 class ControllerCore:
-    """The collaborators of every part, and nothing that is a part's own.
+    """The objects that all parts use; a part's own state is in the part.
 
-    Only the controller thread touches it, but for `active_controller_id` and `put`.
+    Only the controller thread accesses it, except for `active_controller_id` and `put`.
     """
 
     config: ControllerConfig
@@ -42,11 +42,11 @@ class ControllerCore:
         return self.active_controller_id == self.config.broker_id
 
     def put(self, name: str, process: Callable[[], object]) -> None:
-        """Queue an event that only the active controller looks at; it is forgotten when this broker is not that."""
+        """Queue an event for the active controller; it is ignored if this broker is not the controller then."""
         self.events.put(ControllerEvent(name, lambda: process() if self.is_active else None))
 
     def send_update_metadata(self, broker_ids: Iterable[int], partitions: Iterable[TopicPartition] = ()) -> None:
-        """Tell these brokers which brokers are live, and about these partitions."""
+        """Send these brokers an UpdateMetadata with the live brokers and these partitions."""
         batch = self.new_batch()
         batch.add_update_metadata_request_for_brokers(broker_ids, partitions)
         batch.send_requests_to_brokers()

@@ -1,7 +1,7 @@
-"""Leader election: pure functions of a partition's assignment, in-sync replicas and live replicas.
+"""Leader election as pure functions of a partition's assignment, in-sync replicas and live replicas.
 
 The four rules are Kafka's `PartitionLeaderElectionAlgorithms`; the `leader_for_*` functions apply one of them to a
-partition's present state and give its next state (Kafka's `Election`). Nothing here reads or writes anything.
+partition's current state and return the next one (Kafka's `Election`). No I/O.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from kafkapy.common.leader_and_isr import LeaderAndIsr, LeaderRecoveryState
 
 
 class ElectionStrategy(Enum):
-    """Why a leader is elected, hence by which rule.
+    """The reason for an election, which determines the rule.
 
-    The value is Kafka's name of it, which error messages of ElectLeaders have; `cause` is for the log.
+    The value is Kafka's name, for error messages of ElectLeaders; `cause` is for the log.
     """
 
     cause: str
@@ -44,7 +44,8 @@ class ElectionResult(NamedTuple):
 def offline_partition_leader_election(
     assignment: Sequence[int], isr: Collection[int], live: Collection[int], unclean_allowed: bool
 ) -> int | None:
-    """The first replica of the assignment that is alive and in sync; with `unclean_allowed` else the first alive."""
+    """Return the first live in-sync replica of the assignment; without one and with `unclean_allowed`, the first live
+    replica."""
     clean = next((r for r in assignment if r in live and r in isr), None)
     if clean is not None or not unclean_allowed:
         return clean
@@ -54,14 +55,14 @@ def offline_partition_leader_election(
 def reassign_partition_leader_election(
     target: Sequence[int], isr: Collection[int], live: Collection[int]
 ) -> int | None:
-    """The first replica of the target that is alive and in sync."""
+    """Return the first live in-sync replica of the target."""
     return next((r for r in target if r in live and r in isr), None)
 
 
 def preferred_replica_leader_election(
     assignment: Sequence[int], isr: Collection[int], live: Collection[int]
 ) -> int | None:
-    """The first replica of the assignment, if it is alive and in sync."""
+    """Return the first replica of the assignment, if it is alive and in sync."""
     preferred = next(iter(assignment), None)
     return preferred if preferred in live and preferred in isr else None
 
@@ -69,7 +70,7 @@ def preferred_replica_leader_election(
 def controlled_shutdown_leader_election(
     assignment: Sequence[int], isr: Collection[int], live: Collection[int], shutting_down: Collection[int]
 ) -> int | None:
-    """The first replica that is alive, in sync and stays."""
+    """Return the first live in-sync replica on a broker that is not shutting down."""
     return next((r for r in assignment if r in live and r in isr and r not in shutting_down), None)
 
 
@@ -80,7 +81,8 @@ def leader_for_offline(
     unclean_allowed: bool,
     recovery_supported: bool = True,
 ) -> ElectionResult:
-    """A clean leader keeps the live part of the ISR; an unclean one is the ISR, and recovering (KIP-704) if that is supported."""
+    """Return the state after an election for an offline partition. A clean leader keeps the ISR's live replicas; an
+    unclean one is the only ISR member, and in recovery (KIP-704) if that is supported."""
     live_replicas = tuple(r for r in assignment if r in live)
     leader = offline_partition_leader_election(assignment, state.isr, live_replicas, unclean_allowed)
     if leader is None:
@@ -95,7 +97,8 @@ def leader_for_offline(
 
 
 def leader_for_reassignment(target: Sequence[int], state: LeaderAndIsr, live: Collection[int]) -> ElectionResult:
-    """`target`: the replicas that stay when the reassignment is done. The ISR does not change."""
+    """Return the state after an election by a reassignment, with the same ISR. `target`: the replicas after the
+    reassignment."""
     leader = reassign_partition_leader_election(target, state.isr, live)
     return ElectionResult(None if leader is None else state.new_leader(leader), tuple(target))
 
@@ -114,7 +117,7 @@ def leader_for_controlled_shutdown(
     live_or_shutting_down: Collection[int],
     shutting_down: Collection[int],
 ) -> ElectionResult:
-    """Takes the brokers that shut down out of the ISR in the same step."""
+    """Return the state after an election by a controlled shutdown, without the stopping brokers in the ISR."""
     recipients = tuple(r for r in assignment if r in live_or_shutting_down)
     leader = controlled_shutdown_leader_election(assignment, state.isr, recipients, shutting_down)
     if leader is None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from kafkapy.common.time import Time
 
 CLOSE_TIMEOUT_SECONDS = 5
-"""Of a stop: an event that is under way may wait for a ZooKeeper that does not answer."""
+"""How long `close` waits for the current event, which may be blocked on an unreachable ZooKeeper."""
 
 
 def _nothing() -> None:
@@ -20,7 +20,7 @@ def _nothing() -> None:
 
 
 class TimeSpent:
-    """How often something was done, and how long that took together. Written by one thread, read by any."""
+    """Count and total time of an operation. Written by one thread, read by any."""
 
     __slots__ = ("count", "ms")
 
@@ -35,10 +35,10 @@ class TimeSpent:
 
 @dataclass(eq=False, slots=True)
 class ControllerEvent:
-    """Something the controller has to look at.
+    """An event for the controller.
 
-    `process` does the work, on the controller thread. `preempt` is called instead, on whatever thread, if the event is
-    dropped unprocessed; it answers callers that wait for the event. `finished` is set after either.
+    `process` does the work, on the controller thread. `preempt` is called instead, on any thread, if the event is
+    dropped; it answers waiting callers. `finished` is set after either.
     """
 
     name: str
@@ -46,7 +46,7 @@ class ControllerEvent:
     preempt: Callable[[], object] = _nothing
     finished: threading.Event = field(default_factory=threading.Event)
     put_ms: int = 0
-    """When it was put; the monotonic clock's ms."""
+    """When the event was queued, in ms of the monotonic clock."""
 
     def drop(self) -> None:
         self.preempt()
@@ -54,16 +54,17 @@ class ControllerEvent:
 
 
 class ControllerEventManager:
-    """Runs events one after the other, in the order they came.
+    """Processes events one after the other, in the order of the queue.
 
-    Invariant: an event that was put is either processed or preempted, once; all processing happens on one thread: the
-    manager's own after `start`, that of the caller of `process_all` in tests. The lock is not held while an event runs.
+    Invariant: a queued event is either processed or preempted, exactly once; events are processed on one thread: the
+    manager's own after `start`, or the caller's of `process_all` in tests. The lock is not held while an event is
+    processed.
     """
 
     def __init__(
         self, process: Callable[[ControllerEvent], object], time: Time, name: str = "controller-event-thread"
     ) -> None:
-        """`process` runs one event and lets no exception out."""
+        """`process` processes one event and never raises."""
         self._process = process
         self._time = time
         self._changed = threading.Condition()
@@ -72,18 +73,19 @@ class ControllerEventManager:
         self._order = itertools.count()
         self._closed = False
         self.current = ""
-        """The name of the event that is being processed; empty: none."""
+        """The name of the current event; empty: none."""
         self.waited = TimeSpent()
-        """From `put` until processing began."""
+        """Times from `put` to the start of processing."""
         self.spent: dict[str, TimeSpent] = {}
-        """On processing, by name of the event."""
+        """Times of processing, by name of the event."""
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
     def close(self) -> None:
-        """Preempt what is queued and wait for the event under way, but not for ever: it may wait for ZooKeeper."""
+        """Preempt queued events and wait for the current one, for at most `CLOSE_TIMEOUT_SECONDS`: it may be blocked
+        on ZooKeeper."""
         with self._changed:
             self._closed = True
             self._changed.notify()
@@ -108,12 +110,12 @@ class ControllerEventManager:
         return len(self._queue)
 
     def clear_and_put(self, event: ControllerEvent) -> ControllerEvent:
-        """Preempt everything that waits and put `event` in its place."""
+        """Preempt all queued events, and queue `event`."""
         self._drop_all()
         return self.put(event)
 
     def put_later(self, event: ControllerEvent, delay_ms: int) -> None:
-        """Put `event` when `delay_ms` have passed, unless `cancel_later` comes first."""
+        """Queue `event` after `delay_ms`, unless `cancel_later` is called before."""
         with self._changed:
             heapq.heappush(self._later, (self.now_ms() + delay_ms, next(self._order), event))
             self._changed.notify()
@@ -123,12 +125,12 @@ class ControllerEventManager:
         return self._time.monotonic_ms()
 
     def cancel_later(self) -> None:
-        """Forget the events that `put_later` has not put yet."""
+        """Drop the events of `put_later` that are not due yet."""
         with self._changed:
             self._later.clear()
 
     def process_all(self) -> None:
-        """Process, on this thread, all events that are there or due and all that these bring about. For tests."""
+        """Process all queued and due events, and the ones that these add, on this thread. For tests."""
         while (event := self._next_event()) is not None:
             self._handle(event)
 
@@ -146,7 +148,7 @@ class ControllerEventManager:
                         return
                     self._changed.wait(self._seconds_to_next())
             self._handle(event)
-            del event  # what it has in it may be large, and the next one may come late
+            del event  # it may be large, and the next event may come much later
 
     def _handle(self, event: ControllerEvent) -> None:
         began = self.now_ms()

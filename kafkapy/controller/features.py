@@ -1,7 +1,7 @@
 """Finalized features in /feature (KIP-584).
 
-A ZooKeeper broker of 3.9 supports no feature of its own, so nothing can be finalized here; features that the znode has
-are kept, can be deleted, and keep out brokers that do not support them. Below inter.broker.protocol.version 2.7-IV0
+A broker of 3.9 in ZooKeeper mode has no supported features, so none can be finalized; features in the znode are kept,
+can be deleted, and exclude brokers that do not support them. Below inter.broker.protocol.version 2.7-IV0
 the znode says that versioning is disabled, and has no features.
 """
 
@@ -20,13 +20,13 @@ from kafkapy.zk.zk_data import FeatureZNode, FinalizedFeatures
 log = logging.getLogger("kafkapy.controller")
 
 SUPPORTED_FEATURES: dict[str, tuple[int, int]] = {}
-"""Feature -> (lowest, highest) level that this broker knows."""
+"""Feature -> (lowest, highest) level that this broker supports."""
 
 UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE = 1, 2, 3
 
 
 class FeatureVersioning:
-    """Invariant: `finalized` is what /feature had when this broker became controller or last wrote it."""
+    """Invariant: `finalized` is the content of /feature when this broker became controller or last wrote it."""
 
     def __init__(self, zk_client: KafkaZkClient, inter_broker_protocol_version: str) -> None:
         self._zk = zk_client
@@ -35,7 +35,7 @@ class FeatureVersioning:
         self.finalized: dict[str, int] = {}
 
     def initialize(self) -> None:
-        """Create /feature, or switch versioning on (features that were finalized stay) or off (they go)."""
+        """Create /feature, or enable versioning (finalized features are kept) or disable it (they are removed)."""
         data, _ = self._zk.get_data_and_version(FeatureZNode.path)
         existing = None if data is None else FeatureZNode.decode(data)
         kept = self._enabled and existing is not None and existing.enabled
@@ -52,11 +52,11 @@ class FeatureVersioning:
         return FinalizedFeatures(self._enabled, levels, self._version)
 
     def is_compatible(self, broker: Broker) -> bool:
-        """Does the broker support every finalized feature at its level?"""
+        """Return whether the broker supports every finalized feature at its level."""
         return all(_supports(broker.features, name, level) for name, level in self.finalized.items())
 
     def update(self, request: UpdateFeaturesRequest, version: int, brokers: list[Broker]) -> dict[str, KafkaError]:
-        """Apply the valid updates; returns each feature's error (`Errors.NONE` for those that were applied).
+        """Apply the valid updates; return each feature's error (`Errors.NONE` for applied ones).
 
         Raises `KafkaError` INVALID_REQUEST while versioning is disabled.
         """

@@ -1,4 +1,4 @@
-"""Leaders that change their ISR: AlterPartition (KIP-497), and the notifications of leaders older than 2.7."""
+"""Processes leaders' ISR changes: AlterPartition (KIP-497), and notifications of leaders older than 2.7."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kafkapy.zk.zk_data import IsrChangeNotificationZNode
 log = logging.getLogger("kafkapy.controller")
 
 Outcome = LeaderAndIsr | Errors
-"""The partition's state, as asked for or as it is already, or why not."""
+"""The partition's new or unchanged state, or an error."""
 
 
 class IsrChanges:
@@ -37,10 +37,10 @@ class IsrChanges:
     def alter_partition(
         self, request: AlterPartitionRequest, version: int
     ) -> tuple[AlterPartitionResponse, list[TopicPartition]]:
-        """Write the ISRs that a leader asks for.
+        """Write the ISRs that a leader requests.
 
-        Returns the answer and the partitions that are as asked for now: once the answer is out they are for
-        `complete_reassignments`.
+        Returns the response and the partitions with the requested state, which must be passed to
+        `complete_reassignments` after the response is sent.
         """
         epoch = self._core.context.live_broker_epochs.get(request.broker_id)
         if epoch != request.broker_epoch:
@@ -62,7 +62,7 @@ class IsrChanges:
         return response, [p for p, outcome in outcomes.items() if isinstance(outcome, LeaderAndIsr)]
 
     def complete_reassignments(self, partitions: Iterable[TopicPartition]) -> None:
-        """An ISR that has grown may be what a reassignment waits for."""
+        """Complete reassignments that were waiting for these partitions' ISRs."""
         for partition in partitions:
             if partition in self._core.context.partitions_being_reassigned:
                 self._reassignments.maybe_complete(partition)
@@ -70,7 +70,7 @@ class IsrChanges:
     def _partitions_to_alter(
         self, request: AlterPartitionRequest, version: int, response: AlterPartitionResponse
     ) -> dict[TopicPartition, LeaderAndIsr]:
-        """What the request asks for; topics whose id is not known are answered at once."""
+        """Return the requested states; partitions with unknown topic ids get their error in the response."""
         asked: dict[TopicPartition, LeaderAndIsr] = {}
         for topic in request.topics:
             name = topic.topic_name if version < 2 else self._core.context.topic_names.get(topic.topic_id)
@@ -95,18 +95,18 @@ class IsrChanges:
         return asked
 
     def _judge(self, partition: TopicPartition, asked: LeaderAndIsr, version: int) -> Outcome | None:
-        """What to answer without a write; None if the state is to be written."""
+        """Return the result if no write is needed; None if the state is to be written."""
         state = self._core.context.leadership.get(partition)
         if state is None:
             return Errors.UNKNOWN_TOPIC_OR_PARTITION
         current = state.leader_and_isr
         if asked.partition_epoch > current.partition_epoch or asked.leader_epoch > current.leader_epoch:
-            # The leader knows more than we: another controller is active, the leader is to look for it.
+            # The leader has a newer state: another controller is active, which the leader has to find.
             return Errors.NOT_CONTROLLER
         if asked.leader_epoch < current.leader_epoch:
             return Errors.FENCED_LEADER_EPOCH
         if asked.with_partition_epoch(current.partition_epoch) == current:
-            # Asked again because the answer got lost; hence before the partition epoch is compared.
+            # A retry after a lost response; so it is checked before the partition epoch.
             return current
         if asked.partition_epoch < current.partition_epoch:
             return Errors.INVALID_UPDATE_VERSION
@@ -146,7 +146,7 @@ class IsrChanges:
         for partition in written.partitions_to_retry:
             now = context.leadership[partition].leader_and_isr
             if states[partition].with_partition_epoch(now.partition_epoch) == now:
-                outcomes[partition] = now  # our own write, whose answer was lost
+                outcomes[partition] = now  # our own write, whose response was lost
             else:
                 log.info("ISR of partition %s not written: somebody else has changed its state", partition)
                 outcomes[partition] = Errors.INVALID_UPDATE_VERSION
@@ -179,7 +179,7 @@ class IsrChanges:
     # --- notifications --------------------------------------------------------------------------------------------
 
     def process_isr_change_notification(self) -> None:
-        """Leaders with an inter.broker.protocol.version below 2.7 have written their ISRs themselves."""
+        """Read the ISRs that leaders with an inter.broker.protocol.version below 2.7 have written to ZooKeeper."""
         core, context = self._core, self._core.context
         notifications = core.zk_client.get_all_isr_change_notifications()
         try:

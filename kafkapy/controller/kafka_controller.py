@@ -1,7 +1,7 @@
-"""The broker's controller: always a candidate, at times the cluster's active controller (Kafka's `KafkaController`).
+"""The broker's controller: a candidate in elections, and possibly the active controller (Kafka's `KafkaController`).
 
-Everything happens on the controller thread, as an event. What is decided goes to ZooKeeper first, guarded by the
-controller epoch, then into the context, then to the brokers.
+All work is done in events on the controller thread. A change is written to ZooKeeper first, checked against the
+controller epoch, then to the context, then sent to the brokers.
 """
 
 from __future__ import annotations
@@ -48,9 +48,10 @@ T = TypeVar("T")
 
 
 class KafkaController:
-    """Public methods may be called from any thread; they enqueue an event. Callbacks come on the controller thread.
+    """Public methods are thread-safe; they enqueue an event. Callbacks are called on the controller thread.
 
-    Invariant: the context is empty unless `is_active`; every event but those of `ControllerElection` asks that first.
+    Invariant: the context is empty unless `is_active`; every event except those of `ControllerElection` checks that
+    first.
     """
 
     def __init__(
@@ -64,8 +65,9 @@ class KafkaController:
         on_broker_registered: Callable[[int], object] = lambda _: None,
         on_elected: Callable[[], object] = lambda: None,
     ) -> None:
-        """Both are called on the controller thread, and must not block: `on_broker_registered(broker_epoch)` when a new session
-        has registered the broker, `on_elected()` when this broker has become the controller and has taken over."""
+        """The callbacks run on the controller thread, and must not block: `on_broker_registered(broker_epoch)` after a
+        new session has registered the broker, `on_elected()` after this broker has become the controller and loaded
+        the context."""
         self._zk = zk_client
         self.context = ControllerContext()
         self.events = ControllerEventManager(self._process, time)
@@ -107,17 +109,17 @@ class KafkaController:
 
     @property
     def is_active(self) -> bool:
-        """Is this broker the controller?"""
+        """Return whether this broker is the controller."""
         return self._core.is_active
 
     @property
     def controller_id(self) -> int:
-        """The active controller as last seen; -1 if there is none."""
+        """The last known active controller; -1 if there is none."""
         return self._core.active_controller_id
 
     @property
     def broker_epoch(self) -> int:
-        """Of this broker's registration; grows when the session is renewed."""
+        """The epoch of this broker's registration; a new session increases it."""
         return self._election.broker_epoch
 
     @property
@@ -127,25 +129,25 @@ class KafkaController:
 
     @property
     def leader_elections(self) -> int:
-        """Leaders elected here so far."""
+        """Number of leaders elected by this controller so far."""
         return self._core.partition_state_machine.leader_elections
 
     @property
     def unclean_leader_elections(self) -> int:
-        """Of these, leaders that were not in sync (Kafka's `UncleanLeaderElectionsPerSec`)."""
+        """Number of these leaders that were not in sync (Kafka's `UncleanLeaderElectionsPerSec`)."""
         return self._core.partition_state_machine.unclean_leader_elections
 
     def startup(self) -> None:
-        """Become a candidate; returns at once."""
+        """Start taking part in elections; returns immediately."""
         self.enqueue_startup()
         self.events.start()
 
     def enqueue_startup(self) -> None:
-        """`startup` without the thread: a test drives the events itself."""
+        """As `startup`, without the thread: a test processes the events itself."""
         self._election.begin()
 
     def shutdown(self) -> None:
-        """Stop for good. The node /controller goes with the session, which the server ends."""
+        """Stop for good. /controller is removed when the server closes the session."""
         self.events.close()
         self._election.end()
 
@@ -180,7 +182,7 @@ class KafkaController:
     def controlled_shutdown(
         self, broker_id: int, broker_epoch: int, callback: Callable[[set[TopicPartition] | KafkaError], object]
     ) -> None:
-        """Move a broker's leaders away; the answer is the partitions it still leads, or an error."""
+        """Move a broker's leaders away; the callback gets the partitions it still leads, or an error."""
         self._ask(
             "ControlledShutdown",
             lambda: self._parts.brokers.controlled_shutdown(broker_id, broker_epoch),
@@ -194,7 +196,7 @@ class KafkaController:
         election_type: ElectionType,
         callback: Callable[[dict[TopicPartition, KafkaError | int] | KafkaError], object],
     ) -> None:
-        """The answer has each partition's new leader, or why it has none."""
+        """Elect leaders; the callback gets each partition's new leader, or its error."""
         self._ask("ElectLeaders", lambda: self._parts.elections.elect_leaders(partitions, election_type), callback)
 
     def alter_partition_reassignments(
@@ -202,7 +204,7 @@ class KafkaController:
         reassignments: Iterable[tuple[TopicPartition, Sequence[int] | None]],
         callback: Callable[[dict[TopicPartition, KafkaError | None] | KafkaError], object],
     ) -> None:
-        """Start reassignments, or cancel those whose target is None; the answer says what is wrong with each."""
+        """Start reassignments, or cancel those whose target is None; the callback gets each one's error."""
         self._ask("ApiPartitionReassignment", lambda: self._parts.reassignments.alter(dict(reassignments)), callback)
 
     def list_partition_reassignments(
@@ -210,7 +212,7 @@ class KafkaController:
         partitions: Iterable[TopicPartition] | None,
         callback: Callable[[dict[TopicPartition, ReplicaAssignment] | KafkaError], object],
     ) -> None:
-        """The reassignments under way, of these partitions or (None) of all."""
+        """Pass the current reassignments of these partitions (None: of all) to the callback."""
         self._ask("ListPartitionReassignments", lambda: self._parts.reassignments.reassigning(partitions), callback)
 
     def allocate_producer_ids(
@@ -229,7 +231,7 @@ class KafkaController:
         version: int,
         callback: Callable[[dict[str, KafkaError] | KafkaError], object],
     ) -> None:
-        """The answer has an error for each feature, `Errors.NONE` where the update was applied."""
+        """Update features; the callback gets an error for each, `Errors.NONE` for applied updates."""
 
         def process() -> dict[str, KafkaError]:
             return self._parts.features.update(request, version, list(self.context.live_or_shutting_down_brokers))
@@ -239,7 +241,7 @@ class KafkaController:
     # --- what the server tells ------------------------------------------------------------------------------------
 
     def enable_default_unclean_leader_election(self) -> None:
-        """unclean.leader.election.enable has become true for all topics that do not say otherwise."""
+        """Process unclean.leader.election.enable changed to true, for all topics without their own value."""
         self._core.config.unclean_leader_election_enable = True
         self._core.put(
             "UncleanLeaderElectionEnable", lambda: self._parts.elections.process_unclean_election_enabled(None)
@@ -284,7 +286,8 @@ class KafkaController:
     # --- events ---------------------------------------------------------------------------------------------------
 
     def _put_request(self, name: str, process: Callable[[], object], not_controller: Callable[[], object]) -> None:
-        """Queue an event with a waiting caller; `not_controller` answers if this broker is not the controller."""
+        """Queue an event with a waiting caller; `not_controller` is called instead if this broker is not the
+        controller."""
         event = ControllerEvent(name, lambda: process() if self.is_active else not_controller(), preempt=not_controller)
         self.events.put(event)
 
@@ -295,7 +298,7 @@ class KafkaController:
         callback: Callable[[T | KafkaError], object],
         not_controller: Errors = Errors.NOT_CONTROLLER,
     ) -> None:
-        """`_put_request` for a `process` whose result, or `KafkaError`, is the answer."""
+        """As `_put_request`; the callback gets the result of `process`, or its `KafkaError`."""
 
         def answer_not_controller() -> None:
             callback(KafkaError(not_controller))

@@ -1,4 +1,4 @@
-"""Requested elections: by an admin, the legacy znode, the balance of leaders, a changed config."""
+"""Processes requested elections: by an admin, the legacy znode, the balance of leaders, a changed config."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kafkapy.zk.zk_data import PreferredReplicaElectionZNode
 log = logging.getLogger("kafkapy.controller")
 
 FIRST_BALANCE_DELAY_MS = 5_000
-"""Kafka's (`KafkaController`, `scheduleAutoLeaderRebalanceTask` after an election)."""
+"""Delay of the first balance after an election (Kafka's `scheduleAutoLeaderRebalanceTask`)."""
 
 
 class LeaderElections:
@@ -40,7 +40,7 @@ class LeaderElections:
     ) -> dict[TopicPartition, KafkaError | int]:
         """Elect leaders at an admin's request, which may contain duplicates.
 
-        Returns the new leader of each partition, or why there is none.
+        Returns the new leader of each partition, or its error.
         """
         results: dict[TopicPartition, KafkaError | int] = {}
         electable: list[TopicPartition] = []
@@ -80,11 +80,12 @@ class LeaderElections:
     # --- the legacy znode -----------------------------------------------------------------------------------------
 
     def initialize(self) -> None:
-        """After a failover: what the legacy znode asks for."""
+        """Start the elections requested in the legacy znode; called after a failover."""
         self.process_zk_election()
 
     def process_zk_election(self) -> None:
-        """Elect the preferred replicas of the partitions in /admin/preferred_replica_election; it goes then."""
+        """Elect the preferred replicas of the partitions in /admin/preferred_replica_election, and delete that
+        znode."""
         core = self._core
         if not core.zk_client.register_znode_change_handler_and_check_existence(self.handler):
             return
@@ -98,7 +99,7 @@ class LeaderElections:
     # --- balance --------------------------------------------------------------------------------------------------
 
     def schedule_balance(self, delay_ms: int = FIRST_BALANCE_DELAY_MS) -> None:
-        """Look at the balance of leaders after this time, and from then on regularly."""
+        """Schedule the first balance of leaders; it is repeated periodically."""
         event = ControllerEvent("AutoPreferredReplicaLeaderElection", self.process_balance)
         self._core.events.put_later(event, delay_ms)
 
@@ -111,7 +112,8 @@ class LeaderElections:
             self.schedule_balance(self._core.config.leader_imbalance_check_interval_seconds * 1000)
 
     def balance_leaders(self) -> None:
-        """Let each broker lead the partitions it is preferred for, if it misses too large a part of them."""
+        """Elect the preferred replicas of each broker that leads too small a part of the partitions it is preferred
+        for."""
         context = self._core.context
         preferred: dict[int, int] = {}
         missed: dict[int, list[TopicPartition]] = {}
@@ -148,7 +150,7 @@ class LeaderElections:
     # --- unclean elections by config ------------------------------------------------------------------------------
 
     def process_unclean_election_enabled(self, topic: str | None) -> None:
-        """unclean.leader.election.enable has become true, of one topic or (None) by default."""
+        """Elect leaders after unclean.leader.election.enable was set to true, for one topic or (None) as default."""
         log.info("Unclean leader election is enabled %s", "by default" if topic is None else f"for topic {topic}")
         self._core.partition_state_machine.trigger_online_partition_state_change(topic)
 

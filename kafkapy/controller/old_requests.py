@@ -1,7 +1,8 @@
 """The controller's requests in the form of older versions, for an older `inter.broker.protocol.version`.
 
-The newest form groups partitions by topic. Older ones list them alone, each with the name of its topic, and StopReplica says
-once for all its partitions whether they are deleted (Kafka's builders of `LeaderAndIsrRequest`, `UpdateMetadataRequest` and
+The newest form groups partitions by topic. Older ones have a flat list, each partition with its topic's name, and
+StopReplica has one delete flag for all partitions (Kafka's builders of `LeaderAndIsrRequest`, `UpdateMetadataRequest`
+and
 `StopReplicaRequest`).
 """
 
@@ -50,7 +51,7 @@ def suit_update_metadata(request: UpdateMetadataRequest, version: int) -> None:
 
 
 def suited_stop_replica(request: StopReplicaRequest, version: int) -> list[StopReplicaRequest]:
-    """The request in the form of `version`: two of them where one can't both stop and delete."""
+    """Return the request in the format of `version`: two requests if one can't both stop and delete."""
     if version >= STOP_REPLICA_DELETES_BY_PARTITION:
         return [request]
     requests = (_stop_replica(request, version, delete) for delete in (True, False))

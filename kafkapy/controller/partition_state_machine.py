@@ -1,4 +1,4 @@
-"""Moves partitions from state to state; elects their leaders (Kafka's `ZkPartitionStateMachine`)."""
+"""Changes the states of partitions and elects their leaders (Kafka's `ZkPartitionStateMachine`)."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from kafkapy.zk.kafka_zk_client import KafkaZkClient
 log = logging.getLogger("kafkapy.controller")
 
 ElectionOutcome = LeaderAndIsr | Exception
-"""The state that was elected, or why there was none."""
+"""The state after the election, or its error."""
 
 UNCLEAN_CONFIG = "unclean.leader.election.enable"
 
 
 class StateChangeFailedError(Exception):
-    """A partition or replica could not be brought into a state (Kafka's `StateChangeFailedException`)."""
+    """The state of a partition or replica could not be changed (Kafka's `StateChangeFailedException`)."""
 
 
 class PartitionStateMachine:
-    """Each change goes to ZooKeeper first, then into the context, then to the brokers."""
+    """Each change is written to ZooKeeper first, then to the context, then sent to the brokers."""
 
     def __init__(
         self,
@@ -53,13 +53,13 @@ class PartitionStateMachine:
         self._recovery_supported = metadata_version.is_leader_recovery_supported(config.inter_broker_protocol_version)
         self.leader_elections = 0
         self.unclean_leader_elections = 0
-        """Of these, leaders that were not in sync."""
+        """Number of these leaders that were not in sync."""
 
     def startup(self) -> None:
-        """Take the states from what ZooKeeper had; look for leaders where there is none.
+        """Set the states from ZooKeeper's content; elect leaders for partitions without one.
 
-        Brokers are told of all partitions of the topics concerned: to one that has just started, a topic that is known
-        in part only would seem to have fewer partitions than it has.
+        Brokers get all partitions of the affected topics: a broker that has just started would otherwise take a
+        partial topic for a complete one with fewer partitions.
         """
         context = self._context
         for partition in context.all_partitions():
@@ -77,7 +77,7 @@ class PartitionStateMachine:
         self.handle_state_changes(leaderless, PartitionState.ONLINE, told=told)
 
     def trigger_online_partition_state_change(self, topic: str | None = None) -> dict[TopicPartition, ElectionOutcome]:
-        """Look for a leader for each partition (of `topic`) that has none, unless its topic is being deleted."""
+        """Elect a leader for each partition (of `topic`) without one, unless its topic is being deleted."""
         leaderless = [partition for partition in self._leaderless() if topic in (None, partition.topic)]
         return self.handle_state_changes(leaderless, PartitionState.ONLINE, ElectionStrategy.OFFLINE_PARTITION)
 
@@ -92,10 +92,10 @@ class PartitionStateMachine:
         strategy: ElectionStrategy = ElectionStrategy.OFFLINE_PARTITION,
         told: Collection[TopicPartition] = (),
     ) -> dict[TopicPartition, ElectionOutcome]:
-        """Bring the partitions into the state; those that may not enter it are left and logged. The brokers hear of the
-        partitions that change, and of those in `told`.
+        """Change the partitions' state; invalid transitions are skipped and logged. Brokers are sent the changed
+        partitions, and those in `told`.
 
-        For ONLINE: the outcome for each partition that had a leader before. Raises `ControllerMovedError`.
+        Returns, for ONLINE, the outcome for each partition that had a leader before. Raises `ControllerMovedError`.
         """
         if not partitions:
             return {}
@@ -146,7 +146,7 @@ class PartitionStateMachine:
     # --- New -> Online --------------------------------------------------------------------------------------------
 
     def _initialize_leader_and_isr(self, partitions: list[TopicPartition], batch: ControllerBrokerRequestBatch) -> None:
-        """First state of a partition: the first live replica leads, all live replicas are in sync."""
+        """Set a partition's first state: the first live replica is the leader, all live replicas are the ISR."""
         context = self._context
         states: dict[TopicPartition, LeaderIsrAndControllerEpoch] = {}
         for partition in partitions:
@@ -202,7 +202,7 @@ class PartitionStateMachine:
         strategy: ElectionStrategy,
         batch: ControllerBrokerRequestBatch,
     ) -> tuple[dict[TopicPartition, ElectionOutcome], list[TopicPartition]]:
-        """Returns what is settled and the partitions whose state in ZooKeeper is not the one in `current`."""
+        """Return the final outcomes, and the partitions whose state in ZooKeeper differs from the one in `current`."""
         context = self._context
         outcomes: dict[TopicPartition, ElectionOutcome] = {}
         elected: dict[TopicPartition, LeaderAndIsr] = {}
@@ -227,13 +227,14 @@ class PartitionStateMachine:
         return outcomes, written.partitions_to_retry
 
     def _known_states(self, partitions: list[TopicPartition]) -> dict[TopicPartition, LeaderAndIsr]:
-        """The states as last seen: enough to begin with, since a write that is based on an old version fails."""
+        """Return the cached states; sufficient at first, because a write that is based on an old version fails."""
         return {partition: self._context.leadership[partition].leader_and_isr for partition in partitions}
 
     def _states_in_zookeeper(
         self, partitions: list[TopicPartition], outcomes: dict[TopicPartition, ElectionOutcome]
     ) -> dict[TopicPartition, LeaderAndIsr]:
-        """The states as they are now; puts into `outcomes` why a partition has none that may be changed."""
+        """Return the states in ZooKeeper; add errors of partitions without a state that may be changed to
+        `outcomes`."""
         if not partitions:
             return {}
         states = self._zk.get_topic_partition_states(partitions)
@@ -275,7 +276,7 @@ class PartitionStateMachine:
         return results
 
     def _topics_with_unclean_election(self, states: dict[TopicPartition, LeaderAndIsr]) -> set[str]:
-        """Of the topics with a partition that has no live in-sync replica: those that prefer any leader to none."""
+        """Return the topics that have a partition without live in-sync replicas, and allow unclean elections."""
         context = self._context
         topics = {
             partition.topic

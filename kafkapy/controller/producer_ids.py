@@ -13,14 +13,14 @@ from kafkapy.zk.zk_data import ProducerIdBlockZNode, ProducerIdsBlock
 log = logging.getLogger("kafkapy.controller")
 
 PRODUCER_ID_BLOCK_SIZE = 1000
-"""Kafka's (`ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE`)."""
+"""Ids in a block (Kafka's `ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE`)."""
 _LAST_PRODUCER_ID = 2**63 - 1
 
 
 def allocate_producer_ids(
     request: AllocateProducerIdsRequest, context: ControllerContext, zk_client: KafkaZkClient
 ) -> AllocateProducerIdsResponse:
-    """Give the asking broker a block of its own; `KafkaError` unless it is alive in the epoch it says."""
+    """Allocate a block for the requesting broker; `KafkaError` unless it is alive with the request's epoch."""
     epoch = context.live_broker_epochs.get(request.broker_id)
     if epoch is None:
         raise KafkaError(Errors.BROKER_ID_NOT_REGISTERED)
@@ -36,7 +36,7 @@ def allocate_producer_ids(
 def new_producer_ids_block(broker_id: int, zk_client: KafkaZkClient) -> ProducerIdsBlock:
     """Allocate the next block for a broker; the znode's version ensures that no other broker gets it.
 
-    Raises `KafkaError(UNKNOWN_SERVER_ERROR)` when all ids have been given away.
+    Raises `KafkaError(UNKNOWN_SERVER_ERROR)` when all ids have been allocated.
     """
     while True:
         data, version = zk_client.get_data_and_version(ProducerIdBlockZNode.path)

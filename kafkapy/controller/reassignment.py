@@ -1,6 +1,8 @@
 """Moves partitions to other brokers (KIP-455; Kafka's `KafkaController.onPartitionReassignment`).
 
-A reassignment from the origin's replicas to the target's goes through ZooKeeper, where a new controller finds it:
+The steps of a reassignment from the origin's to the target's replicas are stored in ZooKeeper, where a new controller
+reads
+them:
 
     topic znode                                   partition state
     replicas = origin
@@ -32,7 +34,7 @@ log = logging.getLogger("kafkapy.controller")
 
 
 def _printed(collection: str, ids: Iterable[int]) -> str:
-    """As Kafka's messages show collections: tools and their users look for that text."""
+    """Format a collection as Kafka's messages do, because tools and users search for that text."""
     return f"{collection}({', '.join(map(str, ids))})"
 
 
@@ -49,7 +51,7 @@ class PartitionReassignments:
     # --- what asks for reassignments ------------------------------------------------------------------------------
 
     def initialize(self) -> None:
-        """After a failover: begin what the legacy znode asks for and go on with what was under way."""
+        """Start the reassignments in the legacy znode and resume the current ones; called after a failover."""
         from_zk = self.process_zk_partition_reassignment()
         self.maybe_resume(lambda partition, _: partition not in from_zk)
 
@@ -61,7 +63,8 @@ class PartitionReassignments:
                 self._try(partition, assignment)
 
     def process_zk_partition_reassignment(self) -> set[TopicPartition]:
-        """Take up /admin/reassign_partitions, the way of tools before 2.4; returns the partitions that were begun."""
+        """Start the reassignments in /admin/reassign_partitions, which tools before 2.4 use; return the started
+        partitions."""
         zk, context = self._core.zk_client, self._core.context
         if not zk.register_znode_change_handler_and_check_existence(self.handler):
             return set()
@@ -81,7 +84,8 @@ class PartitionReassignments:
     def alter(
         self, reassignments: Mapping[TopicPartition, Sequence[int] | None]
     ) -> dict[TopicPartition, KafkaError | None]:
-        """AlterPartitionReassignments: None as target cancels. Returns what is wrong with each, None if nothing."""
+        """Process AlterPartitionReassignments; None as target cancels. Return each partition's error, None if there is
+        none."""
         results: dict[TopicPartition, KafkaError | None] = {}
         to_reassign: dict[TopicPartition, ReplicaAssignment] = {}
         for partition, target in reassignments.items():
@@ -100,14 +104,14 @@ class PartitionReassignments:
         return results
 
     def reassigning(self, partitions: Iterable[TopicPartition] | None) -> dict[TopicPartition, ReplicaAssignment]:
-        """Which of these partitions (of all, if None) are being reassigned."""
+        """Return those of these partitions (of all, if None) that are being reassigned."""
         context = self._core.context
         asked = context.partitions_being_reassigned if partitions is None else partitions
         found = ((partition, context.replica_assignment(partition)) for partition in asked)
         return {partition: assignment for partition, assignment in found if assignment.is_being_reassigned}
 
     def maybe_complete(self, partition: TopicPartition) -> None:
-        """The partition's ISR has grown, perhaps to the whole target."""
+        """Complete the partition's reassignment if its ISR now has the whole target."""
         assignment = self._core.context.replica_assignment(partition)
         if self._is_complete(partition, assignment):
             log.info("Partition %s: all target replicas %s are in sync", partition, list(assignment.target_replicas))
@@ -133,7 +137,7 @@ class PartitionReassignments:
     def _maybe_trigger(
         self, reassignments: dict[TopicPartition, ReplicaAssignment]
     ) -> dict[TopicPartition, KafkaError | None]:
-        """They are taken out of `reassignments`."""
+        """Start the reassignments, and remove them from `reassignments`."""
         context = self._core.context
         results: dict[TopicPartition, KafkaError | None] = {}
         for partition in list(reassignments):
@@ -164,7 +168,7 @@ class PartitionReassignments:
         self._update_current_reassignment(partition, assignment)
         if not self._is_complete(partition, assignment):
             self._update_leader_epoch_and_send_request(partition, assignment)
-            # A reassignment that is resumed has its new replicas already.
+            # A resumed reassignment already has its new replicas.
             replicas = (PartitionAndReplica(partition, r) for r in assignment.adding_replicas)
             unknown = [r for r in replicas if core.context.replica_state(r) is ReplicaState.NON_EXISTENT]
             core.replica_state_machine.handle_state_changes(unknown, ReplicaState.NEW)
@@ -175,7 +179,7 @@ class PartitionReassignments:
         core.context.update_replica_assignment(partition, completed)
         self._move_leader_if_required(partition, completed)
         self._stop_removed_replicas(partition, assignment.removing_replicas)
-        # The topic's znode comes last: it alone tells a new controller where the partition came from.
+        # The topic's znode is written last: only from it a new controller knows the origin.
         self._write_assignment(partition, completed)
         self._maybe_remove_from_zk(lambda p, replicas: p == partition and tuple(replicas) == completed.replicas)
         core.context.partitions_being_reassigned.discard(partition)
@@ -209,7 +213,7 @@ class PartitionReassignments:
         context = self._core.context
         leader = context.leadership[partition].leader_and_isr.leader
         if leader in completed.replicas and context.is_replica_online(leader, partition):
-            # The leader stays, but must learn that the others are no longer its followers.
+            # The leader stays, but needs the new replica set.
             self._update_leader_epoch_and_send_request(partition, completed)
         else:
             self._core.partition_state_machine.handle_state_changes(
@@ -217,7 +221,7 @@ class PartitionReassignments:
             )
 
     def _stop_removed_replicas(self, partition: TopicPartition, removed: Iterable[int]) -> None:
-        """Take the replicas out of the ISR, have them stopped and deleted; the answer is not waited for."""
+        """Remove the replicas from the ISR, and stop and delete them without waiting for the responses."""
         replicas = [PartitionAndReplica(partition, replica) for replica in removed]
         for state in (
             ReplicaState.OFFLINE,
@@ -245,7 +249,7 @@ class PartitionReassignments:
         batch.send_requests_to_brokers()
 
     def _update_leader_epoch(self, partition: TopicPartition) -> LeaderIsrAndControllerEpoch:
-        """Leader and ISR stay; brokers take note of the new replicas because the leader epoch has grown."""
+        """Increment the leader epoch, so that brokers apply the new replicas; leader and ISR stay the same."""
         zk, context = self._core.zk_client, self._core.context
         while True:
             current = zk.get_topic_partition_states([partition]).get(partition)
@@ -268,7 +272,7 @@ class PartitionReassignments:
                 raise raisable_copy(update)
 
     def _maybe_remove_from_zk(self, is_done: Callable[[TopicPartition, Sequence[int]], bool]) -> None:
-        """Take partitions out of the legacy znode; it goes with the last of them."""
+        """Remove partitions from the legacy znode; the last one deletes it."""
         core = self._core
         wanted = core.zk_client.get_partition_reassignment()
         if not wanted and not core.zk_client.path_exists(ReassignPartitionsZNode.path):
@@ -279,7 +283,7 @@ class PartitionReassignments:
                 core.zk_client.set_or_create_partition_reassignment(remaining, core.context.epoch_zk_version)
             return
         core.zk_client.delete_partition_reassignment(core.context.epoch_zk_version)
-        # Look again, so that the watch is there for the next one.
+        # Read it again, to set the watch for the next one.
         core.put("ZkPartitionReassignment", self.process_zk_partition_reassignment)
 
 

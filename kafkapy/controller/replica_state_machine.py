@@ -1,4 +1,4 @@
-"""Moves replicas from state to state; takes them out of the ISR (Kafka's `ZkReplicaStateMachine`)."""
+"""Changes the states of replicas and removes them from ISRs (Kafka's `ZkReplicaStateMachine`)."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ log = logging.getLogger("kafkapy.controller")
 
 @dataclass(eq=False)
 class ReplicaStateMachine:
-    """Each change goes to ZooKeeper first (where it shows there), then into the context, then to the brokers."""
+    """Each change is written to ZooKeeper first (if it is stored there), then to the context, then sent to the
+    brokers."""
 
     _context: ControllerContext
     _zk: KafkaZkClient
     _new_batch: Callable[[], ControllerBrokerRequestBatch]
 
     def startup(self) -> None:
-        """Replicas on live brokers are online; the others go offline, and out of the ISR."""
+        """Set replicas on live brokers online, and the others offline, which removes them from the ISR."""
         context = self._context
         online: list[PartitionAndReplica] = []
         offline: list[PartitionAndReplica] = []
@@ -42,7 +43,7 @@ class ReplicaStateMachine:
         self.handle_state_changes(offline, ReplicaState.OFFLINE)
 
     def handle_state_changes(self, replicas: Collection[PartitionAndReplica], target: ReplicaState) -> None:
-        """Bring the replicas into the state; those that may not enter it are left and logged.
+        """Change the replicas' state; invalid transitions are skipped and logged.
 
         Raises `ControllerMovedError`.
         """
@@ -96,7 +97,7 @@ class ReplicaStateMachine:
                     batch.add_stop_replica_request(replica, delete=True)
 
     def _to_new(self, replicas: list[PartitionAndReplica], batch: ControllerBrokerRequestBatch) -> None:
-        """A replica of a partition that has a leader is sent that leader; those of a new partition wait for one."""
+        """Send each replica its partition's leader, if there is one; replicas of a new partition wait for it."""
         for replica in replicas:
             leadership = self._context.leadership.get(replica.topic_partition)
             if leadership is not None:
@@ -109,7 +110,7 @@ class ReplicaStateMachine:
             self._context.replica_states[replica] = ReplicaState.NEW
 
     def _to_online(self, replicas: list[PartitionAndReplica], batch: ControllerBrokerRequestBatch) -> None:
-        """A replica that existed before is sent its role again; a new one has received it as new."""
+        """Send each existing replica its role again; a new one has it already."""
         for replica in replicas:
             leadership = self._context.leadership.get(replica.topic_partition)
             if leadership is not None and self._context.replica_state(replica) is not ReplicaState.NEW:
@@ -121,7 +122,7 @@ class ReplicaStateMachine:
     def _to_offline(
         self, broker_id: int, replicas: list[PartitionAndReplica], batch: ControllerBrokerRequestBatch
     ) -> None:
-        """The replica stops, leaves the ISR, and the other replicas hear of it."""
+        """Stop the replicas, remove them from the ISR, and send the new ISR to the other replicas."""
         context = self._context
         for replica in replicas:
             batch.add_stop_replica_request(replica, delete=False)
@@ -155,10 +156,10 @@ class ReplicaStateMachine:
     def _remove_replica_from_isrs(
         self, replica_id: int, partitions: list[TopicPartition]
     ) -> dict[TopicPartition, bool]:
-        """Take the replica out of the ISRs, in ZooKeeper and in the context.
+        """Remove the replica from the ISRs, in ZooKeeper and in the context.
 
-        Returns the partitions for which that is done, with whether their state had to be changed for it. What the
-        context has is tried first: a write fails if ZooKeeper has another version, and then the state is read again.
+        Returns the successful partitions, each with whether its state was changed. The context's states are tried
+        first: a write fails if ZooKeeper has another version, and then the state is read again.
         """
         context = self._context
         done: dict[TopicPartition, bool] = {}
@@ -190,7 +191,7 @@ class ReplicaStateMachine:
         return done
 
     def _read_again(self, replica_id: int, partitions: list[TopicPartition]) -> list[TopicPartition]:
-        """Bring the context up to date; returns the partitions whose state this controller may change."""
+        """Update the context from ZooKeeper; return the partitions whose state this controller may change."""
         context = self._context
         if not partitions:
             return []
@@ -204,7 +205,8 @@ class ReplicaStateMachine:
 
 
 def without_replica(state: LeaderAndIsr, replica_id: int) -> LeaderAndIsr:
-    """The state after the replica has left. The last replica stays in the ISR: only it knows all committed records."""
+    """Return the state without the replica in its ISR. A last member stays in the ISR: only it has all committed
+    records."""
     leader = NO_LEADER if state.leader == replica_id else state.leader
     isr = state.isr if len(state.isr) == 1 else [r for r in state.isr if r != replica_id]
     return state.new_leader_and_isr(leader, isr)

@@ -1,4 +1,4 @@
-"""Collects what the brokers must hear of one state change (Kafka's `ControllerBrokerRequestBatch`)."""
+"""Collects the requests to brokers for one state change (Kafka's `ControllerBrokerRequestBatch`)."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class ResponseHandler(Protocol):
 class ControllerBrokerRequestBatch:
     """The requests of one state change: at most one of each kind for each broker.
 
-    Made, filled, sent and forgotten within one step of the controller. The order is LeaderAndIsr, UpdateMetadata,
-    StopReplica: a broker knows its role before clients hear of it, and stops a replica last.
+    It is created, filled and sent within one step of the controller. The order is LeaderAndIsr, UpdateMetadata,
+    StopReplica: a broker knows its role before clients do, and stops replicas last.
 
-    The versions are those of `inter.broker.protocol.version`: the controller does not ask brokers what they know, so in a
-    rolling upgrade from an older Kafka every broker is told this version.
+    The versions are those of `inter.broker.protocol.version`: the controller does not query brokers' versions, so
+    during a rolling upgrade every broker gets this version.
     """
 
     def __init__(
@@ -76,10 +76,10 @@ class ControllerBrokerRequestBatch:
     def add_leader_and_isr_request_for_brokers(
         self, broker_ids: Iterable[int], partition: TopicPartition, state: LeaderIsrAndControllerEpoch, is_new: bool
     ) -> None:
-        """Tell the brokers the partition's state, and all live brokers its metadata.
+        """Send the partition's state to the brokers, and its metadata to all live brokers.
 
-        `is_new`: a broker may create the replica in any good log directory, even if one of its directories, that might
-        hold it, is offline.
+        `is_new`: a broker may create the replica in any live log directory, even if another one, which might have it,
+        is offline.
         """
         assignment = self._context.replica_assignment(partition)
         leader_and_isr = state.leader_and_isr
@@ -118,7 +118,7 @@ class ControllerBrokerRequestBatch:
     def add_update_metadata_request_for_brokers(
         self, broker_ids: Iterable[int], partitions: Iterable[TopicPartition] = ()
     ) -> None:
-        """Tell the brokers about the live brokers and these partitions, as they are when the batch is filled."""
+        """Send the brokers the live brokers, and the current state of these partitions."""
         self._update_metadata_brokers.update(broker_ids)
         context = self._context
         for partition in partitions:
@@ -143,7 +143,7 @@ class ControllerBrokerRequestBatch:
     # --- sending --------------------------------------------------------------------------------------------------
 
     def send_requests_to_brokers(self) -> None:
-        """Hand all requests to the senders. Brokers that are not alive get none."""
+        """Queue all requests. Brokers that are not alive get none."""
         self._send_leader_and_isr_requests()
         self._send_update_metadata_requests()
         self._send_stop_replica_requests()

@@ -1,4 +1,4 @@
-"""How the log speaks of a change of a partition's state."""
+"""Formats changes of a partition's state for the log."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from kafkapy.common.leader_and_isr import NO_LEADER, LeaderAndIsr
 
 
 def describe_change(old: LeaderAndIsr, new: LeaderAndIsr) -> str:
-    """`leader 1 -> 2, ISR [1, 2] -> [2], leader epoch 7`; what stays is said once."""
+    """Return `leader 1 -> 2, ISR [1, 2] -> [2], leader epoch 7`; unchanged values appear once."""
     leader = _change(_leader(old), _leader(new))
     isr = _change(str(list(old.isr)), str(list(new.isr)))
     return f"leader {leader}, ISR {isr}, leader epoch {new.leader_epoch}"

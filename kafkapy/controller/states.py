@@ -1,4 +1,4 @@
-"""The states of partitions and replicas and every transition between them, in one place."""
+"""The states of partitions and replicas, and all transitions between them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class PartitionAndReplica(NamedTuple):
 
 
 class PartitionState(Enum):
-    """Where a partition is in its life (Kafka's `PartitionState`)."""
+    """The state of a partition (Kafka's `PartitionState`)."""
 
     NON_EXISTENT = "NonExistentPartition"
     """Never created, or deleted."""
@@ -32,29 +32,29 @@ class PartitionState(Enum):
     ONLINE = "OnlinePartition"
     """It has a leader."""
     OFFLINE = "OfflinePartition"
-    """Its leader is gone and no other was found."""
+    """Its leader is unavailable and no other could be elected."""
 
 
 class ReplicaState(Enum):
-    """Where a replica is in its life (Kafka's `ReplicaState`)."""
+    """The state of a replica (Kafka's `ReplicaState`)."""
 
     NON_EXISTENT = "NonExistentReplica"
     """Never created, or deleted."""
     NEW = "NewReplica"
-    """Being created, by a new topic or a reassignment; it can only become follower."""
+    """Being created, by a new topic or a reassignment; it can only become a follower."""
     ONLINE = "OnlineReplica"
-    """Its broker is alive; it leads or follows."""
+    """Its broker is alive; it is leader or follower."""
     OFFLINE = "OfflineReplica"
-    """Its broker is gone, or it is to stop."""
+    """Its broker has failed, or it is being stopped."""
     DELETION_STARTED = "ReplicaDeletionStarted"
     """Its broker was asked to delete it."""
     DELETION_SUCCESSFUL = "ReplicaDeletionSuccessful"
     """Its broker has deleted it."""
     DELETION_INELIGIBLE = "ReplicaDeletionIneligible"
-    """It could not be deleted, or its broker is gone: to be tried again."""
+    """It could not be deleted, or its broker has failed: to be retried."""
 
 
-# What a state may be entered from.
+# State -> its valid previous states.
 
 VALID_PREVIOUS_PARTITION_STATES: dict[PartitionState, frozenset[PartitionState]] = {
     PartitionState.NON_EXISTENT: frozenset({PartitionState.OFFLINE}),

@@ -1,4 +1,4 @@
-"""Topics that are created, get more partitions, or are to be deleted."""
+"""Processes topics that are created, get more partitions, or are to be deleted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ log = logging.getLogger("kafkapy.controller")
 
 
 class TopicChanges:
-    """Keeps the topics and assignments of the context; brings new partitions online."""
+    """Maintains the topics and assignments in the context; brings new partitions online."""
 
     def __init__(self, core: ControllerCore) -> None:
         self._core = core
@@ -34,14 +34,15 @@ class TopicChanges:
         )
 
     def initialize(self) -> None:
-        """Take over the topics that are there now, with their leaders."""
+        """Load the existing topics, with their leaders."""
         zk, context = self._core.zk_client, self._core.context
         topics = zk.get_all_topics_in_cluster(register_watch=True)
         self._add_topics(sorted(topics))
         context.leadership.update(zk.get_topic_partition_states(list(context.all_partitions())))
 
     def deletions_in_progress(self) -> tuple[set[str], set[str]]:
-        """Topics that are to be deleted, and topics that cannot be now: a replica is offline or being reassigned."""
+        """Return the topics to be deleted, and those that can't be deleted now: a replica is offline or being
+        reassigned."""
         context = self._core.context
         to_be_deleted = set(self._core.zk_client.get_topic_deletions())
         with_offline_replicas = {
@@ -75,7 +76,7 @@ class TopicChanges:
         )
 
     def _add_topics(self, topics: list[str]) -> list[TopicIdReplicaAssignment]:
-        """Read the topics' znodes (from now on watched) into the context. A topic without an id gets one, from 2.8 on."""
+        """Read the topics' znodes into the context, and watch them. From 2.8 on, a topic without an id gets one."""
         zk, context = self._core.zk_client, self._core.context
         context.all_topics.update(topics)
         for topic in topics:
@@ -107,7 +108,7 @@ class TopicChanges:
     # --- more partitions --------------------------------------------------------------------------------------------
 
     def process_partition_modifications(self, topic: str) -> None:
-        """The topic's znode has changed: perhaps it has more partitions."""
+        """Process a change of the topic's znode: it may have more partitions."""
         context = self._core.context
         assignments = self._core.zk_client.get_full_replica_assignment_for_topics([topic])
         new = {p: a for p, a in assignments.items() if not context.replica_assignment(p).replicas}
@@ -124,7 +125,7 @@ class TopicChanges:
         self._on_new_partition_creation(new)
 
     def _restore_assignment(self, topic: str, written: dict[TopicPartition, ReplicaAssignment]) -> None:
-        """Take the partitions that were added to a topic under deletion out of its znode."""
+        """Remove partitions that were added to a topic under deletion from its znode."""
         context = self._core.context
         existing = set(self._core.zk_client.get_children(TopicPartitionsZNode.path(topic)))
         assignment = {p.partition: context.replica_assignment(p) for p in written if str(p.partition) in existing}
@@ -169,7 +170,7 @@ class TopicChanges:
     def process_stop_replica_response(
         self, response: StopReplicaResponse, broker_id: int, to_delete: frozenset[TopicPartition]
     ) -> None:
-        """The broker has deleted replicas of topics under deletion, or says why not."""
+        """Process the broker's result of deleting replicas."""
         failed: list[PartitionAndReplica] = []
         deleted: list[PartitionAndReplica] = []
         for answer in response.partition_errors:

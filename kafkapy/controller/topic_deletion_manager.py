@@ -1,4 +1,4 @@
-"""Deletes topics, step by step and as often as it takes (Kafka's `TopicDeletionManager`)."""
+"""Deletes topics in steps, with retries (Kafka's `TopicDeletionManager`)."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ log = logging.getLogger("kafkapy.controller")
 
 class SendUpdateMetadata(Protocol):
     def __call__(self, partitions: Iterable[TopicPartition]) -> None:
-        """Tell all live brokers about these partitions."""
+        """Send these partitions to all live brokers."""
         ...
 
 
 class TopicDeletionManager:
-    """A topic's way out.
+    """Executes the deletion of topics.
 
     1. /admin/delete_topics/<topic> puts it into `topics_to_be_deleted`.
-    2. Unless something stands in the way (a dead broker's replica, a reassignment: `topics_ineligible_for_deletion`),
-       its partitions go offline, the brokers hear that it is being deleted, its replicas go offline and are asked to
-       delete their logs (DELETION_STARTED).
-    3. Each replica answers: DELETION_SUCCESSFUL or, on an error or when its broker dies, DELETION_INELIGIBLE; then the
-       topic waits until the broker comes back.
-    4. When all replicas are DELETION_SUCCESSFUL the topic's znodes go and the context forgets it.
+    2. Unless it is blocked (by a dead broker's replica or a reassignment: `topics_ineligible_for_deletion`), its
+    partitions go offline, an UpdateMetadata announces the deletion, its replicas go offline and are asked to delete
+    their logs (DELETION_STARTED).
+    3. Each replica becomes DELETION_SUCCESSFUL or, after an error or a failure of its broker, DELETION_INELIGIBLE;
+    then the topic waits until the broker is back.
+    4. When all replicas are DELETION_SUCCESSFUL, the topic is removed from ZooKeeper and the context.
 
-    Every event that can move a topic on ends in `_resume_deletions`.
+    Every event that may continue a deletion ends in `_resume_deletions`.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class TopicDeletionManager:
         send_update_metadata: SendUpdateMetadata,
         mute_partition_modifications: Callable[[str], None],
     ) -> None:
-        """`mute_partition_modifications(topic)` ends the watch of the topic's znode."""
+        """`mute_partition_modifications(topic)` must end the watch of the topic's znode."""
         self._enabled = config.delete_topic_enable
         self._context = context
         self._zk = zk_client
@@ -57,7 +57,7 @@ class TopicDeletionManager:
         self._mute_partition_modifications = mute_partition_modifications
 
     def init(self, to_be_deleted: Collection[str], ineligible: Collection[str]) -> None:
-        """Take over the deletions that were under way when this broker became controller; starts nothing yet."""
+        """Load the pending deletions after this broker has become controller; starts none yet."""
         if self._enabled:
             self._context.topics_to_be_deleted.update(to_be_deleted)
             self._context.topics_ineligible_for_deletion.update(set(ineligible).intersection(to_be_deleted))
@@ -75,14 +75,14 @@ class TopicDeletionManager:
             self._resume_deletions()
 
     def resume_deletion_for_topics(self, topics: Collection[str]) -> None:
-        """What stood in the way (a dead broker, a reassignment) is gone, perhaps."""
+        """Retry deletions that may not be blocked any more (by a dead broker or a reassignment)."""
         to_resume = self._context.topics_to_be_deleted.intersection(topics)
         if self._enabled and to_resume:
             self._context.topics_ineligible_for_deletion -= to_resume
             self._resume_deletions()
 
     def fail_replica_deletion(self, replicas: Collection[PartitionAndReplica]) -> None:
-        """These replicas could not be deleted, or their brokers are gone: their topics wait."""
+        """Process replicas that could not be deleted, or whose brokers have failed: their topics wait."""
         failed = [r for r in replicas if self._is_queued(r)]
         if self._enabled and failed:
             self._replicas.handle_state_changes(failed, ReplicaState.DELETION_INELIGIBLE)
@@ -90,14 +90,14 @@ class TopicDeletionManager:
             self._resume_deletions()
 
     def complete_replica_deletion(self, replicas: Collection[PartitionAndReplica]) -> None:
-        """The brokers have deleted these replicas."""
+        """Process replicas that their brokers have deleted."""
         deleted = [r for r in replicas if self._is_queued(r)]
         self._replicas.handle_state_changes(deleted, ReplicaState.DELETION_SUCCESSFUL)
         if self._enabled:
             self._resume_deletions()
 
     def mark_topics_ineligible_for_deletion(self, topics: Collection[str], reason: str) -> None:
-        """Halt the deletion of those of `topics` that are queued for it."""
+        """Pause the deletion of those of `topics` that are queued for it."""
         halted = self._context.topics_to_be_deleted.intersection(topics)
         if self._enabled and halted:
             self._context.topics_ineligible_for_deletion |= halted
@@ -155,7 +155,8 @@ class TopicDeletionManager:
 
     def _complete_delete_topic(self, topic: str) -> None:
         context = self._context
-        # Before the node goes: its deletion is no modification, and a topic of this name may come at once.
+        # Before the znode is deleted: the deletion is no modification, and a new topic of this name may be created
+        # immediately.
         self._mute_partition_modifications(topic)
         self._replicas.handle_state_changes(
             context.replicas_in_state(topic, ReplicaState.DELETION_SUCCESSFUL), ReplicaState.NON_EXISTENT

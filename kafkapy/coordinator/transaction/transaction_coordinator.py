@@ -146,7 +146,7 @@ class TransactionCoordinator:
         return self._event(transactional_id, lambda found, to: found.add_partitions(producer, partitions, to, now))
 
     def is_open(self, transactional_id: str) -> bool:
-        """Return whether the id has an open transaction at this coordinator, without a requested outcome."""
+        """Return whether this coordinator has the id in state Ongoing."""
         found = self.transactions.get(transactional_id)
         return found is not None and found.metadata.state is ONGOING
 
