@@ -143,8 +143,7 @@ class ControllerElection:
             self._trigger_controller_move()
 
     def _on_controller_failover(self) -> None:
-        """Load the cluster's state from ZooKeeper, send it to the brokers, and resume the last controller's
-        operations."""
+        """Load the cluster's state from ZooKeeper, send it to the brokers, and resume the last controller's operations."""
         core, parts, context = self._core, self._parts, self._core.context
         started = core.events.now_ms()
         parts.features.initialize()
@@ -222,8 +221,7 @@ class ControllerElection:
             log.warning("Another broker is controller already")
 
     def _expire(self) -> None:
-        """Resign before a new session starts; called on the ZooKeeper client's thread after the session has
-        expired."""
+        """Resign before a new session starts; called on the ZooKeeper client's thread after the session has expired."""
 
         def resign() -> None:
             self._core.active_controller_id = NO_CONTROLLER
@@ -232,8 +230,7 @@ class ControllerElection:
         self._core.events.clear_and_put(ControllerEvent("Expire", resign)).finished.wait()
 
     def _resign(self) -> None:
-        """Clear the context and close the connections to brokers. Watch handlers are removed without a call to
-        ZooKeeper."""
+        """Clear the context and close the connections to brokers. Watch handlers are removed without a call to ZooKeeper."""
         core, parts = self._core, self._parts
         epoch = core.context.epoch
         for handler in parts.child_handlers:

@@ -106,7 +106,7 @@ def leader_for_reassignment(target: Sequence[int], state: LeaderAndIsr, live: Co
 def leader_for_preferred_replica(
     assignment: Sequence[int], state: LeaderAndIsr, live: Collection[int]
 ) -> ElectionResult:
-    """The ISR does not change."""
+    """Return the state after an election of the preferred replica, with the same ISR."""
     leader = preferred_replica_leader_election(assignment, state.isr, live)
     return ElectionResult(None if leader is None else state.new_leader(leader), tuple(assignment))
 

@@ -286,8 +286,7 @@ class KafkaController:
     # --- events ---------------------------------------------------------------------------------------------------
 
     def _put_request(self, name: str, process: Callable[[], object], not_controller: Callable[[], object]) -> None:
-        """Queue an event with a waiting caller; `not_controller` is called instead if this broker is not the
-        controller."""
+        """Queue an event with a waiting caller; `not_controller` is called instead if this broker is not the controller."""
         event = ControllerEvent(name, lambda: process() if self.is_active else not_controller(), preempt=not_controller)
         self.events.put(event)
 

@@ -84,8 +84,7 @@ class LeaderElections:
         self.process_zk_election()
 
     def process_zk_election(self) -> None:
-        """Elect the preferred replicas of the partitions in /admin/preferred_replica_election, and delete that
-        znode."""
+        """Elect the preferred replicas of the partitions in /admin/preferred_replica_election, and delete that znode."""
         core = self._core
         if not core.zk_client.register_znode_change_handler_and_check_existence(self.handler):
             return
@@ -112,8 +111,7 @@ class LeaderElections:
             self.schedule_balance(self._core.config.leader_imbalance_check_interval_seconds * 1000)
 
     def balance_leaders(self) -> None:
-        """Elect the preferred replicas of each broker that leads too small a part of the partitions it is preferred
-        for."""
+        """Elect the preferred replicas of each broker that leads too small a part of the partitions it is preferred for."""
         context = self._core.context
         preferred: dict[int, int] = {}
         missed: dict[int, list[TopicPartition]] = {}

@@ -1,8 +1,7 @@
 """The controller's requests in the form of older versions, for an older `inter.broker.protocol.version`.
 
 The newest form groups partitions by topic. Older ones have a flat list, each partition with its topic's name, and
-StopReplica has one delete flag for all partitions (Kafka's builders of `LeaderAndIsrRequest`, `UpdateMetadataRequest`
-and
+StopReplica has one delete flag for all partitions (Kafka's builders of `LeaderAndIsrRequest`, `UpdateMetadataRequest` and
 `StopReplicaRequest`).
 """
 

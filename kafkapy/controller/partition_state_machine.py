@@ -233,8 +233,7 @@ class PartitionStateMachine:
     def _states_in_zookeeper(
         self, partitions: list[TopicPartition], outcomes: dict[TopicPartition, ElectionOutcome]
     ) -> dict[TopicPartition, LeaderAndIsr]:
-        """Return the states in ZooKeeper; add errors of partitions without a state that may be changed to
-        `outcomes`."""
+        """Return the states in ZooKeeper; add errors of partitions without a state that may be changed to `outcomes`."""
         if not partitions:
             return {}
         states = self._zk.get_topic_partition_states(partitions)

@@ -1,8 +1,6 @@
 """Moves partitions to other brokers (KIP-455; Kafka's `KafkaController.onPartitionReassignment`).
 
-The steps of a reassignment from the origin's to the target's replicas are stored in ZooKeeper, where a new controller
-reads
-them:
+A reassignment from the origin's to the target's replicas stores its steps in ZooKeeper, for a new controller:
 
     topic znode                                   partition state
     replicas = origin
@@ -63,8 +61,7 @@ class PartitionReassignments:
                 self._try(partition, assignment)
 
     def process_zk_partition_reassignment(self) -> set[TopicPartition]:
-        """Start the reassignments in /admin/reassign_partitions, which tools before 2.4 use; return the started
-        partitions."""
+        """Start the reassignments in /admin/reassign_partitions, which tools before 2.4 use; return the started partitions."""
         zk, context = self._core.zk_client, self._core.context
         if not zk.register_znode_change_handler_and_check_existence(self.handler):
             return set()
@@ -84,8 +81,7 @@ class PartitionReassignments:
     def alter(
         self, reassignments: Mapping[TopicPartition, Sequence[int] | None]
     ) -> dict[TopicPartition, KafkaError | None]:
-        """Process AlterPartitionReassignments; None as target cancels. Return each partition's error, None if there is
-        none."""
+        """Process AlterPartitionReassignments; None as target cancels. Return each partition's error, None if there is none."""
         results: dict[TopicPartition, KafkaError | None] = {}
         to_reassign: dict[TopicPartition, ReplicaAssignment] = {}
         for partition, target in reassignments.items():

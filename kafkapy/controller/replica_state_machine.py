@@ -20,8 +20,7 @@ log = logging.getLogger("kafkapy.controller")
 
 @dataclass(eq=False)
 class ReplicaStateMachine:
-    """Each change is written to ZooKeeper first (if it is stored there), then to the context, then sent to the
-    brokers."""
+    """Each change is written to ZooKeeper first (if it is stored there), then to the context, then sent to the brokers."""
 
     _context: ControllerContext
     _zk: KafkaZkClient
@@ -205,8 +204,7 @@ class ReplicaStateMachine:
 
 
 def without_replica(state: LeaderAndIsr, replica_id: int) -> LeaderAndIsr:
-    """Return the state without the replica in its ISR. A last member stays in the ISR: only it has all committed
-    records."""
+    """Return the state without the replica in its ISR. A last member stays in the ISR: only it has all committed records."""
     leader = NO_LEADER if state.leader == replica_id else state.leader
     isr = state.isr if len(state.isr) == 1 else [r for r in state.isr if r != replica_id]
     return state.new_leader_and_isr(leader, isr)

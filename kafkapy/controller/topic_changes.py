@@ -41,8 +41,7 @@ class TopicChanges:
         context.leadership.update(zk.get_topic_partition_states(list(context.all_partitions())))
 
     def deletions_in_progress(self) -> tuple[set[str], set[str]]:
-        """Return the topics to be deleted, and those that can't be deleted now: a replica is offline or being
-        reassigned."""
+        """Return the topics to be deleted, and those that can't be deleted now: a replica is offline or being reassigned."""
         context = self._core.context
         to_be_deleted = set(self._core.zk_client.get_topic_deletions())
         with_offline_replicas = {

@@ -1,5 +1,4 @@
-"""One broker from start to stop (Kafka's `KafkaServer`): starts its parts in order, and stops them in reverse
-order."""
+"""One broker from start to stop (Kafka's `KafkaServer`): starts its parts in order, and stops them in reverse order."""
 
 from __future__ import annotations
 
@@ -150,8 +149,7 @@ class KafkaServer:
     # ------------------------------------------------------------------------------------------------ start
 
     async def startup(self) -> None:
-        """Start all parts; on return the broker serves requests. If a part fails, stop the started ones and raise its
-        error."""
+        """Start all parts; on return the broker serves requests. If a part fails, stop the started ones and raise its error."""
         self.starting = True
         try:
             await self._startup()
@@ -327,8 +325,7 @@ class KafkaServer:
         threads: RequestThreads,
         guards: Guards,
     ) -> ZkConfigChangeListener:
-        """Return the listener that applies dynamic configs from ZooKeeper, at its start and after each change
-        (KIP-226)."""
+        """Return the listener that applies dynamic configs from ZooKeeper, at its start and after each change (KIP-226)."""
         for part in (
             DynamicLogConfig(core.log_manager, controller),
             DynamicConnectionLimits(sockets, self._addresses),
@@ -415,8 +412,7 @@ class KafkaServer:
             self._started.append(part)
 
     async def _start_embedded_zookeeper(self) -> str:
-        """Return its address, `host:port`; an empty string if `zookeeper.connect` names servers. Imports the server
-        lazily."""
+        """Return its address, `host:port`; an empty string if `zookeeper.connect` names servers. Imports the server lazily."""
         connect = EmbeddedConnect.parse(self.config.zookeeper_connect, self.config.log_dirs[0])
         if connect is None:
             return ""

@@ -23,13 +23,11 @@ _log = logging.getLogger("kafkapy.server.SchemaGate")
 REFUSED_MS = 10_000
 """How long a refused schema id is cached: its schema may be registered later."""
 LOCK_S = 10.0
-"""How long a thread waits for another thread's request to the registry; after it the producer gets a retriable
-error."""
+"""How long a thread waits for another thread's request to the registry; after it the producer gets a retriable error."""
 _MOST = 10_000
 """Maximum cached ids; bounds the memory that made-up ids take to a few MB."""
 SubjectsOf = Callable[[int], list[str] | None]
-"""Return the subjects with this schema id; None: the id is unknown. Raises any exception if the registry can't be
-reached."""
+"""Return the subjects with this schema id; None: the id is unknown. Raises any exception if the registry can't be reached."""
 
 
 class RegistryGate:

@@ -464,8 +464,7 @@ class GroupCoordinator:
         self._topic.on_election(partition, leader_epoch)
 
     def on_resignation(self, partition: int, leader_epoch: int | None) -> None:
-        """Unload the partition, which this broker no longer leads (None: the replica was removed, regardless of the
-        epoch)."""
+        """Unload the partition, which this broker no longer leads (None: the replica was removed, regardless of the epoch)."""
         self._topic.on_resignation(partition, leader_epoch)
 
     def handle_deleted_partitions(self, partitions: Iterable[TopicPartition]) -> None:

@@ -124,8 +124,7 @@ class EmptyGeneration:
 
 @dataclass(slots=True)
 class Tombstones:
-    """Context of a write of tombstones. If it fails, the removed offsets may be loaded again later, and expire
-    again."""
+    """Context of a write of tombstones. If it fails, the removed offsets may be loaded again later, and expire again."""
 
     number: int
 

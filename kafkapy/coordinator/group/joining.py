@@ -36,8 +36,7 @@ def join(group: GroupData, join: Join, now_ms: int) -> None:
 
 
 def _has_room_for(group: GroupData, member_id: str) -> bool:
-    """Return whether another member may join. During a rebalance only members that have joined count: late ones are
-    refused."""
+    """Return whether another member may join. During a rebalance only members that have joined count: late ones are refused."""
     member = group.members.get(member_id)
     if group.state is EMPTY:
         return True

@@ -51,8 +51,7 @@ def offset_key(group_id: str, partition: TopicPartition) -> bytes:
 
 
 def offset_value(offset: GroupOffset, version: int = OFFSET_VALUE_VERSION) -> bytes:
-    """Return the value in `version`, or in 1 if an old client has set an expiry time, which later versions don't
-    have."""
+    """Return the value in `version`, or in 1 if an old client has set an expiry time, which later versions don't have."""
     value = OffsetCommitValue(*offset)
     explicit = offset.expire_timestamp != NO_TIMESTAMP
     return _versioned(value, OFFSET_VALUE_VERSION_WITH_EXPIRATION if explicit else version)
@@ -101,8 +100,7 @@ def read_offset_value(data: bytes) -> GroupOffset:
 
 
 def read_group_value(group_id: str, data: bytes) -> GroupMetadataValue:
-    """Decode a value; `SchemaError` if the version is unknown, the value invalid for it, or a member is listed
-    twice."""
+    """Decode a value; `SchemaError` if the version is unknown, the value invalid for it, or a member is listed twice."""
     version = _read_version(data)
     if not 0 <= version <= 4:
         raise SchemaError(f"Unknown group metadata message version: {version}")

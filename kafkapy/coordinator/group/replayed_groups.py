@@ -63,8 +63,7 @@ class ReplayedGroups:
             self.offsets[group_id].complete_transaction(producer_id, commit)
 
     def all_groups(self, now_ms: int) -> Iterator[ClassicGroup]:
-        """Yield the groups with their offsets. Offsets without a group record belong to a group that never had
-        members."""
+        """Yield the groups with their offsets. Offsets without a group record belong to a group that never had members."""
         for group_id in {**self.groups, **self.offsets}:
             group, offsets = self.groups.get(group_id), self.offsets.get(group_id)
             if group is not None or offsets:

@@ -162,8 +162,7 @@ class Performer:
         self.perform(machine, machine.timer_fired(timer, of, self._clock.milliseconds()))
 
     def _send_replies(self) -> None:
-        """Send the first chunk immediately, so that it is sent when `perform` returns; a coroutine would send it
-        later."""
+        """Send the first chunk immediately, so that it is sent when `perform` returns; a coroutine would send it later."""
         for _ in range(CHUNK):
             if not self._replies:
                 return

@@ -25,8 +25,7 @@ class PartitionLog(Protocol):
         ...
 
     def max_batch_size(self, partition: TopicPartition) -> int | None:
-        """Return the maximum size of a batch in bytes (`max.message.bytes`); None if this broker doesn't lead the
-        partition."""
+        """Return the maximum size of a batch in bytes (`max.message.bytes`); None if this broker doesn't lead the partition."""
         ...
 
     def partition_count(self, topic: str) -> int | None:

@@ -1,5 +1,4 @@
-"""Transactions as the result of the records in one partition of `__transaction_state`. Used on the thread that reads
-them."""
+"""Transactions as the result of the records in one partition of `__transaction_state`. Used on the thread that reads them."""
 
 from __future__ import annotations
 

@@ -109,8 +109,7 @@ class TransactionCoordinator:
     async def init_producer_id(
         self, transactional_id: str, timeout_ms: int, expected: ProducerIdAndEpoch | None
     ) -> InitProducerIdResult:
-        """Return the producer id and epoch for a producer's next transactions; `expected`: its current ones
-        (KIP-360)."""
+        """Return the producer id and epoch for a producer's next transactions; `expected`: its current ones (KIP-360)."""
         error = self._status(transactional_id)
         if error is not Errors.INVALID_REQUEST and not 0 < timeout_ms <= self._config.max_timeout_ms:
             error = Errors.INVALID_TRANSACTION_TIMEOUT
@@ -163,8 +162,7 @@ class TransactionCoordinator:
     def end_transaction(
         self, transactional_id: str, producer: ProducerIdAndEpoch, commit: bool, connection: int = 0
     ) -> Completion[Errors]:
-        """End the transaction; completes once the outcome is in the log, or refused. `connection` as in
-        `Transaction.end`."""
+        """End the transaction; completes once the outcome is in the log, or refused. `connection` as in `Transaction.end`."""
         now = self._clock.milliseconds()
         return self._event(transactional_id, lambda found, to: found.end(producer, commit, to, now, connection))
 
@@ -237,8 +235,7 @@ class TransactionCoordinator:
         return described
 
     async def list_transactions(self, request: ListTransactionsRequest) -> ListTransactionsResponse:
-        """Return the transactions that match all given filters; the response also lists unknown states of the
-        filter."""
+        """Return the transactions that match all given filters; the response also lists unknown states of the filter."""
         response = ListTransactionsResponse()
         if not self._active:
             response.error_code = Errors.COORDINATOR_NOT_AVAILABLE.code
@@ -279,8 +276,7 @@ class TransactionCoordinator:
         self._topic.on_election(partition, leader_epoch)
 
     def on_resignation(self, partition: int, leader_epoch: int | None) -> None:
-        """Unload the partition, which this broker no longer leads (None: the replica was removed, regardless of the
-        epoch)."""
+        """Unload the partition, which this broker no longer leads (None: the replica was removed, regardless of the epoch)."""
         self._topic.on_resignation(partition, leader_epoch)
 
     def handle_deleted_partitions(self, partitions: Sequence[TopicPartition]) -> None:

@@ -31,8 +31,7 @@ class ControllerChannel:
         self._stopped = False
 
     async def call(self, api_key: ApiKey, build: Callable[[int], Message], version: int) -> Any:
-        """Return the controller's response to `build(version)`, which is called for each attempt; None if the broker
-        stops."""
+        """Return the controller's response to `build(version)`, which is called for each attempt; None if the broker stops."""
         while not self._stopped:
             controller = self._controller_id()
             if controller != self._connected_to:

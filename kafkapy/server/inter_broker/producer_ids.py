@@ -43,8 +43,7 @@ class ProducerIdManager:
         self._waiting: list[Completion[None]] = []
 
     def generate(self) -> int:
-        """Return the next id. `KafkaError` COORDINATOR_LOAD_IN_PROGRESS (retriable) while a needed block is being
-        requested."""
+        """Return the next id. `KafkaError` COORDINATOR_LOAD_IN_PROGRESS (retriable) while a needed block is being requested."""
         if self._next_id >= self._end:
             if self._next_block is None:
                 self._maybe_request()

@@ -1,5 +1,4 @@
-"""This broker's view of the cluster: the content of the controller's UpdateMetadata requests (Kafka's
-`ZkMetadataCache`)."""
+"""This broker's view of the cluster: the content of the controller's UpdateMetadata requests (Kafka's `ZkMetadataCache`)."""
 
 from __future__ import annotations
 

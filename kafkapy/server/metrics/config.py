@@ -23,8 +23,7 @@ class HttpAddress(NamedTuple):
 
     @classmethod
     def take_from(cls, properties: MutableMapping[str, str], config: str) -> HttpAddress | None:
-        """Remove the config from a broker's properties and return it; None: it is not set. `ValueError`: it is
-        invalid."""
+        """Remove the config from a broker's properties and return it; None: it is not set. `ValueError`: it is invalid."""
         listener = properties.pop(config, "").strip()
         if not listener:
             return None
@@ -44,8 +43,7 @@ class MetricsConfig(NamedTuple):
 
     @classmethod
     def take_from(cls, properties: MutableMapping[str, str]) -> MetricsConfig | None:
-        """Remove both configs from a broker's properties and return them; None: no metrics. `ValueError`: one is
-        invalid."""
+        """Remove both configs from a broker's properties and return them; None: no metrics. `ValueError`: one is invalid."""
         most = properties.pop(MAX_SERIES, str(DEFAULT_MAX_SERIES)).strip()
         if not most.isascii() or not most.isdigit() or int(most) < 1:
             raise ValueError(f"Invalid value {most} for configuration {MAX_SERIES}: a number of at least 1 is expected")

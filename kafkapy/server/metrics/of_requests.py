@@ -21,8 +21,7 @@ _REQUESTS = "kafka.network:type=RequestMetrics,name={},request=..."
 
 
 def _by_request(sources: Sources) -> Iterator[tuple[str, tuple[RequestStats, ...]]]:
-    """Yield the statistics of each API with requests so far; Fetch in total, of consumers and of followers, as in
-    Kafka."""
+    """Yield the statistics of each API with requests so far; Fetch in total, of consumers and of followers, as in Kafka."""
     requests = sources.requests
     for api_key in ApiKey:
         own = requests.clients[api_key]

@@ -1,5 +1,4 @@
-"""Values of partitions and groups' offsets that several metrics share: collected once for each page, in time
-slices."""
+"""Values of partitions and groups' offsets that several metrics share: collected once for each page, in time slices."""
 
 from __future__ import annotations
 

@@ -206,8 +206,7 @@ class QuotaManagers:
             self.requests.record_exempt(thread_nanos, self._time.monotonic_ms())
 
     def sent(self, request: Request, network_nanos: int) -> None:
-        """Record the time to encode and send the response of a request that is not exempt; it counts for the next
-        request."""
+        """Record the time to encode and send the response of a request that is not exempt; it counts for the next request."""
         if self.requests.enabled and not _is_exempt(request.api_key, None):
             context = request.context
             self.requests.record_time(context.principal, context.client_id, network_nanos, self._time.monotonic_ms())
@@ -272,8 +271,7 @@ class QuotaManagers:
         return {entity_type: partial(self.apply, entity_type) for entity_type in (CLIENTS, USERS, IPS)}
 
     def cluster_metadata_changed(self, metadata: Any) -> None:
-        """Notify the plug-in after each UpdateMetadata: its quotas may depend on the partitions that this broker
-        leads."""
+        """Notify the plug-in after each UpdateMetadata: its quotas may depend on the partitions that this broker leads."""
         if self.callback is None:
             return
         try:

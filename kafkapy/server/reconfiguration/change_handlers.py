@@ -52,8 +52,7 @@ class BrokerConfigHandler:
 
 
 def usable_topic_configs(config: KafkaConfig, topic: str, configs: Mapping[str, str]) -> dict[str, str]:
-    """Return the configs without message.format.version where it is ignored (from inter.broker.protocol.version 3.0
-    on)."""
+    """Return the configs without message.format.version where it is ignored (from inter.broker.protocol.version 3.0 on)."""
     usable = dict(configs)
     version = usable.get("message.format.version")
     if version is None:

@@ -78,8 +78,7 @@ class ZkConfigChangeListener:
         self._notifications.shutdown()
 
     def process_notifications(self) -> None:
-        """Process new notifications, delete old ones, set the watch again. Errors are logged; the next notification
-        retries."""
+        """Process new notifications, delete old ones, set the watch again. Errors are logged; the next notification retries."""
         self._notifications.process_notifications()
 
     def _process(self, data: bytes) -> None:

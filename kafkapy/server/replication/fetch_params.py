@@ -47,8 +47,7 @@ class FetchPartition:
 
 
 class FetchResult:
-    """The result for one partition of a fetch. `start` is the fetch offset's position in the log, for a fetch that
-    waits."""
+    """The result for one partition of a fetch. `start` is the fetch offset's position in the log, for a fetch that waits."""
 
     __slots__ = (
         "aborted_transactions",
@@ -85,8 +84,7 @@ class FetchResult:
         self.diverging_epoch: tuple[int, int] | None = None
         self.preferred_read_replica = -1
         self.has_all = False
-        """The reader is a follower that is in sync and caught up: the result stays the same until an event on the
-        partition."""
+        """The reader is a follower that is in sync and caught up: the result stays the same until an event on the partition."""
 
 
 class FetchParams:

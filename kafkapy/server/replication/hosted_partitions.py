@@ -65,8 +65,7 @@ class HostedPartitions:
         return partition is not None and partition.is_committed(required_offset)
 
     def should_leader_throttle(self, partition: Partition, replica_id: int) -> bool:
-        """Return whether this follower gets no records now, because of a throttle. In-sync followers are never
-        throttled."""
+        """Return whether this follower gets no records now, because of a throttle. In-sync followers are never throttled."""
         quota = self.leader_quota
         return (
             not quota.is_idle

@@ -130,8 +130,7 @@ class Leadership:
     def become_leader_or_follower(
         self, request: LeaderAndIsrRequest, orders: Iterable[PartitionOrder], errors: dict[TopicPartition, Errors]
     ) -> Errors:
-        """Apply some partitions of the request; return the error of the whole request. `errors` gets that of each
-        partition."""
+        """Apply some partitions of the request; return the error of the whole request. `errors` gets that of each partition."""
         replicas = self._replicas
         if is_of_old_controller(request, replicas.controller_epoch):
             return Errors.STALE_CONTROLLER_EPOCH

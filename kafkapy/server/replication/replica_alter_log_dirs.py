@@ -60,8 +60,7 @@ class ReplicaAlterLogDirsManager:
     # ------------------------------------------------------------------------------------------------ orders
 
     def alter(self, partition: TopicPartition, directory: str) -> Errors:
-        """Move a replica to this dir. Without a local replica, a later one is created there
-        (REPLICA_NOT_AVAILABLE)."""
+        """Move a replica to this dir. Without a local replica, a later one is created there (REPLICA_NOT_AVAILABLE)."""
         try:
             self._alter(partition, directory)
         except KafkaError as error:

@@ -371,8 +371,7 @@ class ReplicaFetcher:
     # ------------------------------------------------------------------------------------------------ answers
 
     def failed_to_ask(self, step: Step, now_ms: int) -> None:
-        """Handle a failed request: the leader is unreachable, or has closed the connection. Its partitions are
-        delayed."""
+        """Handle a failed request: the leader is unreachable, or has closed the connection. Its partitions are delayed."""
         if isinstance(step.request, FetchRequest):
             asked: Iterable[TopicPartition] = list(self._session.partitions)
             self._session.failed()
@@ -381,8 +380,7 @@ class ReplicaFetcher:
         self._delay(asked, now_ms)
 
     def interrupted(self) -> None:
-        """Handle a Fetch that this fetcher has aborted with its connection: all partitions are requested again
-        immediately."""
+        """Handle a Fetch that this fetcher has aborted with its connection: all partitions are requested again immediately."""
         self._session.failed()
 
     async def handle(self, step: Step, response: Any, now_ms: int) -> None:

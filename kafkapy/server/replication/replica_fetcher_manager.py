@@ -150,8 +150,7 @@ class ReplicaFetcherManager:
         )
 
     def lags(self) -> Iterator[tuple[int, int, TopicPartition, int]]:
-        """Yield (leader, number of the fetcher, partition, lag in records) for each partition that has been
-        fetched."""
+        """Yield (leader, number of the fetcher, partition, lag in records) for each partition that has been fetched."""
         for loop in list(self._fetchers.values()):
             for partition, fetch in list(loop.machine.partitions.items()):
                 if fetch.lag is not None:

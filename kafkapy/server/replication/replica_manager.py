@@ -140,8 +140,7 @@ class ReplicaManager(HostedPartitions):
         done: Callable[[], None],
         leader_moved: Callable[[], None] = lambda: None,
     ) -> DelayedProduce:
-        """Call `done` when every append is committed or has failed, or after the time-out; each then has its
-        `error`."""
+        """Call `done` when every append is committed or has failed, or after the time-out; each then has its `error`."""
         operation = DelayedProduce(timeout_ms, appends, self, done, leader_moved)
         self.produce_purgatory.try_complete_else_watch(operation, [append.partition for append in appends])
         return operation

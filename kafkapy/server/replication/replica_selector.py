@@ -45,8 +45,7 @@ class RackAwareReplicaSelector:
 
 
 def make_replica_selector(class_name: str | None) -> ReplicaSelector | None:
-    """Return the selector of `replica.selector.class`; None if it is not set. `ConfigException` for an unknown
-    class."""
+    """Return the selector of `replica.selector.class`; None if it is not set. `ConfigException` for an unknown class."""
     if not class_name:
         return None
     if class_name == RACK_AWARE:

@@ -61,8 +61,7 @@ class ReplicationQuota:
 
 
 class ReplicationThrottles:
-    """Throttles of both directions, set by topic and broker configs, and of moves between log dirs, for all
-    partitions."""
+    """Throttles of both directions, set by topic and broker configs, and of moves between log dirs, for all partitions."""
 
     LEADER_REPLICAS = "leader.replication.throttled.replicas"
     FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"

@@ -80,8 +80,7 @@ class TlsListener:
 
 
 def make_tls_listener(config: KafkaConfig, end_point: EndPoint) -> TlsListener | None:
-    """Return the TLS of a listener by its configs; None without TLS. Reads files. Raises ConfigException, as
-    `TlsListener`."""
+    """Return the TLS of a listener by its configs; None without TLS. Reads files. Raises ConfigException, as `TlsListener`."""
     protocol, name = end_point.security_protocol, end_point.listener_name
     if not protocol.endswith("SSL"):
         return None
