@@ -106,6 +106,7 @@ class TopicSchemas:
 
 
 def _nobody_answers(why: str) -> KafkaError:
+    """Return the retriable error for batches while the schema registry does not answer."""
     return KafkaError(
         Errors.REQUEST_TIMED_OUT, f"The schema registry does not answer, so the records cannot be checked: {why}"
     )

@@ -207,7 +207,7 @@ class Members:
         return any(self._supporters[name] == len(self.by_id) for name, _ in protocols)
 
     def select_protocol(self) -> str:
-        """Return the elected protocol: each member votes for the first of its protocols that all support."""
+        """Return the protocol with most votes: each member votes for the first of its protocols that all support."""
         candidates = {name for name, supporters in self._supporters.items() if supporters == len(self.by_id)}
         votes = Counter(member.vote(candidates) for member in self)
         return votes.most_common(1)[0][0]

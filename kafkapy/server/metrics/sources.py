@@ -89,8 +89,7 @@ class Sources:
 
     def look(self, max_series: int) -> Iterator[Completion[None] | None]:
         """Collect the values that several metrics share; called before each page. None: continue after a yield; a
-        completion:
-        continue when it is done."""
+        completion: continue when it is done."""
         survey = Survey(max_series)
         yield from survey.of_partitions(list(self.replica_manager.partitions()))
         asking: dict[int, list[TopicPartition]] = {}

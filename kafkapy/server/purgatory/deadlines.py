@@ -14,7 +14,7 @@ log = logging.getLogger("kafkapy.server.Timer")
 _TICK_MS = 5
 """Deadlines within this many ms share one timer; operations never expire early, and at most this late."""
 _LONG_DELAY_MS, _LONG_TICK_MS = 1000, 100
-"""Delays from the first value on are rounded up to the second: by a tenth of the delay at most."""
+"""Delays of the first value or more have buckets of the second one: they expire at most a tenth of the delay late."""
 
 
 class Expirable(Protocol):

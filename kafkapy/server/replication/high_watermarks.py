@@ -37,7 +37,7 @@ class HighWatermarkCheckpoints:
             return {}
 
     def take(self, partition_log: Log, name: TopicPartition) -> int:
-        """Return the log's checkpointed high watermark, and drop it; the log start offset if there is none."""
+        """Return the log's checkpointed high watermark and remove it from `_loaded`; the log start offset if there is none."""
         saved = self._loaded.get(partition_log.parent_dir, {}).pop(name, 0)
         return max(saved, partition_log.log_start_offset)
 

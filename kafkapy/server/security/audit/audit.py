@@ -98,9 +98,8 @@ class Audit:
         ):
             return False
         if action.resource_type is ResourceType.CLUSTER:
-            return (
-                action.operation is ACLOperation.CLUSTER_ACTION
-            )  # the check below calls this method again; Produce never has it
+            # The decision of the check below; Produce itself has no such action.
+            return action.operation is ACLOperation.CLUSTER_ACTION
         if action.resource_type is not ResourceType.TOPIC or action.name != self._topic or self._authorizer is None:
             return False
         operation, resource_type = ACLOperation.CLUSTER_ACTION, ResourceType.CLUSTER
