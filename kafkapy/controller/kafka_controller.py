@@ -156,7 +156,7 @@ class KafkaController:
         self._election.broker_info = broker_info
         self._zk.update_broker_info(broker_info)
 
-    # --- what the APIs ask ----------------------------------------------------------------------------------------
+    # --- calls by the API handlers --------------------------------------------------------------------------------
 
     def alter_partition(
         self, request: AlterPartitionRequest, version: int, callback: Callable[[AlterPartitionResponse], object]
@@ -238,7 +238,7 @@ class KafkaController:
 
         self._ask("UpdateFeatures", process, callback)
 
-    # --- what the server tells ------------------------------------------------------------------------------------
+    # --- calls by the server --------------------------------------------------------------------------------------
 
     def enable_default_unclean_leader_election(self) -> None:
         """Process unclean.leader.election.enable changed to true, for all topics without their own value."""
@@ -258,7 +258,7 @@ class KafkaController:
     def is_topic_queued_for_deletion(self, topic: str) -> bool:
         return topic in self.context.topics_to_be_deleted
 
-    # --- what brokers answer (ResponseHandler) ----------------------------------------------------------------------
+    # --- responses of brokers (ResponseHandler) ---------------------------------------------------------------------
 
     def leader_and_isr_response_received(self, response: LeaderAndIsrResponse, broker_id: int) -> None:
         self._core.put(

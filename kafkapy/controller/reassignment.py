@@ -46,7 +46,7 @@ class PartitionReassignments:
             handle_creation=lambda: core.put("ZkPartitionReassignment", self.process_zk_partition_reassignment),
         )
 
-    # --- what asks for reassignments ------------------------------------------------------------------------------
+    # --- requests -------------------------------------------------------------------------------------------------
 
     def initialize(self) -> None:
         """Start the reassignments in the legacy znode and resume the current ones; called after a failover."""

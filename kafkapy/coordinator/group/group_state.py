@@ -9,7 +9,7 @@ The table shows each event in each state: the next state, if it changes, and the
 | join, known | -                | waits (a)                | reply; or, changed,      | reply; or, changed or the |
 |             |                  |                          | Preparing                | leader, Preparing         |
 | join, static| -                | waits in the old one's   | Preparing                | write (b); or, protocol   |
-| come back   |                  | place (a)                |                          | changed, Preparing        |
+| again       |                  | place (a)                |                          | changed, Preparing        |
 | join timer  | -                | (c)                      | -                        | -                         |
 | sync        | -                | reply: join again        | waits; of the leader:    | reply                     |
 |             |                  |                          | write (d)                |                           |

@@ -116,7 +116,7 @@ class Members:
     def get(self, member_id: str) -> ClassicGroupMember | None:
         return self.by_id.get(member_id)
 
-    # ------------------------------------------------------------------------------------------------ coming and going
+    # --------------------------------------------------------------------------------------------- adding and removing
 
     def add(self, member: ClassicGroupMember) -> None:
         if member.group_instance_id is not None:
@@ -184,7 +184,7 @@ class Members:
             self.pending_sync.add(new_id)
         return member
 
-    # ------------------------------------------------------------------------------------------------ what they agree on
+    # ----------------------------------------------------------------------------------------------- leader and protocol
 
     @property
     def rebalance_timeout_ms(self) -> int:

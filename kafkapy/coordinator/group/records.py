@@ -1,6 +1,6 @@
 """The records of `__consumer_offsets`: keys and values in Kafka's format.
 
-A key or value is its version (int16) and then the fields of that version. The version of a key also tells its kind:
+A key or value is its version (int16) and then the fields of that version. The version of a key also determines its kind:
 0 and 1 an offset, 2 a group; 3 and above belong to the coordinator of newer clusters and are ignored.
 A record without value (a tombstone) deletes its key.
 """

@@ -85,7 +85,7 @@ class Sources:
         self.requests.fold()
         self.idle.mark()
 
-    # --- what several metrics look at
+    # --- values that several metrics share
 
     def look(self, max_series: int) -> Iterator[Completion[None] | None]:
         """Collect the values that several metrics share; called before each page. None: continue after a yield; a

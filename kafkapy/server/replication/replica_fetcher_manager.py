@@ -156,7 +156,7 @@ class ReplicaFetcherManager:
                 if fetch.lag is not None:
                     yield loop.leader_id, loop.number, partition, fetch.lag
 
-    # --- making them
+    # --- creation
 
     def _fetcher_for(self, partition: TopicPartition, leader_id: int) -> FetcherLoop:
         number = zlib.crc32(f"{partition.topic}-{partition.partition}".encode()) % self._num_fetchers
@@ -303,7 +303,7 @@ class FetcherLoop:
             await self._flush()
 
     async def _flush(self) -> None:
-        """Flush logs before the next fetch, whose offset tells the leader that the records before it are stored."""
+        """Flush logs before the next fetch, whose offset acknowledges the records before it to the leader."""
         logs, self.machine.unflushed = self.machine.unflushed, []
         for flushed in [self._clock.in_thread(partition_log.flush) for partition_log in logs]:
             try:

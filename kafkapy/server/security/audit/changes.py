@@ -59,7 +59,7 @@ def audited_handlers(
 
 
 class _AuditedHandler:
-    """A handler whose response tells what was changed."""
+    """Wraps a handler, and reports the changes that its response lists."""
 
     def __init__(
         self, handler: AnyHandler, identify: Identify, describe: Describe, report: Report, clock: Clock
