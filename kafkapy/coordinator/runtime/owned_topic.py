@@ -90,7 +90,7 @@ class OwnedTopic(Generic[Contents]):
         None: the topic does not exist."""
         self._partition_count = partition_count
 
-    # ----------------------------------------------------------------------------------------------------- keys
+    # ------------------------------------------------------------------------------------------------ keys
 
     def partition_for(self, key: str) -> int:
         """Return the key's partition. It does not change once the topic exists."""

@@ -249,7 +249,7 @@ class ReplicaFetcher:
         self.partitions.pop(partition, None)
         self.failed.add(partition)
 
-    # --------------------------------------------------------------------------------------------------- requests
+    # ------------------------------------------------------------------------------------------------ requests
 
     async def next_step(self, now_ms: int) -> Step | None:
         """Return the next request; None if there is none before `wake_ms`."""
@@ -368,7 +368,7 @@ class ReplicaFetcher:
                     self._take_out(partition)
                     self._held.add(partition)
 
-    # ---------------------------------------------------------------------------------------------- responses
+    # ------------------------------------------------------------------------------------------------ responses
 
     def failed_to_ask(self, step: Step, now_ms: int) -> None:
         """Handle a failed request: the leader is unreachable, or has closed the connection. Its partitions are delayed."""
