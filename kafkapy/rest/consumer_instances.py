@@ -128,7 +128,7 @@ class ConsumerInstance:
         return found
 
     def _leave_out(self, record: Any, partition: Any, later: bool, polled: Any, refusal: RestRefusal) -> None:
-        """Handle a record that cannot be encoded: the records before it are returned, the next request reports it and skips it."""
+        """Handle a record that cannot be encoded: the records before it are returned, the next request reports and skips it."""
         after = list(polled).index(partition)
         for other in list(polled)[after + 1 :]:
             self.consumer.seek(other, polled[other][0].offset)

@@ -176,7 +176,9 @@ class BrokerProcess(ServerProcess):
         if not self.is_running:
             self.start()
             return
-        numbers = [self.send(order) for order in ("answer_as_usual", "restore_connections", "empty_disk", "back_to_present")]
+        numbers = [
+            self.send(order) for order in ("answer_as_usual", "restore_connections", "empty_disk", "back_to_present")
+        ]
         for number in numbers:
             self.answer(number)
 
