@@ -26,7 +26,7 @@ FACES = {"Bus", "Dispatcher", "KafkaAdminClient", "KafkaConsumer", "KafkaProduce
 OF_STREAMS = {"RecordMetadata"}
 """Kafka has it in its clients, and once more in Streams."""
 
-OF_CONNECT = {"ConfigDef", "ConfigKey", "Field", "Schema", "Struct", "Task", "TransactionContext"}
+OF_CONNECT = {"ConfigDef", "ConfigKey", "Field", "Schema", "Struct", "TransactionContext"}
 """Kafka uses these names for Connect, too, with other members."""
 
 

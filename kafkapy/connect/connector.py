@@ -21,7 +21,7 @@ class ConnectorContext(Protocol):
         ...
 
 
-class Task(ABC):
+class ConnectorTask(ABC):
     """A part of a connector's work (Kafka's `Task`). The worker calls its methods on one thread, the task's own."""
 
     @abstractmethod
@@ -75,7 +75,7 @@ class Connector(ABC):
         self.start(config)
 
     @abstractmethod
-    def task_class(self) -> type[Task]:
+    def task_class(self) -> type[ConnectorTask]:
         """The class of the tasks; it is made without arguments."""
 
     @abstractmethod

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from typing import Any, Protocol
 
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.connect.connector import Connector, ConnectorContext, Task
+from kafkapy.connect.connector import Connector, ConnectorContext, ConnectorTask
 from kafkapy.structs import OffsetAndMetadata
 
 SinkRecord = Any
@@ -81,7 +81,7 @@ class SinkConnector(Connector):
         return False
 
 
-class SinkTask(Task):
+class SinkTask(ConnectorTask):
     """Copies data out of Kafka. Invariant: `context` is set before `start` is called."""
 
     context: SinkTaskContext

@@ -7,7 +7,7 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Protocol
 
-from kafkapy.connect.connector import Connector, ConnectorContext, Task
+from kafkapy.connect.connector import Connector, ConnectorContext, ConnectorTask
 from kafkapy.producer.future import RecordMetadata
 
 SourceRecord = Any
@@ -120,7 +120,7 @@ class SourceConnector(Connector):
         return False
 
 
-class SourceTask(Task):
+class SourceTask(ConnectorTask):
     """Copies data into Kafka. Invariant: `context` is set before `start` is called."""
 
     context: SourceTaskContext
