@@ -118,7 +118,7 @@ def _constructor(lineage: list[type], nodes: list[Any]) -> list[str]:
             break
     if not any("__dataclass_fields__" in vars(base) or hasattr(base, "_fields") for base in lineage):
         return [_NO_PARAMETERS]
-    fields, told = [], set()
+    fields, described = [], set()
     for node in nodes:
         for statement, after in zip(node.body, [*node.body[1:], None], strict=True):
             if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
@@ -126,8 +126,8 @@ def _constructor(lineage: list[type], nodes: list[Any]) -> list[str]:
                 if "ClassVar" not in ast.unparse(statement.annotation) and not name.startswith("_"):
                     fields.append(name)
                 if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
-                    told.add(name)
-    return [name for name in fields if name not in told and not _names(text, name)] if fields else [_NO_PARAMETERS]
+                    described.add(name)
+    return [name for name in fields if name not in described and not _names(text, name)] if fields else [_NO_PARAMETERS]
 
 
 def _method(owner: type, name: str) -> tuple[str, Function] | None:

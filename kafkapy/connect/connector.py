@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from kafkapy.common.config_def import ConfigDef
+from kafkapy.connect.config import ConfigDef
 
 
 class ConnectorContext(Protocol):
@@ -45,7 +45,7 @@ class Connector(ABC):
     """Plans the tasks that copy data (Kafka's `Connector`); derive from `SourceConnector` or `SinkConnector`.
 
     Invariant: `context` is set from `initialize` on. The worker calls the methods one at a time, on the connector's thread,
-    except `validate` and `config`, which it calls on an instance that is never started.
+    except `config`, which it calls on an instance that is never started.
     """
 
     context: ConnectorContext

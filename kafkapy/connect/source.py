@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, Protocol
 
@@ -58,10 +58,8 @@ class OffsetStorageReader(Protocol):
         """The offset of one source partition; None if it has none."""
         ...
 
-    def offsets(
-        self, partitions: Collection[Mapping[str, Any]]
-    ) -> dict[frozenset[tuple[str, Hashable]], dict[str, Any] | None]:
-        """The offsets of several, under `frozenset(partition.items())`."""
+    def offsets(self, partitions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | None]:
+        """The offsets of several source partitions, in their order; None where there is none."""
         ...
 
 

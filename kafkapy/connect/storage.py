@@ -85,7 +85,7 @@ class TopicStatus(NamedTuple):
 
 
 class ConnectorStatusListener(Protocol):
-    """Told of a connector's life (Kafka's `ConnectorStatus.Listener`); called on the connector's thread."""
+    """Receives the state changes of a connector (Kafka's `ConnectorStatus.Listener`); called on the connector's thread."""
 
     def on_shutdown(self, connector: str) -> None: ...
     def on_failure(self, connector: str, cause: BaseException) -> None: ...
@@ -98,7 +98,7 @@ class ConnectorStatusListener(Protocol):
 
 
 class TaskStatusListener(Protocol):
-    """Told of a task's life (Kafka's `TaskStatus.Listener`); called on the task's thread."""
+    """Receives the state changes of a task (Kafka's `TaskStatus.Listener`); called on the task's thread."""
 
     def on_startup(self, id: ConnectorTaskId) -> None: ...
     def on_pause(self, id: ConnectorTaskId) -> None: ...
@@ -153,8 +153,8 @@ class RestartRequest:
 
 
 ConfigTransformer = Callable[[str | None, Mapping[str, str | None]], dict[str, str | None]]
-"""Puts in what config providers say: (connector, its config) -> the config without `${provider:path:key}`. Connector None: no
-reload is planned when a value expires."""
+"""Replaces each `${provider:path:key}` by its value: (connector, its config) -> the config. With None for the connector, no
+reload is scheduled for values that expire."""
 
 
 @dataclass(frozen=True)
@@ -236,8 +236,10 @@ EMPTY_CONFIG_STATE = ClusterConfigState()
 
 
 class ConfigUpdateListener(Protocol):
-    """Told of changes in the configs topic (Kafka's `ConfigBackingStore.UpdateListener`); called on the store's
-    thread, in the topic's order, from the end of `start` on."""
+    """Receives the changes in the configs topic (Kafka's `ConfigBackingStore.UpdateListener`).
+
+    The store calls it on its own thread, in the topic's order, once `start` has read the topic to its end.
+    """
 
     def on_connector_config_remove(self, connector: str) -> None: ...
     def on_connector_config_update(self, connector: str) -> None: ...
@@ -249,7 +251,7 @@ class ConfigUpdateListener(Protocol):
 
 
 class ConfigBackingStore(Protocol):
-    """Where configs are (Kafka's `ConfigBackingStore`). The methods that write block until it is read back."""
+    """Stores the configs (Kafka's `ConfigBackingStore`). The methods that write block until it is read back."""
 
     def start(self) -> None: ...
     def stop(self) -> None: ...
@@ -279,7 +281,7 @@ class ConfigBackingStore(Protocol):
 
 
 class StatusBackingStore(Protocol):
-    """Where statuses are (Kafka's `StatusBackingStore`). The methods that write return at once."""
+    """Stores the statuses (Kafka's `StatusBackingStore`). The methods that write return at once."""
 
     def start(self) -> None: ...
     def stop(self) -> None: ...
@@ -306,7 +308,7 @@ SetCallback = Callable[[BaseException | None], None]
 
 
 class OffsetBackingStore(Protocol):
-    """Where source offsets are, as bytes (Kafka's `OffsetBackingStore`). A key is the JSON `[connector, partition]`."""
+    """Stores source offsets as bytes (Kafka's `OffsetBackingStore`). A key is the JSON `[connector, partition]`."""
 
     def start(self) -> None: ...
     def stop(self) -> None: ...

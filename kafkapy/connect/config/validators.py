@@ -30,13 +30,13 @@ class NonEmptyStringWithoutControlChars:
 
 
 class ListSize:
-    """Accepts a list of `most` items at most."""
+    """Accepts a missing value, and a list of `most` items at most."""
 
     def __init__(self, most: int) -> None:
         self.most = most
 
-    def __call__(self, name: str, value: Sequence[str]) -> None:
-        if len(value) > self.most:
+    def __call__(self, name: str, value: Sequence[str] | None) -> None:
+        if value is not None and len(value) > self.most:
             raise ConfigException.invalid(name, value, f"exceeds maximum list size of [{self.most}].")
 
     def __str__(self) -> str:
@@ -57,7 +57,9 @@ class NonEmptyList:
 class RegexPattern:
     """Accepts a regular expression of Java."""
 
-    def __call__(self, name: str, value: str) -> None:
+    def __call__(self, name: str, value: str | None) -> None:
+        if value is None:
+            raise ConfigException.invalid(name, value, "Invalid regex: null")
         try:
             java(value)
         except PatternError as error:
