@@ -1,4 +1,4 @@
-"""What the facades check of the user's arguments: kafka-python's sentences and exceptions."""
+"""Checks of the user's arguments in the facades, with kafka-python's messages and exceptions."""
 
 from __future__ import annotations
 
@@ -63,7 +63,8 @@ def check_listener(listener: Any) -> None:
 
 
 def assigned(wanted: Iterable[Any], assignment: Collection[TopicPartition]) -> list[TopicPartition]:
-    """These, or all that are assigned if there are none. Raises ValueError for one that is not assigned."""
+    """Return the wanted partitions; all assigned ones if none are given. Raises ValueError for one that is not
+    assigned."""
     found = partitions(wanted) or list(assignment)
     if not found:
         raise ValueError("No partitions are currently assigned")

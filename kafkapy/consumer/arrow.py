@@ -1,4 +1,4 @@
-"""Records as Arrow tables, straight from their columns: no Python object for any record."""
+"""Builds Arrow tables from record columns, without a Python object for each record."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class ArrowBuilder:
         """Records `first` to `last` (exclusive). The bytes of `columns` are copied and may be used again."""
         last = len(columns) if last is None else last
         count = last - first
-        # What the unit cannot hold is its furthest time: times in nanoseconds that were sent as milliseconds, for example.
+        # Timestamps that the unit can't hold are clamped: for example nanoseconds that were sent as milliseconds.
         most = _GREATEST // self._timestamp_factor
         timestamps = np.clip(np.asarray(columns.timestamps)[first:last], -most, most) * self._timestamp_factor
         arrays = [
@@ -81,7 +81,7 @@ class ArrowBuilder:
 
 
 class _Constant:
-    """A column of one value, made once and cut to length."""
+    """A column that repeats one value; the array is made once and sliced to the length needed."""
 
     def __init__(self, value: Any) -> None:
         self._value = value
@@ -94,13 +94,14 @@ class _Constant:
 
 
 def _binary(data: Any, starts: Any, lengths: Any) -> pa.Array:
-    """The pieces of `data` as an array of their own; a negative length is a null. The pieces lie in `data` in this order."""
+    """Copy the pieces of `data` into a binary array; a negative length is a null. The pieces must be in ascending
+    order."""
     starts, lengths = np.asarray(starts), np.asarray(lengths)
     count = len(lengths)
     nulls = int(np.count_nonzero(lengths < 0))
     if nulls == count:
         return pa.nulls(count, pa.binary())
-    # All of the data as an array of what lies between the pieces and the pieces, alternating: Arrow copies these out of it.
+    # View the data as an array that alternates between gaps and pieces; Arrow then copies the pieces out of it.
     edges = np.empty(2 * count + 1, np.int32)
     edges[0] = 0
     edges[1::2] = starts
@@ -131,5 +132,5 @@ def _headers(columns: RecordColumns, first: int, last: int) -> pa.Array:
 def _strings(keys: pa.Array) -> pa.Array:
     try:
         return keys.cast(pa.string())
-    except pa.ArrowInvalid:  # not UTF-8: what cannot be read is replaced, as in Java
+    except pa.ArrowInvalid:  # not UTF-8: malformed bytes are replaced, as in Java
         return pa.array([key.decode("utf-8", "replace") for key in keys.to_pylist()], pa.string())

@@ -1,8 +1,8 @@
-"""What the consumers for asyncio and for Twisted have in common: all that waits, but for how it waits.
+"""Base of the consumers for asyncio and for Twisted: all waiting methods, independent of the loop.
 
-These are coroutines. They await `_until`, which each loop has its own of: asyncio's run in the caller's task, Twisted's are
-spawned over completions. Records are taken in the caller's own step: nothing is awaited between the taking and the return,
-so that a cancelled task loses no records.
+The methods are coroutines that await `_until`, which each loop implements: asyncio's run in the caller's task,
+Twisted's are spawned over completions. Nothing is awaited between taking records and returning them, so that a
+cancelled task loses no records.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ T = TypeVar("T")
 
 _JOIN_PATIENCE_MS = 5_000
 _BEING_MADE = (Errors.LEADER_NOT_AVAILABLE, Errors.UNKNOWN_TOPIC_OR_PARTITION)
-"""What brokers say of a topic that they are about to create; the second also of one that they aren't."""
+"""Metadata's errors for a topic that is being created; the second also means that it does not exist."""
 
 
 class AsyncConsumer(ConsumerFace, Generic[K_co, V_co]):
     """A consumer on a loop. Everything runs on the loop's thread.
 
-    Listeners and commit callbacks are called while records are waited for, and are awaited themselves if they give
-    something to wait for. `_called` is set exactly while one of them has not ended: it goes on if the poll that called it
-    is cancelled, and until it has ended no task gets records.
+    Listeners and commit callbacks are called while a poll waits for records; if one returns an awaitable, that is
+    awaited. `_called` is set exactly while one of them runs. It keeps running if the poll that called it is cancelled,
+    and no task gets records until it has ended.
     """
 
     DEFAULT_CONFIG: ClassVar[dict[str, Any]] = default_options()
@@ -57,22 +57,22 @@ class AsyncConsumer(ConsumerFace, Generic[K_co, V_co]):
     # -- how it waits
 
     async def _until(self, completion: Completion[T]) -> T:
-        """Return its result. A cancelled caller does not affect it."""
+        """Wait for a completion and return its result. Cancelling the caller does not cancel the completion."""
         raise NotImplementedError
 
     def _start(self, coroutine: Coroutine[Any, Any, T]) -> Completion[T]:
-        """Run a coroutine of this class that no caller's cancellation ends."""
+        """Run a coroutine of this class, independent of the caller's cancellation."""
         raise NotImplementedError
 
     def _adopt(self, awaitable: Awaitable[T]) -> Completion[T]:
-        """What a listener of the user gave, as a completion."""
+        """Convert the awaitable that a user's listener returned into a completion."""
         raise NotImplementedError
 
     def _check_started(self) -> None:
         """Raise IllegalStateError for calls that need `start` first."""
 
     async def _ask(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """The outcome of a question to the cluster: a coroutine over completions, which ends with the caller."""
+        """Run a query to the cluster, a coroutine over completions; it is cancelled with the caller."""
         try:
             self._check_started()
         except IllegalStateError:
@@ -97,8 +97,8 @@ class AsyncConsumer(ConsumerFace, Generic[K_co, V_co]):
         )
 
     async def _joined(self) -> None:
-        """Wait for the first assignment, if topics are subscribed; for the other members of the group, who may have much to
-        do, not for long."""
+        """Wait for the first assignment, if topics are subscribed: at most `_JOIN_PATIENCE_MS`, because other members
+        may be slow to join."""
         core = self._core
         coordinator, metadata = core.coordinator, core.client.metadata
         deadline = self._now() + core.config.request_timeout_ms
@@ -132,7 +132,8 @@ class AsyncConsumer(ConsumerFace, Generic[K_co, V_co]):
         return found or {}
 
     async def _batch(self) -> Iterator[ConsumerRecord[K_co, V_co]] | None:
-        """For iteration; None if nothing came for consumer_timeout_ms, or the consumer is closed."""
+        """Return the next records to iterate over; None after consumer_timeout_ms without records, or if the consumer
+        is closed."""
         core = self._core
         timeout, count = core.config.consumer_timeout_ms, core.config.max_poll_records
         deadline = self._now() + (timeout if timeout >= 0 else float("inf"))
@@ -168,7 +169,8 @@ class AsyncConsumer(ConsumerFace, Generic[K_co, V_co]):
         deadline: float,
         only: Collection[TopicPartition] = (),
     ) -> Any:
-        """What `take` finds among the pending records, or, without it, what `collect` gives; None after `deadline`."""
+        """Return what `take` finds in the pending records, or, without `take`, what `collect` returns; None after
+        `deadline`."""
         self._check_started()
         core = self._core
         gave_way = False
@@ -207,7 +209,7 @@ class AsyncConsumer(ConsumerFace, Generic[K_co, V_co]):
     # -- the user's code
 
     async def _serve(self) -> None:
-        """Call listeners and callbacks of the user's, one after the other."""
+        """Call the user's pending listeners and callbacks, one after the other."""
         while self._called is not None or self._core.calls:
             if self._called is None:
                 self._call_user(self._core.calls.popleft())
@@ -237,7 +239,7 @@ class AsyncConsumer(ConsumerFace, Generic[K_co, V_co]):
             (self._adopt(result) if inspect.isawaitable(result) else Completion.of(result)).add_callback(finished)
 
     async def _served(self, task: Completion[T]) -> T:
-        """The outcome of what runs in the core, in which the user may be called."""
+        """Return the result of a task of the core; serve the user's listeners and callbacks meanwhile."""
         while not task.done:
             await self._ending_with_caller(self._core.until_call(task))
             await self._serve()
@@ -262,7 +264,8 @@ class AsyncConsumer(ConsumerFace, Generic[K_co, V_co]):
         return await self._ask(self._core.position(partition, timeout_ms))
 
     async def _commit(self, offsets: Offsets | None, timeout_ms: float | None) -> None:
-        """A cancelled one is not repeated, but what was sent is through before the next."""
+        """Commit and wait. If cancelled, it does not retry, but a request that was sent is completed before the next
+        commit."""
         self._require_group()
         arguments.offsets(offsets)
         await self._ask(self._core.commit(offsets, self._timeout(timeout_ms)))

@@ -27,7 +27,7 @@ DEFAULT_ASSIGNORS = (RangePartitionAssignor, RoundRobinPartitionAssignor)
 
 
 class ConsumerConfig(ClientConfig):
-    """What a consumer needs to know. Times in ms, sizes in bytes. Raises KafkaConfigurationError, naming the option."""
+    """A consumer's configuration. Times in ms, sizes in bytes. Raises KafkaConfigurationError, naming the option."""
 
     client_rack: str = ""
     group_id: str | None = None
@@ -85,7 +85,7 @@ class ConsumerConfig(ClientConfig):
 
     @property
     def isolation(self) -> int:
-        """`isolation_level` as requests have it."""
+        """`isolation_level` as encoded in requests."""
         return _ISOLATION_LEVELS[self.isolation_level]
 
     def _check_times(self) -> None:
@@ -104,7 +104,7 @@ class ConsumerConfig(ClientConfig):
 
 
 def _word(given: Any) -> Any:
-    """As kafka-python takes words: in any case, or as a member of `IsolationLevel`."""
+    """Normalize a word option as kafka-python does: any letter case, or a member of `IsolationLevel`."""
     name = given.name if isinstance(given, IsolationLevel) else given
     return name.lower() if isinstance(name, str) else name
 
@@ -123,7 +123,7 @@ def _check_instance_id(instance_id: str) -> None:
 
 
 def _assignors(strategies: Sequence[Any], needed: bool) -> list[AbstractPartitionAssignor]:
-    """Instances of the consumer's own, in order of preference."""
+    """Return this consumer's assignor instances, in order of preference."""
     if isinstance(strategies, str):
         raise KafkaConfigurationError(
             "partition_assignment_strategy must be a list of classes of kafkapy.coordinator.assignors, such as"
@@ -143,7 +143,7 @@ def _assignors(strategies: Sequence[Any], needed: bool) -> list[AbstractPartitio
 
 
 def _common_protocol(assignors: list[AbstractPartitionAssignor]) -> RebalanceProtocol:
-    """The best that all of them support (KIP-429)."""
+    """Return the best protocol that all assignors support (KIP-429)."""
     if not assignors:
         return RebalanceProtocol.EAGER
     common = set(RebalanceProtocol).intersection(*(assignor.supported_protocols() for assignor in assignors))

@@ -1,4 +1,4 @@
-"""What the consumers of all kinds have in common: what takes no time, and what must hold before they do anything."""
+"""Base of all consumers: the methods that don't wait, and the checks before each call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kafkapy.structs import ConsumerGroupMetadata, OffsetResetStrategy
 
 
 class ConsumerFace:
-    """The part of a consumer that never waits. It says no as kafka-python does."""
+    """The methods of a consumer that never wait. They raise kafka-python's exceptions."""
 
     _core: ConsumerCore
     _closed: bool
@@ -33,9 +33,10 @@ class ConsumerFace:
         pattern: str | TranslatedPattern | None = None,
         listener: RebalanceListener | None = None,
     ) -> None:
-        r"""Read these topics, or all that match; replaces the subscription before.
+        r"""Read these topics, or all that match the pattern; replaces the previous subscription.
 
-        A pattern is one of Python's `re`; what that refuses may be one of Java (`\p{Alpha}`, `[a-z&&[^b]]`, `(?<name>…)`).
+        A pattern is in the syntax of Python's `re`; if `re` rejects it, Java's syntax is tried (`\p{Alpha}`,
+        `[a-z&&[^b]]`, `(?<name>…)`).
 
         Args:
             topics: Names of topics. Default: none, with a `pattern`.
@@ -69,7 +70,7 @@ class ConsumerFace:
         self._call(self._core.pause, arguments.partitions(partitions))
 
     def paused(self) -> set[TopicPartition]:
-        """Those that were paused."""
+        """Return the paused partitions."""
         return self._core.subscriptions.paused_partitions()
 
     def resume(self, *partitions: TopicPartition) -> None:
@@ -124,7 +125,7 @@ class ConsumerFace:
         self._call(self._core.seek_to, OffsetResetStrategy.LATEST, wanted)
 
     def highwater(self, partition: TopicPartition) -> int | None:
-        """Return the offset after the last record that can be read, as the last fetch told it; None before the first fetch.
+        """Return the offset after the last record that can be read, as of the last fetch; None before the first fetch.
 
         Args:
             partition: An assigned partition.
@@ -139,11 +140,12 @@ class ConsumerFace:
     # -- what is known
 
     def group_metadata(self) -> ConsumerGroupMetadata:
-        """For `KafkaProducer.send_offsets_to_transaction`; also tells whether the group is settled."""
+        """Return the group's metadata for `KafkaProducer.send_offsets_to_transaction`; it also shows whether a
+        rebalance runs."""
         return self._core.group_metadata()
 
     def enforce_rebalance(self, reason: str | None = None) -> None:
-        """Join the group again with the next poll, though nothing has changed here (KIP-568).
+        """Join the group again with the next poll, without a change of the subscription (KIP-568).
 
         Args:
             reason: For the coordinator's log. None (default): "rebalance enforced by user".
@@ -156,7 +158,7 @@ class ConsumerFace:
         self._call(self._core.enforce_rebalance, reason or "rebalance enforced by user")
 
     def health(self) -> ConsumerHealth:
-        """Is it assigned, how far is it behind, when did it last poll, how is its group? From any thread, at once."""
+        """Return assignment, lag, time of the last poll and state of the group. Thread-safe; never waits."""
         return self._core.health()
 
     # -- what must hold

@@ -1,4 +1,4 @@
-"""A consumer without a facade: everything runs on the driver's thread, and the user's code never does.
+"""The consumer behind the facades: it runs on the driver's thread; the user's code does not.
 
 The facades differ in how they wait for `poll` and in where they call the user's listeners and callbacks.
 """
@@ -31,13 +31,13 @@ from kafkapy.structs import ConsumerGroupMetadata, MemberState, OffsetAndMetadat
 
 _log = logging.getLogger("kafkapy.consumer")
 _HANDED_OVER_RECORDS = 10_000
-"""Records that are handed over at once: enough that the hand-over costs nothing, few enough to stay in the cache."""
+"""Records handed over in one batch: enough to amortize the hand-over, few enough for the CPU's cache."""
 _ALL = 1 << 31
 _TROUBLES = (Errors.UNKNOWN_TOPIC_OR_PARTITION, Errors.TOPIC_AUTHORIZATION_FAILED, Errors.INVALID_TOPIC_EXCEPTION)
 
 
 class UserCall(NamedTuple):
-    """Something to be called where the user polls; its outcome goes to `completion`, on the driver's thread."""
+    """A function to call on the thread that polls; its outcome goes to `completion`, on the driver's thread."""
 
     f: Callable[..., Any]
     args: tuple[Any, ...]
@@ -45,10 +45,10 @@ class UserCall(NamedTuple):
 
 
 class ConsumerCore:
-    """Subscriptions, group, fetcher and the records in between.
+    """Connects subscriptions, group, fetcher and pending records.
 
-    Invariant: assignment and positions change only inside `poll`, or inside a call of the user's. `calls` is served by
-    the facade before `poll` is called again.
+    Invariant: assignment and positions change only inside `poll`, or inside another method that the user calls. The
+    facade serves `calls` before it calls `poll` again.
     """
 
     def __init__(self, driver: Driver, config: ConsumerConfig) -> None:
@@ -66,25 +66,25 @@ class ConsumerCore:
             self.coordinator = ConsumerCoordinator(self.client, config, self.subscriptions, self)
         self.closed = False
         self.woken = False
-        """The next poll, or the one that waits, ends with WakeupException. Any thread may set it and `wake`."""
+        """True: the waiting poll, else the next one, raises WakeupException. Any thread may set it and call `wake`."""
         self._polled_ms: float = driver.time.monotonic_ms()
         self._inside = 0
         self._gate: Completion[None] = Completion()
         self._wake: Completion[None] = Completion()
         self._initializing: Completion[None] | None = None
         self._assigned_by: tuple[Any, ...] = ()
-        """What the last assignment without a group was made of."""
+        """The inputs of the last assignment without a group."""
         self._error: KafkaError | None = None
         self._told_of_no_topics = False
         self.troubles: dict[str, str] = {}
-        """Topics that are wanted and cannot be read, and why."""
+        """Subscribed topics that can't be read, and why."""
         self.client.metadata.listeners.append(self._metadata_changed)
 
     # -- poll
 
     @property
     def last_poll_ms(self) -> float:
-        """When the user last polled (monotonic): now, while a poll waits."""
+        """Time of the user's last poll (monotonic ms); the current time while a poll waits."""
         return self.driver.time.monotonic_ms() if self._inside else self._polled_ms
 
     @last_poll_ms.setter
@@ -93,18 +93,19 @@ class ConsumerCore:
 
     @property
     def needs_poll(self) -> bool:
-        """Must `poll` run, though there are records pending? Any thread may ask."""
+        """Return whether `poll` must run although records are pending. Thread-safe."""
         if self.calls or self._error is not None or self.woken:
             return True
         coordinator = self.coordinator
         return coordinator is not None and (coordinator.needs_poll or coordinator.commits.auto_commit_due)
 
     async def poll(self, timeout_ms: float) -> None:
-        """Until records are pending, the user must be called, or the time is over. Raises what the user must know."""
+        """Wait until records are pending, a callback of the user is due, or the time is over. Raises errors for the
+        user."""
         await self._poll(timeout_ms, self.collect)
 
     async def poll_arrow(self, timeout_ms: float, max_records: int | None) -> Any:
-        """The same for records as columns: a table; None if there is none, or the user must be called."""
+        """As `poll`, but return the records as a table; None if there are none, or a callback of the user is due."""
         return await self._poll(timeout_ms, lambda: self.collect_arrow(max_records))
 
     async def _poll(self, timeout_ms: float, collect: Callable[[], Any]) -> Any:
@@ -121,8 +122,9 @@ class ConsumerCore:
             self.leave()
 
     def look(self, collect: Callable[[], Any]) -> Any:
-        """One round of a poll, without waiting: what `collect` finds; None if the user must be called first."""
-        self._renew_wake()  # first: what happens from here on is not slept over
+        """Do one round of a poll without waiting; return what `collect` finds, None if a callback of the user is due
+        first."""
+        self._renew_wake()  # first, so that an event from here on ends the next wait
         if self.woken:
             self.woken = False
             raise WakeupException("The consumer was woken up")
@@ -134,7 +136,7 @@ class ConsumerCore:
         return found
 
     def _prepare_fetch(self) -> None:
-        """One round of work for group and positions."""
+        """Do one round of group and position maintenance."""
         self._raise_error()
         if self.subscriptions.type is SubscriptionType.NONE and not self._told_of_no_topics:
             self._told_of_no_topics = True
@@ -143,13 +145,13 @@ class ConsumerCore:
             self.coordinator.poll()
         else:
             self._assign_all()
-        if not self.calls:  # a listener that hears of its partitions may seek
+        if not self.calls:  # a listener may seek in new partitions
             self._initialize_positions(self.subscriptions.initializing_partitions())
         self.fetcher.reset_offsets_if_needed()
 
     def _raise_error(self, only: Collection[TopicPartition] | None = None) -> None:
-        """What went wrong in the background, unless it has been put right since. `only`: with these partitions, if it is about
-        positions."""
+        """Raise an error from the background, unless it has been resolved since. `only`: report errors of positions
+        only for these partitions."""
         error, self._error = self._error, None
         if isinstance(error, NoOffsetForPartitionError):
             missing = self.subscriptions.initializing_partitions().intersection(error.args[0])
@@ -159,7 +161,8 @@ class ConsumerCore:
             raise error
 
     def collect(self, only: Collection[TopicPartition] = ()) -> bool:
-        """True if records are pending; `only` of these partitions, if there are any in it."""
+        """Move fetched records to the pending ones; return whether there are any. `only`: of these partitions, unless
+        empty."""
         if self.pending.available(self.held_but(only)):
             return True
         starts = self.subscriptions.all_positions()
@@ -169,14 +172,14 @@ class ConsumerCore:
         return bool(records)
 
     def collect_arrow(self, max_records: int | None) -> Any:
-        """Records as a table; None if there are none."""
+        """Return records as a table; None if there are none."""
         need("arrow", "pyarrow", "numpy", by="poll_arrow")
-        for partition, at in self.pending.positions().items():  # from a mix with `poll`: they come as columns then
+        for partition, at in self.pending.positions().items():  # left by a `poll`: fetch them as columns
             self.seek(partition, at.offset, at.offset_epoch)
         return self.fetcher.collect_arrow(max_records or _ALL)
 
     async def news(self, timeout_ms: float, only: Collection[TopicPartition] = ()) -> None:
-        """Until there may be something new to look at; not for longer than that, nor than a poll may sleep."""
+        """Wait for the next event, at most `timeout_ms` and at most as long as a poll may sleep."""
         if not self._wake.done and not self.fetcher.has_records(only):
             timer = self.driver.call_later(min(timeout_ms, self._patience_ms()), self.wake)
             try:
@@ -185,7 +188,7 @@ class ConsumerCore:
                 timer.cancel()
 
     def _patience_ms(self) -> float:
-        """How long a poll may sleep before it looks after commits and positions."""
+        """Return how long a poll may sleep before commits or positions are due."""
         if not self.subscriptions.has_all_fetch_positions():
             return self.config.retry_backoff_ms
         patience = float(max(1, self.config.fetch_max_wait_ms))
@@ -195,7 +198,7 @@ class ConsumerCore:
         return patience
 
     def wake(self) -> None:
-        """Let a waiting poll look again."""
+        """Wake a waiting poll, so that it does another round."""
         self._wake.set_result(None)
 
     def _renew_wake(self) -> Completion[None]:
@@ -204,18 +207,18 @@ class ConsumerCore:
         return self._wake
 
     def held(self, partition: TopicPartition) -> bool:
-        """Are its records kept from the user?"""
+        """Return whether the partition's records are withheld from the user."""
         state = self.subscriptions.assignment.get(partition)
         return state is None or state.paused or state.pending_revocation
 
     def held_but(self, only: Collection[TopicPartition]) -> Callable[[TopicPartition], bool]:
-        """`held`; of all partitions but these, if there are any."""
+        """Return a predicate: `held`, and also true for all partitions outside `only`, unless that is empty."""
         return (lambda partition: partition not in only or self.held(partition)) if only else self.held
 
     # -- the user's code
 
     def gate(self) -> Completion[None]:
-        """Done while the user polls: the moment to change the assignment."""
+        """Return a completion that is done while the user polls: only then may the assignment change."""
         if self._inside:
             return Completion.of(None)
         if self._gate.done:
@@ -223,19 +226,19 @@ class ConsumerCore:
         return self._gate
 
     def call_user(self, f: Callable[..., Any], *args: Any) -> Completion[Any]:
-        """Call this where the user polls."""
+        """Schedule a call on the thread that polls."""
         completion: Completion[Any] = Completion()
         self.calls.append(UserCall(f, args, completion))
         self.wake()
         return completion
 
     async def next_calls(self, task: Completion[Any]) -> list[UserCall]:
-        """The next calls to serve while `task` runs; none when it has ended."""
+        """Wait for and return the next calls to serve while `task` runs; none when it has ended."""
         await self.until_call(task)
         return self.take_calls()
 
     async def until_call(self, task: Completion[Any]) -> None:
-        """Until the user must be called, or `task` has ended."""
+        """Wait until a callback of the user is due, or `task` has ended."""
         self.enter()
         try:
             task.add_callback(lambda _: self.wake())
@@ -250,7 +253,7 @@ class ConsumerCore:
         return calls
 
     def enter(self) -> None:
-        """The user polls from here on, until as many calls of `leave`."""
+        """Mark the user as polling, until `leave` was called as often as this."""
         self._inside += 1
         self._gate.set_result(None)
 
@@ -273,7 +276,8 @@ class ConsumerCore:
         self.wake()
 
     def _assign_all(self) -> None:
-        """Without a group, a subscription means all partitions of its topics (as in kafka-python)."""
+        """Assign all partitions of the subscribed topics: the meaning of a subscription without a group (as in
+        kafka-python)."""
         subscriptions = self.subscriptions
         version = self.client.metadata.version
         seen = (version, subscriptions.subscription, subscriptions.pattern, subscriptions.assignment_id)
@@ -314,7 +318,7 @@ class ConsumerCore:
             self.client.metadata.set_topics(())
 
     def drop(self, partitions: Collection[TopicPartition]) -> None:
-        """Forget the records of partitions that go away or whose position jumps."""
+        """Discard the records of partitions that are revoked or whose position jumps."""
         if partitions:
             self.pending.drop(partitions)
             self.fetcher.drop(partitions)
@@ -346,11 +350,11 @@ class ConsumerCore:
         self.wake()
 
     async def position(self, partition: TopicPartition, timeout_ms: float | None) -> int | None:
-        """The offset of the next record the user gets; None if none is known in time."""
+        """Return the offset of the next record for the user; None if it is not known in time."""
         state = self.subscriptions.state(partition)
         deadline = None if timeout_ms is None else self.driver.time.monotonic_ms() + timeout_ms
         while state.position is None or state.fetch_state is FetchState.AWAIT_VALIDATION:
-            # Of this partition alone: a listener that waits for it may be about to seek in the others.
+            # Only this partition: a listener that waits for its position may be about to seek in the others.
             self._initialize_positions(self.subscriptions.initializing_partitions() & {partition})
             self.fetcher.reset_offsets_if_needed()
             self._raise_error({partition})
@@ -372,16 +376,17 @@ class ConsumerCore:
             pass
 
     def positions(self) -> dict[TopicPartition, FetchPosition]:
-        """Where the user is, in every partition that has a valid position."""
+        """Return the user's position in every partition that has a valid one."""
         positions = self.subscriptions.all_positions()
         return positions | {p: at for p, at in self.pending.positions().items() if p in positions}
 
     def consumed(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """The same as offsets to commit."""
+        """Return the user's positions as offsets to commit."""
         return {p: OffsetAndMetadata(at.offset, "", at.offset_epoch) for p, at in self.positions().items()}
 
     def _initialize_positions(self, missing: set[TopicPartition]) -> None:
-        """From committed offsets, else by the reset policy. Raises NoOffsetForPartitionError without either."""
+        """Set positions from committed offsets, else by the reset policy. Raises NoOffsetForPartitionError without
+        either."""
         if not missing:
             return
         if self.coordinator is None:
@@ -405,7 +410,7 @@ class ConsumerCore:
                 state.seek(FetchPosition(found.offset, epoch))
             elif self.config.reset_strategy is not OffsetResetStrategy.NONE:
                 state.await_reset(self.config.reset_strategy)
-        self.subscriptions.reset_initializing_positions(partitions)  # which raises if there are any: there is no policy
+        self.subscriptions.reset_initializing_positions(partitions)  # raises if there are any: no reset policy
 
     def _initialized(self, task: Completion[None]) -> None:
         self._initializing = None
@@ -419,7 +424,7 @@ class ConsumerCore:
     async def commit(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata] | None, timeout_ms: float | None
     ) -> None:
-        """Commit and wait; None: what the user has consumed. Raises what `OffsetCommits.commit` raises."""
+        """Commit and wait; `offsets` None: the user's positions. Raises the errors of `OffsetCommits.commit`."""
         await self._group().commits.commit(self.consumed() if offsets is None else offsets, timeout_ms)
 
     def commit_async(
@@ -427,7 +432,7 @@ class ConsumerCore:
         offsets: Mapping[TopicPartition, OffsetAndMetadata] | None,
         callback: Callable[[Any, Any], Any] | None,
     ) -> Completion[Any]:
-        """Commit in the background; `callback(offsets, response or error)` is called where the user polls."""
+        """Commit in the background; `callback(offsets, response or error)` is called on the thread that polls."""
         committed = dict(self.consumed() if offsets is None else offsets)
         commit = self._group().commits.commit_async(committed)
         told = callback or self.config.default_offset_commit_callback
@@ -443,7 +448,8 @@ class ConsumerCore:
         return commit
 
     async def committed(self, partitions: Iterable[TopicPartition], timeout_ms: float | None) -> dict[Any, Any]:
-        """Time out after request_timeout_ms by default, because a transaction may be undecided for very long."""
+        """Return committed offsets. Times out after request_timeout_ms by default, because a transaction may stay open
+        for long."""
         patience = self.config.request_timeout_ms if timeout_ms is None else timeout_ms
         return await self._group().commits.committed(partitions, patience)
 
@@ -472,7 +478,7 @@ class ConsumerCore:
         )
 
     def enforce_rebalance(self, reason: str) -> None:
-        """The next poll joins the group again."""
+        """Make the next poll join the group again."""
         if self.coordinator is None or not self.subscriptions.auto_assigned:
             raise IllegalStateError("Tried to force a rebalance, but the consumer has no subscription with a group")
         self.coordinator.member.membership.request_rejoin(reason)
@@ -492,7 +498,7 @@ class ConsumerCore:
         )
 
     def _metadata_changed(self, cluster: ClusterMetadata) -> None:
-        """Each problem is reported once."""
+        """Update the unreadable topics from new metadata; log each error once."""
         before = self.troubles
         self.troubles = {
             name: topic.error.message for name, topic in cluster.topics.items() if topic.error in _TROUBLES
@@ -502,7 +508,7 @@ class ConsumerCore:
         self.wake()
 
     def metrics(self) -> dict[str, dict[str, float]]:
-        """Figures by group and name, named as the Java client's. From any thread."""
+        """Return metrics by group and name, with the Java client's names. Thread-safe."""
         return figures_of(
             self.client,
             self.config.metric_group_prefix,
@@ -520,7 +526,7 @@ class ConsumerCore:
     # -- the end
 
     async def close(self, auto_commit: bool, timeout_ms: float) -> None:
-        """Commit, leave, and let go of everything; what does not come off in time is given up."""
+        """Commit, leave the group and release all resources; steps that exceed the time are abandoned."""
         if self.closed:
             return
         deadline = self.driver.time.monotonic_ms() + timeout_ms

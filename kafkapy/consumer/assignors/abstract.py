@@ -1,7 +1,7 @@
-"""What an assignor is (Kafka's `ConsumerPartitionAssignor`, with kafka-python's method names), and what members send.
+"""Base classes of assignors (Kafka's `ConsumerPartitionAssignor`, with kafka-python's method names).
 
-The leader of a group runs the assignor that all members know. Assignors of one's own derive from
-`AbstractPartitionAssignor`; those of Kafka derive from `BuiltinAssignor`, which turns messages into plain data first.
+The leader of a group runs the assignor that all members support. Users' assignors derive from
+`AbstractPartitionAssignor`; Kafka's derive from `BuiltinAssignor`, which first converts the messages into plain data.
 """
 
 from __future__ import annotations
@@ -19,21 +19,22 @@ DEFAULT_GENERATION = -1
 
 
 class RebalanceProtocol(IntEnum):
-    """EAGER: a member gives up everything before it joins. COOPERATIVE: it keeps what it is not told to give (KIP-429)."""
+    """EAGER: a member revokes all its partitions before it joins. COOPERATIVE: it revokes only those that move
+    (KIP-429)."""
 
     EAGER = 0
     COOPERATIVE = 1
 
 
 class ClusterPartitions(Protocol):
-    """What an assignor may ask of the cluster's metadata."""
+    """The cluster metadata that an assignor can query."""
 
     def partitions_for_topic(self, topic: str) -> Collection[int] | None:
-        """None if the topic is not known."""
+        """Return the topic's partition numbers; None if the topic is not known."""
         ...
 
     def replica_racks(self, partition: TopicPartition) -> frozenset[str]:
-        """The racks that hold a replica; empty if brokers have no racks."""
+        """Return the racks that hold a replica; empty if brokers have no racks."""
         ...
 
 
@@ -46,7 +47,7 @@ class SubscribedMember(NamedTuple):
 
 
 GroupMember = SubscribedMember
-"""The name under which assignors of users know it."""
+"""The name that users' assignors import."""
 
 
 class AbstractPartitionAssignor(ABC):
@@ -54,30 +55,32 @@ class AbstractPartitionAssignor(ABC):
 
     name: ClassVar[str]
     in_user_thread: ClassVar[bool] = False
-    """True: `assign` may wait, so it is called where the user polls, and heartbeats go on meanwhile."""
+    """True: `assign` may block, so it is called inside the user's `poll`, while heartbeats continue."""
 
     def supported_protocols(self) -> Sequence[RebalanceProtocol]:
-        """The best one first. A group uses the best that all its assignors support."""
+        """Return the supported protocols, the preferred one first. A consumer uses the best that all its assignors
+        support."""
         return [RebalanceProtocol.EAGER]
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolSubscription:
-        """What this member tells the leader. Owned partitions, generation and rack are filled in by the consumer."""
+        """Return this member's subscription message for the leader. The consumer adds owned partitions, generation and
+        rack."""
         return ConsumerProtocolSubscription(topics=sorted(topics), user_data=self.user_data(topics))
 
     def user_data(self, topics: Iterable[str]) -> bytes | None:
-        """The assignor's own part of `metadata`."""
+        """Return the assignor's own bytes within `metadata`."""
         return None
 
     @abstractmethod
     def assign(self, cluster: ClusterPartitions, members: Sequence[SubscribedMember]) -> Mapping[str, Any]:
-        """Member id -> its partitions: a `ConsumerProtocolAssignment`, or a list of `TopicPartition`s."""
+        """Return member id -> its partitions: a `ConsumerProtocolAssignment`, or a list of `TopicPartition`s."""
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:  # noqa: B027
-        """What this member got in `generation`."""
+        """Called with this member's assignment in `generation`."""
 
 
 class Member(NamedTuple):
-    """A member as the built-in assignors see it. `generation` None: it did not tell one."""
+    """A member as the built-in assignors see it. `generation` None: its subscription has none."""
 
     id: str
     instance_id: str | None
@@ -88,7 +91,7 @@ class Member(NamedTuple):
 
     @property
     def order(self) -> tuple[int, str]:
-        """Static members come first, by instance id: a restart does not change their place."""
+        """Return the sort key: static members first, by instance id, so that a restart does not change their order."""
         return (1, self.id) if self.instance_id is None else (0, self.instance_id)
 
 
@@ -104,7 +107,7 @@ class PartitionTable(NamedTuple):
 
 
 class BuiltinAssignor(AbstractPartitionAssignor):
-    """An assignor over plain data."""
+    """An assignor that works on plain data instead of messages."""
 
     def assign(
         self, cluster: ClusterPartitions, members: Sequence[SubscribedMember]
@@ -122,18 +125,20 @@ class BuiltinAssignor(AbstractPartitionAssignor):
 
     @abstractmethod
     def assign_partitions(self, table: PartitionTable, members: list[Member]) -> dict[str, list[TopicPartition]]:
-        """Member id -> partitions, with an entry for every member."""
+        """Return member id -> partitions, with an entry for every member."""
 
 
 def assignment_of(partitions: Iterable[TopicPartition]) -> ConsumerProtocolAssignment:
-    """The message for a member; partitions keep their order, topics come in the order of their first partition."""
+    """Return a member's assignment message; partitions keep their order, topics are in the order of their first
+    partition."""
     entry = ConsumerProtocolAssignment.TopicPartition
     assigned = [entry(topic=topic, partitions=numbers) for topic, numbers in indexes_by_topic(partitions).items()]
     return ConsumerProtocolAssignment(assigned_partitions=assigned)
 
 
 def use_racks(consumer_racks: Collection[str], partition_racks: Iterable[frozenset[str]]) -> bool:
-    """Racks matter if some are shared and not every partition is in all of them (KIP-881)."""
+    """Return whether to assign by rack: consumers and replicas share racks, and not every partition is in all of them
+    (KIP-881)."""
     each = list(partition_racks)
     all_racks = frozenset().union(*each)
     return not all_racks.isdisjoint(consumer_racks) and any(racks != all_racks for racks in each)

@@ -1,4 +1,4 @@
-"""What the sticky assignor has moved so far, so that it does not send partitions of a topic both ways."""
+"""Records the sticky assignor's moves, so that it does not exchange partitions of a topic between two consumers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class PartitionMovements:
         self._by_topic: dict[str, dict[_Pair, dict[TopicPartition, None]]] = {}
 
     def move(self, partition: TopicPartition, source: str, target: str) -> None:
-        """Take note of a move. A second move of a partition joins the first; going back undoes it."""
+        """Record a move. A second move of a partition is merged with the first; a move back cancels it."""
         first = self._forget(partition)
         source = source if first is None else first.source
         if source != target:
@@ -28,7 +28,8 @@ class PartitionMovements:
             self._by_topic.setdefault(partition.topic, {}).setdefault(pair, {})[partition] = None
 
     def actual_partition(self, partition: TopicPartition, source: str, target: str) -> TopicPartition:
-        """Instead of `partition`, one of its topic that went the other way before: that one goes back."""
+        """Return the partition to move: one of the same topic that moved from `target` to `source` before, else
+        `partition`."""
         moves = self._by_topic.get(partition.topic)
         if moves is None:
             return partition

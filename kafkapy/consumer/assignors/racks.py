@@ -1,4 +1,4 @@
-"""Which consumers are near which partitions, for the sticky assignors (KIP-881)."""
+"""Which consumers share a rack with which partitions, for the sticky assignors (KIP-881)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from kafkapy.consumer.assignors.abstract import Member, PartitionTable, use_rack
 
 
 class RackInfo:
-    """Invariant: where racks don't matter, `consumer_racks` and `partition_racks` are empty and nothing mismatches."""
+    """Invariant: if the assignment is not rack-aware, `consumer_racks` and `partition_racks` are empty and nothing
+    mismatches."""
 
     def __init__(self, table: PartitionTable, members: list[Member]) -> None:
         consumer_racks = {member.id: member.rack for member in members if member.rack}
@@ -23,11 +24,12 @@ class RackInfo:
         return rack is not None and rack not in self.partition_racks.get(partition, ())
 
     def rarest_first(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
-        """Those with the fewest consumers near them first, else in the given order."""
+        """Sort partitions by their number of consumers in a replica's rack, fewest first; ties keep the given
+        order."""
         return sorted(partitions, key=lambda partition: self._consumers_near.get(partition, 0))
 
     def next_near(self, partition: TopicPartition, consumers: list[str], first: int) -> int | None:
-        """Index of the first consumer, from `first` on and around, that is near the partition."""
+        """Return the index of the next consumer in a rack of the partition, circularly from `first`."""
         racks = self.partition_racks.get(partition)
         if not racks:
             return None

@@ -1,4 +1,5 @@
-"""Each topic's partitions in contiguous ranges, one for each member (Kafka's `RangeAssignor`, with racks: KIP-881)."""
+"""Assigns each topic's partitions in contiguous ranges, one for each member (Kafka's `RangeAssignor`, with racks:
+KIP-881)."""
 
 from __future__ import annotations
 
@@ -12,9 +13,11 @@ _Assignment = dict[str, list[TopicPartition]]
 
 
 class RangePartitionAssignor(BuiltinAssignor):
-    """The first members get one more where the numbers don't divide.
+    """Assigns a contiguous range of each topic to each member; the first members get one more if the numbers don't
+    divide.
 
-    Where racks matter, a member first gets partitions with a replica in its rack; topics with the same members and the
+    If the assignment is rack-aware (`use_racks`), a member first gets partitions with a replica in its rack; topics
+    with the same members and the
     same number of partitions keep the same ranges, so that joins by partition stay local.
     """
 
@@ -38,7 +41,7 @@ class RangePartitionAssignor(BuiltinAssignor):
 
 
 class _Topic:
-    """One topic while it is being assigned: what is left of it and of each member's share."""
+    """One topic during the assignment: its unassigned partitions, and how many more each member may get."""
 
     def __init__(
         self,
@@ -92,7 +95,7 @@ def _assign_by_rack(topics: list[_Topic], assignment: _Assignment) -> None:
 
 
 def _assign_together(topics: list[_Topic], count: int, assignment: _Assignment) -> None:
-    """The same partition number of all topics to one member."""
+    """Assign the same partition number of all topics to one member."""
     remaining = list(topics[0].members)
     for number in range(count):
         for member in remaining:

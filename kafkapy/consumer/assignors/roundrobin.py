@@ -7,7 +7,7 @@ from kafkapy.consumer.assignors.abstract import BuiltinAssignor, Member, Partiti
 
 
 class RoundRobinPartitionAssignor(BuiltinAssignor):
-    """A member that does not subscribe to a topic is passed over for its partitions."""
+    """Assigns round robin; a member that does not subscribe to a topic is skipped for its partitions."""
 
     name = "roundrobin"
 

@@ -1,4 +1,5 @@
-"""As balanced as possible first, as little moved as possible second (Kafka's `AbstractStickyAssignor` and its two)."""
+"""The sticky assignors: balanced first, as few moves as possible second (Kafka's `AbstractStickyAssignor` and
+subclasses)."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ _INT16, _INT32 = struct.Struct(">h"), struct.Struct(">i")
 
 
 class StickyPartitionAssignor(BuiltinAssignor):
-    """Sticky and eager: what a member had travels in its user data."""
+    """The eager sticky assignor: each member sends its previous partitions in its user data."""
 
     name = "sticky"
 
@@ -53,7 +54,7 @@ class StickyPartitionAssignor(BuiltinAssignor):
     def _assign(
         self, table: PartitionTable, members: list[Member]
     ) -> tuple[dict[str, list[TopicPartition]], dict[TopicPartition, str] | None]:
-        """The assignment, and which partitions another member must give up first (None: not known)."""
+        """Return the assignment, and the partitions that another member must revoke first (None: not known)."""
         owned = owned_partitions(table, members)
         racks = RackInfo(table, members)
         if len({member.topics for member in members}) == 1:
@@ -63,7 +64,8 @@ class StickyPartitionAssignor(BuiltinAssignor):
 
 
 class CooperativeStickyAssignor(StickyPartitionAssignor):
-    """Sticky in two steps (KIP-429): what moves is first given up, and assigned in the rebalance that follows."""
+    """The cooperative sticky assignor (KIP-429): partitions that move are revoked first, and assigned in the next
+    rebalance."""
 
     name = "cooperative-sticky"
 
@@ -93,7 +95,8 @@ class CooperativeStickyAssignor(StickyPartitionAssignor):
 
 
 class OwnedPartitions(NamedTuple):
-    """What members may keep. `contested`: two of one generation claim it. `generation`: the highest seen."""
+    """Partitions that members may keep. `contested`: claimed by two members of one generation. `generation`: the
+    highest seen."""
 
     by_member: dict[str, list[TopicPartition]]
     contested: set[TopicPartition]
@@ -101,7 +104,7 @@ class OwnedPartitions(NamedTuple):
 
 
 def owned_partitions(table: PartitionTable, members: list[Member]) -> OwnedPartitions:
-    """Each partition belongs to the claimant of the newest generation."""
+    """Return the owned partitions; of several claims to one, that of the newest generation counts."""
     by_member: dict[str, list[TopicPartition]] = {}
     contested: set[TopicPartition] = set()
     owners: dict[TopicPartition, Member] = {}
@@ -154,7 +157,8 @@ def encode_owned(partitions: list[TopicPartition], generation: int) -> bytes:
 
 
 def decode_owned(data: bytes) -> tuple[list[TopicPartition], int | None]:
-    """The partitions and the generation; None in version 0, which has no such field. Nothing from broken bytes."""
+    """Return the partitions and the generation (None in version 0, which has no such field); no partitions for
+    malformed bytes."""
     try:
         return _decode_owned(data)
     except (struct.error, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""The quick way of the sticky assignors: all members subscribe to the same topics, so counts decide."""
+"""The sticky assignors' fast path: all members subscribe to the same topics, so only partition counts matter."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from kafkapy.consumer.assignors.racks import RackInfo
 class ConstrainedAssignment:
     """Every member gets `min_quota` or `max_quota` partitions; exactly `_expected_over` get more than `min_quota`.
 
-    Members keep what they own up to their quota; the rest goes round to `_below` (under `min_quota`) and then to `_at`
-    (at `min_quota`, while there may still be more members above it).
+    Members keep what they own up to their quota; the rest is assigned round robin to `_below` (members under
+    `min_quota`) and then to `_at` (members at `min_quota`, while fewer than `_expected_over` exceed it).
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The slow way of the sticky assignors: members subscribe to different topics, so partitions are moved one by one."""
+"""The sticky assignors' general path: members subscribe to different topics, so partitions are moved one by one."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ _Assignment = dict[str, list[TopicPartition]]
 
 
 class GeneralAssignment:
-    """Keep what is valid, hand out the rest to the least loaded, then move partitions until the loads are level.
+    """Keeps valid ownership, assigns the rest to the least loaded members, then moves partitions until the loads are
+    balanced.
 
-    Invariant: `_by_load` holds (number of partitions, id) of the members that still take part, in order; `_owner` is
+    Invariant: `_by_load` holds (number of partitions, id) of the members that can still gain or lose partitions,
+    sorted; `_owner` is
     the inverse of `_current`.
     """
 
@@ -99,7 +101,7 @@ class GeneralAssignment:
     # -- moving
 
     def _reassign(self, partitions: Sequence[TopicPartition]) -> bool:
-        """Move partitions while that makes the loads more level; True if anything moved."""
+        """Move partitions while that improves the balance; return whether any moved."""
         ever = modified = False
         while True:
             modified = False
@@ -139,7 +141,7 @@ class GeneralAssignment:
         self._list(consumer)
 
     def _is_balanced(self) -> bool:
-        """No member could take a partition from one that has at least two more."""
+        """Return whether no member could get a partition of one that has at least two more."""
         if not self._by_load or self._by_load[0][0] >= self._by_load[-1][0] - 1:
             return True
         for load, consumer in self._by_load:
@@ -161,7 +163,7 @@ class GeneralAssignment:
 
 
 def _previous_owners(members: list[Member], max_generation: int) -> dict[TopicPartition, str]:
-    """The owner of a partition in an older generation, which may get it back."""
+    """Return each partition's owner in an older generation; the partition may move back to it."""
     newest: dict[TopicPartition, tuple[int, str]] = {}
     for member in members:
         generation = DEFAULT_GENERATION if member.generation is None else member.generation
@@ -174,5 +176,5 @@ def _previous_owners(members: list[Member], max_generation: int) -> dict[TopicPa
 
 
 def _score(assignment: _Assignment) -> int:
-    """0 is perfectly level."""
+    """Return the sum of the members' load differences; 0 is perfectly balanced."""
     return sum(abs(one - other) for one, other in combinations(map(len, assignment.values()), 2))
