@@ -97,8 +97,8 @@ class AsyncConsumer(ConsumerFace, Generic[K_co, V_co]):
         )
 
     async def _joined(self) -> None:
-        """Wait for the first assignment, if topics are subscribed: at most `_JOIN_PATIENCE_MS`, because other members
-        may be slow to join."""
+        """Wait until subscribed topics that are being created exist, then for the first assignment: at most
+        `_JOIN_PATIENCE_MS`, because other members may be slow to join."""
         core = self._core
         coordinator, metadata = core.coordinator, core.client.metadata
         deadline = self._now() + core.config.request_timeout_ms

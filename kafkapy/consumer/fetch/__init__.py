@@ -1,1 +1,2 @@
-"""From positions to records: what is asked of which broker, what came, and what the user has not taken yet."""
+"""Fetches records from the brokers: plans the requests, decodes the responses, buffers records until the user
+polls."""

@@ -24,20 +24,21 @@ if TYPE_CHECKING:
 
 _LEADER_EPOCH, _TIMESTAMP_TYPE = 1, 2  # the fields of `Segment`
 _FEW = 8
-"""So few records are read faster one by one than as columns."""
+"""Up to so many records, decoding one by one is faster than decoding columns."""
 _SMALL_BYTES = 1 << 16
 
 
 class PolicyFirst(LookUpFirst):
-    """The user's policy for a record that cannot be deserialized has to be asked; what that raises is for the user."""
+    """The user's policy for a record that can't be deserialized must be called first; its exceptions go to the
+    user."""
 
 
 class CompletedFetch:
-    """Records that were fetched and not yet given out.
+    """Fetched records that were not returned yet.
 
-    Invariant: all before `next_offset` was given out or is not to be seen; `end_offset` is where the next fetch begins.
-    They are good as long as `state` is the partition's state and has the version it had. `_small` is the only batch, if
-    that has but a few plain records and nothing was taken.
+    Invariant: every record before `next_offset` was returned or is hidden; `end_offset` is where the next fetch
+    begins. The records are valid while `state` is the partition's state and its version is unchanged. `_small` is the
+    only batch, if it has at most `_FEW` plain records and none was taken.
     """
 
     def __init__(
@@ -78,19 +79,19 @@ class CompletedFetch:
         self._at = 0
         self._error: Exception | None = None
         self._settled = -1
-        """The offset of a record that cannot be deserialized and that the user's policy has dealt with: it is passed over."""
+        """The offset of a record that can't be deserialized and that the user's policy has handled: it is skipped."""
 
     @property
     def follows_position(self) -> bool:
-        """Do these records begin where the partition's position is?"""
+        """Return whether these records begin at the partition's position."""
         position = self.state.position
         return position is not None and position.offset == self.next_offset
 
     def take(self, count: int, factory: RecordFactory) -> list[ConsumerRecord]:
-        """Up to `count` records; fewer or none at the end of a portion.
+        """Return up to `count` records; fewer or none at the end of a portion.
 
-        Raises what is wrong with the next record, after all before it have been taken: CorruptRecordError and its like,
-        RecordDeserializationError, or LookUpFirst.
+        Raises the next record's error, after all records before it were taken: CorruptRecordError or another error of
+        a damaged batch, RecordDeserializationError, or LookUpFirst.
         """
         batch, self._small = self._small, None
         few = self._few(batch) if batch is not None else []
@@ -98,7 +99,7 @@ class CompletedFetch:
             try:
                 records = factory.make_few(*self.partition, batch, few)
             except DeserializerFailure:
-                pass  # the columns tell what comes before that, and behind
+                pass  # decoding as columns finds the records before the failure, and after it
             else:
                 self.next_offset, self.leader_epoch = batch.next_offset, batch.partition_leader_epoch
                 self.done = True
@@ -150,7 +151,7 @@ class CompletedFetch:
         raise PolicyFirst(settle)
 
     def take_arrow(self, count: int, builder: ArrowBuilder) -> pa.RecordBatch | None:
-        """The same as a record batch; None for no records."""
+        """As `take`, but return a record batch; None if there are no records."""
         columns = self._portion()
         if columns is None or self._at == len(columns):
             if columns is not None:
@@ -162,7 +163,7 @@ class CompletedFetch:
         return batch
 
     def _few(self, batch: RecordBatch) -> list[DefaultRecord]:
-        """The records of a small batch; none if they are anything but plain and sound."""
+        """Return the records of a small batch; none unless all are plain and valid."""
         try:
             if self._check_crcs:
                 batch.ensure_valid()
@@ -172,7 +173,7 @@ class CompletedFetch:
         return [] if any(record.headers for record in records) else records
 
     def _portion(self) -> RecordColumns | None:
-        """The columns that are under way, or the next ones; None at the end."""
+        """Return the current columns, or the next ones; None at the end."""
         if self._error is not None:
             raise self._error
         if self._columns is None:
@@ -200,13 +201,13 @@ class CompletedFetch:
 
 
 def _is_plain(batch: RecordBatch, read_committed: bool) -> bool:
-    """Few records, and none that a consumer must not see."""
+    """Return whether the batch has few records, all of them visible to the consumer."""
     hidden = batch.is_control or (read_committed and batch.is_transactional)
     return 0 < batch.record_count <= _FEW and not hidden
 
 
 def _epoch_at(columns: RecordColumns, last: int) -> int:
-    """The leader epoch of the batch with the record before `last`."""
+    """Return the leader epoch of the batch that holds the record before `last`."""
     epochs = columns.per_record(_LEADER_EPOCH)
     if isinstance(epochs, int):
         return epochs

@@ -1,4 +1,4 @@
-"""Fetched records that wait for the user (Kafka's `FetchBuffer` and `FetchCollector`)."""
+"""Buffers fetched records until the user polls (Kafka's `FetchBuffer` and `FetchCollector`)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class FetchBuffer:
     """The completed fetches of one consumer.
 
     Invariant: `_fetches` holds those of a partition in the order of their offsets, each beginning where the one before
-    ends and the first of them at the partition's position; those for which that is not so any more (the partition was
-    taken away, or sought in) are dropped when they are met.
+    ends and the first of them at the partition's position; a fetch for which this no longer holds (the partition was
+    revoked, or its position jumped) is dropped when it is reached.
     """
 
     def __init__(self, subscriptions: SubscriptionState, factory: RecordFactory) -> None:
@@ -46,11 +46,12 @@ class FetchBuffer:
 
     @property
     def size(self) -> int:
-        """Bytes, as they came, of what the user can have now: paused partitions don't keep others from being fetched."""
+        """Return the bytes, as received, of fetchable partitions: paused ones must not keep others from being
+        fetched."""
         return sum(fetch.size for fetch in self._fetches if fetch.state.is_fetchable)
 
     def ahead(self) -> dict[TopicPartition, tuple[int, int]]:
-        """For each partition that has some: bytes of it that wait, and where the next fetch begins."""
+        """Return for each buffered partition its bytes in the buffer, and the offset of the next fetch."""
         ahead: dict[TopicPartition, tuple[int, int]] = {}
         for fetch in self._fetches:
             if self._is_good(fetch):
@@ -59,7 +60,7 @@ class FetchBuffer:
         return ahead
 
     def next_fetch(self, only: Collection[TopicPartition] = ()) -> CompletedFetch | None:
-        """The first that can be given out from; `only` of these partitions, if there are any in it."""
+        """Return the first fetch whose records can be returned; `only`: of these partitions, unless empty."""
         index = 0
         blocked: set[TopicPartition] = set()
         while index < len(self._fetches):
@@ -69,7 +70,7 @@ class FetchBuffer:
             elif (only and fetch.partition not in only) or fetch.partition in blocked:
                 index += 1
             elif not fetch.state.is_fetchable:
-                blocked.add(fetch.partition)  # paused, or being validated: it waits
+                blocked.add(fetch.partition)  # paused, or being validated
                 index += 1
             elif not fetch.follows_position:
                 del self._fetches[index]
@@ -80,7 +81,7 @@ class FetchBuffer:
     def collect(
         self, max_records: int, only: Collection[TopicPartition] = ()
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """Up to `max_records` records; positions move behind them. Raises what the first record is in trouble with."""
+        """Return up to `max_records` records and advance the positions. Raises the error of the first record."""
         found: dict[TopicPartition, list[ConsumerRecord]] = {}
         left = max_records
         while left > 0 and (fetch := self.next_fetch(only)) is not None:
@@ -88,7 +89,7 @@ class FetchBuffer:
                 records = fetch.take(left, self._factory)
             except Exception:
                 if found:
-                    break  # it comes again with the next call
+                    break  # raised again by the next call
                 raise
             if records:
                 left -= len(records)
@@ -100,8 +101,8 @@ class FetchBuffer:
         return found
 
     def collect_arrow(self, max_records: int | None, taken: list[tuple[str, int]]) -> pa.Table | None:
-        """The same as a table in `arrow.record_schema()`, None for no records. `max_records` None: all that is here.
-        `taken` gets how many are of which topic."""
+        """As `collect`, but return a table in `arrow.record_schema()`; None if there are no records. `max_records`
+        None: all that are buffered. Appends (topic, number of records) to `taken`."""
         batches: list[pa.RecordBatch] = []
         left = sys.maxsize if max_records is None else max_records
         while left > 0 and (fetch := self.next_fetch()) is not None:
@@ -127,7 +128,8 @@ class FetchBuffer:
         return state is fetch.state and state.version == fetch.version and not fetch.done
 
     def _advance(self, fetch: CompletedFetch) -> None:
-        """The position goes as far as the fetch was given out; when it is used up, its partition goes to the end."""
+        """Advance the position behind the returned records; a partition whose fetch is used up moves to the end of the
+        order."""
         position = fetch.state.position
         if position is not None and fetch.next_offset != position.offset:
             fetch.state.advance(FetchPosition(fetch.next_offset, fetch.leader_epoch, position.leader_epoch))

@@ -1,4 +1,4 @@
-"""Which partitions to ask which broker for, and from where on."""
+"""Plans fetches: which partitions to request from which broker, and from which offset."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from kafkapy.consumer.subscription_state import SubscriptionState, TopicPartitio
 
 
 class FetchPlan:
-    """Looks at subscriptions, metadata and buffer; decides, and does no I/O.
+    """Plans fetches by subscriptions, metadata and buffer. No I/O.
 
-    Invariant: `_resting` are partitions whose last fetch failed, and until when they are left alone (monotonic ms).
+    Invariant: `_resting` maps partitions whose last fetch failed to the end of their back-off (monotonic ms).
     """
 
     def __init__(
@@ -37,8 +37,8 @@ class FetchPlan:
             self._resting.pop(partition, None)
 
     def notice_new_leaders(self) -> None:
-        """Positions from before the present leader have to be confirmed by it (KIP-320); those that wait for the word of
-        the leader before it, too, who gives none any more."""
+        """Start the validation of positions from before the current leader (KIP-320), including those whose validation
+        by the previous leader has not been answered."""
         if self._noticed == (self._metadata.version, self._subscriptions.changes.count):
             return
         for partition, state in self._subscriptions.assignment.items():
@@ -49,7 +49,8 @@ class FetchPlan:
         self._noticed = (self._metadata.version, self._subscriptions.changes.count)
 
     def wishes(self, busy: Collection[int], now_ms: float) -> dict[int, dict[TopicPartition, PartitionWish]]:
-        """What to ask of each broker that is not `busy`. Asks for metadata where a leader is not known."""
+        """Return the partitions to fetch from each broker that is not `busy`. Requests metadata if a leader is not
+        known."""
         if len(busy) >= len(self._metadata.cluster.nodes) > 0 or self._buffer.size >= self._config.fetch_max_bytes:
             return {}
         ahead = self._buffer.ahead()
@@ -67,7 +68,8 @@ class FetchPlan:
             assert state.position is not None
             size, offset = ahead.get(partition, (0, state.position.offset))
             if size > self._config.max_partition_fetch_bytes:
-                # To leave it out would end its place in the session, and let it wait behind a long poll of the others.
+                # Leaving it out would remove it from the fetch session, and delay it until a long poll for the others
+                # ends.
                 full.add(node_id)
                 wishes.pop(node_id, None)
                 continue
@@ -80,7 +82,7 @@ class FetchPlan:
         return wishes
 
     def _node_to_read(self, state: TopicPartitionState, leader_id: int, now_ms: float) -> int:
-        """The leader, or the replica that it recommends (KIP-392)."""
+        """Return the leader's id, or that of the replica that it recommends (KIP-392)."""
         node_id = state.read_replica(leader_id, now_ms)
         if node_id != leader_id and self._metadata.node(node_id) is None:
             state.prefer_read_replica(-1, 0)

@@ -1,8 +1,8 @@
-"""Getting records from the brokers before they are asked for (Kafka's `Fetcher`).
+"""Prefetches records from the brokers (Kafka's `Fetcher`).
 
-To each broker at most one fetch is under way. It asks for all partitions of that broker; what comes is kept until the
-user takes it, and while he does the next is fetched: a partition has at most about two responses' worth of records here,
-all of them together `fetch_max_bytes`.
+At most one Fetch request per broker is in flight. It covers all partitions of that broker. Records are buffered until
+the user takes them; meanwhile the next fetch runs. The buffer holds at most about two responses of a partition, and
+`fetch_max_bytes` of all partitions together.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger("kafkapy.consumer")
 
 _FETCH_FIRST_BYTES = 1 << 16
-"""A response of so many bytes takes a while to become records; until it has, the broker may work on the next one."""
+"""From this size on, the next fetch is sent before the response is decoded, so that the broker works on it
+meanwhile."""
 
 _STALE_LEADER = (
     Errors.NOT_LEADER_OR_FOLLOWER,
@@ -62,8 +63,8 @@ _STALE_LEADER = (
 class Fetcher:
     """Fetches the assigned partitions of one consumer. Everything here runs on the driver's thread.
 
-    Invariant: `_in_flight` are the brokers that have yet to answer, with what they were asked; no partition is asked for
-    twice at a time, and what comes joins on to what is buffered of it, or is dropped.
+    Invariant: `_in_flight` maps the brokers with an unanswered request to what was requested. No partition is
+    requested twice at a time. Fetched records continue the buffered ones of their partition, or are dropped.
     """
 
     def __init__(self, client: NetworkClient, subscriptions: SubscriptionState, config: ConsumerConfig) -> None:
@@ -81,24 +82,26 @@ class Fetcher:
         self._errors: deque[BaseException] = deque()
         self._fetching_soon = False
         self._look_up: Completion[object] | None = None
-        """What a deserializer, or the user's policy, has to ask for, while it does; nothing is given out meanwhile."""
+        """The look-up that a deserializer or the user's policy needs, while it runs; no records are returned
+        meanwhile."""
         self.notify: Callable[[], object] = lambda: None
-        """Called when there is something to collect."""
+        """Called when `collect` would return records or raise."""
         self.is_awaited: Callable[[], bool] = lambda: False
-        """Return whether a caller waits for that; otherwise failed requests are not repeated."""
+        """Returns whether a caller waits for records; if none does, failed requests are not retried."""
         client.metadata.listeners.append(self._metadata_changed)
 
-    # --- giving out
+    # --- returning records
 
     def collect(
         self, max_records: int, only: Collection[TopicPartition] = ()
     ) -> dict[TopicPartition, list[ConsumerRecord]]:
-        """Up to `max_records` records that are here already, and positions moved behind them; `only` of these
-        partitions, if there are any in it.
+        """Return up to `max_records` buffered records and advance the positions behind them; `only`: of these
+        partitions, unless empty.
 
-        Raises what the next record, partition or position is in trouble with, if nothing can be given out before:
-        CorruptRecordError (and its like), OffsetOutOfRangeError, LogTruncationError, TopicAuthorizationFailedError, or
-        RecordDeserializationError, or what the user's policy raised in its place; LookUpFailedError.
+        Raises the error of the next record, partition or position, if there are no records before it:
+        CorruptRecordError or another error of a damaged batch, OffsetOutOfRangeError, LogTruncationError,
+        TopicAuthorizationFailedError, RecordDeserializationError or the exception that the user's policy raised
+        instead, LookUpFailedError.
         """
         if self._look_up is not None:
             return {}
@@ -106,15 +109,16 @@ class Fetcher:
             found = self._buffer.collect(max_records, only)
         except LookUpFirst as needed:
             found = {}
-            if not self._errors:  # that of the look-up before, which the user has not heard of yet
+            if not self._errors:  # an earlier look-up's error has not been raised yet
                 self._begin_look_up(needed, only)
         self._after_collecting([(partition.topic, len(records)) for partition, records in found.items()])
         return found
 
     def collect_arrow(self, max_records: int | None = None) -> pa.Table | None:
-        """The same as a table in `arrow.record_schema()`; None if there are no records. Deserializers have no part.
+        """As `collect`, but return a table in `arrow.record_schema()`; None if there are no records. Deserializers are
+        not called.
 
-        `max_records` None: all that is here.
+        `max_records` None: all that are buffered.
         """
         taken: list[tuple[str, int]] = []
         found = self._buffer.collect_arrow(max_records, taken)
@@ -132,13 +136,13 @@ class Fetcher:
         self.fetch_soon()
 
     def has_records(self, only: Collection[TopicPartition] = ()) -> bool:
-        """Would `collect` give or raise something?"""
+        """Return whether `collect` would return records or raise."""
         if self._look_up is not None:
             return False
         return bool(self._errors) or self._buffer.next_fetch(only) is not None
 
     def _begin_look_up(self, needed: LookUpFirst, only: Collection[TopicPartition]) -> None:
-        """In a thread; what it fails with is raised where the record would have come, which stays next."""
+        """Run the look-up in a thread. Its error is raised in place of the record, which stays the next one."""
         fetch = self._buffer.next_fetch(only)
         assert fetch is not None
         partition, offset = fetch.partition, fetch.next_offset
@@ -160,22 +164,22 @@ class Fetcher:
         self._look_up.add_callback(ended)
 
     def drop(self, partitions: Iterable[TopicPartition]) -> None:
-        """Forget what is here of these partitions (they were taken away, or sought in)."""
+        """Discard the buffered records of these partitions (they were revoked, or their position jumped)."""
         dropped = set(partitions)
         self._buffer.drop(dropped)
         self._plan.end_rest(dropped)
 
-    # --- asking
+    # --- requests
 
     def fetch_soon(self) -> None:
-        """`send_fetches`, once, when what is being done is done."""
+        """Schedule one `send_fetches` after the current event."""
         if not self._fetching_soon and not self._client.closed:
             self._fetching_soon = True
             self._client.driver.call_soon(self.send_fetches)
 
     def send_fetches(self) -> None:
-        """Ask every broker that has nothing to answer for the partitions that want records; begin resets and
-        validations that are due. Never raises."""
+        """Send a fetch to every broker without one in flight; begin resets and validations that are due. Never
+        raises."""
         self._fetching_soon = False
         if self._client.closed:
             return
@@ -213,7 +217,7 @@ class Fetcher:
     def _send_later(self, delay_ms: float) -> None:
         self._client.driver.call_later(delay_ms + 1, self._progress)
 
-    # --- what comes
+    # --- responses
 
     def _answered(self, node_id: int, session: FetchSessionHandler, done: Completion[FetchResponse]) -> None:
         asked = self._in_flight.pop(node_id, {})
@@ -243,7 +247,7 @@ class Fetcher:
             self.send_fetches()
         self._progress()
         if size:
-            self.fetch_soon()  # after that: callers that wait for these few don't wait for a system call
+            self.fetch_soon()  # last, so that callers that wait for these records don't also wait for a system call
 
     def _by_partition(
         self, response: FetchResponse, session: FetchSessionHandler
@@ -286,7 +290,7 @@ class Fetcher:
         nodes: list[Node],
     ) -> None:
         if self._subscriptions.assignment.get(partition) is not state or state.version != version:
-            return  # taken away, or sought elsewhere
+            return  # revoked, or the position jumped
         error = Errors.for_code(data.error_code)
         if error is not Errors.NONE:
             self._partition_failed(node_id, partition, data, state, fetch_offset, error, nodes)
@@ -358,9 +362,9 @@ class Fetcher:
     ) -> None:
         leader = self._client.metadata.leader_of(partition)
         if leader is not None and node_id != leader.leader_id:
-            state.prefer_read_replica(-1, 0)  # a follower that is behind: the leader knows better
+            state.prefer_read_replica(-1, 0)  # a follower that lags: retry at the leader
         elif state.position is None or state.position.offset != fetch_offset:
-            self._rest((partition,))  # records before it wait to be taken; then it is asked again
+            self._rest((partition,))  # earlier records are still buffered; it is retried after them
         elif self._subscriptions.default_reset is OffsetResetStrategy.NONE:
             self._rest((partition,))
             self._fail(OffsetOutOfRangeError({partition: fetch_offset}))
@@ -379,7 +383,7 @@ class Fetcher:
             self._client.driver.call_soon(self._progress)
 
     def _fail(self, error: KafkaError) -> None:
-        """For the user, with the next `collect`."""
+        """Store an error that the next `collect` raises."""
         self._errors.append(error)
         self._progress()
 
@@ -395,7 +399,7 @@ class Fetcher:
     # --- offsets
 
     def reset_offsets_if_needed(self) -> None:
-        """Begin the resets that are due. Raises what earlier ones, or fetches, were refused with."""
+        """Begin the resets that are due. Raises the errors of earlier resets or fetches."""
         if self._errors:
             raise self._errors.popleft()
         self._offsets.reset_if_needed()
@@ -403,7 +407,7 @@ class Fetcher:
     async def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, int], timeout_ms: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """The first record of each partition with at least this timestamp (ms); None if there is none."""
+        """Return each partition's first record with at least this timestamp (ms); None if there is none."""
         return await self._offsets.list_offsets(timestamps, timeout_ms)
 
     async def beginning_offsets(
@@ -414,7 +418,7 @@ class Fetcher:
     async def end_offsets(
         self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
     ) -> dict[TopicPartition, int]:
-        """The offset after the last record that can be read (for read_committed: the last stable offset)."""
+        """Return the offset after the last readable record (for read_committed: the last stable offset)."""
         return await self._ends(partitions, LATEST_TIMESTAMP, timeout_ms)
 
     async def _ends(
@@ -426,7 +430,7 @@ class Fetcher:
     # --- the end
 
     def close(self) -> None:
-        """Give up what is buffered, and tell the brokers that the sessions end, without waiting for their word."""
+        """Discard the buffer and close the fetch sessions, without waiting for the responses."""
         if self._look_up is not None:
             self._look_up.cancel()
         self._buffer.clear()

@@ -1,5 +1,5 @@
-"""Looking offsets up: by time, at the ends, for positions that are to be reset, and for positions that a new leader
-has to confirm (Kafka's `OffsetFetcher`)."""
+"""Looks up offsets: by timestamp, at the log's ends, to reset positions, and to validate positions at a new leader
+(Kafka's `OffsetFetcher`)."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _log = logging.getLogger("kafkapy.consumer")
 _UNKNOWN_OFFSET = -1
 _ENDS = frozenset((EARLIEST_TIMESTAMP, LATEST_TIMESTAMP))
 _FIRST_EXACT_VERSION = 1
-"""Of ListOffsets: before it, an offset by time was that of a segment."""
+"""First ListOffsets version that finds the exact offset for a timestamp; older ones return that of a segment."""
 _FIRST_VALIDATING_VERSION = 3
-"""Before it, OffsetForLeaderEpoch asked for the right to manage the cluster."""
+"""First OffsetForLeaderEpoch version that needs only DESCRIBE of the topic; older ones need CLUSTER_ACTION."""
 
 
 class OffsetFetcher:
-    """Asks the leaders for offsets. Runs on the driver's thread."""
+    """Requests offsets from the partition leaders. Runs on the driver's thread."""
 
     def __init__(
         self,
@@ -48,7 +48,8 @@ class OffsetFetcher:
         on_progress: Callable[[], object],
         on_error: Callable[[KafkaError], object],
     ) -> None:
-        """`on_progress`: some positions are valid now, or may be tried again. `on_error`: for the user to see."""
+        """`on_progress`: called when positions became valid or may be retried. `on_error`: gets errors for the
+        user."""
         self._client = client
         self._subscriptions = subscriptions
         self._config = config
@@ -60,10 +61,10 @@ class OffsetFetcher:
     async def list_offsets(
         self, timestamps: Mapping[TopicPartition, int], timeout_ms: float | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """Of each partition the first record with at least this timestamp (ms), None if there is none; -1 stands for
-        the end, -2 for the beginning.
+        """Return each partition's first record with at least this timestamp (ms), None if there is none; -1 means the
+        end, -2 the beginning.
 
-        With retries; raises KafkaTimeoutError, TopicAuthorizationFailedError, UnsupportedVersionError.
+        Retries; raises KafkaTimeoutError, TopicAuthorizationFailedError, UnsupportedVersionError.
         """
         found: dict[TopicPartition, OffsetAndTimestamp | None] = {}
 
@@ -91,7 +92,7 @@ class OffsetFetcher:
     # --- resets
 
     def reset_if_needed(self) -> None:
-        """Begin to look up the positions that are to be reset; outcomes show in the subscription state."""
+        """Begin the resets that are due; the outcomes go into the subscription state."""
         now = self._client.driver.time.monotonic_ms()
         by_leader, leaderless = self._by_leader(self._subscriptions.partitions_needing_reset(now))
         if leaderless:
@@ -127,7 +128,8 @@ class OffsetFetcher:
     # --- validation (KIP-320)
 
     def validate_if_needed(self) -> None:
-        """Begin to check positions against leaders that are newer than they; outcomes show in the state."""
+        """Begin to validate positions that are older than their leader; the outcomes go into the subscription
+        state."""
         now = self._client.driver.time.monotonic_ms()
         awaiting = {
             partition: position
@@ -148,7 +150,7 @@ class OffsetFetcher:
     def _can_validate(self, node_id: int) -> bool:
         versions = self._client.versions_of(node_id)
         if versions is None:
-            return True  # not connected yet: an old broker's refusal will show it
+            return True  # not connected yet: an old broker will reject the request
         served = versions.ranges.get(ApiKey.OFFSET_FOR_LEADER_EPOCH)
         return served is not None and served[1] >= _FIRST_VALIDATING_VERSION
 
@@ -196,10 +198,11 @@ class OffsetFetcher:
         answer: OffsetForLeaderEpochResponse.EpochEndOffset,
         truncated: dict[TopicPartition, OffsetAndMetadata | None],
     ) -> None:
-        """`SubscriptionState.maybeCompleteValidation`: does the leader's log reach up to the position?"""
+        """Detect truncation: compare the position with the leader's end of the epoch
+        (`SubscriptionState.maybeCompleteValidation`)."""
         state = self._subscriptions.assignment.get(partition)
         if state is None or state.position != position:
-            return  # sought elsewhere meanwhile
+            return  # the position jumped meanwhile
         has_policy = self._subscriptions.default_reset is not OffsetResetStrategy.NONE
         if answer.end_offset < 0 or answer.leader_epoch < 0:
             if has_policy:
@@ -238,7 +241,7 @@ class OffsetFetcher:
     def _by_leader(
         self, wanted: Mapping[TopicPartition, T]
     ) -> tuple[dict[int, dict[TopicPartition, T]], dict[TopicPartition, KafkaError]]:
-        """What is wanted of each leader, and why others have none."""
+        """Group the partitions by leader; return also the errors of those without one."""
         by_leader: dict[int, dict[TopicPartition, T]] = {}
         leaderless: dict[TopicPartition, KafkaError] = {}
         for partition, what in wanted.items():
@@ -252,7 +255,7 @@ class OffsetFetcher:
     async def _ask_leader(
         self, node_id: int, timestamps: Mapping[TopicPartition, int]
     ) -> tuple[dict[TopicPartition, OffsetAndTimestamp | None], KafkaError | None]:
-        """(what was found, why some partitions are missing there). Raises what the connection fails with."""
+        """Return (offsets found, errors of the other partitions). Raises the connection's error."""
         topics: dict[str, ListOffsetsRequest.ListOffsetsTopic] = {}
         for partition, time in timestamps.items():
             topic = topics.get(partition.topic)
@@ -275,7 +278,7 @@ class OffsetFetcher:
         return _read_offsets(response)
 
     def _try_later(self, partitions: Iterable[TopicPartition]) -> None:
-        """After the back-off, with news of the cluster."""
+        """Retry after the back-off, with fresh metadata."""
         driver = self._client.driver
         backoff = self._config.retry_backoff_ms
         self._subscriptions.retry_later(partitions, driver.time.monotonic_ms() + backoff)
@@ -299,7 +302,7 @@ def _read_offsets(
                 known = offset != _UNKNOWN_OFFSET
                 found[partition] = OffsetAndTimestamp(offset, answer.timestamp, answer.leader_epoch) if known else None
             elif error is Errors.UNSUPPORTED_FOR_MESSAGE_FORMAT:
-                found[partition] = None  # messages without timestamps: none is as young
+                found[partition] = None  # messages without timestamps: there is no such record
             elif error is Errors.TOPIC_AUTHORIZATION_FAILED:
                 unauthorized.add(topic.name)
             else:

@@ -1,4 +1,4 @@
-"""What a Fetch response holds of one partition, turned into columns of those records that a consumer is to see."""
+"""Decodes one partition's batches of a Fetch response into columns of the records that the consumer may see."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from kafkapy.record.record_batch import (
 
 _CHUNK_BYTES = 1 << 22
 _CHUNK_RECORDS = 1 << 17
-"""Records become columns in portions of about this size: what a response unfolds to need not be in memory at once."""
+"""Records are decoded in portions of about this size, so that a decompressed response need not fit into memory."""
 
 _OFFSETS = struct.Struct(">qi4xb6xi")
 """Base offset, length, magic and last offset delta of a batch of format v2."""
@@ -39,10 +39,10 @@ _Batch = RecordBatch | LegacyRecordBatch
 
 
 class AbortedTransactions:
-    """Which batches belong to aborted transactions (KIP-98), found while batches are seen in the order of the log.
+    """Finds the batches of aborted transactions (KIP-98) while the batches are read in log order.
 
-    Invariant: `_producers` are those whose transaction at the current place is one that was aborted; `_ahead` the
-    aborted ones that begin later.
+    Invariant: `_producers` are the producers with an aborted transaction at the current offset; `_ahead` are the
+    aborted transactions that begin later.
     """
 
     def __init__(self, aborted: Iterable[FetchResponse.AbortedTransaction]) -> None:
@@ -51,7 +51,7 @@ class AbortedTransactions:
         self._producers: set[int] = set()
 
     def hides(self, batch: RecordBatch) -> bool:
-        """Is this one to be left out? To be asked for each batch, once."""
+        """Return whether to leave out this batch. Call it exactly once for each batch, in order."""
         while self._ahead and self._ahead[0][0] <= batch.last_offset:
             self._producers.add(heappop(self._ahead)[1])
         if batch.is_control:
@@ -69,10 +69,10 @@ def _is_abort_marker(batch: RecordBatch) -> bool:
 class PartitionRecords:
     """The records of a response for one partition, from `fetch_offset` on, in portions.
 
-    Iterating gives `RecordColumns`, some of which may be empty (offsets that are markers, aborted or compacted away:
-    `next_offset` tells how far they go). A damaged batch ends it with a `KafkaError` (CORRUPT_MESSAGE, INVALID_RECORD,
-    UNKNOWN_SERVER_ERROR …), after all records before; `next_offset` is then that batch's place. A batch that is cut off
-    at the end is left out.
+    Iterating yields `RecordColumns`, some of which may be empty (markers, aborted or compacted offsets; `next_offset`
+    is where they end). A damaged batch ends the iteration with a `KafkaError` (CORRUPT_MESSAGE, INVALID_RECORD,
+    UNKNOWN_SERVER_ERROR …), after all records before it; `next_offset` is then that batch's offset. An incomplete
+    batch at the end is left out.
     """
 
     def __init__(
@@ -84,14 +84,14 @@ class PartitionRecords:
         aborted: AbortedTransactions | None = None,
         check_crcs: bool = True,
     ) -> None:
-        """`aborted`: None for read_uncommitted. `end_offset`: records from there on are left out."""
+        """`aborted`: None for read_uncommitted. `end_offset`: records from this offset on are left out."""
         self._data = data
         self._aborted = aborted
         self._check_crcs = check_crcs
         self._end_offset = end_offset
         self._fetch_offset = fetch_offset
         self._position = 0
-        """Where the batches begin that come next."""
+        """Byte position of the next batch."""
         self._hidden_until = -1
         self._hidden_epoch = -1
         self.next_offset = fetch_offset
@@ -103,7 +103,7 @@ class PartitionRecords:
                 columns = self._decode(run)
                 run = run[len(columns.segments) :]
                 if columns.segments:
-                    if not run and columns.error is None:  # the batches behind are hidden, up to the next run
+                    if not run and columns.error is None:  # the following batches are hidden, up to the next run
                         columns.next_offset = max(columns.next_offset, self._hidden_until)
                     self.next_offset = columns.next_offset
                     yield columns
@@ -114,7 +114,7 @@ class PartitionRecords:
             yield RecordColumns.empty(self._hidden_until, self._hidden_epoch)
 
     def _plain(self) -> Iterator[RecordColumns]:
-        """As far as all batches are as most are."""
+        """Decode the leading batches that are uncompressed, of format v2 and no markers: the common case."""
         view = memoryview(self._data)
         while _may_be_plain(view, self._position):
             data = bytes(view[self._position : self._position + _CHUNK_BYTES])
@@ -134,7 +134,7 @@ class PartitionRecords:
                 return
 
     def _runs(self) -> Iterator[list[_Batch]]:
-        """Batches that can be decoded together."""
+        """Yield lists of batches that can be decoded together."""
         run: list[_Batch] = []
         size = count = 0
         failure = None
@@ -160,7 +160,7 @@ class PartitionRecords:
             raise failure
 
     def _sound_batches(self) -> Iterator[_Batch | KafkaError]:
-        """The batches of interest, whose header and CRC are right, and at the end what is wrong with the next."""
+        """Yield the visible batches with valid header and CRC, and at the end the error of the next one."""
         try:
             for batch in batches(self._data, self._position):
                 if batch.next_offset <= self._fetch_offset:
@@ -180,7 +180,7 @@ class PartitionRecords:
 
 
 def _may_be_plain(data: memoryview, position: int) -> bool:
-    """Is the next batch of format v2, not compressed and no marker?"""
+    """Return whether the next batch is of format v2, uncompressed and no marker."""
     if len(data) - position < RECORD_BATCH_OVERHEAD:
         return False
     attributes = data[position + 22]
@@ -188,14 +188,14 @@ def _may_be_plain(data: memoryview, position: int) -> bool:
 
 
 def _alike(one: _Batch, other: _Batch) -> bool:
-    """May they be decoded together?"""
+    """Return whether two batches can be decoded together."""
     if type(one) is not type(other):
         return False
     return isinstance(one, LegacyRecordBatch) or one.is_compressed == other.is_compressed
 
 
 def offset_after(data: Buffer, fetch_offset: int) -> int:
-    """Where the fetch after this response begins: behind its last whole batch. Looks at sizes only.
+    """Return the offset after the response's last complete batch, where the next fetch begins. Reads headers only.
 
     `KafkaError` CORRUPT_MESSAGE for an impossible size.
     """

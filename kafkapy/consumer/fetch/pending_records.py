@@ -1,4 +1,4 @@
-"""Records on their way from the fetcher to the user, so that neither pays for the other record by record."""
+"""Holds records between the fetcher and the user, so that they are handed over in batches, not one by one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafkapy.consumer.subscription_state import FetchPosition
 
 
 class _Part:
-    """One partition's records; `index` is the first that was not given out, `start` the position before all of them."""
+    """One partition's records; `index` is the first that was not returned, `start` the position before all of them."""
 
     __slots__ = ("index", "records", "start")
 
@@ -21,7 +21,7 @@ class _Part:
 
     @property
     def position(self) -> FetchPosition:
-        """After the last record that was given out."""
+        """Return the position after the last returned record."""
         if not self.index:
             return self.start
         last = self.records[self.index - 1]
@@ -30,30 +30,30 @@ class _Part:
 
 
 class PendingRecords:
-    """What the fetcher has handed over and the user has not got yet.
+    """Records that the fetcher has handed over and the user has not taken.
 
-    Invariant: a partition is here only while some of its records are left, or while an iterator walks over them. What
-    the fetcher thinks consumed is past all of these; `positions` tells where the user really is. The iterator's place
-    is read off the list iterator itself, so a loop over records costs nothing here, and emptying its list ends it.
-    Any thread may take while the driver's thread waits, as it does between polls.
+    Invariant: a partition is listed only while some of its records are left, or while an iterator reads them. The
+    fetcher's positions are behind all of these records; `positions` are the user's. The iterator's index is read from
+    the list iterator itself, so that iteration has no overhead; emptying its list ends the iterator. Any thread may
+    take records while the driver's thread waits, as it does between polls.
     """
 
     def __init__(self) -> None:
         self._parts: dict[TopicPartition, _Part] = {}
         self._walk: tuple[TopicPartition, list[Any], Iterator[Any]] | None = None
         self.last_timestamps: dict[TopicPartition, int] = {}
-        """Of the last record that was taken, ms since the epoch: how old is what the user works on."""
+        """Timestamp of the last record that was taken, in ms since the epoch."""
 
     def add(self, records: dict[TopicPartition, list[Any]], starts: dict[TopicPartition, FetchPosition]) -> None:
-        """Records with the positions before them, of partitions of which nothing is left."""
+        """Add records with the positions before them, of partitions without pending records."""
         if self._walk is not None and self._walk[0] in records:
-            self.end_walk()  # it is at its end: what it has given out is no part of the new records
+            self.end_walk()  # the iterator is at its end; it must not count the new records
         for partition, new in records.items():
             if new:
                 self._parts[partition] = _Part(starts[partition], new)
 
     def take(self, count: int, held: Callable[[TopicPartition], bool]) -> dict[TopicPartition, list[Any]]:
-        """Up to `count` records; none of partitions that are `held` back (paused, or about to go)."""
+        """Take up to `count` records; none of partitions that are `held` back (paused, or being revoked)."""
         self.end_walk()
         taken: dict[TopicPartition, list[Any]] = {}
         for partition in [p for p in self._parts if not held(p)]:
@@ -64,7 +64,8 @@ class PendingRecords:
         return taken
 
     def walk(self, count: int, held: Callable[[TopicPartition], bool]) -> Iterator[Any] | None:
-        """An iterator over up to `count` records, those of the walk before first; None if there are none."""
+        """Return an iterator over up to `count` records, beginning with the rest of the previous one; None if there
+        are none."""
         walk = self._walk
         if walk is not None and walk[2].__length_hint__() and not held(walk[0]):  # type: ignore[attr-defined]
             return walk[2]
@@ -78,7 +79,7 @@ class PendingRecords:
         return self._walk[2]
 
     def end_walk(self) -> None:
-        """Settle what an iterator has given out; it gives nothing more."""
+        """Account for the records that the iterator has returned, and end it."""
         walk, self._walk = self._walk, None
         if walk is None:
             return
@@ -89,7 +90,7 @@ class PendingRecords:
         records.clear()
 
     def drop(self, partitions: Iterable[TopicPartition] | None = None) -> None:
-        """Forget records (None: all): their partition goes away, or its position jumps."""
+        """Discard the records of partitions (None: all) that are revoked or whose position jumps."""
         wanted = list(self._parts if partitions is None else partitions)
         if self._walk is not None and self._walk[0] in wanted:
             self.end_walk()
@@ -98,12 +99,12 @@ class PendingRecords:
             self.last_timestamps.pop(partition, None)
 
     def hold(self, partition: TopicPartition) -> None:
-        """An iterator stops at once in a partition that is paused; the rest waits for `resume`."""
+        """Stop an iterator that is in this partition, which is paused; the rest stays until `resume`."""
         if self._walk is not None and self._walk[0] == partition:
             self.end_walk()
 
     def positions(self) -> dict[TopicPartition, FetchPosition]:
-        """Where the user is, in the partitions that still have records here."""
+        """Return the user's position in the partitions that have pending records."""
         positions = {partition: part.position for partition, part in list(self._parts.items())}
         walk = self._walk
         if walk is not None and walk[0] in self._parts:
@@ -116,7 +117,7 @@ class PendingRecords:
         return positions
 
     def available(self, held: Callable[[TopicPartition], bool]) -> bool:
-        """Is there something to take?"""
+        """Return whether there are records to take."""
         walk = self._walk
         if walk is None:
             return any(not held(partition) for partition in self._parts)

@@ -1,4 +1,4 @@
-"""How much is fetched and taken, of all topics and of each."""
+"""Statistics of fetched bytes and consumed records, in total and by topic."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kafkapy.common.sampled_stat import SampledStat
 
 
 class TopicStatistics:
-    """Bytes by response, and records by how many were taken at once."""
+    """Bytes per response, and records per `collect`."""
 
     __slots__ = ("bytes", "records")
 
@@ -32,7 +32,7 @@ class TopicStatistics:
 
 
 class FetchStatistics(TopicStatistics):
-    """Of all topics, and of each."""
+    """Statistics of all topics together, and of each topic."""
 
     __slots__ = ("_stat", "topics")
 
@@ -42,7 +42,7 @@ class FetchStatistics(TopicStatistics):
         self.topics: dict[str, TopicStatistics] = {}
 
     def fetched(self, sizes: dict[str, int], now: float) -> None:
-        """A response came with so many bytes of these topics."""
+        """Record a response's bytes by topic."""
         self.bytes.record(sum(sizes.values()), now)
         for topic, size in sizes.items():
             self._of(topic).bytes.record(size, now)
