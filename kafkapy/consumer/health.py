@@ -1,4 +1,4 @@
-"""How a consumer is doing: what a readiness probe or a dashboard asks."""
+"""A consumer's health, for readiness probes and dashboards."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from kafkapy.group_member.group_member import GroupMember
 
 
 class PartitionLag(NamedTuple):
-    """How far behind the end of a partition. `records` None: the end is not known yet. `seconds`: how old the last
-    record is that the user got, 0 if there is nothing left to read, None if the user got none yet."""
+    """The lag in one partition. `records` None: the end is not known yet. `seconds`: age of the last record that the
+    user got, 0 if there is nothing left to read, None before the first record."""
 
     position: int | None
     end: int | None
@@ -22,9 +22,10 @@ class PartitionLag(NamedTuple):
 
 
 class ConsumerHealth(NamedTuple):
-    """`assigned`: are there partitions? `lag` is the sum, `lag_seconds` the worst, over those that are known.
+    """`assigned`: whether there are partitions. `lag` is the sum, `lag_seconds` the maximum, over those that are
+    known.
     `last_poll_seconds`: since the last poll. `group_state`: unjoined, joining, syncing, stable, leaving; None without a
-    group. `coordinator`: its broker id. `last_heartbeat_seconds`: since the coordinator last answered one."""
+    group. `coordinator`: its broker id. `last_heartbeat_seconds`: since the last heartbeat response."""
 
     assigned: bool
     lag: int | None
@@ -35,10 +36,10 @@ class ConsumerHealth(NamedTuple):
     last_heartbeat_seconds: float | None
     partitions: dict[TopicPartition, PartitionLag]
     topics: dict[str, str]
-    """Topics in trouble, and what it is: one that does not exist, that may not be read."""
+    """Topics that can't be read, and why: missing, or not authorized."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as JSON takes it; partitions by topic and number."""
+        """Return the health as a JSON-compatible dict; partitions by topic and number."""
         partitions: dict[str, dict[str, Any]] = {}
         for partition, lag in sorted(self.partitions.items()):
             partitions.setdefault(partition.topic, {})[str(partition.partition)] = lag._asdict()
@@ -54,7 +55,7 @@ def health_of(
     read_committed: bool,
     topics: dict[str, str],
 ) -> ConsumerHealth:
-    """`member` None: a consumer without a group. `topics`: those in trouble."""
+    """Collect a consumer's health. `member` None: it has no group. `topics`: those that can't be read, and why."""
     now = time.monotonic_ms()
     lags = {p: _lag_of(time, subscriptions, pending, p, read_committed) for p in subscriptions.assignment}
     records = [lag.records for lag in lags.values() if lag.records is not None]

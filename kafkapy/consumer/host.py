@@ -1,4 +1,4 @@
-"""What the coordinator asks of the consumer around it."""
+"""The interface of the consumer that the group coordinator uses."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class Host(GroupHost, Protocol):
     """Its methods are called on the driver's thread."""
 
     def call_user(self, f: Any, *args: Any) -> Completion[Any]:
-        """Call a function of the user's where the user polls."""
+        """Call a user's function on the thread that polls."""
         ...
 
     def consumed(self) -> Mapping[TopicPartition, OffsetAndMetadata]:
-        """The positions after what the user has been given."""
+        """Return the positions after the records that the user got."""
         ...
 
     def drop(self, partitions: Collection[TopicPartition]) -> None:
-        """Forget the records of partitions that go away."""
+        """Discard the records of partitions that are revoked."""
         ...

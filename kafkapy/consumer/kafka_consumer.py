@@ -1,4 +1,4 @@
-"""`KafkaConsumer`: kafka-python's consumer, over a core that runs on a thread of its own."""
+"""`KafkaConsumer`: kafka-python's consumer, over a core that runs on its own thread."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 _LAST_WORDS_MS = 1_000
-"""How long a consumer that was forgotten may take to leave its group."""
+"""How long a consumer that was garbage-collected without `close` may take to leave its group."""
 
 
 @shows_options(default_options())
@@ -64,7 +64,7 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
 
     DEFAULT_CONFIG: ClassVar[dict[str, Any]] = default_options()
     DEFAULT_SESSION_TIMEOUT_MS_PRE_KIP_735: ClassVar[int] = 30_000
-    """What a broker before 3.0 allows at most; a consumer with the default takes it there."""
+    """The default session timeout with brokers before 3.0, which may not allow 45 s."""
 
     @overload
     def __init__(
@@ -189,7 +189,7 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
         return to_arrow(config, topic, start, end, **{"isolation_level": config.isolation_level, **options})
 
     def __iter__(self) -> Iterator[ConsumerRecord[K_co, V_co]]:
-        """Records one by one; ends when none came for consumer_timeout_ms, or the consumer is closed."""
+        """Iterate over records; ends after consumer_timeout_ms without one, or if the consumer is closed."""
         return self._records()
 
     def __next__(self) -> ConsumerRecord[K_co, V_co]:
@@ -214,7 +214,7 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
             yield from batch
 
     def _ready(self, take: Callable[[ConsumerCore], Any], deadline: float) -> Any:
-        """What `take` finds, after one poll of the core if need be; None if it finds nothing."""
+        """Return what `take` finds, after one poll of the core if necessary; None if it finds nothing."""
         self._check_open()
         core = self._core
         core.last_poll_ms = core.driver.time.monotonic_ms()
@@ -227,7 +227,7 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
         return take(core) or None
 
     def _serve(self, calls: list[UserCall]) -> bool:
-        """Call listeners and callbacks of the user's, on this thread."""
+        """Call the user's listeners and callbacks on this thread."""
         for call in calls:
             completion: Completion[Any] = call.completion
             try:
@@ -336,7 +336,7 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
     # -- commits
 
     def commit(self, offsets: Offsets | None = None, timeout_ms: float | None = None) -> None:
-        """Commit and wait for it, repeating what may be repeated.
+        """Commit and wait; retry retriable errors.
 
         Args:
             offsets: Offsets of the next records to read, by partition: `OffsetAndMetadata`. None (default): the positions.
@@ -402,7 +402,7 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
     # -- what is known
 
     def topics(self) -> set[str]:
-        """All topics that this client may see, but for the cluster's own; asks the cluster."""
+        """Return all topics that this client may describe, without internal ones; sends a Metadata request."""
         topics: dict[str, set[int]] = self._call(self._core.topics, self._timeout(None))
         return topics.keys() - INTERNAL_TOPICS
 
@@ -428,7 +428,7 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
         return self._core.metrics() if self.config["metrics_enabled"] else None
 
     def bootstrap_connected(self) -> bool:
-        """Is there a connection to any broker?"""
+        """Return whether there is a connection to any broker."""
         return not self._closed and bool(self._call(self._core.client.bootstrap_connected))
 
     def bootstrap(self, timeout_ms: float | None = None, refresh: bool = False) -> None:
@@ -445,8 +445,8 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
             self._call(self._core.client.bootstrap, timeout_ms)
 
     def wakeup(self) -> None:
-        """From any thread: the poll (or `next`) that waits, else the next one, raises WakeupException. The consumer can be
-        used, and closed, as before."""
+        """Make the waiting `poll` (or `next`), else the next one, raise WakeupException. Thread-safe. The consumer
+        stays usable."""
         self._core.woken = True
         self._driver.call_soon_threadsafe(self._core.wake)
 
@@ -474,7 +474,7 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
                     close()
 
     def __del__(self) -> None:
-        """It was forgotten: the group need not wait for the session's end to know."""
+        """Leave the group if `close` was not called, so that the group need not wait for the session timeout."""
         driver: ThreadDriver | None = vars(self).get("_driver")
         if driver is None or self._closing or not driver.running:
             return
@@ -482,7 +482,7 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
         core = self._core
 
         def close() -> None:
-            core.subscriptions.listener = None  # there is no thread that could call it
+            core.subscriptions.listener = None  # no thread is left to call it
             spawn(core.close(False, _LAST_WORDS_MS)).add_callback(lambda _: driver.stop())
 
         driver.call_soon_threadsafe(close)  # without waiting: this may be any thread
@@ -494,7 +494,7 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """After a failure nothing is committed: the record at hand may not have been dealt with."""
+        """Close; after an exception without a commit, because the current record may not have been processed."""
         self.close(autocommit=kind is None)
 
     # -- inside
@@ -503,7 +503,7 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
         return self._driver.call(f, *args)
 
     def _run(self, f: Callable[..., Any], *args: Any) -> Any:
-        """A coroutine of the core in which the user may be called."""
+        """Run a coroutine of the core; serve the user's listeners and callbacks meanwhile."""
         tasks: list[Completion[Any]] = self._call(lambda: [spawn(f(*args))])
         try:
             while self._serve(self._call(self._core.next_calls, tasks[0])):

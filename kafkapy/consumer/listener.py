@@ -1,4 +1,4 @@
-"""What users may hang into a rebalance (kafka-python's listeners)."""
+"""The user's rebalance listeners (kafka-python's)."""
 
 from __future__ import annotations
 

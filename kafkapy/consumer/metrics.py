@@ -1,4 +1,4 @@
-"""`KafkaConsumer.metrics()`: what a consumer counts, under the names of the Java client and kafka-python."""
+"""`KafkaConsumer.metrics()`: a consumer's metrics, with the names of the Java client and kafka-python."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def figures_of(
     coordinator: ConsumerCoordinator | None,
     health: ConsumerHealth,
 ) -> dict[str, Figures]:
-    """By group and name. Groups of a topic, partition or broker end with `.<topic>`, `.<topic>-<partition>`, `.node-<id>`."""
+    """Return metrics by group and name. Groups of a topic, partition or broker end with `.<topic>`,
+    `.<topic>-<partition>`, `.node-<id>`."""
     now = client.driver.time.monotonic_ms()
     of_fetches = f"{prefix}-fetch-manager-metrics"
     network = client.metrics
@@ -49,7 +50,7 @@ def figures_of(
 
 
 def _all(partitions: dict[TopicPartition, Figures], name: str) -> list[float]:
-    """Of the partitions that have it."""
+    """Return the metric's values of the partitions that have it."""
     return [figures[name] for figures in partitions.values() if name in figures]
 
 

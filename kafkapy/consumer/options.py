@@ -1,4 +1,4 @@
-"""From the options of a facade to a configuration."""
+"""Converts a facade's options into a configuration."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kafkapy.version import __version__
 
 
 class ConsumerSettings(ClientOptions, total=False):
-    """The keyword arguments of consumers but for the deserializers."""
+    """The keyword arguments of consumers, except the deserializers."""
 
     client_rack: str
     group_id: str | None
@@ -52,7 +52,7 @@ class ConsumerOptions(ConsumerSettings, Generic[K_co, V_co], total=False):
 
 
 def default_options() -> dict[str, Any]:
-    """Option -> default."""
+    """Return each option's default."""
     return {
         **ConsumerConfig.defaults(),
         "client_id": f"kafkapy-{__version__}",
@@ -61,6 +61,7 @@ def default_options() -> dict[str, Any]:
 
 
 def config_of(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[dict[str, Any], ConsumerConfig]:
-    """All options, and the configuration. Raises KafkaConfigurationError for what is unknown, unsupported, or wrong."""
+    """Return all options, and the configuration. Raises KafkaConfigurationError for an unknown, unsupported or wrong
+    option."""
     options = merge_options(defaults, given)
     return options, ConsumerConfig.from_options(options)

@@ -1,6 +1,7 @@
-"""Reading a range of offsets of one partition in bulk: no group, no threads; the reader turns the loop itself.
+"""Reads a range of offsets of one partition in bulk: without a group or threads; the reader runs the event loop
+itself.
 
-While the records of one response become Arrow columns, the broker already sends the next.
+While one response is decoded into Arrow columns, the broker already sends the next.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ EARLIEST, LATEST = -2, -1
 
 
 class OffsetRangeError(OffsetOutOfRangeError):
-    """Offsets that were to be read are not there (any more, or yet).
+    """Offsets to read are not in the log (no longer, or not yet).
 
     `offset` is the first of them; the log holds `log_start_offset` to `log_end_offset` (exclusive).
     """
@@ -75,14 +76,14 @@ def read_range(
     timeout_ms: float = 120_000,
     connections: RangeConnections | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The records with start <= offset < end, in order, in batches of `arrow.record_schema`.
+    """Yield the records with start <= offset < end, in order, in batches of `arrow.record_schema`.
 
     `config`: a `ClientConfig`, its options as a mapping, or just bootstrap servers. Gaps (compaction, markers, aborted
-    transactions) are passed over. Lost connections and moved leaders are survived; `timeout_ms` bounds how long there
-    may be no progress. The batches own their memory. Closing the iterator closes the connection.
+    transactions) are skipped. It retries after lost connections and leader changes; `timeout_ms` limits the time
+    without progress. The batches own their memory. Closing the iterator closes the connection.
 
-    Raises `OffsetRangeError` when it comes to offsets that the log does not hold (with all records before given out),
-    `KafkaTimeoutError`, CorruptRecordError and its like for damaged records, or what the cluster refused.
+    Raises `OffsetRangeError` at offsets that the log does not hold (after all records before them),
+    `KafkaTimeoutError`, CorruptRecordError or another error of damaged records, and the cluster's errors.
     """
     reader = _RangeReader(as_client_config(config), TopicPartition(topic, partition), start, end, connections)
     reader.read_committed = is_read_committed(isolation_level)
@@ -128,7 +129,7 @@ def is_read_committed(isolation_level: str) -> bool:
 
 
 def bulk_client(driver: CallerDriver, config: ClientConfig, address: Address) -> NodeClient:
-    """One request at a time; its response is good until the next byte is received."""
+    """Return a client with one request in flight; a response's memory is valid until the next byte is received."""
     return NodeClient(driver, config, lambda: address, lambda: BulkBuffer(config.receive_message_max_bytes))
 
 
@@ -138,14 +139,14 @@ class RangeConnections:
     def __init__(self) -> None:
         self.driver = CallerDriver()
         self.metadata: dict[str, ClusterMetadata] = {}
-        """By topic: what the cluster said last."""
+        """Topic -> its last metadata."""
         self._idle: dict[Address, NodeClient] = {}
 
     def take(self, config: ClientConfig, address: Address) -> NodeClient:
         return self._idle.pop(address, None) or bulk_client(self.driver, config, address)
 
     def give_back(self, address: Address, connection: NodeClient) -> None:
-        """Nothing is under way there."""
+        """Return an idle connection to the pool."""
         self._idle[address] = connection
 
     def close(self) -> None:
@@ -156,11 +157,11 @@ class RangeConnections:
 
 
 class _RangeReader:
-    """The way through one range.
+    """Reads one range.
 
-    Invariant: everything before `position` was given out or is hidden. `connection` leads to the partition's leader and
-    `answer` is that of a fetch from `position` under way there; None: there is none. The records of an answer lie in the
-    connection's own memory: they are good until the next one is waited for.
+    Invariant: every record before `position` was yielded or is hidden. `connection` is to the partition's leader, and
+    `answer` is the pending response of a fetch from `position` there; None: there is none. A response's records lie in
+    the connection's buffer: they are valid until the next response is received.
     """
 
     request: FetchRequest
@@ -186,7 +187,7 @@ class _RangeReader:
         self._is_alone = shared is None
         self._driver = self._shared.driver
         self._leader: Address | None = None
-        """Where `connection` leads."""
+        """The address of `connection`."""
         self._patience = 0.0
         self._failures = 0
 
@@ -240,7 +241,7 @@ class _RangeReader:
                 f"Failed to make progress reading {self.partition} at {start}: the response has no complete batch",
             )
         if following < self.end:
-            self._ask(following)  # the broker works on it while we decode
+            self._ask(following)  # the broker works on it during the decoding
         aborted = AbortedTransactions(data.aborted_transactions or ()) if self.read_committed else None
         found = PartitionRecords(records, start, end_offset=self.end, aborted=aborted, check_crcs=self.check_crcs)
         try:
@@ -259,7 +260,7 @@ class _RangeReader:
     # --- the connection
 
     def _receive(self) -> FetchResponse.PartitionData:
-        """The partition's part of the response under way. Raises what it says is wrong."""
+        """Receive the pending response and return the partition's part. Raises its error."""
         if self.connection is None:
             self._connect()
         assert self.answer is not None
@@ -276,7 +277,7 @@ class _RangeReader:
         return data
 
     def _ask(self, offset: int | None = None) -> None:
-        """A failure to ask shows when the answer is to be received."""
+        """Send a fetch. A failure to send is raised by `_receive`."""
         self.request.topics[0].partitions[0].fetch_offset = self.position if offset is None else offset
         self._driver.act(self._send)
 
@@ -285,14 +286,14 @@ class _RangeReader:
         self.answer = self.connection.call(self.request, FIRST_WITH_TOPIC_IDS - 1)
 
     def _connect(self) -> None:
-        """To the leader; and ask it."""
+        """Connect to the leader and send a fetch."""
         connection, epoch = self._connection_to_leader()
         self.connection = connection
         self.request.topics[0].partitions[0].current_leader_epoch = epoch
         self._ask()
 
     def _connection_to_leader(self) -> tuple[NodeClient, int]:
-        """(a connection to the leader, its epoch)"""
+        """Return (a connection to the leader, the leader epoch)."""
         topic = self.partition.topic
         cluster = self._shared.metadata.get(topic)
         if cluster is None:
@@ -303,7 +304,7 @@ class _RangeReader:
         return self._shared.take(self.config, self._leader), found.leader_epoch if found is not None else -1
 
     def _ask_who_leads(self) -> ClusterMetadata:
-        """From the first bootstrap server that answers."""
+        """Fetch metadata from the first bootstrap server that answers."""
         failure: KafkaError | None = None
         for address in self.config.bootstrap:
             connection = self._shared.take(self.config, address)
@@ -323,7 +324,7 @@ class _RangeReader:
         raise failure
 
     def _log_bounds(self) -> tuple[int, int]:
-        """(first offset, offset after the last) that the leader has; nothing is under way."""
+        """Return the leader's (first offset, offset after the last). No request may be in flight."""
         assert self.connection is not None
         bounds = []
         for timestamp in (EARLIEST, LATEST):
@@ -343,7 +344,7 @@ class _RangeReader:
         return bounds[0], bounds[1]
 
     def _disconnect(self) -> None:
-        """What is known of the topic may be wrong, too."""
+        """Close the connection, and discard the topic's metadata, which may be stale."""
         self._shared.metadata.pop(self.partition.topic, None)
         if self.connection is not None:
             self._driver.act(self.connection.close)
@@ -366,7 +367,7 @@ class _RangeReader:
         self._patience = self._driver.now() + self.timeout_ms / 1000
 
     def _recover(self, error: KafkaError) -> None:
-        """After a failure: raise it, or wait a little and go on without a connection."""
+        """Handle a failure: raise it, or back off and continue without a connection."""
         self._disconnect()
         if not getattr(error, "retriable", False) or isinstance(error, OffsetRangeError):
             raise error

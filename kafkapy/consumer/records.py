@@ -1,4 +1,4 @@
-"""`ConsumerRecord`, and how many of them are made at once from columns."""
+"""`ConsumerRecord`, and the factory that makes records from columns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kafkapy.runtime import garbage
 from kafkapy.serializer import K_co, LookUpFirst, V_co, for_client
 
 DeserializationPolicy = Literal["raise", "skip"] | Callable[[RecordDeserializationError], object]
-"""What becomes of records that cannot be deserialized."""
+"""How to handle records that can't be deserialized: raise, skip, or call a function."""
 
 _log = logging.getLogger("kafkapy.consumer")
 _LEADER_EPOCH, _TIMESTAMP_TYPE = 1, 2  # the fields of `Segment`
@@ -66,8 +66,8 @@ class ConsumerRecord(NamedTuple, Generic[K_co, V_co]):
 
 
 class DeserializerFailure(Exception):
-    """A deserializer raised `__cause__` for a record's key or value (`origin`); `records` were made of the `count` before it. If
-    it is `LookUpFirst`, the record may be sound: it comes again after the look-up."""
+    """A deserializer raised `__cause__` for a record's key or value (`origin`); `records` are made from the `count`
+    records before it. If the cause is `LookUpFirst`, the record may be valid: it is tried again after the look-up."""
 
     def __init__(self, origin: Literal["key", "value"], records: list[ConsumerRecord], count: int) -> None:
         super().__init__(origin, records, count)
@@ -78,8 +78,8 @@ class DeserializerFailure(Exception):
 
 class RecordFactory:
     """Makes the records of one consumer. A deserializer is an object with `deserialize(topic, headers, data)`, or a
-    function of the bytes; None leaves the bytes. With the policy "skip" records that cannot be read are left out here, and
-    logged; any other is for the handler of the failure."""
+    function of the bytes; None keeps the bytes. With the policy "skip", records that can't be deserialized are left
+    out and logged; other policies are applied by the caller, which gets `DeserializerFailure`."""
 
     def __init__(
         self, key_deserializer: Any = None, value_deserializer: Any = None, policy: DeserializationPolicy = "raise"
@@ -89,17 +89,17 @@ class RecordFactory:
         self._value_deserializer = for_client(value_deserializer, is_key=False, waits=False)
 
     def make(self, topic: str, partition: int, columns: RecordColumns, first: int, last: int) -> list[ConsumerRecord]:
-        """Records `first` to `last` (exclusive) of `columns`. Raises `DeserializerFailure`."""
+        """Make records `first` to `last` (exclusive) of `columns`. Raises `DeserializerFailure`."""
         if last - first < _MANY:
             return self._make(topic, partition, columns, first, last)
-        # That many new objects, all of them alive, would set off the garbage collector dozens of times, for nothing.
+        # So many new live objects would trigger dozens of garbage collections that find nothing.
         with garbage.paused():
             return self._make(topic, partition, columns, first, last)
 
     def make_few(
         self, topic: str, partition: int, batch: RecordBatch, few: list[DefaultRecord]
     ) -> list[ConsumerRecord]:
-        """The same of records of one batch that have no headers."""
+        """As `make`, for the records of one batch without headers."""
         headers: list[list[Header]] = [[] for _ in few]
         keys: list[Any] = [record.key for record in few]
         values: list[Any] = [record.value for record in few]
@@ -149,7 +149,7 @@ class RecordFactory:
             header_sizes,
             strict=False,
         )
-        # No constructor is called in between: a record costs one tuple.
+        # No Python-level constructor is called: each record costs one tuple.
         records: list[ConsumerRecord] = list(map(_new, repeat(ConsumerRecord), fields))
         count = len(records)
         if bad:
@@ -166,8 +166,8 @@ class RecordFactory:
         values: list[Any],
         bad: dict[int, Exception] | None,
     ) -> tuple[Literal["key", "value"], Exception] | None:
-        """Replace the bytes by what the deserializers make of them, up to the first record that they cannot read: what of
-        it, and why. Those in `bad`, if there is one, are no reason to stop."""
+        """Deserialize keys and values in place, up to the first failure; return it as (key or value, error). With
+        `bad`, failures are collected there and don't stop it."""
         failed: tuple[Literal["key", "value"], Exception] | None = None
         if self._key_deserializer is not None:
             error = _deserialize(self._key_deserializer, topic, headers, keys, bad)
@@ -177,7 +177,7 @@ class RecordFactory:
         if self._value_deserializer is not None:
             error = _deserialize(self._value_deserializer, topic, headers, values, bad)
             if error is not None:
-                failed = "value", error  # of an earlier record
+                failed = "value", error  # in an earlier record
         return failed
 
 
@@ -188,8 +188,8 @@ def _deserialize(
     data: list[Any],
     bad: dict[int, Exception] | None,
 ) -> Exception | None:
-    """Replace what is in `data`. What the deserializer raises is put into `bad`; without that, and if it has to look up
-    something, `data` is cut off there, and the error returned."""
+    """Deserialize `data` in place. The deserializer's errors are put into `bad`; without `bad`, and for `LookUpFirst`,
+    `data` is truncated at the failure, and the error is returned."""
     deserialize = getattr(deserializer, "deserialize", None)
     index = -1
     left = enumerate(data)
@@ -212,7 +212,7 @@ def _deserialize(
 
 
 def _without(records: list[ConsumerRecord], bad: dict[int, Exception]) -> list[ConsumerRecord]:
-    """Those that could be read. Those that could not are logged, in one line."""
+    """Return the records without those in `bad`, which are logged in one line."""
     skipped = sorted(index for index in bad if index < len(records))
     if not skipped:
         return records

@@ -1,7 +1,7 @@
-"""What a consumer wants and where it stands (Kafka's `SubscriptionState`): topics, partitions, and a position for each.
+"""A consumer's subscription, assigned partitions, and the position in each (Kafka's `SubscriptionState`).
 
-Three parties meet here: the group machinery assigns partitions, the fetcher reads positions and advances them, and
-the user seeks, pauses and asks. Nothing here does I/O or reads a clock.
+Three users share this state: the group coordinator assigns partitions, the fetcher reads and advances positions, and
+the facade seeks, pauses and queries. No I/O, no clock.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class SubscriptionType(Enum):
 
 
 class FetchState(Enum):
-    """INITIALIZING: a position is needed. AWAIT_RESET: ListOffsets will tell it. AWAIT_VALIDATION: KIP-320."""
+    """INITIALIZING: no position yet. AWAIT_RESET: ListOffsets will provide it. AWAIT_VALIDATION: see KIP-320."""
 
     INITIALIZING = "initializing"
     AWAIT_RESET = "await reset"
@@ -57,7 +57,7 @@ class FetchPosition(NamedTuple):
 
 
 class Changes:
-    """Counts what happens to the states of partitions, but for positions that advance."""
+    """Counts the changes of partition states, except positions that advance."""
 
     __slots__ = ("count",)
 
@@ -70,7 +70,8 @@ class TopicPartitionState:
 
     Invariant: `position` is None exactly in INITIALIZING and AWAIT_RESET; `reset_strategy` is set exactly in
     AWAIT_RESET. `version` grows whenever the position jumps (seek, reset, validation): records that were fetched under
-    another version are stale and are dropped. The user's position is `position` less what waits in `PendingRecords`.
+    another version are stale and are dropped. `position` is the fetcher's: the user's is before the partition's
+    records in `PendingRecords`.
     """
 
     __slots__ = (
@@ -99,7 +100,7 @@ class TopicPartitionState:
         self.paused = False
         self.pending_revocation = False
         self.answered_ms: int | None = None
-        """When a fetch was last answered (ms since the epoch)."""
+        """Time of the last fetch response (ms since the epoch)."""
         self.high_watermark: int | None = None
         self.last_stable_offset: int | None = None
         self.log_start_offset: int | None = None
@@ -116,18 +117,19 @@ class TopicPartitionState:
         return self.fetch_state is FetchState.FETCHING
 
     def lag(self, read_committed: bool = False) -> int | None:
-        """Records between the position and the end; None while either is unknown."""
+        """Return the number of records between the position and the end; None while either is unknown."""
         end = self.last_stable_offset if read_committed else self.high_watermark
         if end is None or self.position is None:
             return None
         return max(0, end - self.position.offset)
 
     def advance(self, position: FetchPosition) -> None:
-        """Records up to `position` have left the fetcher. No jump: what is buffered stays good."""
+        """Move the position behind records that have left the fetcher. This is no jump: buffered records stay
+        valid."""
         self.position = position
 
     def seek(self, position: FetchPosition) -> None:
-        """Jump; the caller says whether the position still wants validation (`await_validation`)."""
+        """Jump to a position; the caller decides whether it needs validation (`await_validation`)."""
         self._jump(FetchState.FETCHING)
         self.position = position
 
@@ -137,7 +139,7 @@ class TopicPartitionState:
         self.reset_strategy = strategy
 
     def await_validation(self, leader_epoch: int) -> bool:
-        """Ask for a check against a newer leader; False if the position cannot be checked or already was."""
+        """Require validation at a newer leader; return False if the position can't be validated or already was."""
         position = self.position
         if position is None or leader_epoch <= position.leader_epoch:
             return False
@@ -159,7 +161,7 @@ class TopicPartitionState:
         return self.next_retry_ms is None or now_ms >= self.next_retry_ms
 
     def read_replica(self, leader_id: int, now_ms: float) -> int:
-        """The broker to fetch from: the preferred replica (KIP-392) while it is fresh, else the leader."""
+        """Return the broker to fetch from: the preferred replica (KIP-392) until it expires, else the leader."""
         if self.preferred_read_replica is None:
             return leader_id
         if now_ms >= self.preferred_read_replica_expires_ms:
@@ -168,7 +170,7 @@ class TopicPartitionState:
         return self.preferred_read_replica
 
     def prefer_read_replica(self, node_id: int, expires_ms: float) -> None:
-        """`node_id` below 0 forgets the preference."""
+        """Set the preferred replica until `expires_ms`; a `node_id` below 0 clears it."""
         self.preferred_read_replica = node_id if node_id >= 0 else None
         self.preferred_read_replica_expires_ms = expires_ms
 
@@ -191,8 +193,8 @@ class SubscriptionState:
     """The subscription and the assigned partitions.
 
     Invariant: `subscription` holds topics only under `AUTO_TOPICS` and `AUTO_PATTERN`; a group assigns only partitions
-    of those. `assignment` is in fetch order: what was fetched last goes to its end. It lives on the driver's thread;
-    reading `assignment` from another one sees a recent state.
+    of those. `assignment` is in fetch order: the partition fetched last is at its end. Only the driver's thread
+    changes the state; other threads that read `assignment` see a recent one.
     """
 
     def __init__(self, default_reset: OffsetResetStrategy = OffsetResetStrategy.EARLIEST) -> None:
@@ -205,11 +207,11 @@ class SubscriptionState:
         self.listener: Any = None
         self.assignment: dict[TopicPartition, TopicPartitionState] = {}
         self.assignment_id = 0
-        """Grows with each change of the assigned partitions."""
+        """Incremented by each change of the assigned partitions."""
         self.changes = Changes()
         self._settled_at = -1
 
-    # -- what is wanted
+    # -- subscription
 
     @property
     def auto_assigned(self) -> bool:
@@ -220,7 +222,7 @@ class SubscriptionState:
     ) -> bool:
         """Subscribe to topics or to all topics that match; True if the topics changed.
 
-        A pattern is one of Python's `re`, or, if that refuses it, of Java's; it must match from a name's beginning on.
+        A pattern is in Python's `re` syntax, or, if `re` rejects it, in Java's; it must match at a name's beginning.
 
         Raises ValueError (neither, a bad topic name, no regular expression), `IllegalStateError` (both, or another
         kind of subscription is active), TypeError (not a list).
@@ -246,7 +248,7 @@ class SubscriptionState:
         return self.change_subscription(topics)
 
     def change_subscription(self, topics: Iterable[str]) -> bool:
-        """The topics of a list, or those that a pattern matches now; True if they differ from before."""
+        """Set the topics: those of a list, or those that a pattern matches now; return whether they changed."""
         wanted = frozenset(topics)
         if wanted == self.subscription:
             return False
@@ -255,25 +257,25 @@ class SubscriptionState:
         return True
 
     def group_subscribe(self, topics: Iterable[str]) -> None:
-        """What all members together want; only the leader knows more than its own subscription."""
+        """Set the topics of all members' subscriptions; only the leader knows those of others."""
         self.group_subscription = self.subscription | frozenset(topics)
 
     def matches(self, topic: str) -> bool:
         return self.pattern is not None and bool(self.pattern.match(topic))
 
     def match(self, topics: Iterable[str], exclude_internal: bool) -> bool:
-        """Subscribe to what the pattern matches now; True if that is a change."""
+        """Subscribe to the topics that the pattern matches now; return whether they changed."""
         found = {topic for topic in topics if self.matches(topic)}
         return self.change_subscription(found - INTERNAL_TOPICS if exclude_internal else found)
 
     def assign_from_user(self, partitions: Iterable[TopicPartition]) -> bool:
-        """Take exactly these; True if that changed anything. Raises `IllegalStateError` when subscribed."""
+        """Assign exactly these partitions; return whether they changed. Raises `IllegalStateError` if subscribed."""
         self._set_type(SubscriptionType.USER_ASSIGNED)
         return self._assign(list(partitions))
 
     def assign_from_subscribed(self, partitions: Iterable[TopicPartition]) -> None:
-        """What the group gave; partitions held before keep their state. New ones come in random order, so that
-        short runs do not always start with the same one."""
+        """Assign the group's partitions; those assigned before keep their state. New ones are in random order, so that
+        short-lived consumers do not always start with the same partition."""
         if not self.auto_assigned:
             raise IllegalStateError(_CHOOSE_ONE)
         assigned = list(partitions)
@@ -292,7 +294,7 @@ class SubscriptionState:
     # -- the assigned partitions
 
     def state(self, partition: TopicPartition) -> TopicPartitionState:
-        """Raises `IllegalStateError` if the partition is not assigned."""
+        """Return a partition's state. Raises `IllegalStateError` if it is not assigned."""
         found = self.assignment.get(partition)
         if found is None:
             raise IllegalStateError(f"No current assignment for partition {partition}")
@@ -308,14 +310,15 @@ class SubscriptionState:
         return [p for p, state in self.assignment.items() if state.is_fetchable and (wanted is None or wanted(p))]
 
     def move_to_end(self, partition: TopicPartition) -> None:
-        """Rotates the partitions. The dict is replaced, so other threads never see it without one."""
+        """Move a partition to the end of the fetch order. The dict is replaced, so that other threads never miss a
+        partition."""
         if partition in self.assignment:
             assignment = dict(self.assignment)
             assignment[partition] = assignment.pop(partition)
             self.assignment = assignment
 
     def mark_pending_revocation(self, partitions: Iterable[TopicPartition]) -> None:
-        """No fetches for partitions that are being revoked (KIP-429)."""
+        """Stop fetching partitions that are being revoked (KIP-429)."""
         for partition in partitions:
             if partition in self.assignment:
                 self.assignment[partition].pending_revocation = True
@@ -329,11 +332,11 @@ class SubscriptionState:
         self.state(partition).seek(FetchPosition(offset, offset_epoch))
 
     def request_offset_reset(self, partition: TopicPartition, strategy: OffsetResetStrategy | None = None) -> None:
-        """By `strategy`, or by the consumer's default; the fetcher looks the offset up."""
+        """Reset by `strategy`, or by the consumer's default; the fetcher looks the offset up."""
         self.state(partition).await_reset(self.default_reset if strategy is None else strategy)
 
     def complete_reset(self, partition: TopicPartition, strategy: OffsetResetStrategy, position: FetchPosition) -> bool:
-        """An offset was found. False if meanwhile the user sought elsewhere or the partition went away."""
+        """Set the offset that a reset found. False if meanwhile the position jumped or the partition was revoked."""
         state = self.assignment.get(partition)
         if state is None or state.fetch_state is not FetchState.AWAIT_RESET or state.reset_strategy is not strategy:
             return False
@@ -341,7 +344,7 @@ class SubscriptionState:
         return True
 
     def has_all_fetch_positions(self) -> bool:
-        """Does every partition have a valid position? While nothing changes, that is known without looking at them."""
+        """Return whether every partition has a valid position; the result is cached until a state changes."""
         if self._settled_at != self.changes.count:
             if not all(state.has_valid_position for state in self.assignment.values()):
                 return False
@@ -349,7 +352,7 @@ class SubscriptionState:
         return True
 
     def initializing_partitions(self) -> set[TopicPartition]:
-        """Those that have no position and no reset under way: their committed offsets are wanted."""
+        """Return the partitions without a position or a reset in progress: their committed offsets must be fetched."""
         if self.has_all_fetch_positions():
             return set()
         return {p for p, state in self.assignment.items() if state.fetch_state is FetchState.INITIALIZING}
@@ -381,13 +384,13 @@ class SubscriptionState:
         ]
 
     def retry_later(self, partitions: Iterable[TopicPartition], next_retry_ms: float) -> None:
-        """A look-up for these is under way or failed: not again before `next_retry_ms` (monotonic)."""
+        """Allow no look-up for these partitions before `next_retry_ms` (monotonic): one is in flight, or failed."""
         for partition in partitions:
             if partition in self.assignment:
                 self.assignment[partition].next_retry_ms = next_retry_ms
 
     def all_positions(self) -> dict[TopicPartition, FetchPosition]:
-        """Every partition whose position is valid, with that position."""
+        """Return the position of every partition that has a valid one."""
         return {
             p: state.position
             for p, state in self.assignment.items()

@@ -1,4 +1,4 @@
-"""A range of a topic as one Arrow table: no group, no background threads."""
+"""Reads a range of a topic into one Arrow table, without a group or background threads."""
 
 from __future__ import annotations
 
@@ -36,13 +36,14 @@ def to_arrow(
     timestamp_unit: str = "ms",
     **options: Any,
 ) -> pa.Table:
-    """The records with start <= offset < end of a topic's partitions (None: all), partition by partition.
+    """Return the records with start <= offset < end of a topic's partitions (None: all), partition by partition.
 
-    `start`, `end`: an offset for every partition, or one for each (partition -> offset); what is None or left out means
-    the beginning of the log, or its end as it is now. An end beyond that means it too. `options`: of `read_range`.
+    `start`, `end`: an offset for every partition, or one for each (partition -> offset); None, or no entry, means the
+    beginning of the log, or its current end. A greater end means the current end, too. `options`: those of
+    `read_range`.
 
     Raises `OffsetRangeError` for a start before the beginning or behind the end of the log, UnknownTopicOrPartitionError,
-    and what `read_range` raises.
+    and the errors of `read_range`.
     """
     need("arrow", "pyarrow", "numpy", by="to_arrow")
     import pyarrow as pa
@@ -84,7 +85,7 @@ def _bound(bound: Bound, partition: int, default: int) -> int:
 
 
 def _partitions_of(config: ClientConfig, topic: str) -> list[int]:
-    """From the first bootstrap server that answers."""
+    """Fetch the topic's partition numbers from the first bootstrap server that answers."""
     failure: KafkaError | None = None
     for address in config.bootstrap:
         try:

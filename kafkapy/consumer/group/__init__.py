@@ -1,5 +1,5 @@
-"""The consumer in its group: what it shares with other members, and the offsets that the group keeps. kafka-python has its
-consumer in a module of this name."""
+"""The consumer's group membership: subscriptions, assignments and committed offsets. kafka-python has its consumer in
+a module of this name."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What `commit_async` gives back: kafka-python's `Future`, for any thread."""
+"""The result of `commit_async`: kafka-python's `Future`, thread-safe."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafkapy.runtime.completion import Completion
 
 
 class CommitFuture:
-    """Callbacks run on the client's own thread, or at once if it is done."""
+    """The future of a commit. Callbacks run on the client's thread, or immediately if it is done."""
 
     def __init__(self) -> None:
         self.is_done = False
@@ -41,7 +41,7 @@ class CommitFuture:
         return self.add_errback(f, *args, **kwargs)
 
     def follow(self, completion: Completion[Any]) -> None:
-        """Take over an outcome; on the driver's thread."""
+        """Complete with the completion's outcome. Runs on the driver's thread."""
         completion.add_callback(self._finish)
 
     def _finish(self, done: Completion[Any]) -> None:

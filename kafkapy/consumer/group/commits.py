@@ -1,4 +1,4 @@
-"""Committed offsets: writing them, reading them, and writing them by the clock."""
+"""Commits offsets, reads committed ones, and commits automatically at intervals."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ from kafkapy.structs import OffsetAndMetadata
 
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 CommitCallback = Callable[[dict[TopicPartition, OffsetAndMetadata], OffsetCommitResponse | Exception | None], object]
-"""Called with what was to be committed, and the response or the error; None if there was nothing to commit."""
+"""Called with the offsets, and with the response or the error; None if there was nothing to commit."""
 
 _log = logging.getLogger("kafkapy.consumer")
 _ASK_ANOTHER = (Errors.COORDINATOR_NOT_AVAILABLE, Errors.NOT_COORDINATOR, Errors.REQUEST_TIMED_OUT)
 _NOT_REPEATED = (RebalanceInProgressError, UnknownTopicOrPartitionError)
-"""Only a poll ends a rebalance, and what isn't there is not waited for."""
+"""Not retried: only a poll completes a rebalance, and a missing topic or partition is reported immediately."""
 _THROWN_OUT = (Errors.UNKNOWN_MEMBER_ID, Errors.ILLEGAL_GENERATION)
 
 
 class OffsetCommits:
     """The offsets of one group.
 
-    Commits go out in the order of the calls, over one connection. `auto_assigned` says whether the member commits
-    under its generation, which the coordinator checks, or as a simple consumer that only keeps its offsets there.
+    Commits go out in the order of the calls, over one connection. `auto_assigned` says whether the member commits with
+    its generation, which the coordinator checks, or as a simple consumer that only stores offsets.
     """
 
     def __init__(
@@ -66,10 +66,10 @@ class OffsetCommits:
     # -- writing
 
     async def commit(self, offsets: Offsets, timeout_ms: float | None = None) -> None:
-        """Commit, again and again while that may help; what was committed before is through first.
+        """Commit after all earlier commits have completed; retry retriable errors.
 
-        Raises CommitFailedError (out of the group), RebalanceInProgressError (poll, then try again),
-        UnknownTopicOrPartitionError, KafkaTimeoutError, and what else a broker refuses a commit with.
+        Raises CommitFailedError (no longer a member of the group), RebalanceInProgressError (poll, then try again),
+        UnknownTopicOrPartitionError, KafkaTimeoutError, and the broker's other errors.
         """
         if timeout_ms is None:
             return await self._commit_with_retries(offsets)
@@ -85,16 +85,16 @@ class OffsetCommits:
                 task.cancel()
 
     def commit_async(self, offsets: Offsets) -> Completion[OffsetCommitResponse | None]:
-        """One attempt. Completes with the response (None if there was nothing to commit)."""
+        """Commit without a retry. Completes with the response (None if there was nothing to commit)."""
         return self._spawn(self._commit_once(offsets))
 
     async def settle(self) -> None:
-        """Wait for the commits that are under way."""
+        """Wait for the commits in flight."""
         while self._under_way:
             await _done(next(iter(self._under_way)))
 
     async def _commit_with_retries(self, offsets: Offsets, failures: list[KafkaError] | None = None) -> None:
-        """`failures` gets what was repeated."""
+        """Commit, and append each retried error to `failures`."""
         attempts = 0
         while True:
             try:
@@ -155,7 +155,7 @@ class OffsetCommits:
             raise TopicAuthorizationFailedError(unauthorized)
 
     def _failure(self, error: Errors, sent: Generation) -> KafkaError:
-        """Notify the member of a refused commit."""
+        """Notify the member of a rejected commit, and return the error to raise."""
         stale = sent != self._membership.generation
         joining = self._membership.state is MembershipState.JOINING
         if error in _ASK_ANOTHER:
@@ -174,10 +174,10 @@ class OffsetCommits:
             return CommitFailedError()
         return error_for(error)
 
-    # -- by the clock
+    # -- auto-commit
 
     def postpone_auto_commit(self, delay_ms: float | None = None) -> None:
-        """The next one is due after `delay_ms` (None: the interval)."""
+        """Make the next auto-commit due after `delay_ms` (None: the interval)."""
         delay = self._config.auto_commit_interval_ms if delay_ms is None else delay_ms
         self.next_auto_commit_ms = self._driver.time.monotonic_ms() + delay
 
@@ -186,14 +186,15 @@ class OffsetCommits:
         return self._config.enable_auto_commit and self._driver.time.monotonic_ms() >= self.next_auto_commit_ms
 
     def auto_commit(self, offsets: Offsets) -> Completion[Any]:
-        """Commit in the background; a failure is logged, and repeated soon if that may help."""
+        """Commit in the background; a failure is logged, and retried soon if it is retriable."""
         self.postpone_auto_commit()
         commit = self.commit_async(offsets)
         commit.add_callback(self._auto_committed)
         return commit
 
     async def auto_commit_before_rebalance(self, offsets: Offsets) -> None:
-        """Commit while the partitions are still ours, for as long as a rebalance may take. Failures are logged."""
+        """Commit before the partitions are revoked; wait at most as long as a rebalance may take. Failures are
+        logged."""
         try:
             await self.commit(offsets, self._config.max_poll_interval_ms)
         except KafkaError as error:
@@ -212,9 +213,10 @@ class OffsetCommits:
     async def committed(
         self, partitions: Iterable[TopicPartition], timeout_ms: float | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata]:
-        """What is committed, without an entry where nothing is. Waits while transactions are undecided (KIP-447).
+        """Return the committed offsets, without an entry for partitions that have none. Waits while transactions are
+        undecided (KIP-447).
 
-        Raises KafkaTimeoutError, and what a broker refuses with.
+        Raises KafkaTimeoutError, and the broker's errors.
         """
         task = spawn(self._committed(frozenset(partitions)))
         try:
@@ -253,7 +255,7 @@ class OffsetCommits:
                     unauthorized.add(topic.name)
                 elif error is Errors.UNSTABLE_OFFSET_COMMIT:
                     raise UnstableOffsetCommitError("There are unstable offsets for the requested topic partitions")
-                elif error in (Errors.NOT_COORDINATOR, Errors.COORDINATOR_NOT_AVAILABLE):  # version 0 and 1
+                elif error in (Errors.NOT_COORDINATOR, Errors.COORDINATOR_NOT_AVAILABLE):  # in versions 0 and 1
                     self._coordinator.forget(self._coordinator.node_id, error.name)
                     raise error_for(error)
                 elif error is not Errors.NONE:
@@ -277,7 +279,7 @@ class OffsetCommits:
 
 
 class _FetchRequest:
-    """OffsetFetch: groups from version 8 on, `require_stable` from version 7 on."""
+    """Builds OffsetFetch: with a list of groups from version 8 on, `require_stable` from version 7 on."""
 
     API_KEY = OffsetFetchRequest.API_KEY
 
@@ -313,7 +315,7 @@ def _commit_topics(offsets: Offsets) -> list[OffsetCommitRequest.OffsetCommitReq
 
 
 async def _done(completion: Completion[Any]) -> None:
-    """Wait for the end, whatever it is."""
+    """Wait until the completion is done; ignore its outcome."""
     end: Completion[None] = Completion()
     completion.add_callback(lambda _: end.set_result(None))
     await end

@@ -1,4 +1,4 @@
-"""Subscriptions and assignments as bytes: an int16 version, then the message (Kafka's `ConsumerProtocol`)."""
+"""Encodes subscriptions and assignments: an int16 version, then the message (Kafka's `ConsumerProtocol`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _VERSION = 3
 def encode_subscription(
     metadata: ConsumerProtocolSubscription, owned: Iterable[TopicPartition], generation: int, rack: str | None
 ) -> bytes:
-    """What a member sends when it joins, in the newest version: leaders read as much of it as they know."""
+    """Encode a joining member's subscription in the newest version; older leaders ignore the fields that they don't
+    know."""
     topics = indexes_by_topic(sorted(owned))
     entry = ConsumerProtocolSubscription.TopicPartition
     message = ConsumerProtocolSubscription(
@@ -33,19 +34,20 @@ def encode_subscription(
 
 
 def decode_subscription(data: bytes | memoryview) -> ConsumerProtocolSubscription:
-    """Raises `KafkaProtocolError` for bytes that make no sense."""
+    """Decode a subscription. Raises `KafkaProtocolError` for malformed bytes."""
     return _decode(ConsumerProtocolSubscription, data)  # type: ignore[no-any-return]
 
 
 def encode_assignment(assignment: Any) -> bytes:
-    """A member's share as an assignor gave it: a message, or partitions."""
+    """Encode a member's assignment as an assignor returned it: a message, or partitions."""
     if not isinstance(assignment, ConsumerProtocolAssignment):
         assignment = assignment_of(TopicPartition(*partition) for partition in assignment)
     return _VERSION.to_bytes(2, "big") + bytes(assignment.encode(_VERSION))
 
 
 def decode_assignment(data: bytes | memoryview) -> ConsumerProtocolAssignment:
-    """Raises `KafkaProtocolError` for bytes that make no sense, none included: the leader forgot this member."""
+    """Decode an assignment. Raises `KafkaProtocolError` for malformed bytes; empty bytes mean that the leader assigned
+    nothing."""
     return _decode(ConsumerProtocolAssignment, data)  # type: ignore[no-any-return]
 
 

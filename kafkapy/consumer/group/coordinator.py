@@ -1,7 +1,8 @@
-"""What a consumer makes of its membership in a group (Kafka's `ConsumerCoordinator`).
+"""The consumer's part of the group protocol (Kafka's `ConsumerCoordinator`).
 
-A `GroupMember` joins, beats and leaves; this tells it what to say, assigns partitions as the leader, takes what it is
-assigned, and commits. What changes the assignment, and the user's listeners with it, happens only while the user polls.
+A `GroupMember` joins, sends heartbeats and leaves. The coordinator provides its subscription, assigns partitions as
+the leader, applies the member's assignment, and commits. The assignment changes, and listeners are called, only while
+the user polls.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ _log = logging.getLogger("kafkapy.consumer")
 
 
 class ConsumerCoordinator:
-    """The `GroupProtocol` of consumers, and the member that speaks it.
+    """The `GroupProtocol` of consumers, and the member that uses it.
 
-    Invariant: `_snapshot` describes the partitions that the group's topics have now; `_assigned_snapshot`, of the leader
-    only, those it assigned. `_joined_subscription` is what the last JoinGroup said.
+    Invariant: `_snapshot` describes the current partitions of the group's topics; `_assigned_snapshot`, only set at
+    the leader, those that it assigned. `_joined_subscription` is the subscription of the last JoinGroup.
     """
 
     protocol_type = PROTOCOL_TYPE
@@ -78,21 +79,21 @@ class ConsumerCoordinator:
 
     @property
     def needs_poll(self) -> bool:
-        """Is there something that only a poll can do?"""
+        """Return whether there is work that only a poll can do."""
         return self.member.has_error or (self._subscriptions.auto_assigned and self.member.needs_poll)
 
     def poll(self) -> None:
-        """Let the rebalance begin that is needed, and the commit that is due. Raises what went wrong since."""
+        """Begin a rebalance that is needed, and a commit that is due. Raises errors since the last poll."""
         self.member.raise_error()
         if self._subscriptions.auto_assigned:
             self.member.poll()
         if self.commits.auto_commit_due and not self.member.rebalancing:
             self.commits.auto_commit(self._host.consumed())
 
-    # -- what the member asks
+    # -- called by the member
 
     def metadata(self) -> Sequence[tuple[str, bytes]]:
-        """One protocol for each assignor, in order of preference."""
+        """Return one protocol for each assignor, in order of preference."""
         topics = self._joined_subscription = self._subscriptions.subscription
         owned, generation = list(self._subscriptions.assigned_partitions()), self.member.membership.generation.id
         rack = self._config.client_rack or None
@@ -118,7 +119,7 @@ class ConsumerCoordinator:
         return "consumer poll timeout has expired."
 
     async def on_join_prepare(self) -> None:
-        """Commit, and give up what this protocol gives up before a join."""
+        """Commit, and revoke the partitions that the rebalance protocol revokes before a join."""
         subscriptions = self._subscriptions
         if subscriptions.pattern is not None:
             await self._client.metadata.request_update()
@@ -134,7 +135,7 @@ class ConsumerCoordinator:
             error = await self._give_up("on_partitions_lost", given_up)
         else:
             given_up = owned if eager else {p for p in owned if p.topic not in subscriptions.subscription}
-            # In an eager rebalance listeners hear of it even if they lose nothing, as in Kafka.
+            # In an eager rebalance the listener is called even if no partition is revoked, as in Kafka.
             tell = self._listen if eager and not given_up else self._give_up
             error = await tell("on_partitions_revoked", given_up)
         if given_up:
@@ -145,7 +146,7 @@ class ConsumerCoordinator:
             raise _listener_failure(error)
 
     async def on_join_complete(self, generation: Generation, assignment: bytes) -> None:
-        """Take the assignment. Raises KafkaProtocolError for one that makes no sense."""
+        """Apply the assignment. Raises KafkaProtocolError if it is malformed."""
         message = decode_assignment(assignment)
         subscriptions = self._subscriptions
         if not self._is_leader:
@@ -176,7 +177,8 @@ class ConsumerCoordinator:
     async def perform_assignment(
         self, leader: str, protocol: str, members: Sequence[JoinedMember], skip: bool
     ) -> dict[str, bytes]:
-        """Raises InconsistentGroupProtocolError for a protocol of another's."""
+        """Assign partitions as the leader. Raises InconsistentGroupProtocolError for a protocol that this member
+        lacks."""
         subscribed = [
             SubscribedMember(m.member_id, m.group_instance_id, decode_subscription(m.metadata)) for m in members
         ]
@@ -199,7 +201,7 @@ class ConsumerCoordinator:
         raise InconsistentGroupProtocolError(f"The group chose {protocol}, which is not configured here")
 
     async def on_leave_prepare(self) -> None:
-        """Give everything up. Raises a listener's failure."""
+        """Revoke all partitions. Raises a listener's failure."""
         error = None
         subscriptions = self._subscriptions
         if subscriptions.auto_assigned and subscriptions.assignment:
@@ -220,7 +222,7 @@ class ConsumerCoordinator:
         return all(partition.topic in subscriptions.subscription for partition in assigned)
 
     def _assign(self, partitions: Collection[TopicPartition]) -> None:
-        """From the group, which may give topics that a shrunk subscription has no more: they go with the next join."""
+        """Assign the group's partitions. Topics that the subscription no longer has are revoked by the next join."""
         subscribed = self._subscriptions.subscription
         self._subscriptions.assign_from_subscribed(p for p in partitions if p.topic in subscribed)
 
@@ -233,7 +235,7 @@ class ConsumerCoordinator:
         return error
 
     async def _listen(self, method: str, partitions: Collection[TopicPartition]) -> Exception | None:
-        """Tell the user's listener; its failure, after a log entry."""
+        """Call the user's listener; log and return its failure."""
         listener = self._subscriptions.listener
         if listener is None:
             return None
@@ -247,7 +249,7 @@ class ConsumerCoordinator:
     # -- metadata
 
     async def _watch_topics(self, topics: set[str]) -> None:
-        """Metadata of all topics of the group: the leader's interest is wider than its own subscription."""
+        """Request metadata of all topics of the group: the leader needs more than those of its own subscription."""
         self._subscriptions.group_subscribe(topics)
         metadata = self._client.metadata
         if not metadata.all_topics:

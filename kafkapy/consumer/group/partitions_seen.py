@@ -1,4 +1,4 @@
-"""What of the cluster's metadata an assignment is made by, and depends on."""
+"""The part of the cluster's metadata that an assignment uses and depends on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafkapy.common.topic_partition import TopicPartition
 
 
 class SeenPartitions:
-    """The `ClusterPartitions` that assignors are given."""
+    """The `ClusterPartitions` passed to assignors."""
 
     def __init__(self, cluster: ClusterMetadata) -> None:
         self._cluster = cluster
@@ -26,7 +26,7 @@ class SeenPartitions:
 
 
 def partition_snapshot(cluster: ClusterMetadata, topics: Iterable[str], with_racks: bool) -> dict[str, Any]:
-    """What of the metadata an assignment depends on: topic -> an entry for each partition."""
+    """Return the metadata that an assignment depends on: topic -> an entry for each partition."""
     view = SeenPartitions(cluster)
     return {
         topic: tuple(
