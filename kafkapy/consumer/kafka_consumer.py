@@ -64,7 +64,7 @@ class KafkaConsumer(ConsumerFace, Generic[K_co, V_co]):
 
     DEFAULT_CONFIG: ClassVar[dict[str, Any]] = default_options()
     DEFAULT_SESSION_TIMEOUT_MS_PRE_KIP_735: ClassVar[int] = 30_000
-    """The default session timeout with brokers before 3.0, which may not allow 45 s."""
+    """Session timeout that replaces the default if the coordinator rejects it, as brokers before 3.0 may (KIP-735)."""
 
     @overload
     def __init__(
