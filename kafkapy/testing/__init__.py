@@ -1,4 +1,4 @@
-"""A real Kafka for tests: up in half a second, with faults to order, and a pytest plugin (docs/testing.md)."""
+"""A real Kafka for tests: it starts in half a second, can inject faults, and has a pytest plugin (docs/testing.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Users and their rights in a cluster that is secured."""
+"""Users and ACLs of a secured cluster."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ Operations = str | ACLOperation | Sequence[str | ACLOperation]
 
 
 class Access:
-    """The part of a cluster that knows users. `_security` None: it is open, and everything is allowed."""
+    """The part of a cluster that manages users. `_security` None: the cluster has no security; everything is
+    allowed."""
 
     brokers: list[BrokerProcess]
     _security: ClusterSecurity | None = None
@@ -48,15 +49,15 @@ class Access:
 
     @property
     def users(self) -> list[str]:
-        """Those that may log in; none if the cluster is open."""
+        """The users that can log in; empty if the cluster is not secured."""
         return [] if self._security is None else self._security.users
 
     def client_options(self, user: str = ADMIN, style: str = PYTHON) -> Options:
-        """What a client of the user is given: addresses, and if the cluster is secured how to log in.
+        """Return the options of a client of this user: addresses and, if the cluster is secured, credentials.
 
         Args:
             user: One of `users`; "admin" may do everything.
-            style: Whose names: "python" (kafkapy, kafka-python), "aiokafka", "confluent", "java".
+            style: Which client's option names: "python" (kafkapy, kafka-python), "aiokafka", "confluent", "java".
 
         Raises:
             ValueError: There is no such user, or no such style.
@@ -65,7 +66,7 @@ class Access:
         return open_options(servers, style) if self._security is None else self._security.options(user, servers, style)
 
     def create_user(self, user: str, password: str | None = None) -> None:
-        """A user with a password, a random one if none is given; returns when every broker lets it in.
+        """Create a user with a password. Returns when every broker accepts it.
 
         Args:
             user: Name of the user.
@@ -77,7 +78,7 @@ class Access:
         self.wait_until_let_in([user])
 
     def wait_until_let_in(self, users: Sequence[str]) -> None:
-        """Until every broker knows the users' passwords.
+        """Wait until every broker knows the users' passwords.
 
         Args:
             users: Names of the users.
@@ -102,13 +103,13 @@ class Access:
         return True
 
     def allow(self, user: str, operation: Operations = "ALL", **resource: Any) -> None:
-        """Let a user do something; returns when every broker knows.
+        """Allow a user an operation on a resource. Returns when every broker has the ACL.
 
         Args:
             user: "alice", or "*" for every user.
             operation: "READ", "WRITE", ...; or several of them.
-            resource: One of `topic="t"`, `group="g"`, `transactional_id="x"`, `cluster=True`; `prefixed=True` for all whose names
-                begin like that; `host="10.0.0.1"` for clients of that address alone.
+            resource: One of `topic="t"`, `group="g"`, `transactional_id="x"`, `cluster=True`; `prefixed=True` for all
+                resources whose names have this prefix; `host="10.0.0.1"` for clients at that address alone.
 
         Raises:
             KafkaError: The brokers refuse it.
@@ -117,7 +118,7 @@ class Access:
         self._create_acls(user, operation, ACLPermissionType.ALLOW, **resource)
 
     def deny(self, user: str, operation: Operations = "ALL", **resource: Any) -> None:
-        """Forbid it, whatever else allows it; takes what `allow` takes.
+        """Deny a user an operation on a resource, even if another ACL allows it. Takes the arguments of `allow`.
 
         Args:
             user: As in `allow`.
@@ -127,7 +128,7 @@ class Access:
         self._create_acls(user, operation, ACLPermissionType.DENY, **resource)
 
     def forget_acls(self, user: str | None = None) -> None:
-        """All that was allowed or denied, to one user or to all, is so no more; returns when every broker knows.
+        """Delete the ACLs of one user or of all. Returns when every broker has deleted them.
 
         Args:
             user: Name of the user. None (default): all.
@@ -153,13 +154,14 @@ class Access:
         self._until_all(AclBindingFilter(AclPatternFilter(*pattern)), acls)
 
     def _until_all(self, acl_filter: AclBindingFilter, acls: set[AclBinding]) -> None:
-        """Until each broker has these, or none of the filter if there are none of them."""
+        """Wait until each broker has these ACLs; if `acls` is empty, until no broker has one that matches the
+        filter."""
         from kafkapy.admin.client import AdminClient
 
         for broker in [broker for broker in self.brokers if broker.is_running]:
             options = self._secured().options(ADMIN, broker.address)
             told = f"{broker.name} knows the ACLs"
-            with AdminClient(**options) as admin:  # it asks the broker that it is given, as long as it knows no other
+            with AdminClient(**options) as admin:  # it queries the given broker until it fetches metadata
                 wait_until(partial(_knows, admin, acl_filter, acls), START_SECONDS, partial(str, told))
 
     def _secured(self) -> ClusterSecurity:

@@ -1,4 +1,4 @@
-"""`KafkaCluster` for asyncio: what takes time is done in a thread, and awaited."""
+"""`KafkaCluster` for asyncio: blocking methods run in a thread and are awaited."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ _AWAITED = frozenset(
 
 
 class AsyncKafkaCluster:
-    """Takes what `kafkapy.testing.KafkaCluster` takes. Its methods are coroutines here; attributes are the same, and
-    `sync` is that cluster itself, for `with cut():` or `admin`.
+    """`kafkapy.testing.KafkaCluster` with the same arguments and attributes, and coroutines as methods.
 
-    Invariant: one method at a time is in a thread.
+    `sync` is the wrapped cluster, for `with cut():` or `admin`.
+
+    Invariant: at most one method runs in a thread at any time.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -34,7 +35,7 @@ class AsyncKafkaCluster:
         self.clock = AsyncClock(self)
 
     async def run(self, function: Callable[P, R], *arguments: P.args, **options: P.kwargs) -> R:
-        """Anything that takes time with the cluster, in a thread."""
+        """Run a blocking function in a thread and return its result."""
         async with self._lock:
             return await asyncio.to_thread(function, *arguments, **options)
 
@@ -58,7 +59,7 @@ class AsyncKafkaCluster:
 
 
 class AsyncClock:
-    """As the cluster's clock."""
+    """The cluster's clock, for asyncio."""
 
     def __init__(self, kafka: AsyncKafkaCluster) -> None:
         self._kafka = kafka
@@ -68,4 +69,4 @@ class AsyncClock:
 
 
 KafkaCluster = AsyncKafkaCluster
-"""Its name here, as the clients have theirs in kafkapy.aio."""
+"""The same name as the blocking class, as with the clients in kafkapy.aio."""

@@ -1,4 +1,4 @@
-"""One broker of a test's cluster: its process, its ports, and the faults that befall it."""
+"""One broker of a test's cluster: its process, its ports and its faults."""
 
 from __future__ import annotations
 
@@ -23,11 +23,14 @@ _OURS: Final = frozenset(
         *("security.inter.broker.protocol", "broker.id", "node.id", "log.dir", "log.dirs", "zookeeper.connect"),
     }
 )
-"""Configs that the cluster decides."""
+"""Configs that the cluster sets; a caller's values are refused."""
 
 
 class BrokerProcess(ServerProcess):
-    """Invariant: `session` is the ZooKeeper session that the broker was last heard to have."""
+    """One broker process.
+
+    Invariant: `session` is the ZooKeeper session that the broker last reported.
+    """
 
     def __init__(
         self,
@@ -40,10 +43,11 @@ class BrokerProcess(ServerProcess):
         advertised_host: str | None = None,
         security: Mapping[str, str] | None = None,
     ) -> None:
-        """`config`: what the cluster leaves to its maker; names with dots, or with underscores in their place. `security`: what
-        closes it, with the protocols of both listeners.
+        """`config`: configs that the caller may set; names with dots or underscores. `security`: properties that
+        secure the broker, with the protocols of both listeners.
 
-        `ValueError` for what it doesn't."""
+        Raises ValueError for a config that the cluster sets.
+        """
         super().__init__(
             f"broker {number}",
             directory,
@@ -56,7 +60,7 @@ class BrokerProcess(ServerProcess):
         self._internal = ReservedPort()
         self.session: Session | None = None
         self._is_going = False
-        """Its cluster ends with it."""
+        """The whole cluster is stopping."""
         own = {
             "broker.id": number,
             "listeners": f"{CLIENTS}://{port.address},{BROKERS}://{self._internal.address}",
@@ -82,11 +86,11 @@ class BrokerProcess(ServerProcess):
 
     @property
     def internal_address(self) -> str:
-        """Where other brokers reach it."""
+        """`host:port` of the listener for other brokers."""
         return self._internal.address
 
     def end(self, *, in_order: bool) -> None:
-        """For good: its ports are for others again."""
+        """Stop the process for good and release its ports."""
         self._is_going = True
         if in_order:
             self.stop()
@@ -104,20 +108,22 @@ class BrokerProcess(ServerProcess):
     # ------------------------------------------------------------------------------------------------ faults
 
     def _ended(self) -> None:
-        """Whatever has ended it, its session is closed, as the watchdog of a broker in production does it: the others hear of
-        it at once, and it need not wait for itself when it starts again."""
+        """Close the session of a broker process that has ended, as the watchdog does in production.
+
+        The other brokers are notified at once, and a restart needn't wait until the old session expires.
+        """
         super()._ended()
         if not self._is_going:
             self.close_session()
 
     def restart(self) -> None:
-        """Killed or not; with its port and its data."""
+        """Start the broker again, with its port and its data. If it runs, it is stopped first."""
         if self.is_running:
             self.stop()
         self.start()
 
     def close_session(self) -> bool:
-        """Close the ZooKeeper session behind the broker's back: True if it was open."""
+        """Close the broker's ZooKeeper session from outside; return whether it was open."""
         session, self.session = self.session, None
         if session is None:
             return False
@@ -125,28 +131,32 @@ class BrokerProcess(ServerProcess):
             try:
                 return close_session(session, address, SESSION_SECONDS)
             except OSError:
-                continue  # with the broker its embedded ZooKeeper may have gone
+                continue  # an embedded ZooKeeper may have ended with its broker
         return False
 
     def expire_session(self) -> None:
-        """The broker hears that its session is over, registers again and, if it was the controller, has to run for it."""
+        """Expire the broker's session: it registers again and, if it was the controller, takes part in a new
+        election."""
         self.take_news()
         if not self.close_session():
             raise ClusterError(f"{self.name} has no ZooKeeper session that could expire")
 
     def answer_with(self, api: str, error: str, times: int | None = 1) -> None:
-        """The next `times` requests of clients for this API (`"PRODUCE"`) get an error (`"NOT_LEADER_OR_FOLLOWER"`) and change
-        nothing; None: all, until `heal`."""
+        """Answer the next `times` client requests for this API (`"PRODUCE"`) with an error
+        (`"NOT_LEADER_OR_FOLLOWER"`).
+
+        The requests change nothing. `times` None: all requests until `heal`.
+        """
         self.order("answer_with", api=api, error=error, times=times)
 
     def delay(self, seconds: float, api: str | None = None, times: int | None = None) -> None:
-        """Requests of clients are answered so much later, on the broker's clock: of one API or all, `times` times or until
+        """Delay the answers to clients by this time on the broker's clock: for one API or all, `times` times or until
         `heal`."""
         self.order("delay", api=api, ms=round(seconds * 1000), times=times)
 
     @contextmanager
     def cut(self) -> Iterator[None]:
-        """Meanwhile clients have no connection to it: theirs are reset, and so are new ones. Other brokers still do."""
+        """Reset existing and new client connections in the `with` block. Connections of other brokers stay."""
         self.cut_off()
         try:
             yield
@@ -154,7 +164,7 @@ class BrokerProcess(ServerProcess):
             self.restore_connections()
 
     def cut_off(self) -> int:
-        """Cut all connections until `restore_connections`; return how many there were."""
+        """Reset all client connections until `restore_connections`; return how many were open."""
         count: int = self.order("cut")
         return count
 
@@ -162,16 +172,17 @@ class BrokerProcess(ServerProcess):
         self.order("restore_connections")
 
     def fill_disk(self) -> None:
-        """No room is left for its data. It ends with the next write, as a broker does that has no other disk."""
+        """Simulate a full disk. The broker ends with the next write, as any broker does whose only log directory
+        fails."""
         self.order("fill_disk")
 
     def empty_disk(self) -> None:
-        """There is room again; one that has ended is to be started again."""
+        """End the simulated full disk. A broker that has ended is not started."""
         if self.is_running:
             self.order("empty_disk")
 
     def heal(self) -> None:
-        """Undo all that was ordered; a broker that does not run is started."""
+        """Undo all faults; start the broker if it does not run."""
         self.resume()
         if not self.is_running:
             self.start()
@@ -184,7 +195,8 @@ class BrokerProcess(ServerProcess):
 
 
 def properties_of(config: Mapping[str, object]) -> dict[str, str]:
-    """Kafka's names and texts for what a program has in mind: `log_retention_ms=1000`, `auto_create_topics_enable=False`."""
+    """Convert Python names and values (`log_retention_ms=1000`, `auto_create_topics_enable=False`) to Kafka's
+    properties."""
     properties = {}
     for name, value in config.items():
         key = name if "." in name else name.replace("_", ".")

@@ -1,4 +1,4 @@
-"""A Kafka of one or several brokers for the time of a test: real brokers, each a process of its own, reached over sockets."""
+"""A Kafka cluster for the duration of a test: one or more real brokers, each a process, reached over sockets."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def running() -> list[KafkaCluster]:
 
 
 class KafkaCluster(Faults, Access):
-    """A context manager, or `start` and `stop`; for any thread.
+    """A cluster: use it as a context manager, or call `start` and `stop`. Thread-safe.
 
-    Invariant: `brokers` are those of `start`, whether they run at the moment or not; nothing that was started outlives
-    `stop`, nor the process that has called `start`.
+    Invariant: `brokers` are those of `start`, whether they run at the moment or not. No process outlives `stop`, or
+    the process that called `start`.
 
     Args:
         host: Address that brokers listen at. Default "127.0.0.1".
@@ -66,12 +66,22 @@ class KafkaCluster(Faults, Access):
         secured: bool = False,
         users: Sequence[str] = ("alice", "bob"),
     ) -> None:
-        """`topics`: `"clicks:6,users:3:compact"`, a list of such words, or name -> partitions. `config`: of the brokers, on
-        top of what suits tests; dots or underscores. `data_dir`: where data stays, for a cluster that goes on with it; None:
-        a directory that goes with the cluster. `ports`: of the brokers, in order; any free ones if left out. `zookeeper`: one
-        that runs already, or what makes another than the embedded one. `secured`: clients log in by SCRAM over TLS, and what no
-        ACL allows is denied to all but the user "admin"; `users`: those beside it (`client_options`, `allow`). `ValueError` says
-        what can't be.
+        """Prepare a cluster; `start` starts it.
+
+        `topics`: `"clicks:6,users:3:compact"`, a list of such words, or name -> partitions.
+
+        `config`: configs of the brokers, names with dots or underscores; they override the defaults for tests.
+
+        `data_dir`: a directory that is kept, so that a later cluster can reuse its data; None: a temporary one.
+
+        `ports`: the brokers' ports, in order; any free ones by default.
+
+        `zookeeper`: the address of a running ZooKeeper, or a function that creates one; the embedded one by default.
+
+        `secured`: clients log in by SCRAM over TLS, and operations without an ACL are denied to all but the user
+        "admin". `users`: further users (`client_options`, `allow`).
+
+        Raises ValueError for arguments that are invalid or don't fit together.
         """
         if brokers < 1:
             raise ValueError(f"a cluster has one broker at least, not {brokers}")
@@ -97,8 +107,11 @@ class KafkaCluster(Faults, Access):
     # ------------------------------------------------------------------------------------------------ start and stop
 
     def start(self) -> Self:
-        """Returns when every broker serves and the topics are there. `ClusterError` with the end of a log if that fails;
-        `UnsupportedSystem` where there can be no broker (Windows)."""
+        """Start the cluster. Returns when every broker serves requests and the topics exist.
+
+        Raises ClusterError with the end of a log if that fails; UnsupportedSystem on systems without a broker
+        (Windows).
+        """
         require_server_support("A cluster of kafkapy.testing")
         if self.brokers:
             raise ClusterError("the cluster has been started already")
@@ -147,7 +160,8 @@ class KafkaCluster(Faults, Access):
         self._admin_client = AdminClient(client_id="kafkapy-testing", **self.client_options())
 
     def _make_users(self, security: ClusterSecurity) -> None:
-        """The first time by the listener of brokers, which takes the administrator's certificate."""
+        """Create the users. The first time over the brokers' listener, which accepts the administrator's
+        certificate."""
         from kafkapy.admin.client import AdminClient
 
         servers = [broker.internal_address for broker in self.brokers]
@@ -171,7 +185,10 @@ class KafkaCluster(Faults, Access):
         return EmbeddedProcess(directory / "zookeeper", directory if self._data_dir is None else None)
 
     def stop(self) -> None:
-        """In good order where data stays, else at once. Harmless if it was not started, or in a fork of who has started it."""
+        """Stop the cluster: by a controlled shutdown if the data is kept, otherwise by killing the processes.
+
+        Does nothing if the cluster was not started, or in a fork of the process that started it.
+        """
         if self._owner != os.getpid():
             return
         _running.discard(self)
@@ -201,7 +218,7 @@ class KafkaCluster(Faults, Access):
         return f"<KafkaCluster {state}>"
 
     def wait_until_serving(self, seconds: float = START_SECONDS) -> None:
-        """Until the controller knows all brokers that run.
+        """Wait until the controller knows all running brokers.
 
         Args:
             seconds: The longest time to wait. Default: `START_SECONDS`.
@@ -234,26 +251,26 @@ class KafkaCluster(Faults, Access):
 
     @property
     def directory(self) -> Path:
-        """Where data and logs are."""
+        """The directory with data and logs."""
         if self._directory is None:
             raise ClusterError("the cluster has not been started")
         return self._directory
 
     @property
     def admin(self) -> AdminClient:
-        """For one thread at a time."""
+        """An admin client. Not thread-safe."""
         if self._admin_client is None:
             raise ClusterError("the cluster has not been started")
         return self._admin_client
 
     def log(self) -> str:
-        """What all brokers have printed."""
+        """The output of all brokers."""
         return "".join(f"--- {broker.name}\n{broker.log()}" for broker in self.brokers)
 
     # ------------------------------------------------------------------------------------------------ topics and contents
 
     def create_topic(self, name: str, partitions: int | None = None, config: Mapping[str, object] | None = None) -> str:
-        """Return its name, when every broker knows it and the leaders of its partitions.
+        """Create a topic and return its name, once every broker knows it and the leaders of its partitions.
 
         Args:
             name: Name of the topic.
@@ -264,7 +281,7 @@ class KafkaCluster(Faults, Access):
         return name
 
     def create_topics(self, topics: Topics) -> None:
-        """Those that are there already stay as they are. `KafkaError` if one can't be made.
+        """Create topics; existing ones are left unchanged. Raises KafkaError if one can't be created.
 
         Args:
             topics: As in the constructor: `"clicks:6,users:3:compact"`, a list of such words, or partitions by name.
@@ -274,14 +291,15 @@ class KafkaCluster(Faults, Access):
 
         def are_there() -> bool:
             if missing := self._unknown(list(wanted)):
-                # It was there, and is being deleted. Or a broker has not heard of it yet.
+                # It existed and is being deleted; or a broker's metadata is not up to date yet.
                 self._try_to_create([wanted[name] for name in missing])
             return not missing and self._have_leaders(list(wanted))
 
         wait_until(are_there, START_SECONDS, lambda: f"the topics {list(wanted)} have leaders")
 
     def _try_to_create(self, topics: list[WantedTopic], validate_only: bool = False) -> set[str]:
-        """The names of those that are there already, also if they are being deleted; `KafkaError` for what else there is."""
+        """Return the names of existing topics, including those being deleted. Raises KafkaError for any other
+        error."""
         from kafkapy.admin.topics import NewTopic
         from kafkapy.protocol.errors import Errors, KafkaError
 
@@ -310,7 +328,9 @@ class KafkaCluster(Faults, Access):
         )
 
     def delete_topic(self, name: str) -> None:
-        """Returns when it is gone, so that it can be made anew. `KafkaError` UNKNOWN_TOPIC_OR_PARTITION if it was not there.
+        """Delete a topic. Returns when it is deleted everywhere and can be created again.
+
+        Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION if it did not exist.
 
         Args:
             name: Name of the topic.
@@ -357,7 +377,7 @@ class KafkaCluster(Faults, Access):
         return self._contents.lag(group)
 
     def wait_until_committed(self, group: str, topic: str | None = None, timeout: float = 120.0) -> None:
-        """Wait until a group has committed all that is there.
+        """Wait until a group has committed the end offsets of its partitions.
 
         Args:
             group: The group's id.
@@ -368,7 +388,8 @@ class KafkaCluster(Faults, Access):
 
 
 def _for_tests(brokers: int) -> dict[str, object]:
-    """What differs from Kafka's defaults: internal topics of one partition, no waiting for members, no watchdog."""
+    """Configs that differ from Kafka's defaults: internal topics of one partition, no initial rebalance delay, no
+    watchdog."""
     replicas = min(3, brokers)
     return {
         "offsets.topic.num.partitions": 1,

@@ -1,4 +1,4 @@
-"""What closes a cluster of one machine: certificates, users with passwords, the brokers' properties, the clients' options.
+"""Secures a cluster on one machine: certificates, users with passwords, the brokers' properties, the clients' options.
 
 DIR/ca.pem              the authority's certificate: what clients trust
 DIR/broker-0.pem        a broker's key and certificate, with the names and addresses at which it is reached
@@ -31,15 +31,19 @@ _LOGIN_MODULE: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
 _PASSWORDS: Final = "passwords.json"
 
 PYTHON, AIOKAFKA, CONFLUENT, JAVA = "python", "aiokafka", "confluent", "java"
-"""Whose names options have: kafkapy's and kafka-python's; aiokafka's; librdkafka's; those of Java's properties."""
+"""Styles of option names: of kafkapy and kafka-python; of aiokafka; of librdkafka; of Java's properties."""
 
 Options = dict[str, Any]
 
 
 class ClusterSecurity:
-    """Clients log in by SCRAM over TLS, brokers and the administrator's first steps by certificate; ACLs say the rest.
+    """The security material of a cluster.
 
-    Invariant: what `directory` holds, which was made once; what is private there only its owner may read.
+    Clients log in by SCRAM over TLS; brokers, and the administrator until there are users, by certificate. ACLs
+    authorize operations.
+
+    Invariant: the object reflects the files in `directory`, which are created once. Only their owner can read the
+    private ones.
 
     Example:
         >>> import tempfile
@@ -61,14 +65,14 @@ class ClusterSecurity:
     def load_or_make(cls, directory: Path, brokers: int, hosts: Iterable[str], users: Iterable[str]) -> ClusterSecurity:
         """
         Parameters:
-            directory: Where everything is kept; what is there stays as it is.
-            brokers: How many, from 0 on.
-            hosts: Names and addresses at which they are reached, beside those of this machine.
-            users: Those beside `ADMIN`; each gets a password.
+            directory: Directory of the files; existing files are kept.
+            brokers: Number of brokers; their ids start at 0.
+            hosts: Names and addresses of the brokers, beside those of this machine.
+            users: Users beside `ADMIN`; each gets a password.
 
         Raises:
             MissingExtra: `cryptography` is not installed.
-            ValueError: The passwords' file is damaged.
+            ValueError: The password file is damaged.
         """
         file = directory / _PASSWORDS
         if file.exists():
@@ -87,14 +91,14 @@ class ClusterSecurity:
         return list(self._passwords)
 
     def add(self, user: str, password: str | None = None) -> None:
-        """A user's password, a random one if none is given; the brokers hear of it by `create_users`."""
+        """Add a user, with a random password if none is given. `create_users` makes it known to the brokers."""
         self._passwords[user] = secrets.token_urlsafe(_PASSWORD_BYTES) if password is None else password
         write_private(self.directory / _PASSWORDS, json.dumps(self._passwords))
 
     # ------------------------------------------------------------------------------------------------ brokers
 
     def broker_properties(self, number: int, brokers: int, clients: str, internal: str) -> dict[str, str]:
-        """Of a broker. `clients`, `internal`: the names of its listeners."""
+        """Return the properties of a broker. `clients`, `internal`: the names of its listeners."""
         names = [f"broker-{each}" for each in range(brokers)]
         return {
             "listener.security.protocol.map": f"{clients}:SASL_SSL,{internal}:SSL",
@@ -116,7 +120,8 @@ class ClusterSecurity:
         return self.directory / "ca.pem"
 
     def internal_options(self) -> Options:
-        """The administrator's, for the brokers' own listener: by certificate, before there are users."""
+        """Options of the administrator for the brokers' listener, where it logs in by certificate before users
+        exist."""
         return {
             "security_protocol": "SSL",
             "ssl_cafile": str(self._ca),
@@ -124,7 +129,7 @@ class ClusterSecurity:
         }
 
     def create_users(self, admin: AdminClient, users: Sequence[str] | None = None) -> list[str]:
-        """Tell the brokers the passwords of these users, or of those that they do not have yet; which ones they were."""
+        """Create these users at the brokers, by default all that they lack; return the users that were created."""
         from kafkapy.admin.results import values_of
         from kafkapy.admin.types import ScramMechanism, UserScramCredentialUpsertion
 
@@ -140,7 +145,7 @@ class ClusterSecurity:
     # ------------------------------------------------------------------------------------------------ clients
 
     def options(self, user: str, servers: str, style: str = PYTHON) -> Options:
-        """What a client of the user is given.
+        """Return the options of a client of this user.
 
         Parameters:
             user: One of `users`.
@@ -197,7 +202,8 @@ def _java(servers: str, ca: str, user: str, password: str) -> Options:
 
 
 def open_options(servers: str, style: str = PYTHON) -> Options:
-    """The same of an open cluster: its addresses. Raises ValueError for a style that is not known."""
+    """Return the client options of a cluster without security: its addresses. Raises ValueError for an unknown
+    style."""
     name = "bootstrap.servers" if _styles(style) in (_confluent, _java) else "bootstrap_servers"
     return {name: servers}
 
@@ -223,7 +229,7 @@ def _make_certificates(directory: Path, brokers: int, hosts: Iterable[str]) -> N
 
 
 def write_private(file: Path, text: str) -> None:
-    """Write a file that only its owner may read, from its first moment on."""
+    """Write a file that is created with permissions for its owner only."""
     file.unlink(missing_ok=True)
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
     with open(descriptor, "w") as opened:

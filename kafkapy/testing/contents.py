@@ -1,4 +1,4 @@
-"""What is in a cluster: records, committed offsets, lags; and records put in by the thousand."""
+"""Reads a cluster's records, committed offsets and lags, and produces records in bulk."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ Lags = dict[TopicPartition, int]
 
 
 class Contents:
-    """Invariant: `_producer` is the one that this process puts records in with, once it has."""
+    """Reads and writes a cluster's contents.
+
+    Invariant: `_producer` is the only producer of this object; it is created by the first `produce_many`.
+    """
 
     def __init__(self, client_options: Callable[[], dict[str, Any]], admin: Callable[[], AdminClient]) -> None:
         self._client_options = client_options
@@ -35,7 +38,8 @@ class Contents:
     # ------------------------------------------------------------------------------------------------ records
 
     def records(self, topic: str, *, read_committed: bool = True, **options: Any) -> list[ConsumerRecord[Any, Any]]:
-        """All that the topic has now, by partition and offset. `options`: those of `KafkaConsumer`, deserializers for example."""
+        """Return all current records of a topic, ordered by partition and offset. `options`: of `KafkaConsumer`, for
+        example deserializers."""
         from kafkapy import KafkaConsumer
 
         consumer: KafkaConsumer[Any, Any] = KafkaConsumer(
@@ -69,15 +73,17 @@ class Contents:
         partition: int | None = None,
         timeout: float = READ_SECONDS,
     ) -> int:
-        """Values, or pairs of key and value; text becomes UTF-8. How many; returns when all are acknowledged by all in-sync
-        replicas."""
+        """Produce values, or pairs of key and value (text as UTF-8), and return how many.
+
+        Returns when all in-sync replicas have acknowledged them.
+        """
         rows = [value if isinstance(value, tuple) else (None, value) for value in values]
         if not rows:
             return 0
         if self._producer is None:
             from kafkapy import KafkaProducer
 
-            # A topic that is made by being asked for has a leader a few ms later.
+            # An auto-created topic has a leader a few ms after its first Metadata request.
             self._producer = KafkaProducer(**self._client_options(), acks="all", retry_backoff_ms=5)
         keys = [_encoded(key) for key, _ in rows]
         future = self._producer.send_many(
@@ -90,7 +96,7 @@ class Contents:
         return len(rows)
 
     def partitions(self, topic: str) -> list[TopicPartition]:
-        """`KafkaError` UNKNOWN_TOPIC_OR_PARTITION if it is not there."""
+        """Return the partitions of a topic. Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION if it does not exist."""
         from kafkapy.admin.results import values_of
 
         (described,) = values_of(self._admin().describe_topics([topic])).values()
@@ -99,13 +105,15 @@ class Contents:
     # ------------------------------------------------------------------------------------------------ groups
 
     def committed(self, group: str) -> dict[TopicPartition, int]:
-        """The group's committed offsets; nothing for one that is not there."""
+        """Return the group's committed offsets; empty if the group does not exist."""
         offsets = self._admin().list_group_offsets(group)
         return {name: offset.offset for name, offset in offsets.items() if offset is not None}
 
     def lag(self, group: str) -> Lags:
-        """Of each partition of the topics it has committed offsets of: how many offsets lie behind the committed one, from
-        the start of the log where there is none."""
+        """Return the lag of each partition of the topics with a committed offset.
+
+        It is the end offset minus the committed offset, or minus the log start offset if the partition has none.
+        """
         from kafkapy.admin.results import values_of
         from kafkapy.structs import OffsetSpec
 
@@ -117,7 +125,7 @@ class Contents:
         return {name: end.offset - committed.get(name, starts[name].offset) for name, end in ends.items()}
 
     def wait_until_committed(self, group: str, topic: str | None = None, timeout: float = READ_SECONDS) -> None:
-        """Until the group has committed all that lies in the topic, or in the topics it has committed offsets of."""
+        """Wait until the group has no lag in the topic, by default in all topics with a committed offset."""
 
         def is_committed() -> bool:
             lags = self.lag(group)

@@ -1,4 +1,5 @@
-"""Where a test's cluster keeps what ZooKeeper keeps: in its only broker, in a process beside several, or somewhere else."""
+"""The ZooKeeper of a test's cluster: embedded in the only broker, a process beside several brokers, or an external
+one."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from kafkapy.testing.server_process import LOGGING, ServerProcess
 
 
 class Coordination(Protocol):
-    """`connect`: the `zookeeper.connect` of each broker."""
+    """A ZooKeeper that the cluster starts and stops. `connect`: the `zookeeper.connect` of each broker."""
 
     connect: str
 
@@ -20,12 +21,12 @@ class Coordination(Protocol):
     def stop(self) -> None: ...
 
     def log(self) -> str:
-        """What its process has printed; nothing if it has none of its own."""
+        """The output of its process; empty if it has none."""
         ...
 
 
 class WithoutProcess:
-    """An external one, or one in the broker (`embedded:DIRECTORY`)."""
+    """An external ZooKeeper, or one embedded in the broker (`embedded:DIRECTORY`)."""
 
     def __init__(self, connect: str) -> None:
         self.connect = connect
@@ -41,10 +42,10 @@ class WithoutProcess:
 
 
 class EmbeddedProcess:
-    """The embedded ZooKeeper for several brokers, each of which may die."""
+    """The embedded ZooKeeper as a process, so that it survives the end of any broker."""
 
     def __init__(self, directory: Path, remove: Path | None) -> None:
-        """`remove`: the cluster's directory, if it goes with it; then nothing needs to be written down."""
+        """`remove`: the cluster's directory if it is temporary; then ZooKeeper keeps its data in memory only."""
         self._port = ReservedPort()
         self.connect = self._port.address
         keep = [] if remove is not None else [str(directory / "data")]
