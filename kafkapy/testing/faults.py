@@ -1,4 +1,4 @@
-"""The faults of a cluster: those of its brokers by number, and those that befall the cluster as a whole."""
+"""The faults of a cluster: of single brokers, given by number, and of the whole cluster."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ MOVE_SECONDS = 120.0
 
 
 class ClusterClock:
-    """Moves the clocks of all brokers on: retention, time-outs and delayed answers come without waiting."""
+    """Advances the clocks of all brokers, so that retention, timeouts and delayed answers need no waiting."""
 
     def __init__(self, cluster: Faults) -> None:
         self._cluster = cluster
 
     def advance(self, seconds: float | timedelta) -> None:
-        """Returns when what is due by then has run. Each timer runs once, however far it goes."""
+        """Advance the clocks. Returns when all timers due by then have run, each once even if its period has passed
+        several times."""
         if isinstance(seconds, timedelta):
             seconds = seconds.total_seconds()
         self._cluster.order_all("advance", ms=round(seconds * 1000))
 
 
 class Faults:
-    """`broker` is its number; in a cluster of one it may be left out."""
+    """The fault methods. `broker` is a broker's number; it is optional in a cluster of one."""
 
     brokers: list[BrokerProcess]
 
@@ -61,7 +62,7 @@ class Faults:
         return list(self.brokers) if number is None else [self.broker(number)]
 
     def order_all(self, order: str, **arguments: object) -> list[Any]:
-        """Of all brokers that run, at the same time.
+        """Send an order to all running brokers at the same time; return the results.
 
         Args:
             order: Name of the order.
@@ -103,7 +104,7 @@ class Faults:
             self.resume(broker)
 
     def kill(self, broker: int | None = None) -> None:
-        """As `kill -9` does; `restart` brings it back with its port and its data.
+        """Kill the process (SIGKILL). `restart` starts it again with its port and its data.
 
         Args:
             broker: Number of the broker, from 0. None (default): the only one, or all where that makes sense.
@@ -111,7 +112,7 @@ class Faults:
         self.broker(broker).kill()
 
     def restart(self, broker: int | None = None) -> None:
-        """In good order if it runs.
+        """Start the broker again; if it runs, after a controlled shutdown.
 
         Args:
             broker: Number of the broker, from 0. None (default): the only one, or all where that makes sense.
@@ -122,7 +123,7 @@ class Faults:
 
     @contextmanager
     def cut(self, broker: int | None = None) -> Iterator[None]:
-        """Meanwhile no client has a connection to the broker, or to any: theirs are reset, and so are new ones.
+        """Reset existing and new client connections, to one broker or to all, in the `with` block.
 
         Args:
             broker: Number of the broker, from 0. None (default): the only one, or all where that makes sense.
@@ -133,7 +134,7 @@ class Faults:
             yield
 
     def cut_once(self, broker: int | None = None) -> int:
-        """Reset the connections of clients, who may come back at once; how many there were.
+        """Reset all client connections once and return how many were open; clients may reconnect at once.
 
         Args:
             broker: Number of the broker, from 0. None (default): the only one, or all where that makes sense.
@@ -147,11 +148,11 @@ class Faults:
     def delay(
         self, seconds: float, api: str | None = None, times: int | None = None, broker: int | None = None
     ) -> None:
-        """Requests of clients are answered so much later, on the brokers' clock: of one API (`"FETCH"`) or all, `times` times at
-        each broker, or until `heal`.
+        """Delay the answers to clients, by the brokers' clock: for one API (`"FETCH"`) or all, `times` times at each
+        broker, or until `heal`.
 
         Args:
-            seconds: How much later, in seconds.
+            seconds: The delay, in seconds.
             api: Name of the API. None (default): all.
             times: How often. None (default): until `heal`.
             broker: Number of the broker, from 0. None (default): the only one, or all where that makes sense.
@@ -160,8 +161,8 @@ class Faults:
             each.delay(seconds, api, times)
 
     def answer_with(self, api: str, error: str, times: int | None = 1, broker: int | None = None) -> None:
-        """The next `times` requests of clients at each broker for this API (`"PRODUCE"`) get this error
-        (`"NOT_LEADER_OR_FOLLOWER"`) and change nothing; None: all, until `heal`.
+        """Answer the next `times` client requests for this API (`"PRODUCE"`) at each broker with this error
+        (`"NOT_LEADER_OR_FOLLOWER"`). The requests change nothing.
 
         Args:
             api: Name of the API.
@@ -173,7 +174,7 @@ class Faults:
             each.answer_with(api, error, times)
 
     def expire_session(self, broker: int | None = None) -> None:
-        """Its ZooKeeper session is over: the broker is out of the cluster, and registers again.
+        """Expire the broker's ZooKeeper session: the broker leaves the cluster and registers again.
 
         Args:
             broker: Number of the broker, from 0. None (default): the only one, or all where that makes sense.
@@ -183,7 +184,8 @@ class Faults:
     # ------------------------------------------------------------------------------------------------ disks
 
     def fill_disk(self, broker: int | None = None) -> None:
-        """No room is left for the broker's data: with the next write it ends, as one does that has no other disk.
+        """Simulate a full disk. The broker ends with the next write, as any broker does whose only log directory
+        fails.
 
         Args:
             broker: Number of the broker, from 0. None (default): the only one, or all where that makes sense.
@@ -191,7 +193,7 @@ class Faults:
         self.broker(broker).fill_disk()
 
     def empty_disk(self, broker: int | None = None) -> None:
-        """There is room again; a broker that has ended is started.
+        """End the simulated full disk; start a broker that has ended.
 
         Args:
             broker: Number of the broker, from 0. None (default): the only one, or all where that makes sense.
@@ -203,7 +205,7 @@ class Faults:
     # ------------------------------------------------------------------------------------------------ leaders and groups
 
     def leader(self, topic: str, partition: int = 0) -> int:
-        """The number of the broker that leads it; -1 if none does.
+        """Return the number of the partition's leader; -1 if it has none.
 
         Args:
             topic: Name of the topic.
@@ -215,7 +217,7 @@ class Faults:
         return described.partitions[partition].leader_id
 
     def move_leader(self, topic: str, partition: int = 0, to: int | None = None) -> int:
-        """Another of the replicas leads the partition (`to`, or the next one): its number.
+        """Make another replica (`to`, or the next one) the partition's leader; return its number.
 
         Args:
             topic: Name of the topic.
@@ -242,7 +244,7 @@ class Faults:
         return to
 
     def rebalance(self, group: str) -> None:
-        """Its coordinator has all members join again.
+        """Make all members of a group rejoin.
 
         Args:
             group: The group's id.
@@ -253,15 +255,16 @@ class Faults:
     # ------------------------------------------------------------------------------------------------ back to the start
 
     def heal(self) -> None:
-        """Undo every fault: brokers run, answer and have room; their wall clocks are right again."""
+        """Undo every fault: all brokers run, answer normally and have disk space; their wall clocks show the real
+        time."""
         for broker in self.brokers:
             broker.heal()
 
     def reset(self) -> None:
-        """As new: no records, groups, committed offsets or transactions, offsets begin at 0, faults are over. Topics and
-        their configs stay.
+        """Delete all records, groups, committed offsets and transactions, and undo all faults. Offsets start at 0;
+        topics and their configs stay.
 
-        A consumer that goes on meanwhile has the positions it had: close clients before, or give them new groups.
+        Running consumers keep their old positions: close clients before, or use new groups.
         """
         self.heal()
         if len(self.brokers) > 1:

@@ -1,6 +1,6 @@
 """The pytest plugin: `kafka` and its fixtures, without an import (docs/testing.md).
 
-pytest loads it in every run of an environment that has kafkapy: until a fixture is asked for, it imports nothing.
+pytest loads it in every environment with kafkapy installed, so it imports nothing until a fixture is requested.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from kafkapy.testing.cluster import KafkaCluster
 
 CONSUMER_TIMEOUT_MS = 10_000
-"""A test that iterates over a consumer ends: this long after the last record."""
+"""`consumer_timeout_ms` of the fixtures: a test's loop over a consumer ends this long after the last record."""
 
 _SHOWN = 65_536
-"""Bytes of a broker's log that are shown at most."""
+"""Maximum bytes of a broker's log in a test report."""
 
 _FIXTURES = {"kafka", "secured_kafka"}
 _sizes_key = pytest.StashKey["dict[Any, int]"]()
@@ -58,14 +58,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def kafka(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-    """A cluster for all tests of the run (of the worker, under pytest-xdist). Faults are undone after each test."""
+    """A cluster for all tests of the run (under pytest-xdist: of the worker). Faults are undone after each test."""
     with _cluster(request.config) as cluster:
         yield cluster
 
 
 @pytest.fixture(scope="session")
 def secured_kafka(request: pytest.FixtureRequest) -> Iterator[KafkaCluster]:
-    """The same, closed: TLS, users alice, bob and admin, and what no ACL allows is denied (`client_options`, `allow`)."""
+    """A secured cluster: TLS, users alice, bob and admin; operations without an ACL are denied (`client_options`,
+    `allow`)."""
     with _cluster(request.config, secured=True) as cluster:
         yield cluster
 
@@ -93,7 +94,7 @@ def _setting(line: str) -> tuple[str, str]:
 
 @pytest.fixture
 def kafka_topic(kafka: KafkaCluster, request: pytest.FixtureRequest) -> str:
-    """The name of a topic that no other test has; `@pytest.mark.kafka_topic(partitions=3)` says what it is like."""
+    """The name of a new topic for this test; `@pytest.mark.kafka_topic(partitions=3)` sets its properties."""
     marker = request.node.get_closest_marker("kafka_topic")
     options = {} if marker is None else marker.kwargs
     name = "".join(
@@ -106,7 +107,7 @@ def kafka_topic(kafka: KafkaCluster, request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def kafka_producer(kafka: KafkaCluster) -> Iterator[KafkaProducer[Any, Any]]:
-    """kafkapy's producer; what it has sent is flushed at the end of the test."""
+    """kafkapy's producer, flushed and closed at the end of the test."""
     from kafkapy import KafkaProducer
 
     producer: KafkaProducer[Any, Any] = KafkaProducer(**_client_options(kafka))
@@ -116,7 +117,7 @@ def kafka_producer(kafka: KafkaCluster) -> Iterator[KafkaProducer[Any, Any]]:
 
 @pytest.fixture
 def kafka_consumer(kafka: KafkaCluster, kafka_topic: str) -> Iterator[KafkaConsumer[Any, Any]]:
-    """kafkapy's consumer of `kafka_topic`, alone in a group, from the first record on."""
+    """kafkapy's consumer of `kafka_topic`, the only member of its group, starting at the first record."""
     from kafkapy import KafkaConsumer
 
     consumer: KafkaConsumer[Any, Any] = KafkaConsumer(
@@ -144,13 +145,13 @@ def kafka_aio_consumer(kafka: KafkaCluster, kafka_topic: str) -> AbstractAsyncCo
 
 @asynccontextmanager
 async def _in_loop(make: Callable[[], Any]) -> AsyncIterator[Any]:
-    """A client for asyncio is made where its loop runs: in the test, not in its fixture."""
+    """Create an asyncio client in the test rather than in the fixture, since it belongs to the running event loop."""
     async with make() as client:
         yield client
 
 
 def _client_options(kafka: KafkaCluster) -> dict[str, Any]:
-    """What a client has to wait for in a test, as a leader or a coordinator, is there a few ms later, and not 100."""
+    """Client options with short retry backoffs: in a test a new leader or coordinator is available within a few ms."""
     return {**kafka.client_options(), "retry_backoff_ms": 5}
 
 
@@ -166,7 +167,7 @@ def _consumer_options(kafka: KafkaCluster) -> dict[str, Any]:
 
 
 def _clusters() -> list[KafkaCluster]:
-    """Those that run in this process."""
+    """The running clusters of this process."""
     module = sys.modules.get("kafkapy.testing.cluster")
     return [] if module is None else list(module.running())
 
@@ -178,7 +179,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture(autouse=True)
 def _kafka_as_new(request: pytest.FixtureRequest) -> None:
-    """Where it is wanted, a test begins with an empty cluster: before its other fixtures put something in."""
+    """Reset the cluster before the other fixtures of a test that requests it."""
     wanted = request.config.getoption("kafka_reset") or request.config.getini("kafka_reset")
     if wanted:
         for name in _FIXTURES & set(request.fixturenames):
@@ -187,17 +188,17 @@ def _kafka_as_new(request: pytest.FixtureRequest) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> None:
-    """Before clients are closed: at a broker that stands still they would wait in vain."""
+    """Undo faults before the fixtures close their clients, which would block on a paused broker."""
     for name in _FIXTURES & set(getattr(item, "fixturenames", ())):
         cluster = getattr(item, "funcargs", {}).get(name)
         running = _clusters()
-        for each in [cluster] if cluster in running else running:  # a suite's own `kafka` may be anything
+        for each in [cluster] if cluster in running else running:  # a test suite may have another fixture named `kafka`
             each.heal()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A test that fails shows what the brokers have printed meanwhile."""
+    """Add the brokers' output during the test to the report of a failed test."""
     report = yield
     if report.failed:
         sizes = item.stash.get(_sizes_key, {})

@@ -1,4 +1,4 @@
-"""A port that is ours until we let go of it, whether or not a server listens on it at the moment."""
+"""A port that stays reserved until it is released, whether or not a server listens on it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import socket
 
 
 class ReservedPort:
-    """A socket that is bound and never listens: the system gives its port to nobody, a server that sets SO_REUSEADDR may bind
-    it too and listen, and while none does connections are refused. So a broker that is killed finds its port again, and
-    clusters that start at the same moment get different ones.
+    """A socket that is bound and never listens, so that the system assigns its port to no other socket.
+
+    A server with SO_REUSEADDR can bind the port, too, and listen; while none does, connections are refused. So a
+    killed broker can be restarted on its port, and clusters that start at the same time get different ports.
     """
 
     def __init__(self, host: str = "127.0.0.1", port: int = 0) -> None:
-        """`port` 0: any that is free. `OSError` if the port is in use, or the host is none of this machine's."""
+        """`port` 0: any free one. Raises OSError if the port is in use, or the host is not an address of this
+        machine."""
         self._socket = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
         try:
             if port:
@@ -28,7 +30,10 @@ class ReservedPort:
 
     @staticmethod
     def _refuse_if_taken(host: str, port: int) -> None:
-        """Another reservation would let us in; and connections of a former server that linger must not keep us out."""
+        """Raise OSError if a server listens on the port.
+
+        SO_REUSEADDR, so that connections of a former server in TIME_WAIT don't count.
+        """
         with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((host, port))

@@ -1,4 +1,4 @@
-"""A server as a process of its own, which ends with the process that has started it."""
+"""A server process that ends with the process that started it."""
 
 from __future__ import annotations
 
@@ -18,25 +18,29 @@ START_SECONDS = 180.0
 STOP_SECONDS = 120.0
 
 LOGGING = "level=INFO\nstderr=true\nlevel.kazoo=WARN\nlevel.kafkapy.request=WARN\n"
-"""A logging.properties: all of it is what the process prints."""
+"""The logging.properties of the process: it logs to stderr only."""
 
 _ROOT = str(Path(__file__).resolve().parents[2])
-"""So that the child finds the same kafkapy, whatever the working directory is."""
+"""On the child's module path, so that it imports the same kafkapy from any working directory."""
 
 
 class ClusterError(Exception):
-    """Something of the cluster does not do what it should; the message has the end of its log."""
+    """A process of the cluster failed; the message has the end of its log."""
 
 
 class ServerProcess:
-    """Invariant: `process` runs, or stands still in `pause`, exactly while it is not None."""
+    """Starts, stops, pauses and kills a server process.
+
+    Invariant: `process` is not None exactly while the process runs or is paused.
+    """
 
     def __init__(self, name: str, directory: Path, module: str, arguments: Sequence[str], remove: Path | None) -> None:
-        """`module` with `arguments` is the server; `remove`: what it removes when this process has ended without a word."""
+        """`module`, `arguments`: the server to run. `remove`: a directory that it deletes if this process ends without
+        stopping it."""
         self.name = name
         self.directory = directory
         self.output = directory / "server.log"
-        """What it prints; of all its lives."""
+        """The output of the process, across restarts."""
         self.process: subprocess.Popen[bytes] | None = None
         self._command = [sys.executable, "-m", module, *arguments]
         self._remove = remove
@@ -46,13 +50,13 @@ class ServerProcess:
         directory.mkdir(parents=True, exist_ok=True)
 
     def environment(self) -> Mapping[str, str]:
-        """What it has in its environment beside this process's."""
+        """Environment variables in addition to those of this process."""
         return {}
 
     # ------------------------------------------------------------------------------------------------ start and stop
 
     def launch(self) -> None:
-        """Start it, and wait for nothing."""
+        """Start the process without waiting until it is ready."""
         self._ready = False
         self._end = end = ClientEnd(self._news)
         descriptor = end.other_end.fileno()
@@ -86,7 +90,7 @@ class ServerProcess:
         self.wait_until_ready()
 
     def stop(self, seconds: float = STOP_SECONDS) -> int | None:
-        """In good order; its exit status, None if it had to be killed or was not running."""
+        """Shut the server down; return its exit status, None if it had to be killed or was not running."""
         process = self.process
         if process is None:
             return None
@@ -101,7 +105,7 @@ class ServerProcess:
         return status
 
     def kill(self) -> None:
-        """As `kill -9` does."""
+        """Kill the process (SIGKILL)."""
         if self.process is not None:
             self.process.kill()
             self.process.wait()
@@ -131,7 +135,7 @@ class ServerProcess:
 
     @property
     def is_running(self) -> bool:
-        """False too once it has ended by itself."""
+        """Whether the process runs; notices its unexpected end, too."""
         if self.process is not None and self.process.poll() is not None:
             self._ended()
         return self.process is not None
@@ -183,7 +187,7 @@ class ServerProcess:
         return self.output.stat().st_size if self.output.exists() else 0
 
     def log(self, since: int = 0) -> str:
-        """What it has printed from that byte on."""
+        """Return its output from this byte on."""
         if not self.output.exists():
             return ""
         with open(self.output, "rb") as file:

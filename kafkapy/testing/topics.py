@@ -1,4 +1,4 @@
-"""How topics are named in a few characters: `clicks`, `clicks:6`, `users:3:compact`."""
+"""Short specifications of topics: `clicks`, `clicks:6`, `users:3:compact`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Topics = str | Iterable["str | WantedTopic"] | Mapping[str, int]
 
 @dataclass(frozen=True)
 class WantedTopic:
-    """A topic that is to be there. Partitions None: as many as `num.partitions` says."""
+    """A topic to be created. `partitions` None: `num.partitions` of the brokers."""
 
     name: str
     partitions: int | None = None
@@ -19,7 +19,8 @@ class WantedTopic:
 
     @classmethod
     def parse(cls, text: str) -> WantedTopic:
-        """`name[:partitions[:compact|delete|key=value[;key=value]...]]`. `ValueError` says what is wrong."""
+        """Parse `name[:partitions[:compact|delete|key=value[;key=value]...]]`. Raises ValueError if it is
+        malformed."""
         name, *rest = text.strip().split(":", 2)
         if not name:
             raise ValueError(
@@ -43,7 +44,7 @@ def _setting(text: str) -> tuple[str, str]:
 
 
 def parse_topics(topics: Topics | None) -> list[WantedTopic]:
-    """`ValueError` if they are not written as they should be, or one is named twice."""
+    """Parse topics. Raises ValueError if one is malformed or named twice."""
     if topics is None:
         return []
     if isinstance(topics, str):

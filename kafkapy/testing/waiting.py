@@ -1,4 +1,4 @@
-"""Waiting for what another process does, without a moment lost."""
+"""Waits for a condition in another process by polling."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from kafkapy.testing.server_process import ClusterError
 
 
 def wait_until(condition: Callable[[], object], seconds: float, what: Callable[[], str]) -> None:
-    """Asks again and again, at first every millisecond. `ClusterError` tells `what` has not come true."""
+    """Poll the condition until it is true, at first every millisecond. Raises ClusterError with `what` on a
+    timeout."""
     deadline, pause = time.monotonic() + seconds, 0.001
     while not condition():
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""What a test may order of a broker that it has started: the hooks of the broker, and the table of orders."""
+"""The commands ("orders") that a test can send to a broker that it has started, and the broker hooks that they use."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from kafkapy.testing.control.wire import ControlEnd
 from kafkapy.zk.session_closer import Session
 
 CLIENTS = "CLIENTS"
-"""The listener of clients; brokers speak to each other through one of their own, so that faults hit either."""
+"""The clients' listener. Brokers use another one among themselves, so that faults affect clients only."""
 
 
 class BrokerControl(Hooks):
-    """All of it lives on the reactor thread. Orders that need the broker's parts come after its `ready`."""
+    """Executes orders on the reactor thread. Those that need the built broker fail until it has reported `ready`."""
 
     def __init__(self, reactor: Any, end: ControlEnd) -> None:
         self._reactor = reactor
@@ -103,7 +103,8 @@ class BrokerControl(Hooks):
         return self._emptying
 
     async def _advance(self, ms: int) -> None:
-        """Done when what was due by then has run, on the reactor and in the background pool."""
+        """Advance the clock; return when all timers due by then have run, on the reactor and in the background
+        pool."""
         if ms < 0:
             raise OrderError(f"a broker's clock does not go back; advance by {ms} ms is not possible")
         clock: Clock = self._clock
@@ -117,7 +118,7 @@ class BrokerControl(Hooks):
         return not pool.working and not pool._team.statistics().backloggedWorkCount
 
     def _cut(self) -> int:
-        """How many connections of clients were closed; new ones are until `restore_connections`."""
+        """Close all client connections, and new ones until `restore_connections`; return how many were open."""
         return self._parts.sockets.cut_off(CLIENTS)
 
     def _restore_connections(self) -> None:
@@ -132,7 +133,7 @@ class BrokerControl(Hooks):
         self._disk.empty()
 
     def _rebalance(self, group: str) -> bool:
-        """False: another broker coordinates the group."""
+        """Rebalance a group; return False if another broker coordinates it."""
         error = self._parts.core.group_coordinator.rebalance(group, "a test has ordered it")
         if error is Errors.NOT_COORDINATOR:
             return False

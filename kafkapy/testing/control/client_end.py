@@ -1,4 +1,4 @@
-"""A test's end of the wire to one server."""
+"""A test's end of the control connection to one server."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class ServerGone(Exception):
 
 
 class OrderRefused(Exception):
-    """The server says why it does not do what it was ordered."""
+    """The server refused the order; the message has the reason."""
 
 
 class ClientEnd:
-    """For any thread; one order at a time.
+    """Sends orders and reads answers. Thread-safe; one order at a time.
 
-    Invariant: `_received` has what has come of the next line.
+    Invariant: `_received` holds the bytes received of the next, incomplete line.
     """
 
     def __init__(self, on_news: Callable[[str, dict[str, Any]], None]) -> None:
-        """`on_news(name, more)`: of what the server tells unasked, on the thread that reads it."""
+        """`on_news(name, more)`: called for each unsolicited message, on the thread that reads it."""
         self._socket, self.other_end = socket.socketpair()
         self._on_news = on_news
         self._lock = threading.Lock()
@@ -37,16 +37,16 @@ class ClientEnd:
         self._number = 0
 
     def launched(self) -> None:
-        """The server has its end."""
+        """Close this process's copy of the server's socket, after the server was started."""
         self.other_end.close()
 
     def close(self) -> None:
-        """The server ends."""
+        """Close the connection, which makes the server end."""
         self._socket.close()
         self.other_end.close()
 
     def send(self, order: str, **arguments: object) -> int:
-        """The order's number, by which `answer` waits for it."""
+        """Send an order; return its number for `answer`."""
         with self._lock:
             self._number += 1
             try:
@@ -56,7 +56,7 @@ class ClientEnd:
             return self._number
 
     def answer(self, number: int, seconds: float = ORDER_SECONDS) -> Any:
-        """What the order gives. `OrderRefused`; `ServerGone`."""
+        """Wait for the order's result and return it. Raises OrderRefused, ServerGone."""
         with self._lock:
             deadline = time.monotonic() + seconds
             while True:
@@ -69,7 +69,8 @@ class ClientEnd:
                     return message["result"]
 
     def wait_for_news(self, wanted: Callable[[], bool], seconds: float) -> None:
-        """Until `wanted`; it is asked again after each news. `ServerGone` if it ends before, or the time is over."""
+        """Wait until `wanted()` is true; it is called after each message. Raises ServerGone if the server ends, or on
+        a timeout."""
         with self._lock:
             deadline = time.monotonic() + seconds
             while not wanted():
@@ -78,7 +79,7 @@ class ClientEnd:
                     self._on_news(message.pop("news"), message)
 
     def take_news(self) -> None:
-        """What has come so far; nothing if the server has ended."""
+        """Process the messages received so far; do nothing if the server has ended."""
         try:
             self.wait_for_news(lambda: False, 0)
         except ServerGone:

@@ -1,7 +1,8 @@
-"""Empties a broker between two tests: no records, groups, committed offsets, transactions. Topics and their configs stay.
+"""Empties a broker between two tests: deletes records, groups, committed offsets and transactions, and keeps topics
+with their configs.
 
-What is emptied must not come back from another replica. So of several brokers none follows another while any still has
-records, and the steps are orders of their own: all stop following, then all empty what they have, then all follow again.
+A follower must not fetch deleted records from another replica again. So the steps are separate orders: first all
+brokers stop their fetchers, then all empty their logs, then all start fetching again.
 """
 
 from __future__ import annotations
@@ -13,19 +14,19 @@ from kafkapy.server.replication.replica_fetcher_manager import InitialFetch
 
 
 class Emptying:
-    """On the reactor thread. Each step may be repeated."""
+    """The steps, to be called on the reactor thread. Each is idempotent."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
 
     def stop_following(self) -> None:
-        """What is on its way from leaders is not taken any more."""
+        """Stop all fetchers; responses in flight are dropped."""
         fetchers = self._core.replication.fetchers
         fetchers.remove([partition.topic_partition for partition in self._partitions() if not partition.is_leader])
         fetchers.stop_idle_fetchers()
 
     def empty(self) -> int:
-        """Of all logs here; how many partitions had been written to."""
+        """Empty all logs; return how many had records."""
         core = self._core
         for partition in self._partitions():
             if partition.is_leader:
@@ -41,7 +42,7 @@ class Emptying:
         return len(emptied)
 
     def follow(self) -> None:
-        """From the start, for any leader."""
+        """Fetch every followed partition again, from the end of its log (0 after `empty`)."""
         core, wanted = self._core, {}
         for partition in self._partitions():
             if not partition.is_leader and partition.leader_id >= 0 and partition.log is not None:
@@ -51,8 +52,11 @@ class Emptying:
         core.replication.fetchers.add(wanted)
 
     def write_checkpoints(self) -> None:
-        """What files say of offsets that are no more would hide what is written next, after a crash: of the process, no test
-        survives that of the machine. Blocks."""
+        """Write the checkpoint files, without fsync. Blocks.
+
+        Old checkpoints point behind the emptied logs: after a kill of the process, recovery would skip the records
+        written since.
+        """
         core = self._core
         core.log_manager.maintenance.checkpoint_all(sync=False)
         core.high_watermarks.write(self._partitions(), sync=False)
@@ -61,7 +65,7 @@ class Emptying:
         return list(self._core.replica_manager.partitions())
 
     def _forget_coordinated(self, partition: Partition) -> None:
-        """What is coordinated by a partition that this broker goes on to lead."""
+        """Unload the groups or transactions of a partition of an internal topic."""
         name = partition.topic_partition
         if name.topic == GROUP_METADATA_TOPIC:
             self._core.group_coordinator.unload(name.partition)

@@ -1,4 +1,4 @@
-"""A disk without room, for a process that may mount none: writes to files below some directories fail."""
+"""Simulates a full disk without mounting one: writes to files below some directories fail."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ _CALLS = ("pwrite", "write", "posix_fallocate")
 
 
 class FullDisk:
-    """While it is `fill`ed, what would take room below `directories` raises ENOSPC, as the kernel says it. What only
-    overwrites, truncates or deletes goes on to work there; here overwriting does not.
+    """From `fill` to `empty`, writes below `directories` raise ENOSPC.
+
+    Truncating and deleting works. Overwriting fails, which it would not on a disk that is really full.
     """
 
     def __init__(self, directories: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""What a broker's memory holds, counted by type: unreachable cycles, and objects that are alive."""
+"""Counts a broker's objects by type: unreachable cycles, and live objects."""
 
 from __future__ import annotations
 
@@ -15,17 +15,20 @@ _MALLINFO2 = ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmbl
 
 
 class GarbageCount:
-    """Invariant: from `begin` to `end` the collector finds nothing by itself, so what it would have found is counted."""
+    """Counts garbage between `begin` and `end`.
+
+    Invariant: automatic garbage collection is disabled meanwhile, so that no garbage is freed uncounted.
+    """
 
     def begin(self) -> None:
-        """Collect what is unreachable now, and leave everything later to `unreachable`."""
+        """Collect the present garbage and disable automatic collection."""
         gc.disable()
-        _malloc_bytes()  # what the first look makes is not counted
+        _malloc_bytes()  # the first call allocates objects, which are not to be counted
         gc.unfreeze()
         gc.collect()
 
     def unreachable(self) -> dict[str, int]:
-        """Free the cycles that were made since, and return how many objects of each type they had."""
+        """Free the cycles created since `begin` or the last call, and return the number of objects by type."""
         gc.set_debug(gc.DEBUG_SAVEALL)
         try:
             gc.collect()
@@ -36,13 +39,15 @@ class GarbageCount:
             gc.collect()
 
     def alive(self) -> dict[str, int]:
-        """Return how many objects of each type the collector knows."""
+        """Return the number of objects by type that the garbage collector tracks."""
         return _by_type(gc.get_objects())
 
     def memory(self) -> dict[str, int]:
-        """Return how many pieces of memory Python holds, and how many bytes the C library's `malloc` has given out.
+        """Return the number of memory blocks that Python has allocated, and the bytes allocated by the C library's
+        `malloc`.
 
-        The first counts objects that the collector does not know, too; the second is 0 where the C library does not tell.
+        The first includes objects that the garbage collector does not track; the second is 0 without glibc's
+        `mallinfo2`.
         """
         return {"blocks": sys.getallocatedblocks(), "malloc": _malloc_bytes()}
 
@@ -67,7 +72,7 @@ def _mallinfo2() -> Callable[[], Any] | None:
 
 
 def _malloc_bytes() -> int:
-    """What is given out, of the heaps and by mmap."""
+    """Bytes allocated in the heaps and by mmap."""
     mallinfo2 = _mallinfo2()
     if mallinfo2 is None:
         return 0

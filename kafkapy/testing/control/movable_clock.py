@@ -1,4 +1,4 @@
-"""A broker's clock that a test moves on: what is due by then happens, without waiting."""
+"""A broker's clock that a test can advance: timers that become due run without waiting."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from kafkapy.runtime.reactor_clock import ReactorClock
 
 
 class MovableClock(ReactorClock):
-    """Wall clock, monotonic clock and the reactor's timers move together. Threads that sleep go on to sleep, and ZooKeeper's
-    sessions know nothing of it: they have an order of their own.
+    """Advances wall clock, monotonic clock and the reactor's timers together.
 
-    Invariant: `monotonic_ms` never goes back; the wall clock does once, by `back_to_present`.
+    Sleeping threads and the timeouts of ZooKeeper sessions are not affected; `expire_session` expires a session.
+
+    Invariant: `monotonic_ms` never goes back; the wall clock goes back only in `back_to_present`.
     """
 
     def __init__(self, reactor: Any) -> None:
         super().__init__(reactor)
         self._ahead_ms = 0
-        """Of the monotonic clock and the reactor's timers."""
+        """Offset of the monotonic clock and the reactor's timers."""
         self._wall_ahead_ms = 0
         reactor.seconds = self.seconds
 
@@ -32,10 +33,10 @@ class MovableClock(ReactorClock):
         return super().milliseconds() + self._wall_ahead_ms
 
     def advance(self, ms: int) -> None:
-        """The timers that are due run in the reactor's next turn, in the order of their times, each once."""
+        """Advance the clock. Timers that are due run once each, ordered by time, in the reactor's next iteration."""
         self._ahead_ms += ms
         self._wall_ahead_ms += ms
 
     def back_to_present(self) -> None:
-        """The wall clock is right again; what has timed out stays so."""
+        """Set the wall clock to the real time. Expired timers stay expired."""
         self._wall_ahead_ms = 0

@@ -1,4 +1,4 @@
-"""Answers that a test has ordered: errors in place of a broker's own, and late ones."""
+"""Injects errors and delays into a broker's answers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kafkapy.server.hooks import Handle
 
 @dataclass
 class _Rule:
-    """Holds for the next `times` requests; None: for all, until it is taken back."""
+    """Applies to the next `times` requests; None: to all until `clear`."""
 
     api: ApiKey | None
     times: int | None
@@ -26,9 +26,9 @@ class _Rule:
 
 
 class OrderedAnswers:
-    """Stands between the connections of clients and the broker's handlers; other brokers' requests pass.
+    """Intercepts client requests before the broker's handlers. Requests of other brokers are not affected.
 
-    Invariant: `_rules` are in the order in which they were given, and the first that fits a request decides about it.
+    Invariant: `_rules` are in the order in which they were added; the first one that fits a request is applied to it.
     """
 
     def __init__(self, clients_listener: str, reactor: Any) -> None:
@@ -88,7 +88,7 @@ def _answer(request: Request, error: Errors) -> None:
 
 
 def _keep_records(request: Request) -> None:
-    """They lie in memory that the next request is read into. And nothing may follow a Produce that is not in the log."""
+    """Copy the records: their buffer is reused for the next request."""
     for topic in request.body.topic_data:
         for partition in topic.partition_data:
             if partition.records is not None:

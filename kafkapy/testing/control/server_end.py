@@ -1,4 +1,5 @@
-"""The server side of test control: executes commands on the reactor, and stops the server when the connection is lost."""
+"""The server's end of the control connection: executes orders on the reactor; stops the server when the test is
+gone."""
 
 from __future__ import annotations
 
@@ -27,17 +28,20 @@ class OrderError(Exception):
 
 
 class ServerEnd:
-    """Invariant: every order is answered once, in the order in which they are done."""
+    """Executes orders.
+
+    Invariant: every order is answered once, when it is done.
+    """
 
     def __init__(self, reactor: Any, end: ControlEnd, orders: dict[str, Order]) -> None:
         self._reactor = reactor
         self._end = end
         self.orders = orders
-        """By name; each may be awaited, and gives what JSON can tell."""
+        """`orders`: functions and coroutine functions by name; results must be JSON-serializable."""
         self._wire = _Wire(self)
 
     def open(self) -> None:
-        """When the reactor runs."""
+        """Connect. Call it on the reactor thread."""
         descriptor = end_descriptor(self._end)
         factory = _WireFactory(self._wire)
         self._reactor.adoptStreamConnection(descriptor, socket.AF_UNIX, factory)
@@ -45,7 +49,8 @@ class ServerEnd:
         self._watch_parent()
 
     def _watch_parent(self) -> None:
-        """A fork of the parent may hold its end open; so the parent itself is looked at, where the system can."""
+        """Watch the parent process by a pidfd (Linux): a fork of the parent could keep the socket open after its
+        end."""
         try:
             watched = os.pidfd_open(self._end.parent)
         except ProcessLookupError:
@@ -56,11 +61,11 @@ class ServerEnd:
         self._reactor.addReader(_Process(watched, self.parent_is_gone))
 
     def tell(self, news: str, **more: object) -> None:
-        """On the reactor thread."""
+        """Send an unsolicited message. Call it on the reactor thread."""
         self._wire.send({"news": news, **more})
 
     def parent_is_gone(self) -> None:
-        """Nobody needs the server any more, nor what it has stored, unless it was to be kept: then it ends in good order."""
+        """Stop the server, by a clean shutdown if its data is kept; otherwise delete the data and exit at once."""
         if self._end.remove is None:
             self._reactor.callLater(10, os._exit, 1)
             self._reactor.stop()

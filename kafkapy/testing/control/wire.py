@@ -1,11 +1,11 @@
-"""Lines of JSON through a pair of sockets: orders to a server, and its answers and news.
+"""The protocol of the control connection, lines of JSON: orders to a server, and its answers and news.
 
     {"order": name, "number": n, ...arguments}    to the server
     {"number": n, "result": value}                done
     {"number": n, "error": sentence}              not done
     {"news": name, ...}                           unasked: `ready`, `failed`, `session`
 
-Neither end trusts the machine less than it trusts itself: both are processes of one test run.
+The socket pair is private to the two processes of one test run, so there is no authentication.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 ENVIRONMENT = "KAFKAPY_CONTROL"
-"""Names the server's end; its value is a `ControlEnd`."""
+"""Environment variable with a `ControlEnd`."""
 
 MAX_LINE = 1 << 20
-"""Bytes of a line; more is an error, before anything is kept."""
+"""Maximum bytes of a line; a longer one is an error and is not buffered."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,12 @@ class ControlEnd:
     parent: int
     """The process with which the server ends."""
     remove: str | None = None
-    """A directory that goes when the parent has ended without a word."""
+    """A directory to delete if the parent ends without stopping the server."""
 
     @classmethod
     def take_from(cls, environment: MutableMapping[str, str]) -> Self | None:
-        """Taken out, so that no child of the server thinks it is meant. None: nobody orders this server about."""
+        """Remove the variable, so that the server's children don't inherit it, and parse it. None: there is no control
+        connection."""
         text = environment.pop(ENVIRONMENT, None)
         return None if text is None else cls(**json.loads(text))
 
@@ -48,6 +49,6 @@ def to_line(message: dict[str, Any]) -> bytes:
 
 
 def end_descriptor(end: ControlEnd) -> int:
-    """The server's own children shall not hold it open."""
+    """Return the socket's descriptor, made non-inheritable for the server's children."""
     os.set_inheritable(end.descriptor, False)
     return end.descriptor

@@ -13,7 +13,7 @@ from kafkapy.testing.control.wire import ControlEnd
 
 
 def main(argv: list[str]) -> int:
-    """`HOST PORT [DIRECTORY]`; without a directory all of it is in memory."""
+    """Run with `HOST PORT [DIRECTORY]`; without a directory all data is in memory."""
     from kafkapy.common.logging_setup import setup_logging
 
     setup_logging()
