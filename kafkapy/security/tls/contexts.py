@@ -17,9 +17,9 @@ from kafkapy.security.tls.tls_settings import TlsSettings
 
 
 class ClientContext(ssl.SSLContext):
-    """A client's context that can be pickled: it is made anew of its configs where it arrives (Spark's executors).
+    """A client's context that can be pickled, for Spark's executors: unpickling creates it again from its configs.
 
-    A pickle has the passwords of the configs in it, as one of the clients' options has.
+    The pickle contains the passwords of the configs, as a pickle of the client's options does.
     """
 
     configs: Mapping[str, Any] = {}
@@ -32,7 +32,7 @@ def server_context(configs: TlsConfigs) -> ssl.SSLContext:
     """The context of a listener.
 
     Parameters:
-        configs: Kafka's names without the listener's prefix; what is missing has Kafka's default.
+        configs: Kafka's names without the listener's prefix; missing ones have Kafka's default.
 
     Raises:
         StoreError: A store cannot be used, or there is no key store.
@@ -43,22 +43,23 @@ def server_context(configs: TlsConfigs) -> ssl.SSLContext:
 
 
 def client_context(configs: TlsConfigs) -> ssl.SSLContext:
-    """The context of a client, or of a broker towards others. `server_context` has parameters and errors.
+    """The context of a client, or of a broker that connects to another one. Parameters and errors are those of
+    `server_context`.
 
-    A name is checked unless `ssl.endpoint.identification.algorithm` is empty; the certificate itself always is, against the
-    trust store, or without one against what the system trusts.
+    The host name is checked unless `ssl.endpoint.identification.algorithm` is empty. The certificate is always
+    checked, against the trust store or, without one, against the system's certificate authorities.
     """
     return make_client_context(configs, load_key_store(configs), load_trust_store(configs))
 
 
 def make_server_context(configs: TlsConfigs, keys: KeyStore | None, trusted: KeyStore | None) -> ssl.SSLContext:
-    """`server_context`, of stores that are loaded."""
+    """`server_context` from loaded stores."""
     settings = TlsSettings.of(configs)
     if keys is None:
         raise StoreError("A listener with TLS needs a key store: set ssl.keystore.location, or ssl.keystore.key")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.options |= ssl.OP_CIPHER_SERVER_PREFERENCE
-    context.num_tickets = 1  # two are the default; clients of Kafka resume one session
+    context.num_tickets = 1  # OpenSSL's default is two; a Kafka client resumes one session
     context.verify_mode = settings.verify_clients
     _set_up(context, settings, keys)
     if any(name.startswith("DHE-") for name in (settings.cipher_string or "").split(":")):
@@ -69,7 +70,7 @@ def make_server_context(configs: TlsConfigs, keys: KeyStore | None, trusted: Key
 
 
 def make_client_context(configs: TlsConfigs, keys: KeyStore | None, trusted: KeyStore | None) -> ssl.SSLContext:
-    """`client_context`, of stores that are loaded."""
+    """`client_context` from loaded stores."""
     settings = TlsSettings.of(configs)
     context = ClientContext(ssl.PROTOCOL_TLS_CLIENT)
     context.configs = dict(configs)
@@ -111,7 +112,7 @@ def _load_key(context: ssl.SSLContext, entry: KeyEntry, origin: str) -> None:
     content = entry.key.pem + b"".join(to_pem("CERTIFICATE", each) for each in entry.chain)
     try:
         with secret_file(content) as path:
-            # With a password of its own, so that OpenSSL never asks for one at the terminal.
+            # Always pass a password: without one OpenSSL would ask for it at the terminal.
             context.load_cert_chain(path, password=entry.key.password or "")
     except ssl.SSLError as error:
         raise StoreError(_key_failure(error, entry, origin)) from None
@@ -122,7 +123,7 @@ def _load_key(context: ssl.SSLContext, entry: KeyEntry, origin: str) -> None:
 def _key_failure(error: ssl.SSLError, entry: KeyEntry, origin: str) -> str:
     reason = error.reason or "it cannot be read"
     what = f"{origin}: the key {entry.alias}"
-    if "MISMATCH" in reason or reason == "NO_CERTIFICATE_ASSIGNED":  # the latter: a key of another kind
+    if "MISMATCH" in reason or reason == "NO_CERTIFICATE_ASSIGNED":  # the latter: another key algorithm
         return f"{what} does not belong to the first certificate; put the key's own certificate first"
     if "TOO_SMALL" in reason or "TOO_WEAK" in reason:
         return (

@@ -1,4 +1,4 @@
-"""Distinguished names as Java prints them (`X500Principal`): principals, mapping rules and ACLs are written with them."""
+"""Distinguished names in Java's text forms (`X500Principal`), which principals, mapping rules and ACLs contain."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ _WHITESPACE = " \r"
 class DistinguishedName:
     """The name of a certificate's subject or issuer.
 
-    Equal names have equal canonical forms, as with Java's `X500Principal.equals`: case and runs of spaces make no difference.
+    Names are equal if their canonical forms are, as in Java's `X500Principal.equals`: case and repeated spaces are
+    ignored.
     """
 
     __slots__ = ("_rdns", "encoded")
@@ -77,13 +78,15 @@ class DistinguishedName:
     def java_name(self) -> str:
         r"""`X500Principal.getName()`: RFC 2253, the last part first, `CN=kit\, 1,OU=teams`.
 
-        Only nine attributes have keywords; others are `1.2.840.113549.1.9.1=#1604...` with the value's DER in hex.
+        Only nine attributes have keywords; others are printed as `1.2.840.113549.1.9.1=#1604...`, the value's DER in
+        hex.
         """
         return ",".join("+".join(each.text() for each in rdn) for rdn in reversed(self._rdns))
 
     @property
     def java_text(self) -> str:
-        """`X500Principal.toString()`, as Kafka's errors show a name: with `, ` between the parts, and more keywords."""
+        """`X500Principal.toString()`, as in Kafka's errors: parts are separated by `, `, and more attributes have
+        keywords."""
         return ", ".join(" + ".join(each.shown() for each in rdn) for rdn in reversed(self._rdns))
 
     @property
@@ -107,7 +110,7 @@ class _Attribute(NamedTuple):
         keyword = _RFC2253_KEYWORDS.get(self.oid)
         if keyword is None or self.value.tag not in _STRINGS:
             return self._in_hex(keyword or self.oid)
-        # Java takes the bytes for UTF-8 whatever the string's type says.
+        # Java decodes the bytes as UTF-8 whatever the string's type is.
         text = self.value.content.decode("utf-8", "replace").translate(_ESCAPED)
         inner = text.lstrip(_WHITESPACE)
         lead = len(text) - len(inner)

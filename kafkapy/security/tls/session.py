@@ -1,4 +1,4 @@
-"""One TLS connection without a socket: bytes come in, bytes go out."""
+"""The TLS state of one connection without its socket: the caller passes ciphertext in and takes ciphertext out."""
 
 from __future__ import annotations
 
@@ -14,24 +14,29 @@ from kafkapy.security.tls.tls_failure import HANDSHAKE_TOO_LONG, TlsFailure, fai
 Buffer = bytes | bytearray | memoryview
 
 WRITE_BYTES: Final = 64 * 1024
-"""Plaintext for one call of OpenSSL: four records. Fewer cost more calls; more gain nothing, and fill the cache."""
+"""Plaintext bytes for one call of OpenSSL, four records. Smaller values need more calls; larger ones are not
+faster."""
 MAX_HANDSHAKE_BYTES: Final = 256 * 1024
-"""Of the peer, before the handshake is complete: chains of certificates have some KB, and OpenSSL takes 100 KB at most."""
+"""Maximum bytes from the peer before the handshake is complete. Certificate chains have some KB; OpenSSL accepts up to
+100 KB."""
 MAX_BUFFERED_BYTES: Final = 4 * 1024 * 1024
-"""Ciphertext that is kept when plaintext is not read. A channel stops reading from its socket long before: see `wants_input`."""
+"""Maximum ciphertext buffered while the caller does not read. A channel stops reading its socket long before: see
+`wants_input`."""
 _PAUSE_BYTES = 256 * 1024
 _FIRST_BYTES = 8
 _INTERNAL_ERROR = b"\x15\x03\x03\x00\x02\x02\x50"
-"""A fatal alert in the clear."""
+"""A fatal alert `internal_error`, unencrypted."""
 
 
 class TlsSession:
     """The state of one connection.
 
-    Invariant: exactly one of these holds: the handshake goes on; it is complete and the session is open; `failure` is set; the
-    session is closed (`closed` by this side, `peer_closed` by the other). A failure stays, and nothing is decrypted after it.
-    Memory is bounded: what comes before the end of the handshake by `MAX_HANDSHAKE_BYTES`, ciphertext that waits by
-    `MAX_BUFFERED_BYTES`; ciphertext to be sent is what the caller has written and not taken.
+    Invariant: exactly one of these holds: the handshake is in progress; it is complete and the session is open;
+    `failure` is set; the session is closed (`closed` by this side, `peer_closed` by the other). A failure is final;
+    nothing is decrypted after it.
+
+    Memory is bounded: input during the handshake by `MAX_HANDSHAKE_BYTES`, later input by `MAX_BUFFERED_BYTES`; output
+    by what the caller has written and not taken.
 
     Example:
         >>> import ssl
@@ -60,12 +65,13 @@ class TlsSession:
     ) -> None:
         """
         Parameters:
-            context: Of `server_context` or `client_context`. It may be replaced there later; this session keeps it.
-            server_side: Is this the server?
-            server_hostname: Of a client: the name or IP address that it connects to, and that the certificate must have.
+            context: From `server_context` or `client_context`. The session keeps it, also if the listener's is
+                replaced.
+            server_side: Whether this is the server's side.
+            server_hostname: For clients: the name or IP address of the server, which its certificate must contain.
 
         Raises:
-            ValueError: The context checks names, and there is none.
+            ValueError: The context checks host names, and none is given.
         """
         self.handshake_complete = False
         self.failure: TlsFailure | None = None
@@ -82,11 +88,12 @@ class TlsSession:
     # --- from the network
 
     def start(self) -> None:
-        """Begin the handshake: a client speaks first. A server has nothing to say yet."""
+        """Begin the handshake: a client produces its first message; a server waits for it."""
         self._handshake()
 
     def received(self, data: Buffer) -> None:
-        """Take ciphertext; goes on with the handshake. Look at `failure`, `has_outgoing`, then call `read_into`."""
+        """Pass in received ciphertext and continue the handshake. Check `failure` and `has_outgoing` afterwards, then
+        call `read_into`."""
         if self.failure is not None or self.peer_closed or not len(data):
             return
         if len(self._first_bytes) < _FIRST_BYTES:
@@ -102,7 +109,8 @@ class TlsSession:
                 self._fail(TlsFailure(HANDSHAKE_TOO_LONG))
 
     def eof_received(self) -> None:
-        """The connection has ended. Without the peer's close_notify before, that may be an attack that cuts a stream."""
+        """Report the end of the connection. Without a preceding close_notify this is a failure: it may be a truncation
+        attack."""
         if self.failure is None and not self.peer_closed:
             if not self.handshake_complete:
                 self._fail(TlsFailure("the peer has closed the connection during the handshake"))
@@ -110,29 +118,30 @@ class TlsSession:
 
     @property
     def wants_input(self) -> bool:
-        """Should more be read from the socket? False while much ciphertext waits for `read_into`."""
+        """Whether to read more from the socket: False while much ciphertext waits for `read_into` (back-pressure)."""
         return self.failure is None and not self.peer_closed and self._incoming.pending < _PAUSE_BYTES
 
     @property
     def has_input(self) -> bool:
-        """May `read_into` give something, without more from the network? Bytes inside OpenSSL don't make a socket readable."""
+        """Whether `read_into` may return bytes without more input. Bytes buffered in OpenSSL don't make the socket
+        readable."""
         return self.handshake_complete and (self._incoming.pending > 0 or self._tls.pending() > 0)
 
     def read_into(self, buffer: bytearray | memoryview) -> int:
         """Decrypt into a buffer.
 
         Returns:
-            How many bytes; 0 if there is nothing at present, or nothing any more (`failure`, `peer_closed`). What came before
+            The number of bytes; 0 if none are available now, or ever (`failure`, `peer_closed`). Bytes received before
             the end of the connection can be read after it.
         """
         if not self.handshake_complete or self.failure is not None:
             return 0
         view = memoryview(buffer)
         size, count = len(view), 0
-        read: Any = self._tls.read  # typeshed knows neither the memoryview nor the number that it returns
+        read: Any = self._tls.read  # typeshed declares neither the memoryview parameter nor the int result
         try:
             while count < size:
-                # The look at what is pending saves an exception for each call.
+                # Checking for pending bytes avoids an exception for each call.
                 if not (self._incoming.pending or self._tls.pending()):
                     break
                 got: int = read(size - count, view[count:] if count else view)
@@ -151,10 +160,11 @@ class TlsSession:
     # --- to the network
 
     def write(self, pieces: Sequence[Buffer]) -> None:
-        """Encrypt; `take_outgoing` gives the ciphertext. Small pieces share a record.
+        """Encrypt the pieces; `take_outgoing` returns the ciphertext. Small pieces share a record. Does nothing after
+        a failure or `close`.
 
         Raises:
-            ValueError: The handshake is not complete. After a failure or `close` nothing happens.
+            ValueError: The handshake is not complete.
         """
         if self.failure is not None or self.closed:
             return
@@ -168,23 +178,23 @@ class TlsSession:
 
     @property
     def has_outgoing(self) -> bool:
-        """Is there ciphertext to be sent?"""
+        """Whether there is ciphertext to send."""
         return self._outgoing.pending > 0
 
     @property
     def outgoing_bytes(self) -> int:
-        """How much ciphertext is to be sent: for back-pressure."""
+        """The bytes of ciphertext to send, for back-pressure."""
         return self._outgoing.pending
 
     def take_outgoing(self) -> bytes:
-        """All ciphertext that is to be sent, alerts after a failure included."""
+        """Return and remove all ciphertext to send, including alerts after a failure."""
         if not self._outgoing.pending:
             return b""
         self._has_spoken = True
         return self._outgoing.read()
 
     def close(self) -> None:
-        """Say close_notify, if the session is open; `take_outgoing` gives it."""
+        """Close the session; if it is open, `take_outgoing` returns a close_notify."""
         if self.closed:
             return
         self.closed = True
@@ -192,27 +202,27 @@ class TlsSession:
             try:
                 self._tls.unwrap()
             except (ssl.SSLError, ValueError):
-                pass  # it waits for the peer's, which is not needed
+                pass  # OpenSSL would wait for the peer's close_notify, which is not needed
 
     # --- the peer
 
     @property
     def version(self) -> str | None:
-        """`TLSv1.3` or `TLSv1.2`; None before it is agreed upon."""
+        """`TLSv1.3` or `TLSv1.2`; None before it is negotiated."""
         return self._tls.version()
 
     @property
     def cipher(self) -> str | None:
-        """OpenSSL's name of the cipher suite; None before it is agreed upon."""
+        """OpenSSL's name of the cipher suite; None before it is negotiated."""
         cipher = self._tls.cipher()
         return None if cipher is None else cipher[0]
 
     def peer_certificate(self) -> bytes | None:
-        """The peer's certificate (DER), which was verified; None if it has sent none."""
+        """The peer's verified certificate (DER); None if it has sent none."""
         return self._tls.getpeercert(True) if self.handshake_complete else None
 
     def peer_name(self) -> str | None:
-        """The distinguished name of the peer's certificate as Java prints it; None without one. Raises DerError."""
+        """The distinguished name of the peer's certificate in Java's form; None without one. Raises DerError."""
         certificate = self.peer_certificate()
         return None if certificate is None else subject_of(certificate).java_name
 
@@ -220,7 +230,8 @@ class TlsSession:
         """The principal of a listener of type SSL (`DefaultKafkaPrincipalBuilder`): ANONYMOUS without a certificate.
 
         Raises:
-            NoMatchingRuleError: No rule of `ssl.principal.mapping.rules` applies: the connection is to be closed.
+            NoMatchingRuleError: No rule of `ssl.principal.mapping.rules` applies: the caller must close the
+                connection.
             DerError: The certificate's name cannot be read.
         """
         name = self.peer_name()
@@ -245,7 +256,7 @@ class TlsSession:
             self.handshake_complete = True
 
     def _peer_has_closed(self) -> None:
-        """What follows a close_notify is dropped."""
+        """Mark the session as closed by the peer; drop all input after its close_notify."""
         self.peer_closed = True
         if self._incoming.pending:
             self._incoming.read()
@@ -255,12 +266,13 @@ class TlsSession:
         if self._incoming.pending:
             self._incoming.read()
         if self._server_side and not (failure.received or self._has_spoken or self._outgoing.pending):
-            # OpenSSL says nothing to what is no TLS; Java's server does, by which clients know what is there.
+            # OpenSSL sends no alert to a peer that does not speak TLS. Java's server does, so that clients recognize a
+            # TLS listener.
             self._outgoing.write(_INTERNAL_ERROR)
 
 
 def _in_chunks(pieces: Sequence[Buffer]) -> Iterator[Buffer]:
-    """The pieces as they go to OpenSSL: small ones together, large ones in parts, nothing large copied."""
+    """Yield chunks for OpenSSL: small pieces are joined, large ones are split without a copy."""
     small: list[Buffer] = []
     size = 0
     for piece in pieces:
@@ -273,7 +285,7 @@ def _in_chunks(pieces: Sequence[Buffer]) -> Iterator[Buffer]:
         view = memoryview(piece)
         start = 0
         if small:
-            # Fill up what is begun: records of 16 KB are the cheapest.
+            # Fill the current chunk, so that TLS records have their full 16 KB.
             start = WRITE_BYTES - size
             yield b"".join((*small, view[:start]))
             small, size = [], 0

@@ -1,4 +1,4 @@
-"""Notices when the files of stores change, which Apache Kafka 3.9.1 does not do by itself."""
+"""Detects changed files of key and trust stores, and reloads them. Apache Kafka 3.9.1 does not do so by itself."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kafkapy.security.tls.stores import ReadFile, read_store_file, store_files
 
 
 class FileStatus(Protocol):
-    """What is looked at of an `os.stat_result`."""
+    """The used fields of an `os.stat_result`."""
 
     @property
     def st_mtime_ns(self) -> int: ...
@@ -30,7 +30,7 @@ Stat = Callable[[str], FileStatus]
 
 
 class _Stamp(NamedTuple):
-    """What tells a file from the one that was there before; a file that is missing has none."""
+    """Identifies a version of a file. A missing file has None instead."""
 
     modified_ns: int
     size: int
@@ -41,7 +41,7 @@ _Stamps = dict[str, _Stamp | None]
 
 
 class _Candidate(NamedTuple):
-    """What `before` becomes with other configs and the files that `stamps` tell apart."""
+    """The factory `fresh` that `validate` has made from `before` with other configs, and the files' stamps."""
 
     before: SslFactory
     stamps: _Stamps
@@ -51,9 +51,11 @@ class _Candidate(NamedTuple):
 class StoreWatch:
     """The `SslFactory` of a listener, kept up to date with its configs and its files.
 
-    Invariant: `factory` was made of files that were at least as new as `_stamps` say, since they are looked at before the files
-    are read; so a file that is replaced in between is noticed at the next look. A set of files that was refused is not tried
-    again before it changes. Any thread may use it: `_lock` is held while something is changed.
+    Invariants: `_stamps` are never newer than the files that `factory` was made of, since the stamps are read first.
+    So a file that is replaced between the two reads is detected at the next check. Files that were refused are not
+    tried again until they change.
+
+    Thread-safe: `_lock` is held during changes.
 
     Example:
         >>> watch = StoreWatch({"ssl.truststore.type": "PEM"}, server_side=False)
@@ -73,9 +75,9 @@ class StoreWatch:
         """
         Parameters:
             configs: Kafka's `ssl.*` without the listener's prefix.
-            server_side: Of a listener, not of a client.
-            verifiable: Of a listener between brokers: see `SslFactory`.
-            stat: Looks at a file; raises OSError.
+            server_side: True for a listener, False for a client.
+            verifiable: Whether it is the listener between brokers: see `SslFactory`.
+            stat: Returns the status of a file; raises OSError.
             read_file: Reads a store.
 
         Raises:
@@ -91,21 +93,21 @@ class StoreWatch:
 
     @property
     def context(self) -> ssl.SSLContext:
-        """For the next connection. Those that are there keep theirs."""
+        """The context for new connections. Existing connections keep the one they have."""
         return self.factory.context
 
     def changed(self) -> bool:
-        """Is a file another one than it was when it was last tried? Cheap: one `stat` a file."""
+        """Return whether a file has changed since it was last loaded or refused. Costs one `stat` a file."""
         return self._look(self.factory.configs) != self._stamps
 
     def refresh(self) -> bool:
-        """Take files that have changed.
+        """Reload the files if one has changed.
 
         Returns:
-            Whether `context` is a new one.
+            Whether `context` was replaced.
 
         Raises:
-            ConfigException: The new files are refused, in Kafka's words; it is raised once for each change, and the context
+            ConfigException: The new files are invalid, with Kafka's message. Raised once for each change; the context
                 stays as it was.
         """
         with self._lock:
@@ -117,18 +119,18 @@ class StoreWatch:
             return True
 
     def validate(self, configs: TlsConfigs) -> None:
-        """Could `reconfigure` take these? Raises ConfigException, in Kafka's words.
+        """Check whether `reconfigure` would accept these configs. Raises ConfigException with Kafka's message.
 
-        What is made of them is kept for `reconfigure`, which need not read the stores again.
+        The new factory is kept for `reconfigure`, which then does not read the stores again.
         """
         with self._lock:
             self._candidate_of(configs)
 
     def reconfigure(self, configs: TlsConfigs) -> None:
-        """Take other configs, and the files as they are now (AlterConfigs of a broker).
+        """Replace the configs and reload the files (AlterConfigs of a broker).
 
         Raises:
-            ConfigException: They are refused, in Kafka's words; the context stays as it was.
+            ConfigException: The configs or files are invalid, with Kafka's message; the context stays as it was.
         """
         with self._lock:
             candidate = self._candidate_of(configs)

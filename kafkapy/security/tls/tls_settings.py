@@ -1,4 +1,4 @@
-"""The configs of TLS beside the stores: protocols, cipher suites, client authentication, names, Java's providers."""
+"""The TLS configs other than stores: protocols, cipher suites, client authentication, host names, Java's providers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ _OPENSSL_DOES = "here OpenSSL does that work"
 
 
 class TlsSettings(NamedTuple):
-    """What a context is set to. `notes` are sentences for the log: configs that are taken and have less effect than in Java."""
+    """The settings of a context. `notes` are log messages about configs that are accepted but have less effect than in
+    Java."""
 
     minimum: ssl.TLSVersion
     maximum: ssl.TLSVersion
@@ -40,7 +41,7 @@ class TlsSettings(NamedTuple):
     def of(cls, configs: TlsConfigs) -> TlsSettings:
         """
         Raises:
-            ConfigException: A value that is not known, or that cannot be had.
+            ConfigException: A value is unknown, or not supported here.
 
         Example:
             >>> TlsSettings.of({"ssl.enabled.protocols": "TLSv1.3"}).minimum.name
@@ -101,7 +102,7 @@ def _protocols(configs: TlsConfigs, notes: list[str]) -> list[ssl.TLSVersion]:
 
 
 def _protocols_with(suites: CipherSuites, protocols: list[ssl.TLSVersion]) -> list[ssl.TLSVersion]:
-    """The protocols that have a suite among those that are named."""
+    """Return the protocols for which one of the configured suites exists."""
     has = {ssl.TLSVersion.TLSv1_2: bool(suites.tls_1_2), ssl.TLSVersion.TLSv1_3: bool(suites.tls_1_3)}
     found = [each for each in protocols if has[each]]
     if not found:
@@ -112,7 +113,8 @@ def _protocols_with(suites: CipherSuites, protocols: list[ssl.TLSVersion]) -> li
 
 
 def _cipher_string(names: list[str]) -> str:
-    """OpenSSL's list. Raises ConfigException for what this OpenSSL lacks, or does not use because it protects nothing."""
+    """Return OpenSSL's cipher list. Raises ConfigException for suites that this OpenSSL lacks, or disables as
+    insecure."""
     for name in names:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         try:

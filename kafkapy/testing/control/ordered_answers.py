@@ -88,7 +88,8 @@ def _answer(request: Request, error: Errors) -> None:
 
 
 def _keep_records(request: Request) -> None:
-    """Copy the records: their buffer is reused for the next request."""
+    """Copy the records, since their buffer is reused for the next request; later requests wait until they are
+    appended."""
     for topic in request.body.topic_data:
         for partition in topic.partition_data:
             if partition.records is not None:
