@@ -109,8 +109,10 @@ class TlsSession:
                 self._fail(TlsFailure(HANDSHAKE_TOO_LONG))
 
     def eof_received(self) -> None:
-        """Report the end of the connection. Without a preceding close_notify this is a failure: it may be a truncation
-        attack."""
+        """Report the end of the connection, which is a failure during the handshake and sets `peer_closed`.
+
+        After the handshake, without the peer's close_notify, an attacker may have truncated the stream.
+        """
         if self.failure is None and not self.peer_closed:
             if not self.handshake_complete:
                 self._fail(TlsFailure("the peer has closed the connection during the handshake"))

@@ -1,1 +1,1 @@
-"""What runs tasks: clients, threads, directories."""
+"""The runtime of tasks: clients, threads, state directories."""

@@ -16,7 +16,7 @@ log = logging.getLogger("kafkapy.streams")
 
 
 class StateRestoreListener(Protocol):
-    """Told how stores are restored (Kafka's `StateRestoreListener`). It is called on the thread that restores.
+    """Callbacks for the restoration of stores (Kafka's `StateRestoreListener`), called on the restoring thread.
 
     Example:
         >>> class Progress(StateRestoreListener):
@@ -27,7 +27,8 @@ class StateRestoreListener(Protocol):
     """
 
     def on_restore_start(self, partition: TopicPartition, store: str, starting_offset: int, ending_offset: int) -> None:
-        """A store is to be read from `starting_offset` to before `ending_offset`.
+        """Called before a store is restored from the offsets `starting_offset` (inclusive) to `ending_offset`
+        (exclusive).
 
         Args:
             partition: The partition.
@@ -37,7 +38,7 @@ class StateRestoreListener(Protocol):
     def on_batch_restored(
         self, partition: TopicPartition, store: str, batch_end_offset: int, num_restored: int
     ) -> None:
-        """`num_restored` records were read; `batch_end_offset` is that of the last one.
+        """Called after a batch of `num_restored` records; `batch_end_offset` is the offset of the last one.
 
         Args:
             partition: The partition.
@@ -45,7 +46,7 @@ class StateRestoreListener(Protocol):
         """
 
     def on_restore_end(self, partition: TopicPartition, store: str, total_restored: int) -> None:
-        """The store is complete.
+        """Called when the store is restored.
 
         Args:
             partition: The partition.
@@ -54,7 +55,7 @@ class StateRestoreListener(Protocol):
         """
 
     def on_restore_suspended(self, partition: TopicPartition, store: str, total_restored: int) -> None:
-        """The task has gone to another instance before its store was complete.
+        """Called if the task was moved to another instance before its store was restored.
 
         Args:
             partition: The partition.
@@ -64,18 +65,18 @@ class StateRestoreListener(Protocol):
 
 
 class _Changelog:
-    """A changelog partition that is read.
+    """A changelog partition and its progress.
 
     Attributes:
         state: The stores of its task.
         store: The name of its store.
-        position: The offset of the next record; None: from the beginning, which is not known yet.
-        end: The offset before which reading ends; None: it goes on.
+        position: The offset of the next record; None: the partition's beginning, which was not looked up yet.
+        end: The end offset of reading (exclusive); None: no end.
         is_copy: Whether the task is a standby replica.
-        is_source: Whether the changelog is a topic that the task reads: records are in it that no task has processed yet, so
-            reading ends at the offset that the group has committed.
-        is_started: Whether its beginning and end were looked up.
-        restored: The number of records.
+        is_source: Whether the changelog is also a source topic of the task. It contains records that were not
+            processed yet, so it is read up to the committed offset of the group only.
+        is_started: Whether its beginning and end offsets were looked up.
+        restored: The number of restored records.
     """
 
     def __init__(self, state: StateManager, store: str, position: int | None, is_copy: bool, is_source: bool) -> None:
@@ -98,17 +99,18 @@ class _Changelog:
 
 
 class ChangelogReader:
-    """The changelogs that a thread reads, with one consumer.
+    """Reads the changelogs of a thread with one consumer.
 
-    Invariant: the consumer is assigned to exactly the partitions of `_changelogs` that were started and are not read to their
-    end; those of standby replicas only while no other task is restored.
+    Invariant: the consumer is assigned to exactly the partitions of `_changelogs` that were started and are not read
+    to their end. Partitions of standby replicas are assigned only while no active task is being restored.
 
     Args:
-        consumer: Without a group.
-        committed: The offset that the group has committed for a partition; None if it has none.
-        limit_interval_ms: How often the committed offsets are looked up that standby replicas of source topics may be read to.
-        listener: Told how stores are restored.
-        now: The time in s.
+        consumer: A consumer without a group.
+        committed: Returns the group's committed offset of a partition; None without one.
+        limit_interval_ms: How often committed offsets are looked up, which limit the reading of source topics for
+            standby replicas.
+        listener: Called on the progress of restoration.
+        now: Returns the time in s.
     """
 
     def __init__(
@@ -138,21 +140,21 @@ class ChangelogReader:
         is_copy: bool,
         is_source: bool,
     ) -> None:
-        """Restore a store, or keep a copy of it.
+        """Start to restore a store, or to update a standby replica.
 
         Args:
-            partition: Of its changelog.
+            partition: The changelog partition.
             state: The stores of its task.
-            store: Its name.
-            offset: Of the last record that it has; None: it has none.
-            is_copy: Whether the task is a standby replica: reading goes on until `unregister`.
-            is_source: Whether the task reads this topic, too.
+            store: The name of the store.
+            offset: The offset of the last record in the store; None: the store is empty.
+            is_copy: Whether the task is a standby replica, which is updated until `unregister`.
+            is_source: Whether the changelog is a source topic of the task.
         """
         position = None if offset is None else offset + 1
         self._changelogs[partition] = _Changelog(state, store, position, is_copy, is_source)
 
     def unregister(self, partitions: Collection[TopicPartition]) -> None:
-        """Tasks are closed."""
+        """Stop reading these changelog partitions: their tasks are closed."""
         for partition in partitions:
             changelog = self._changelogs.pop(partition, None)
             if changelog is not None and changelog.is_started and not changelog.is_copy and not changelog.is_complete:
@@ -160,7 +162,7 @@ class ChangelogReader:
         self._assign()
 
     def position(self, partition: TopicPartition) -> int | None:
-        """The offset of the last record that a store has; None: none, or it is not registered."""
+        """Return the offset of the last record in a store; None: the store is empty or not registered."""
         changelog = self._changelogs.get(partition)
         return None if changelog is None or not changelog.position else changelog.position - 1
 
@@ -172,10 +174,11 @@ class ChangelogReader:
         return any(not one.is_copy and not one.is_complete for one in self._changelogs.values())
 
     def restore(self, timeout_ms: float) -> None:
-        """Read some records.
+        """Poll the changelogs once and restore the records.
 
         Raises:
-            TaskCorruptedException: A changelog has lost records that a store lacks; its `partitions` say which.
+            TaskCorruptedException: A changelog no longer has records that a store needs. `partitions`: these
+                changelogs.
             StreamsException: The listener failed.
         """
         self._start_new()
@@ -205,7 +208,7 @@ class ChangelogReader:
     # --- within -----------------------------------------------------------------------------------------------------------
 
     def _start_new(self) -> None:
-        """Look up where new changelogs begin and end."""
+        """Look up the beginning and end offsets of new changelogs."""
         new = [partition for partition, one in self._changelogs.items() if not one.is_started]
         if not new:
             return
@@ -233,7 +236,7 @@ class ChangelogReader:
         return min(end, self._committed(partition) or 0)
 
     def _raise_limits(self) -> None:
-        """Let copies of source topics be read as far as the group has committed by now."""
+        """Raise the end offsets of standby replicas of source topics to the group's committed offsets."""
         if self._now() - self._limits_at < self._limit_interval:
             return
         self._limits_at = self._now()
@@ -266,7 +269,7 @@ class ChangelogReader:
                 raise StreamsException(f"Fatal user code error in store restore listener: {event}") from error
 
     def _lost(self) -> list[TopicPartition]:
-        """The partitions whose next record is not there any more."""
+        """Return the partitions whose next record was deleted from the log."""
         beginnings = self._consumer.beginning_offsets(list(self._assigned))
         return [one for one in self._assigned if _lacks(self._changelogs[one].position, beginnings[one])]
 

@@ -1,4 +1,5 @@
-"""The clients of a stream thread, with the options that its configuration gives them (Kafka's `DefaultKafkaClientSupplier`)."""
+"""Creates the clients of a stream thread from the application's configuration (Kafka's
+`DefaultKafkaClientSupplier`)."""
 
 from __future__ import annotations
 
@@ -17,10 +18,11 @@ _STREAMS_CONSUMER: Final[Mapping[str, Any]] = {
 
 
 class StreamsClients:
-    """Options of clients by kafka-python's names, from configs by Kafka's.
+    """Converts configs with Kafka's names into client options with kafka-python's names, and creates the clients.
 
-    A config counts for all clients that have such an option; `consumer.`, `main.consumer.`, `restore.consumer.`,
-    `global.consumer.`, `producer.` and `admin.` before its name make it count for these only, and go first.
+    A config applies to all clients that have such an option. With the prefix `consumer.`, `main.consumer.`,
+    `restore.consumer.`, `global.consumer.`, `producer.` or `admin.` it applies to these clients only and takes
+    precedence.
 
     Args:
         config: The application's.
@@ -94,14 +96,14 @@ class StreamsClients:
 
 
 def security_options(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """TLS and SASL of clients, by kafka-python's names: from configs by Kafka's names, or from those options themselves.
+    """Return the TLS and SASL options by kafka-python's names, from configs by Kafka's or kafka-python's names.
 
     Example:
         >>> security_options({"security.protocol": "SSL", "ssl.truststore.type": "PEM", "ssl.truststore.location": "ca.pem"})
         {'security_protocol': 'SSL', 'ssl_cafile': 'ca.pem'}
 
     Raises:
-        KafkaConfigurationError: A value is wrong or cannot be used.
+        KafkaConfigurationError: A value is invalid or unusable.
     """
     from kafkapy.clients.java_properties import COMMON, arguments_of
 
@@ -121,7 +123,7 @@ def security_options(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _typed(value: Any, default: Any) -> Any:
-    """A text of a properties file as the type of the option's default."""
+    """Convert a text of a properties file to the type of the option's default."""
     if not isinstance(value, str):
         return value
     if isinstance(default, bool):

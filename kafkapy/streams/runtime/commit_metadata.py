@@ -1,4 +1,4 @@
-"""What is committed beside an offset: the partition's time, and what processors keep (Kafka's `TopicPartitionMetadata`)."""
+"""The metadata committed with an offset: partition time and processor metadata (Kafka's `TopicPartitionMetadata`)."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _VERSION: Final = 2
 
 
 class CommitMetadata(NamedTuple):
-    """Of one partition.
+    """The commit metadata of one partition.
 
     Attributes:
-        partition_time: The highest time of its records; -1: unknown.
-        processor_metadata: Numbers of processors by key, such as the end of the last window that was emitted.
+        partition_time: The highest timestamp of its processed records; -1: unknown.
+        processor_metadata: Values of processors by key, such as the end of the last emitted window.
     """
 
     partition_time: int = -1
     processor_metadata: Mapping[str, int] = {}
 
     def encode(self) -> str:
-        """As the metadata of an offset.
+        """Encode for the metadata field of a committed offset.
 
         Example:
             >>> CommitMetadata(7).encode()
@@ -41,7 +41,8 @@ class CommitMetadata(NamedTuple):
 
 
 def decode_commit_metadata(text: str) -> CommitMetadata:
-    """Read the metadata of an offset. What is not understood counts as unknown, with a warning: it may be another program's."""
+    """Decode the metadata of a committed offset. Undecodable metadata, perhaps of another program, is logged and
+    ignored."""
     if not text:
         return CommitMetadata()
     try:

@@ -1,4 +1,4 @@
-"""Keeps the global tables of an instance up to date, on a thread of its own (Kafka's `GlobalStreamThread`)."""
+"""The thread that updates the global tables of an instance (Kafka's `GlobalStreamThread`)."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from kafkapy.streams.task.global_task import GlobalTask
 log = logging.getLogger("kafkapy.streams")
 
 GLOBAL_TASK: Final = TaskId(-1, -1)
-"""Names the directory of global tables."""
+"""The task id of the state directory of global tables."""
 
 
 class GlobalStreamThread(threading.Thread):
     """Reads all partitions of the topics of global tables.
 
-    Invariants: the thread alone changes the stores, and holds `_lock` while it does; after `wait_until_ready` each store has what
-    its topic had when the thread was started.
+    Invariants: only this thread changes the stores, and it holds `_lock` while it does; after `wait_until_ready` each
+    store contains all records that its topic had at the thread's start.
 
     Args:
-        name: Of the thread.
-        task: The tables.
-        consumer: Without a group.
-        directory: Of the instance.
-        poll_ms: How long is waited for records.
-        on_failure: Called with what ended the thread.
+        name: The thread's name.
+        task: The global task with the tables.
+        consumer: A consumer without a group.
+        directory: The instance's state directory.
+        poll_ms: Timeout of a poll.
+        on_failure: Called with the error that ended the thread.
     """
 
     def __init__(
@@ -55,22 +55,22 @@ class GlobalStreamThread(threading.Thread):
         self._error: BaseException | None = None
 
     def store(self, name: str) -> LockedStore | None:
-        """A global store as tasks may read it; None if there is none of this name."""
+        """Return a global store for reading by other threads; None if there is none of this name."""
         found = self._task.store(name)
         return None if found is None else LockedStore(found, self._lock)
 
     def wait_until_ready(self) -> None:
-        """Until the tables are read.
+        """Wait until the tables are restored.
 
         Raises:
-            StreamsException: They cannot be; the cause is chained.
+            StreamsException: Restoration failed; the cause is chained.
         """
         self._ready.wait()
         if self._error is not None:
             raise StreamsException("The global tables cannot be read") from self._error
 
     def stop(self) -> None:
-        """End after what is under way."""
+        """Stop the thread after its current poll."""
         self._stopping.set()
         self._consumer.wakeup()
 
@@ -106,7 +106,7 @@ class GlobalStreamThread(threading.Thread):
             self._task.offsets[partition] = start
         while not self._stopping.is_set() and any(self._task.offsets[one] < end for one, end in ends.items()):
             self._poll()
-            for partition in partitions:  # what ends with a transaction's marker has no last record
+            for partition in partitions:  # past transaction markers, which are no records
                 self._task.offsets[partition] = max(
                     self._task.offsets[partition], self._consumer.position(partition) or 0
                 )
@@ -141,7 +141,8 @@ class GlobalStreamThread(threading.Thread):
 
 
 class LockedStore:
-    """A store that another thread changes: each call holds the lock, and iterators are read to their end within it."""
+    """A view of a store that another thread changes: each call holds the lock, and iterators are materialized within
+    it."""
 
     def __init__(self, store: Any, lock: threading.Lock) -> None:
         self._store = store
@@ -149,7 +150,7 @@ class LockedStore:
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        """That of the store: operators ask by isinstance what kind they have."""
+        """The class of the store, since operators check the store's type by isinstance."""
         return type(self._store)
 
     def __getattr__(self, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Makes the topics of an application (Kafka's `InternalTopicManager`)."""
+"""Creates an application's internal topics (Kafka's `InternalTopicManager`)."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ log = logging.getLogger("kafkapy.streams")
 
 _RETRY_SECONDS: Final = 0.1
 _TRY_AGAIN: Final = (Errors.UNKNOWN_TOPIC_OR_PARTITION, Errors.LEADER_NOT_AVAILABLE, Errors.TOPIC_ALREADY_EXISTS)
-"""A topic is being deleted, or was just made by another instance."""
+"""Retriable errors: a topic is being deleted, or was just created by another instance."""
 
 
 class InternalTopicManager:
-    """Makes topics that are missing, and checks those that are there.
+    """Creates missing internal topics and validates existing ones.
 
-    Invariant: one thread at a time uses the admin client, and holds `_lock` while it does.
+    Invariant: a thread holds `_lock` while it uses the admin client.
 
     Args:
         admin: The admin client; `close` closes it.
         replication_factor: `replication.factor`.
-        timeout_ms: How long is tried.
-        sleep: Of the thread.
+        timeout_ms: Total time of all attempts.
+        sleep: Blocks the thread, by s.
     """
 
     def __init__(
@@ -49,16 +49,16 @@ class InternalTopicManager:
         self._lock = threading.Lock()
 
     def make_ready(self, topics: Mapping[str, tuple[InternalTopic, int]]) -> set[str]:
-        """Make topics that do not exist.
+        """Create the topics that do not exist.
 
         Args:
-            topics: By name, with the number of partitions.
+            topics: Internal topics and their partition counts by name.
 
         Returns:
-            Those that were made now.
+            The topics that were created by this call.
 
         Raises:
-            StreamsException: One exists with another number of partitions, or could not be made in time.
+            StreamsException: A topic exists with another partition count, or could not be created in time.
         """
         with self._lock:
             return self._make_ready(dict(topics))
@@ -85,7 +85,7 @@ class InternalTopicManager:
         return created
 
     def end_offsets(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int] | None:
-        """The ends of changelogs; None if they cannot be had now."""
+        """Return the end offsets of changelogs; None if they are not available now."""
         if not partitions:
             return {}
         try:

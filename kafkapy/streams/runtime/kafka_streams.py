@@ -1,4 +1,4 @@
-"""An instance of an application (Kafka's `KafkaStreams`)."""
+"""An instance of a Streams application (Kafka's `KafkaStreams`)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class LagInfo(NamedTuple):
     """How far a store is behind its changelog (Kafka's `LagInfo`).
 
     Attributes:
-        current_offset_position: The offset of the next record that it reads.
+        current_offset_position: The offset of the next record that the store reads.
         end_offset_position: The end of the changelog.
         offset_lag: The difference.
 
@@ -59,7 +59,7 @@ class LagInfo(NamedTuple):
 
 
 class KafkaStreams:
-    """Runs a topology, as one of the instances of its application: they share its tasks.
+    """Runs a topology. The instances of an application share its tasks.
 
     Invariant: the state goes CREATED, REBALANCING, RUNNING (and back), PENDING_SHUTDOWN, NOT_RUNNING; or PENDING_ERROR, ERROR.
 
@@ -69,7 +69,7 @@ class KafkaStreams:
 
     Raises:
         ConfigException: A config is wrong or missing.
-        TopologyException: The topology reads nothing.
+        TopologyException: The topology has no source.
 
     Example:
         streams = KafkaStreams(builder.build(), {"application.id": "counts", "bootstrap.servers": "localhost:9092"})
@@ -118,7 +118,7 @@ class KafkaStreams:
     # --- face -------------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to run in the background; global tables are read before.
+        """Restore global tables, then start the threads.
 
         Raises:
             RuntimeError: It was started before.
@@ -151,7 +151,7 @@ class KafkaStreams:
             timeout: ms or a timedelta; None: as long as it takes.
 
         Returns:
-            Whether all has ended in time.
+            Whether all threads ended in time.
         """
         with self._lock:
             if self._state in ("NOT_RUNNING", "ERROR"):
@@ -160,7 +160,7 @@ class KafkaStreams:
         return self._end(timeout)
 
     def _end(self, timeout: Duration | None) -> bool:
-        """Stop the threads, and wait for them."""
+        """Stop the threads and wait for their end."""
         threads = list(self._threads.values())
         for thread in threads:
             thread.stop()
@@ -185,7 +185,7 @@ class KafkaStreams:
         return self._state
 
     def set_state_listener(self, listener: Callable[[str, str], Any]) -> None:
-        """Call a function with the new and the old state, at each change.
+        """Set a function that is called with the new and the old state at each change.
 
         Args:
             listener: Function of the new state and the old one.
@@ -193,14 +193,13 @@ class KafkaStreams:
         self._listener = listener
 
     def all_local_store_partition_lags(self) -> dict[str, dict[int, LagInfo]]:
-        """How far the stores of this instance are behind their changelogs: those of its tasks, of tasks that are restored, and of
-        standby replicas.
+        """Return the changelog lag of this instance's stores: of running and restoring tasks, and of standby replicas.
 
         Returns:
-            By the name of the store and the number of the partition.
+            Lags by store name and partition number.
 
         Raises:
-            StreamsException: The ends of the changelogs cannot be had now.
+            StreamsException: The end offsets of the changelogs are not available now.
 
         Example:
             >>> streams.all_local_store_partition_lags()  # doctest: +SKIP
@@ -222,14 +221,15 @@ class KafkaStreams:
         return lags
 
     def store(self, parameters: StoreQueryParameters | str) -> Any:
-        """A store of this instance, to read. Any thread may ask; a task waits while its store is read.
+        """Return a read-only view of a store of this instance. Thread-safe; a task waits while its store is read.
 
         Args:
-            parameters: Which store; a name: by its class, all partitions that this instance has, values without times.
+            parameters: The store to query. A name alone: all local partitions, the view's class by the store's, values
+                without timestamps.
 
         Returns:
-            A `ReadOnlyKeyValueStore`, `ReadOnlyWindowStore` or `ReadOnlySessionStore`, which may be kept: each question looks up
-            what the instance has then.
+            A `ReadOnlyKeyValueStore`, `ReadOnlyWindowStore` or `ReadOnlySessionStore`. It can be kept: each query
+            looks up the partitions that the instance has at that time.
 
         Raises:
             StreamsNotStartedException: `start` was not called.
@@ -248,12 +248,12 @@ class KafkaStreams:
         return self._queries.view(parameters)
 
     def metadata_for_all_streams_clients(self) -> list[StreamsMetadata]:
-        """What each instance of the application has; of those that have an `application.server`."""
+        """Return the stores and partitions of each instance with an `application.server`."""
         self._check_is_queried()
         return self._metadata.all()
 
     def streams_metadata_for_store(self, store_name: str) -> list[StreamsMetadata]:
-        """The instances that have a part of a store, or a copy of one.
+        """Return the instances with partitions or standby replicas of a store.
 
         Args:
             store_name: The store.
@@ -267,7 +267,7 @@ class KafkaStreams:
         key: Any,
         partition_of: Serializer | Callable[[str, Any, None, int], int | None],
     ) -> KeyQueryMetadata | None:
-        """Which instance has a key.
+        """Return the instance that has a key.
 
         Args:
             store_name: The store.
@@ -288,10 +288,10 @@ class KafkaStreams:
             raise RuntimeError(f"KafkaStreams is not running. State is {self._state}.")
 
     def set_global_state_restore_listener(self, listener: StateRestoreListener) -> None:
-        """Have an object told how stores are restored.
+        """Set a listener for the restoration of stores.
 
         Args:
-            listener: Its methods are called on the threads that restore.
+            listener: Its methods are called on the restoring threads.
 
         Raises:
             RuntimeError: The instance was started before.
@@ -303,7 +303,7 @@ class KafkaStreams:
         self._restore_listener = listener
 
     def clean_up(self) -> None:
-        """Remove the local state of the application: it is restored from its changelogs.
+        """Delete the application's local state; it will be restored from the changelogs.
 
         Raises:
             RuntimeError: The instance runs.
@@ -315,7 +315,7 @@ class KafkaStreams:
     def set_uncaught_exception_handler(
         self, handler: Callable[[BaseException], StreamThreadExceptionResponse | None]
     ) -> None:
-        """Let a function decide what is done about an error that has ended a thread (KIP-671).
+        """Set a function that decides how to react to an error that ended a thread (KIP-671).
 
         Args:
             handler: Called with the error, on the thread that ends. None, as without a handler: the instance stops.
@@ -323,19 +323,19 @@ class KafkaStreams:
         self._handler = handler
 
     def pause(self) -> None:
-        """Process nothing until `resume` (KIP-834). The instance stays in its group, and tasks are restored."""
+        """Stop processing until `resume` (KIP-834). The instance stays in its group and goes on restoring tasks."""
         self._pause(True)
 
     def resume(self) -> None:
-        """Go on after `pause`."""
+        """Continue processing after `pause`."""
         self._pause(False)
 
     def is_paused(self) -> bool:
-        """Whether `pause` holds."""
+        """Whether the instance is paused."""
         return self._is_paused
 
     def add_stream_thread(self) -> str | None:
-        """One thread more (KIP-663).
+        """Add and start a thread (KIP-663).
 
         Returns:
             Its name; None: the instance does not run.
@@ -351,7 +351,7 @@ class KafkaStreams:
         return thread.name
 
     def remove_stream_thread(self, timeout: Duration | None = None) -> str | None:
-        """One thread less (KIP-663): its tasks go to others.
+        """Stop and remove a thread (KIP-663). Its tasks are reassigned.
 
         Args:
             timeout: ms or a timedelta, for which its end is waited for; None: as long as it takes.
@@ -360,7 +360,7 @@ class KafkaStreams:
             Its name; None: there is none, or the instance does not run.
 
         Raises:
-            TimeoutError: It has not ended in time; it does later.
+            TimeoutError: The thread has not ended in time; it goes on to shut down.
         """
         with self._lock:
             others = [number for number, one in self._threads.items() if one is not threading.current_thread()]
@@ -387,11 +387,11 @@ class KafkaStreams:
     # --- within -----------------------------------------------------------------------------------------------------------
 
     def _make_thread(self, number: int, error_code: int = 0) -> StreamThread:
-        """A thread, not started.
+        """Create a thread without starting it.
 
         Args:
-            number: From 1 on.
-            error_code: What the group is told with the first join; 0: nothing.
+            number: Number of the thread, from 1.
+            error_code: Error code in the first join of the group; 0: none.
         """
         name = f"{self._client_id}-StreamThread-{number}"
         config, topics, process_id = self._config, self._topics, self._process_id
@@ -437,7 +437,7 @@ class KafkaStreams:
     def _make_tasks(
         self, number: int, name: str, process_id: ProcessId, committed: Callable[[TopicPartition], int | None]
     ) -> tuple[TaskManager, Callable[[], None]]:
-        """What runs the tasks of a thread, and what closes its clients but for the thread's consumer."""
+        """Return the task manager of a thread, and a function that closes its clients other than the main consumer."""
         config, options = self._config, StreamsClients(self._config)
         transactional_id = f"{config.application_id}-{process_id}-{number}" if config.exactly_once else None
         producer = StreamsProducer(lambda: options.producer(name, transactional_id), config.exactly_once)
@@ -492,7 +492,7 @@ class KafkaStreams:
         raise StreamsException(f"The topology has no sub-topology {id.subtopology}: is this another version of it?")
 
     def _subscription(self) -> tuple[list[str], str | None]:
-        """Topics to read, or a pattern of all of them, if a source has a pattern."""
+        """Return the topics to subscribe to; if a source has a pattern, one pattern for all topics."""
         topics: set[str] = set()
         patterns: list[str] = []
         for subgraph in self._builder.subgraphs(self._prefix):
@@ -511,13 +511,13 @@ class KafkaStreams:
             self._follow_threads()
 
     def _follow_threads(self) -> None:
-        """RUNNING if all threads run."""
+        """Set the state RUNNING if all threads run."""
         if self._state in ("REBALANCING", "RUNNING"):
             states = [self._thread_states.get(thread) for thread in self._threads.values()]
             self._set_state("RUNNING" if states and set(states) == {"RUNNING"} else "REBALANCING")
 
     def _thread_failed(self, thread: StreamThread, error: BaseException) -> None:
-        """Called by a thread that ends."""
+        """Handle the failure of a thread; called on that thread."""
         response = None
         if self._handler is not None and not isinstance(error, ShutdownRequested):
             response = self._handler(error)
@@ -538,20 +538,20 @@ class KafkaStreams:
             self._stop_by_error()
 
     def _failed(self, error: BaseException) -> None:
-        """Called by the thread of global tables, without which no task can run."""
+        """Handle the failure of the global thread, without which no task can run."""
         if self._handler is not None:
             self._handler(error)
         if self._state in ("REBALANCING", "RUNNING"):
             self._stop_by_error()
 
     def _stop_by_error(self) -> None:
-        """Stop the instance; the thread that calls this is one that is waited for, so another one waits."""
+        """Stop the instance on a new thread, since the calling thread is one of those to wait for."""
         with self._lock:
             self._set_state("PENDING_ERROR")
         threading.Thread(target=self._end, args=(None,), name=f"{self._client_id}-CloseThread", daemon=True).start()
 
     def _forget_thread(self, thread: StreamThread) -> int:
-        """The number of a thread that has ended; 0 if it was removed before."""
+        """Remove an ended thread; return its number, 0 if it was removed before."""
         self._thread_states.pop(thread, None)
         number = next((number for number, one in self._threads.items() if one is thread), 0)
         if number and self._state in ("REBALANCING", "RUNNING"):
@@ -560,7 +560,7 @@ class KafkaStreams:
         return number
 
     def _share_cache(self) -> None:
-        """Give each thread its part of the memory of the record cache."""
+        """Divide the memory of the record cache among the threads."""
         size = self._config.statestore_cache_max_bytes // max(1, len(self._threads))
         for number, cache in list(self._caches.items()):
             with self._threads[number].tasks.lock:
@@ -582,7 +582,7 @@ class KafkaStreams:
 
 
 def _store_sources(builder: TopologyBuilder, prefix: str) -> dict[str, frozenset[str]]:
-    """The topics that the sub-topology of each store reads."""
+    """Return the source topics of the sub-topology of each store."""
     return {
         name: frozenset(subgraph.source_topics) for subgraph in builder.subgraphs(prefix) for name in subgraph.stores
     }

@@ -1,4 +1,5 @@
-"""The directory of an instance: one for each task, its lock, its checkpoint, and the instance's id (Kafka's `StateDirectory`)."""
+"""The state directory of an instance: task directories with locks and checkpoints, and the process id (Kafka's
+`StateDirectory`)."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ _CHECKPOINT_VERSION: Final = 0
 class StateDirectory:
     """`state.dir`/`application.id`.
 
-    Invariant: `_locks` has the locks of this process's tasks, with the thread that has each; while a task is locked, no other
-    thread or process opens its stores.
+    Invariant: `_locks` has the locks of this process's tasks and their owning threads; while a task is locked, no
+    other thread or process opens its stores.
 
     Args:
         root: `state.dir`.
@@ -38,7 +39,8 @@ class StateDirectory:
         self._clean_at: float | None = None
 
     def process_id(self) -> ProcessId:
-        """Of the instance: the one that it had before, if its directory is still there and no other process uses it."""
+        """Return the instance's process id: the stored one if the directory exists and no other process uses it,
+        otherwise a new one."""
         self.path.mkdir(parents=True, exist_ok=True)
         path = self.path / _PROCESS_FILE
         file = open(path, "a+", encoding="utf-8")  # noqa: SIM115  # locked as long as the process runs
@@ -63,7 +65,7 @@ class StateDirectory:
         return self.path / str(task)
 
     def lock(self, task: TaskId) -> bool:
-        """Take a task's directory for the calling thread; False if another thread or process has it."""
+        """Lock a task's directory for the calling thread; return False if another thread or process holds the lock."""
         held = self._locks.get(task)
         if held is not None:
             return held[1] == threading.get_ident()
@@ -79,17 +81,17 @@ class StateDirectory:
         return True
 
     def unlock(self, task: TaskId) -> None:
-        """Give a task's directory back."""
+        """Unlock a task's directory."""
         held = self._locks.pop(task, None)
         if held is not None:
             held[0].close()
 
     def is_locked(self, task: TaskId) -> bool:
-        """Whether a thread of this process has a task's directory."""
+        """Return whether a thread of this process has locked a task's directory."""
         return task in self._locks
 
     def stored_tasks(self) -> list[TaskId]:
-        """Tasks with a directory."""
+        """Return the tasks with a directory."""
         found = []
         for entry in self.path.iterdir() if self.path.is_dir() else ():
             try:
@@ -99,7 +101,7 @@ class StateDirectory:
         return sorted(found)
 
     def wipe(self, task: TaskId) -> None:
-        """Remove a task's stores and checkpoint; its lock stays."""
+        """Delete a task's stores and checkpoint; its lock stays."""
         directory = self.task_path(task)
         for entry in directory.iterdir() if directory.is_dir() else ():
             if entry.is_dir():
@@ -108,7 +110,7 @@ class StateDirectory:
                 entry.unlink()
 
     def clean_if_due(self, delay_ms: float, now: float) -> list[TaskId]:
-        """`clean`, once in `delay_ms`; the first time that long after the first call."""
+        """Call `clean` at most once in `delay_ms`, first `delay_ms` after the first call."""
         if self._clean_at is None or now >= self._clean_at:
             is_first, self._clean_at = self._clean_at is None, now + delay_ms / 1000
             if not is_first:
@@ -116,10 +118,10 @@ class StateDirectory:
         return []
 
     def clean(self, older_than_ms: float, now: float) -> list[TaskId]:
-        """Remove the directories of tasks that run elsewhere.
+        """Delete the directories of tasks that no thread or process has locked.
 
         Args:
-            older_than_ms: How long a directory was not written to, at least.
+            older_than_ms: Minimum time since the last write to a directory.
             now: The time in s since 1970.
 
         Returns:
@@ -140,7 +142,7 @@ class StateDirectory:
     # --- checkpoints ------------------------------------------------------------------------------------------------------
 
     def read_checkpoint(self, task: TaskId) -> dict[TopicPartition, int]:
-        """The offsets up to which a task's stores have their changelogs; empty without a checkpoint.
+        """Return the changelog offsets that a task's stores contain; empty without a checkpoint.
 
         Raises:
             ProcessorStateException: It is malformed.
@@ -163,7 +165,7 @@ class StateDirectory:
         return offsets
 
     def write_checkpoint(self, task: TaskId, offsets: dict[TopicPartition, int]) -> None:
-        """Replace a task's checkpoint; it is on disk when this returns."""
+        """Replace a task's checkpoint and flush it to disk."""
         path = self.task_path(task) / _CHECKPOINT
         lines = [str(_CHECKPOINT_VERSION), str(len(offsets))]
         lines += [f"{topic} {partition} {offset}" for (topic, partition), offset in sorted(offsets.items())]

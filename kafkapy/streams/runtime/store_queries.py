@@ -1,4 +1,4 @@
-"""Finds the parts of a store that an instance has (Kafka's `QueryableStoreProvider`, `StreamThreadStateStoreProvider`)."""
+"""Finds the local partitions of a store (Kafka's `QueryableStoreProvider`, `StreamThreadStateStoreProvider`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kafkapy.streams.runtime.task_manager import TaskManager
 
 
 class QueriedThread(Protocol):
-    """What a question needs of a thread."""
+    """The part of a stream thread that queries use."""
 
     tasks: TaskManager
 
@@ -28,12 +28,12 @@ class QueriedThread(Protocol):
 
 
 class StoreQueries:
-    """Answers which stores an instance has.
+    """Finds the stores of an instance.
 
     Args:
-        store_names: Of all stores of the topology.
+        store_names: Names of all stores of the topology.
         threads: Returns the threads of the instance.
-        global_store: A global store by its name, as other threads may read it; None if there is none.
+        global_store: Returns a thread-safe view of a global store by name; None if there is none.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class StoreQueries:
         self._global_store = global_store
 
     def view(self, parameters: StoreQueryParameters) -> Any:
-        """A store to read.
+        """Return a read-only view of a store.
 
         Raises:
             UnknownStateStoreException: The topology has no such store.

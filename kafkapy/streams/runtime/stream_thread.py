@@ -20,28 +20,27 @@ from kafkapy.streams.runtime.task_manager import TaskManager
 log = logging.getLogger("kafkapy.streams")
 
 _RECORDS_AT_A_TIME: Final = 500
-"""Of each task, between two looks at the consumer and the clock."""
+"""Maximum records of each task between two polls of the consumer."""
 
 
 class ShutdownRequested(StreamsException):
-    """An instance of the application has requested that all of them stop."""
+    """An instance of the application has requested that all instances stop."""
 
 
 class StreamThread(threading.Thread):
-    """One thread of an instance.
+    """A stream thread of an instance.
 
-    Invariant: only this thread uses its consumer, tasks and producer; `assigned` is the one thing that the consumer's thread puts
-    in.
+    Invariant: only this thread uses its consumer, tasks and producer. The consumer's thread sets `assigned` only.
 
     Args:
-        name: Of the thread and its clients.
+        name: Name of the thread, and prefix of its clients' ids.
         config: The application's.
-        topics: To subscribe to.
+        topics: Topics to subscribe to.
         tasks: The thread's.
         make_consumer: Makes the consumer with the assignor.
         on_state: Called with "REBALANCING", "RUNNING".
-        on_failure: Called with what ended the thread, once all of it is closed.
-        on_assignment: Called with what the group's leader says of all instances.
+        on_failure: Called with the error that ended the thread, after everything is closed.
+        on_assignment: Called with each assignment's `AssignmentInfo`.
         close_clients: Called at the end.
     """
 
@@ -74,12 +73,12 @@ class StreamThread(threading.Thread):
         self._last_commit = time.monotonic()
 
     def stop(self) -> None:
-        """End after what is under way; `join` waits for it."""
+        """Stop the thread after its current iteration; `join` waits for it."""
         self._stopping.set()
         self._consumer.wakeup()
 
     def rejoin_soon(self, at_ms: float) -> None:
-        """Join the group again at this time (wall clock, ms)."""
+        """Rejoin the group at this time (wall clock, ms)."""
         self._rejoin_at_ms = at_ms
 
     def run(self) -> None:
@@ -116,14 +115,14 @@ class StreamThread(threading.Thread):
         except Exception as error:
             if self._stopping.is_set():
                 return
-            if isinstance(error.__cause__, StreamsException):  # of a rebalance listener, within `poll`
+            if isinstance(error.__cause__, StreamsException):  # raised by the rebalance listener within `poll`
                 raise error.__cause__ from None
             raise
         with self.tasks.lock:
             self._work(records, busy)
 
     def _work(self, records: Any, busy: bool) -> None:
-        """What comes after a poll; the tasks' lock is held."""
+        """Run the iteration's steps after the poll; the caller holds the tasks' lock."""
         self._join_again_if_due()
         if records:
             self.tasks.add_records(records)
@@ -152,11 +151,11 @@ class StreamThread(threading.Thread):
             self._consumer.enforce_rebalance("Scheduled probing rebalance")
 
     def take_assignment(self) -> None:
-        """Called within `poll`, when the group has assigned something.
+        """Apply a new assignment; called within `poll`.
 
         Raises:
             MissingSourceTopicException: A topic that the topology reads does not exist.
-            StreamsException: The leader could not share out tasks, or the application is stopped.
+            StreamsException: The leader could not assign tasks, or a shutdown of the application was requested.
         """
         assignment, self.assigned = self.assigned, None
         if assignment is None:
@@ -174,13 +173,13 @@ class StreamThread(threading.Thread):
         self.tasks.handle_assignment(assignment.active, assignment.standby)
 
     def _close(self, failure: BaseException | None) -> BaseException | None:
-        """Give all back.
+        """Close tasks and clients.
 
         Args:
-            failure: What has ended the thread.
+            failure: The error that ended the thread.
 
         Returns:
-            That, or what went wrong now.
+            This error, or one of closing.
         """
         try:
             with self.tasks.lock:
@@ -195,7 +194,7 @@ class StreamThread(threading.Thread):
 
 
 class _Rebalances(ConsumerRebalanceListener):
-    """Hears of partitions, within `poll`."""
+    """Forwards rebalances to the tasks; called within `poll`."""
 
     def __init__(self, thread: StreamThread, on_state: Callable[[StreamThread, str], None]) -> None:
         self._thread = thread

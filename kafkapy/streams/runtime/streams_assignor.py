@@ -1,4 +1,4 @@
-"""The assignor of an application's group: protocol `stream` (Kafka's `StreamsPartitionAssignor`)."""
+"""The partition assignor of an application's group, protocol `stream` (Kafka's `StreamsPartitionAssignor`)."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ log = logging.getLogger("kafkapy.streams")
 
 
 class Assignment(NamedTuple):
-    """What this member got.
+    """The assignment of this member.
 
     Attributes:
         active: Tasks to run, with their partitions.
-        standby: Tasks to keep copies of.
-        info: All of it.
+        standby: Tasks of which to keep standby replicas.
+        info: The complete user data of the assignment.
     """
 
     active: dict[TaskId, list[TopicPartition]]
@@ -55,22 +55,22 @@ class Assignment(NamedTuple):
 
 
 class StreamsPartitionAssignor(AbstractPartitionAssignor):
-    """Shares out tasks; as the leader of the group it also makes the internal topics.
+    """Assigns tasks to members. In the group's leader it also creates the internal topics.
 
-    Invariant: `_version` is what subscriptions are written in: the highest that all members are known to understand.
+    Invariant: `_version` is the version of encoded subscriptions: the highest that all members are known to support.
 
     Args:
         builder: The topology.
         config: The application's.
-        topics: Makes internal topics.
-        process_id: Of the instance.
-        offset_sums: How far the stores of this thread's tasks are.
-        on_assignment: Called with what this member got, on the consumer's thread.
+        topics: Creates internal topics.
+        process_id: Process id of the instance.
+        offset_sums: Returns the sum of the changelog offsets of each task's stores.
+        on_assignment: Called with this member's assignment, on the consumer's thread.
     """
 
     name: ClassVar[str] = "stream"
     in_user_thread: ClassVar[bool] = True
-    """`assign` waits for the admin client, so it runs where the user polls, and heartbeats go on."""
+    """`assign` blocks on the admin client, so it runs on the polling thread and heartbeats continue."""
 
     def __init__(
         self,
@@ -90,9 +90,9 @@ class StreamsPartitionAssignor(AbstractPartitionAssignor):
         self._version = LATEST_VERSION
         self._unique = 0
         self.error_code = 0
-        """What the group is told with the next join."""
+        """Error code in the next join of the group."""
         self.rejoin_now = False
-        """Another version is to be used: the member has to join again."""
+        """The version has changed, so the member must rejoin."""
 
     def supported_protocols(self) -> Sequence[RebalanceProtocol]:
         return [RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER]
@@ -141,7 +141,7 @@ class StreamsPartitionAssignor(AbstractPartitionAssignor):
         self._on_assignment(Assignment(active, info.standby_tasks, info))
 
     def _follow_version(self, info: AssignmentInfo) -> None:
-        """Version probing: members of several releases agree on what all of them understand."""
+        """Version probing: change to the highest version that all members support."""
         if info.commonly_supported_version > self._version or info.version < self._version:
             self._version = max(1, min(info.commonly_supported_version, LATEST_VERSION))
             self.rejoin_now = True
@@ -183,7 +183,10 @@ class StreamsPartitionAssignor(AbstractPartitionAssignor):
         changelogs: Mapping[TaskId, Sequence[TopicPartition]],
         internal: Mapping[str, Any],
     ) -> dict[TaskId, int] | None:
-        """Make changelogs; the sums of the ends of those that were there before. None: they are not known."""
+        """Create changelogs; return the sum of end offsets of each task's changelogs, None if they are not known.
+
+        Changelogs that were created now count as 0.
+        """
         wanted: dict[str, int] = {}
         for partitions in changelogs.values():
             for topic, number in partitions:
@@ -218,7 +221,7 @@ def _cluster_counts(
 
 
 def _changelog_partitions(subgraphs: Sequence[Subgraph], tasks: Iterable[TaskId]) -> dict[TaskId, list[TopicPartition]]:
-    """Of each task with state."""
+    """Return the changelog partitions of each stateful task."""
     topics = {one.id: sorted(set(one.changelogs.values())) for one in subgraphs}
     return {
         task: [TopicPartition(topic, task.partition) for topic in topics[task.subtopology]]

@@ -1,4 +1,5 @@
-"""Writes what tasks produce, in transactions with exactly once (Kafka's `StreamsProducer`, `RecordCollectorImpl`)."""
+"""Sends the records of tasks; with exactly-once, in transactions (Kafka's `StreamsProducer`,
+`RecordCollectorImpl`)."""
 
 from __future__ import annotations
 
@@ -25,17 +26,17 @@ _MIGRATED = (ProducerFencedError, InvalidProducerEpochError, OutOfOrderSequenceN
 class StreamsProducer:
     """A thread's producer.
 
-    Invariant: with exactly once, each record is sent within a transaction, and `_in_transaction` says whether one is open.
-    `_error` is the first failure of a record since the last commit; nothing more is sent after it.
+    Invariant: with exactly-once, each record is sent within a transaction, and `_in_transaction` is true while one is
+    open. `_error` is the first send error since the last commit; after it no more records are sent.
 
     Args:
-        make: Makes the producer; called again after a transaction that could not be ended.
+        make: Creates the producer; called again if a transaction could not be ended.
         exactly_once: Whether it is transactional.
     """
 
     def __init__(self, make: Callable[[], KafkaProducer[Any, Any]], exactly_once: bool) -> None:
         self.offsets: dict[TopicPartition, int] = {}
-        """The offset of the last record that was written to each changelog partition."""
+        """The offset of the last acknowledged record of each changelog partition."""
         self._make = make
         self._exactly_once = exactly_once
         self._producer = make()
@@ -71,7 +72,7 @@ class StreamsProducer:
         return len(self._producer.partitions_for(topic))
 
     def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group_metadata: Any) -> None:
-        """End the transaction with the offsets of what it was made from.
+        """Commit the transaction together with the offsets of the input.
 
         Raises:
             TaskMigratedException: Another instance has taken over.
@@ -89,7 +90,7 @@ class StreamsProducer:
         self._check()
 
     def flush(self) -> None:
-        """Wait until all is written.
+        """Wait until all records are acknowledged.
 
         Raises:
             StreamsException: A record could not be written.
@@ -98,7 +99,7 @@ class StreamsProducer:
         self._check()
 
     def abort(self) -> None:
-        """Give up what was sent since the last commit. If that fails, the broker does it, when the next producer comes."""
+        """Abort the transaction. If that fails, the broker aborts it when the next producer initializes."""
         if self._in_transaction:
             self._in_transaction = False
             try:
