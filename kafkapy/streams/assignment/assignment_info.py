@@ -1,4 +1,4 @@
-"""What the leader of an application's group tells a member (Kafka's `AssignmentInfo`, versions 1 to 11)."""
+"""The user data of an assignment, from the group's leader to a member (Kafka's `AssignmentInfo`, versions 1 to 11)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafkapy.streams.assignment.subscription_info import LATEST_VERSION, UNKNOWN
 from kafkapy.streams.assignment.task_id import HostInfo, TaskId
 
 NO_REBALANCE: Final = 2**63 - 1
-"""Instead of a time: no further rebalance is needed."""
+"""Value of `next_rebalance_ms`: no further rebalance is needed."""
 _INT: Final = struct.Struct(">i")
 _LONG: Final = struct.Struct(">q")
 _SHORT: Final = struct.Struct(">H")
@@ -20,17 +20,17 @@ Partitions = Mapping[HostInfo, frozenset[TopicPartition]]
 
 
 class AssignmentInfo(NamedTuple):
-    """A member's share.
+    """The assignment of one member.
 
     Attributes:
-        version: That it is encoded in: the lowest that a member of the group used.
-        commonly_supported_version: The lowest of the highest that members know.
+        version: Version of the encoding: the lowest that a member of the group used.
+        commonly_supported_version: The highest version that all members support.
         active_tasks: One for each partition of the assignment, in the order of topics and numbers.
-        standby_tasks: Tasks to keep copies of, with their partitions.
-        partitions_by_host: Where which partitions are processed.
-        standby_partitions_by_host: Where which copies are.
-        error_code: 0, or why there is no assignment.
-        next_rebalance_ms: When the member shall join again; 0: at once.
+        standby_tasks: Tasks of which to keep standby replicas, with their partitions.
+        partitions_by_host: The partitions of active tasks by instance (`application.server`).
+        standby_partitions_by_host: The partitions of standby replicas by instance.
+        error_code: 0, or the reason for an empty assignment.
+        next_rebalance_ms: Wall-clock time at which the member is to rejoin; 0: at once.
     """
 
     version: int
@@ -43,7 +43,7 @@ class AssignmentInfo(NamedTuple):
     next_rebalance_ms: int = NO_REBALANCE
 
     def encode(self) -> bytes:
-        """As user data of an assignment.
+        """Encode as user data of an assignment.
 
         Raises:
             ValueError: There is no such version.
@@ -74,10 +74,10 @@ class AssignmentInfo(NamedTuple):
 
 
 def decode_assignment_info(data: bytes | memoryview) -> AssignmentInfo:
-    """Read user data of an assignment.
+    """Decode user data of an assignment.
 
     Raises:
-        ValueError: It is malformed, or of a version that is not known.
+        ValueError: It is malformed, or of an unknown version.
     """
     reader = _InfoReader(data)
     try:
@@ -103,7 +103,7 @@ def decode_assignment_info(data: bytes | memoryview) -> AssignmentInfo:
 
 
 class _InfoReader:
-    """Reads from the front. Counts are checked against what is left, before anything is made of them."""
+    """Reads the fields in order. A count is checked against the remaining bytes before anything is allocated."""
 
     def __init__(self, data: bytes | memoryview) -> None:
         self._data = bytes(data)
@@ -137,7 +137,7 @@ class _InfoReader:
         task = TaskId(self.number(), self.number())
         if version >= 10:
             for _ in self.count(2):
-                self._at += 2  # the name of a topology, which public APIs cannot give
+                self._at += 2  # skips the name of a named topology, which has no public API
         return task
 
     def host(self) -> HostInfo:
@@ -172,7 +172,7 @@ def _partitions(partitions: Iterable[TopicPartition]) -> bytes:
 
 
 def _by_dictionary(maps: Sequence[Partitions]) -> bytes:
-    """Topics once, with numbers; then hosts with the numbers of their topics."""
+    """Encode the topics once as a numbered dictionary, then the hosts with their topics' numbers."""
     names = sorted({one.topic for by_host in maps for partitions in by_host.values() for one in partitions})
     numbers = {name: number for number, name in enumerate(names)}
     parts = [_INT.pack(len(names)), *(_INT.pack(number) + _text(name) for name, number in numbers.items())]

@@ -1,4 +1,4 @@
-"""An instance as the leader sees it while it shares out tasks (Kafka's `ClientState`)."""
+"""The leader's state of an instance during an assignment (Kafka's `ClientState`)."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from kafkapy.streams.assignment.task_id import ProcessId, TaskId
 
 
 class ClientState:
-    """What an instance had before, how far its copies are, and what it gets.
+    """An instance's previous tasks, the lags of its stores, and its new tasks.
 
-    Invariants: no task is in both `active` and `standby`; `lags` has each task of the topology that has state, and no other.
+    Invariants: no task is in both `active` and `standby`; `lags` has exactly the stateful tasks of the topology.
 
     Args:
-        process_id: Of the instance.
+        process_id: Process id of the instance.
         tags: Its client tags.
 
     Attributes:
-        capacity: How many members (threads) it has.
-        previous_active: Tasks that it ran.
-        previous_standby: Tasks that it had copies of.
-        lags: How many records of its changelogs the instance lacks for each task with state; `LATEST_OFFSET`: it runs the task.
-        followup_rebalance_ms: When one of its members shall join again; None: none need to.
+        capacity: Number of its members (threads).
+        previous_active: Its previous active tasks.
+        previous_standby: Its previous standby tasks.
+        lags: The changelog records that the instance lacks, for each stateful task; `LATEST_OFFSET`: it runs the task.
+        followup_rebalance_ms: Time at which one of its members is to rejoin; None: no rejoin needed.
     """
 
     def __init__(self, process_id: ProcessId, tags: Mapping[str, str] | None = None) -> None:
@@ -38,42 +38,42 @@ class ClientState:
         self.followup_rebalance_ms: int | None = None
         self._offset_sums: dict[TaskId, int] = {}
         self._owned: dict[TopicPartition, str] = {}
-        """Partitions and the members that had them."""
+        """The previous owner (member) of each partition."""
         self._tasks_of_member: dict[str, set[TaskId]] = {}
-        """Tasks with state that a member had, run or copied."""
+        """Stateful tasks that a member had, active or standby."""
 
     # --- before -----------------------------------------------------------------------------------------------------------
 
     def add_member(self, member: str, owned: Iterable[TopicPartition], offset_sums: Mapping[TaskId, int]) -> None:
-        """A member of the instance joins, with what it had."""
+        """Add a member of the instance with its previous partitions and offset sums."""
         self.capacity += 1
         self._owned.update(dict.fromkeys(owned, member))
         self._offset_sums.update(offset_sums)
         self._tasks_of_member[member] = set(offset_sums)
 
     def learn_previous_tasks(self, task_of: Mapping[TopicPartition, TaskId]) -> None:
-        """All members are known: what the instance ran and copied follows from their partitions and offset sums."""
+        """Derive the previous tasks from the members' partitions and offset sums, after all members were added."""
         self.previous_active = {task_of[partition] for partition in self._owned if partition in task_of}
         for task, offset in self._offset_sums.items():
             if task not in self.previous_active:
                 (self.previous_active if offset == LATEST_OFFSET else self.previous_standby).add(task)
 
     def compute_lags(self, end_offset_sums: Mapping[TaskId, int]) -> None:
-        """How far its copies are behind the ends of changelogs, summed over each task's."""
+        """Compute the lag of each stateful task from the sums of its changelogs' end offsets."""
         for task, end in end_offset_sums.items():
             has = self._offset_sums.get(task, 0)
             if has in (LATEST_OFFSET, UNKNOWN_OFFSET_SUM):
                 self.lags[task] = has
             else:
-                # More than the changelog has: the copy is of no use, the task is restored from the start.
+                # An offset sum above the end means an invalid store: the task would be restored from the start.
                 self.lags[task] = end - has if end >= has else end
 
     def previous_owner(self, partition: TopicPartition) -> str | None:
-        """The member that had the partition."""
+        """Return the member that previously owned the partition."""
         return self._owned.get(partition)
 
     def previous_tasks_by_lag(self, member: str) -> list[TaskId]:
-        """Tasks with state that a member had, the most complete first."""
+        """Return the stateful tasks that a member had, by ascending lag."""
         tasks = (task for task in self._tasks_of_member.get(member, ()) if task in self.lags)
         return sorted(tasks, key=lambda task: (self.lags[task], task))
 
@@ -85,12 +85,12 @@ class ClientState:
 
     @property
     def active_load(self) -> float:
-        """Tasks that it runs, for each thread."""
+        """Active tasks per thread."""
         return len(self.active) / self.capacity
 
     @property
     def load(self) -> float:
-        """Tasks that it runs or copies, for each thread."""
+        """Active and standby tasks per thread."""
         return self.task_count / self.capacity
 
     def has(self, task: TaskId) -> bool:

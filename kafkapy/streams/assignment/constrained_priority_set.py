@@ -1,4 +1,4 @@
-"""The instance with the least load that may have a task."""
+"""Selects the least loaded instance that may be assigned a task."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from kafkapy.streams.assignment.task_id import ProcessId, TaskId
 
 
 class ConstrainedPrioritySet:
-    """Instances by load (Kafka's class of that name). An instance is weighed when it is offered, so it is offered anew when its
-    load has changed.
+    """Instances by load (Kafka's class of this name). The load is computed in `offer`; call it again after the load
+    has changed.
 
-    Invariant: each instance is in at most once.
+    Invariant: the set contains each instance at most once.
 
     Args:
-        allowed: Whether an instance may have a task.
-        weight: The load of an instance.
+        allowed: Returns whether an instance may be assigned a task.
+        weight: Returns the load of an instance.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class ConstrainedPrioritySet:
         self._weights: dict[ProcessId, float] = {}
 
     def poll(self, task: TaskId, also: Callable[[ProcessId], bool] = lambda process: True) -> ProcessId | None:
-        """Take out the least loaded that may have the task; None if there is none."""
+        """Remove and return the least loaded instance that may be assigned the task; None if there is none."""
         for _, process in sorted((weight, process) for process, weight in self._weights.items()):
             if self._allowed(process, task) and also(process):
                 del self._weights[process]

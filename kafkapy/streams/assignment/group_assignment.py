@@ -1,6 +1,6 @@
-"""The leader's work: which member runs which tasks, as user data of assignments (Kafka's `StreamsPartitionAssignor`).
+"""The leader's assignment of tasks to members, as user data of assignments (Kafka's `StreamsPartitionAssignor`).
 
-Internal topics exist by now, and the ends of changelogs are known, or it is known that they are not.
+The caller has created the internal topics and looked up the end offsets of changelogs, if they are available.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ ASSIGNMENT_ERROR: Final = 3
 SHUTDOWN_REQUESTED: Final = 4
 
 _FUTURE: Final = ProcessId(-(2**63), -(2**63))
-"""Members whose version is not known yet."""
+"""Process id for members with an unknown, future version."""
 
 
 class StreamsMember(NamedTuple):
-    """A member as it joined.
+    """A member with the data of its subscription.
 
     Attributes:
-        member_id: Of the group.
-        info: Its user data.
-        owned: Partitions that it still has.
+        member_id: Member id in the group.
+        info: Its decoded user data.
+        owned: Partitions that it still owns.
     """
 
     member_id: str
@@ -43,7 +43,7 @@ class StreamsMember(NamedTuple):
 
 
 class TaskShare(NamedTuple):
-    """A member's share: partitions in the order of topics and numbers, and user data."""
+    """A member's partitions, ordered by topic and number, and user data."""
 
     partitions: list[TopicPartition]
     info: AssignmentInfo
@@ -62,12 +62,12 @@ class GroupAssignment:
     """One assignment of a group.
 
     Args:
-        members: All of the group.
+        members: All members of the group.
         partitions_of: The partitions of each task.
-        stateful: Tasks with changelogs.
-        end_offset_sums: The ends of their changelogs, summed over each task; None: not known.
-        configs: What the assignment goes by.
-        leader: The leader's instance, one of whose members probes whether tasks can move to where they belong.
+        stateful: The tasks with changelogs.
+        end_offset_sums: The sum of end offsets of each stateful task's changelogs; None: not known.
+        configs: The configs of the assignment.
+        leader: The leader's instance; one of its members triggers probing rebalances.
         now_ms: The wall clock.
     """
 
@@ -96,10 +96,10 @@ class GroupAssignment:
         self._supported = min(self._supported, LATEST_VERSION)
 
     def compute(self) -> dict[str, TaskShare]:
-        """The share of each member.
+        """Return the assignment of each member.
 
         Raises:
-            ValueError: Members of a version that is not known are in a group with members before Kafka 2.0.
+            ValueError: The group has members of an unknown version together with members older than Kafka 2.0.
         """
         self._check_versions()
         if any(member.info.error_code == SHUTDOWN_REQUESTED for member in self._members):
@@ -144,7 +144,7 @@ class GroupAssignment:
             states[self._leader].followup_rebalance_ms = self._now_ms + self._configs.probing_rebalance_interval_ms
 
     def _by_host(self) -> tuple[Partitions, Partitions]:
-        """Where partitions are processed, and where copies are."""
+        """Return the partitions of active tasks and of standby replicas by host."""
         active: dict[HostInfo, frozenset[TopicPartition]] = {}
         standby: dict[HostInfo, frozenset[TopicPartition]] = {}
         for client in self._clients.values():
@@ -178,7 +178,8 @@ class GroupAssignment:
     def _active_share(
         self, client: _Client, member: str, tasks: Iterable[TaskId]
     ) -> tuple[list[TopicPartition], list[TaskId], list[TaskId]]:
-        """A member's partitions and their tasks, and tasks that it gets only when their present member has given them up."""
+        """Return a member's partitions with their tasks, and the tasks that it gets only after their present owner has
+        revoked them."""
         state = client.state
         found: list[tuple[TopicPartition, TaskId]] = []
         revoked: list[TaskId] = []
@@ -193,7 +194,7 @@ class GroupAssignment:
         return [partition for partition, _ in found], [task for _, task in found], sorted(revoked)
 
     def _kept_copies(self, state: ClientState, revoked: Iterable[TaskId]) -> dict[TaskId, frozenset[TopicPartition]]:
-        """Copies of tasks with state that the member will run: it keeps them up to date until then."""
+        """Return the stateful tasks that the member will run later and updates as standby replicas until then."""
         kept = {}
         for task in revoked:
             if task in state.previous_standby and task in self._stateful:
@@ -206,6 +207,6 @@ class GroupAssignment:
 
 
 def error_assignment(members: Iterable[StreamsMember], error_code: int) -> dict[str, TaskShare]:
-    """No partitions, but the reason."""
+    """Return an empty assignment with an error code for each member."""
     info = AssignmentInfo(LATEST_VERSION, error_code=error_code)
     return {member.member_id: TaskShare([], info) for member in members}

@@ -1,4 +1,4 @@
-"""Shares out tasks so that each runs where its state is, or comes there soon (KIP-441).
+"""Assigns each task to an instance that has its state, or warms up a replica first (KIP-441).
 
 Kafka's `HighAvailabilityTaskAssignor`.
 """
@@ -18,7 +18,7 @@ Clients = Mapping[ProcessId, ClientState]
 
 
 class AssignmentConfigs(NamedTuple):
-    """What the assignment goes by; see `StreamsConfig`."""
+    """The configs of the assignment; see `StreamsConfig`."""
 
     acceptable_recovery_lag: int = 10_000
     max_warmup_replicas: int = 2
@@ -29,13 +29,14 @@ class AssignmentConfigs(NamedTuple):
 def assign(
     clients: Clients, all_tasks: Collection[TaskId], stateful: Collection[TaskId], configs: AssignmentConfigs
 ) -> bool:
-    """Share out tasks: fills `active` and `standby` of the clients.
+    """Assign the tasks: set `active` and `standby` of the clients.
 
-    Tasks with state are first spread evenly; then each that would run where its state is not goes to where it is, and up to
-    `max.warmup.replicas` of them are copied to where they belong meanwhile.
+    Stateful tasks are first balanced. Then a task whose instance lacks its state is moved to one that has it, and up
+    to `max.warmup.replicas` of these tasks get a warmup replica at the balanced place.
 
     Returns:
-        Whether tasks are not where they belong yet: the group joins again after `probing.rebalance.interval.ms`.
+        Whether tasks are not at their balanced places yet, so that the group rebalances after
+        `probing.rebalance.interval.ms`.
     """
     ordered = {process: clients[process] for process in sorted(clients)}
     tasks = sorted(stateful)
@@ -49,8 +50,11 @@ def assign(
 
 
 def assign_to_previous(clients: Clients, all_tasks: Collection[TaskId], stateful: Collection[TaskId]) -> bool:
-    """Leave tasks where they were, the rest where there is room: the ends of changelogs are not known. Always to be followed by
-    another rebalance."""
+    """Assign tasks to their previous owners, the rest to the least loaded instances: for unknown end offsets of
+    changelogs.
+
+    Another rebalance has to follow.
+    """
     ordered = {process: clients[process] for process in sorted(clients)}
     left = set(all_tasks)
     for client in ordered.values():
@@ -82,7 +86,7 @@ def _add_standbys(clients: Clients, tasks: Iterable[TaskId], replicas: int) -> N
         for _ in range(replicas):
             process = queue.poll(task)
             if process is None:
-                break  # fewer instances than copies
+                break  # fewer instances than replicas
             clients[process].assign_standby(task)
             queue.offer(process)
     _balance(clients, lambda client: client.standby)
@@ -99,7 +103,7 @@ def _add_stateless(clients: Clients, tasks: Iterable[TaskId]) -> None:
 
 
 def _balance(clients: Clients, tasks_of: Callable[[ClientState], set[TaskId]]) -> None:
-    """Move tasks from instances with more of them for each thread to those with less, until no move makes it more even."""
+    """Move tasks from instances with more tasks per thread to those with fewer, until no move improves the balance."""
     moving = True
     while moving:
         moving = False
@@ -125,10 +129,10 @@ def _evens_out(source: ClientState, destination: ClientState) -> bool:
 
 
 class _Movements:
-    """Brings tasks from where they belong to where their state is (Kafka's `TaskMovement`).
+    """Moves tasks from their balanced places to caught-up instances (Kafka's `TaskMovement`).
 
-    Invariant: `_caught_up` has for each task with state the instances that run it or lack no more than the acceptable lag;
-    `_by_lag` all instances, the most complete first; `_warmups_left` may go below 0, as Kafka's counter does.
+    Invariant: `_caught_up` has the instances that run a stateful task or whose lag is acceptable; `_by_lag` has all
+    instances by ascending lag; `_warmups_left` may become negative, as in Kafka.
     """
 
     def __init__(self, clients: Clients, tasks: Iterable[TaskId], configs: AssignmentConfigs) -> None:
@@ -140,7 +144,7 @@ class _Movements:
         self._by_lag = {task: sorted(clients, key=lambda p, t=task: (clients[p].lags[t], p)) for task in tasks}  # type: ignore[misc]
 
     def move_active(self) -> int:
-        """Tasks that are to run where they are not caught up; how many there were."""
+        """Move active tasks away from instances that are not caught up; return how many."""
         queue = self._queue()
         moves = self._wanted(lambda client: client.active)
         for task, destination in moves:
@@ -148,7 +152,7 @@ class _Movements:
         return len(moves)
 
     def move_standbys(self) -> int:
-        """Copies that are to be where they are not caught up; how many had somewhere else to go."""
+        """Move standby replicas away from instances that are not caught up; return how many."""
         queue = self._queue()
         moves = self._wanted(lambda client: client.standby - self._warmups.get(client.process_id, set()))
         moved = 0
@@ -176,7 +180,8 @@ class _Movements:
         return queue
 
     def _wanted(self, tasks_of: Callable[[ClientState], set[TaskId]]) -> list[tuple[TaskId, ProcessId]]:
-        """Tasks and where they are, if another instance has more of their state; those with the fewest choices first."""
+        """Return tasks and their instances if another one has a lower lag; those with the fewest caught-up instances
+        first."""
         found = [
             (len(self._caught_up[task]), task, process)
             for process, client in self._clients.items()
@@ -228,7 +233,7 @@ class _Movements:
     def _most_caught_up(
         self, task: TaskId, destination: ProcessId, allowed: Callable[[ProcessId], bool]
     ) -> ProcessId | None:
-        """The most complete instance, if it is more so than where the task is to go."""
+        """Return the instance with the lowest lag, if that is lower than the destination's."""
         for process in self._by_lag[task]:
             if process == destination:
                 return None

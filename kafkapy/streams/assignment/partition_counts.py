@@ -1,4 +1,4 @@
-"""How many partitions internal topics need, and which partitions make a task (Kafka's `RepartitionTopics`,
+"""Computes partition counts of internal topics and the partitions of tasks (Kafka's `RepartitionTopics`,
 `CopartitionedTopicsEnforcer`, `PartitionGrouper`)."""
 
 from __future__ import annotations
@@ -26,20 +26,21 @@ def repartition_partitions(
     copartitioned: Sequence[Collection[str]],
     cluster: Mapping[str, int],
 ) -> dict[str, int]:
-    """The number of partitions of each repartition topic.
+    """Return the partition count of each repartition topic.
 
     Args:
         subgraphs: The sub-topologies.
-        enforced: Repartition topics by full name, with their number if the topology enforces it.
-        copartitioned: Groups of topics that need the same number.
-        cluster: Topics that exist, with their number.
+        enforced: Repartition topics by full name, with the partition count if the topology sets one.
+        copartitioned: Groups of topics that need the same partition count.
+        cluster: Existing topics and their partition counts.
 
     Returns:
-        By topic: what is enforced; else as many as the topics that it is read with, or the most of those that it is made from.
+        Counts by topic: the enforced count; otherwise that of the copartitioned topics, or the maximum of the upstream
+        topics.
 
     Raises:
         MissingSourceTopicsError: A source topic does not exist.
-        TopologyException: Topics that are joined have different numbers.
+        TopologyException: Copartitioned topics have different partition counts.
     """
     missing = {
         topic for one in subgraphs for topic in one.source_topics if topic not in enforced and topic not in cluster
@@ -101,11 +102,12 @@ def _same(counts: Mapping[str, int], otherwise: str) -> int:
 
 
 def partition_groups(subgraphs: Sequence[Subgraph], counts: Mapping[str, int]) -> dict[TaskId, list[TopicPartition]]:
-    """The tasks: one for each partition of a sub-topology, with the partitions of its topics that have that number.
+    """Return the tasks, one for each partition number of a sub-topology, with the partitions of this number of its
+    topics.
 
     Args:
         subgraphs: The sub-topologies.
-        counts: The number of partitions of each of their source topics.
+        counts: The partition count of each source topic.
     """
     tasks: dict[TaskId, list[TopicPartition]] = {}
     for one in subgraphs:

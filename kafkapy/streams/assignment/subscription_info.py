@@ -1,4 +1,4 @@
-"""What a member of an application's group says when it joins (Kafka's `SubscriptionInfo`, versions 1 to 11)."""
+"""The user data of a member's subscription (Kafka's `SubscriptionInfo`, versions 1 to 11)."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from kafkapy.streams.assignment.task_id import ProcessId, TaskId
 
 LATEST_VERSION: Final = 11
 EARLIEST_PROBEABLE_VERSION: Final = 3
-"""From it on a leader that does not know a member's version says so instead of failing."""
+"""From this version on a leader answers an unknown version with its own instead of failing (version probing)."""
 UNKNOWN: Final = -1
 LATEST_OFFSET: Final = -2
-"""Instead of an offset sum: the member runs the task."""
+"""Value of an offset sum: the member runs the task."""
 UNKNOWN_OFFSET_SUM: Final = -3
 _NAMED_TOPOLOGIES: Final = 10
 _OFFSET_SUMS: Final = 7
 
 
 class SubscriptionInfoData(Message, versions="1-11"):
-    """The bytes."""
+    """The encoded form."""
 
     version: int = int32()
     latest_supported_version: int = int32("3+", default=UNKNOWN)
@@ -56,17 +56,17 @@ class SubscriptionInfoData(Message, versions="1-11"):
 
 
 class SubscriptionInfo(NamedTuple):
-    """What a member says.
+    """The user data of a subscription.
 
     Attributes:
-        version: That it is encoded in.
-        latest_supported_version: The highest that the member knows; -1 for versions 1 and 2.
-        process_id: Of the instance, which may have several members (threads).
-        user_end_point: Where it answers queries.
-        task_offset_sums: Its tasks with state: how far their stores are, summed over changelogs, or `LATEST_OFFSET`.
-        unique_field: Changes with each join, so that the coordinator rebalances.
-        error_code: 0, or what the group shall stop for.
-        client_tags: Of the instance, for the spreading of standby replicas.
+        version: Version of the encoding.
+        latest_supported_version: The highest version that the member supports; -1 for versions 1 and 2.
+        process_id: Process id of the instance, which may have several members (threads).
+        user_end_point: The instance's `application.server`.
+        task_offset_sums: The sum of changelog offsets of each of its stateful tasks, or `LATEST_OFFSET`.
+        unique_field: Changes with each join, so that the coordinator triggers a rebalance.
+        error_code: 0, or the reason to shut the application down.
+        client_tags: Tags of the instance, for the distribution of standby replicas.
     """
 
     version: int
@@ -79,7 +79,7 @@ class SubscriptionInfo(NamedTuple):
     client_tags: Mapping[str, str] = {}
 
     def encode(self) -> bytes:
-        """As user data of a subscription.
+        """Encode as user data of a subscription.
 
         Raises:
             ValueError: There is no such version.
@@ -125,7 +125,7 @@ class SubscriptionInfo(NamedTuple):
 
 
 def decode_subscription_info(data: bytes | memoryview) -> SubscriptionInfo:
-    """Read user data of a subscription. Of a version that is not known, only the two versions are read.
+    """Decode user data of a subscription. With an unknown version, only the two version fields are decoded.
 
     Raises:
         ValueError: It is malformed.

@@ -1,4 +1,4 @@
-"""Names of tasks and of the instances that run them."""
+"""Identifiers of tasks and of instances."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class TaskId(NamedTuple):
 
 
 def parse_task_id(text: str) -> TaskId:
-    """The task that a directory or an error names.
+    """Parse a task id, such as the name of a task directory.
 
     Raises:
-        ValueError: It is no task's name.
+        ValueError: It is not a task id.
     """
     subtopology, separator, partition = text.partition("_")
     if not (separator and subtopology.isdecimal() and partition.isdecimal()):
@@ -33,14 +33,14 @@ def parse_task_id(text: str) -> TaskId:
 
 
 class ProcessId(NamedTuple):
-    """A UUID of an instance, as two signed numbers of 64 bits: Java orders UUIDs so."""
+    """The UUID of an instance, as two signed 64-bit numbers for Java's order of UUIDs."""
 
     most: int
     least: int
 
     @classmethod
     def of(cls, value: bytes) -> ProcessId:
-        """Of 16 bytes."""
+        """Create from 16 bytes."""
         return cls(int.from_bytes(value[:8], "big", signed=True), int.from_bytes(value[8:16], "big", signed=True))
 
     def __bytes__(self) -> bytes:
@@ -52,17 +52,17 @@ class ProcessId(NamedTuple):
 
 
 class HostInfo(NamedTuple):
-    """Where an instance answers queries (`application.server`)."""
+    """Host and port of an instance for interactive queries (`application.server`)."""
 
     host: str
     port: int
 
 
 def parse_host_info(end_point: str | None) -> HostInfo | None:
-    """Of `host:port`; None for none.
+    """Parse `host:port`; None for None or an empty text.
 
     Raises:
-        ValueError: It reads differently.
+        ValueError: It has another form.
     """
     if not end_point:
         return None

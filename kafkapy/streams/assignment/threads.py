@@ -1,4 +1,4 @@
-"""Shares out the tasks of an instance among its members (threads)."""
+"""Assigns the tasks of an instance to its members (threads)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from kafkapy.streams.assignment.task_id import TaskId
 def assign_tasks_to_threads(
     tasks: Iterable[TaskId], stateful: bool, members: Iterable[str], state: ClientState, load: MutableMapping[str, int]
 ) -> dict[str, list[TaskId]]:
-    """Share out tasks evenly; those with state go to the member that has it, where that leaves the shares even.
+    """Balance tasks over members; a stateful task stays with the member that has its state if the balance allows it.
 
     Args:
-        tasks: Of the instance.
-        stateful: Whether they have state.
-        members: Of the instance.
-        state: What its members had.
-        load: How many tasks each member has already; those given here are added.
+        tasks: Tasks of the instance.
+        stateful: Whether the tasks are stateful.
+        members: Members of the instance.
+        state: The previous tasks of the members.
+        load: Number of tasks that each member has already; incremented by this function.
 
     Returns:
         The tasks of each member.
@@ -35,9 +35,9 @@ def assign_tasks_to_threads(
 
 
 class _Shares:
-    """Shares under way.
+    """The assignment in progress.
 
-    Invariant: each task is either in `unassigned`, in order, or in one share.
+    Invariant: each task is either in `unassigned`, in order, or assigned to one member.
     """
 
     def __init__(self, tasks: list[TaskId], members: list[str], load: Mapping[str, int]) -> None:
@@ -45,13 +45,13 @@ class _Shares:
         self.tasks: dict[str, list[TaskId]] = {member: [] for member in members}
         self._load = load
         self._least = (len(tasks) + sum(load.values())) // len(members)
-        """What each member gets at least, its load included."""
+        """The minimum number of tasks of each member, including its load."""
         self._to_fill: deque[str] = deque()
         self._previous: dict[TaskId, str] = {}
-        """Tasks whose last member had its share."""
+        """Tasks whose previous member has reached the minimum."""
 
     def give_back(self, state: ClientState | None) -> None:
-        """Tasks to the members that had them, up to the least share."""
+        """Assign tasks to their previous members, up to the minimum."""
         for member, share in self.tasks.items():
             target = self._least - self._load.get(member, 0)
             for task in [] if state is None else state.previous_tasks_by_lag(member):
@@ -65,7 +65,7 @@ class _Shares:
                 self._to_fill.append(member)
 
     def fill(self) -> None:
-        """Give tasks in turn to members that have less than the least share."""
+        """Assign tasks round-robin to members below the minimum."""
         while self._to_fill:
             if not self.unassigned:
                 raise ValueError("Ran out of unassigned stateful tasks but some members were not at capacity")
@@ -75,7 +75,7 @@ class _Shares:
                 self._to_fill.append(member)
 
     def give_rest(self) -> None:
-        """One more task to each of as many members as there are tasks left, again first to those that had them."""
+        """Assign one more task each to as many members as tasks are left, to previous owners first."""
         if not self.unassigned:
             return
         open_members = deque(member for member in self.tasks if self._total(member) == self._least)

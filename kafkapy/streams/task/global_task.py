@@ -1,4 +1,4 @@
-"""Keeps the global tables of an instance up to date (Kafka's `GlobalStateUpdateTask`)."""
+"""The task that updates the global tables of an instance (Kafka's `GlobalStateUpdateTask`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kafkapy.streams.topology.processor_topology import ProcessorTopology
 
 
 class GlobalContext(NodeContext):
-    """What the processor of a global table sees: no changelog, no punctuation, no stream time."""
+    """The context of a global table's processor: without changelog, punctuation and stream time."""
 
     def get_state_store(self, name: str) -> Any:
         return self._state.stores.get(name)
@@ -34,19 +34,19 @@ class GlobalContext(NodeContext):
         raise NotImplementedError("There is no concept of stream-time for a global processor.")
 
     def commit(self) -> None:
-        """Nothing to commit."""
+        """Do nothing: global tables have no commits."""
 
 
 class GlobalTask:
     """The global tables of an instance.
 
-    Invariant: `offsets` has for each partition the offset of the next record.
+    Invariant: `offsets` has the offset of the next record of each partition.
 
     Args:
         topology: Sources, processors and stores of all global tables.
         config: The application's.
-        cache: Of records.
-        handler: Decides about records that cannot be read.
+        cache: The record cache.
+        handler: Decides about records that cannot be deserialized.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class GlobalTask:
                 self.context.set_current_node(None)
 
     def update(self, raw: ConsumedRecord) -> None:
-        """One more record of a table's topic."""
+        """Process a record of a table's topic."""
         source = self.topology.source(raw.topic)
         record = deserialized(source, raw, self._handler, self.context, self._drop)
         if record is not None:
@@ -83,7 +83,7 @@ class GlobalTask:
         self.offsets[raw.topic, raw.partition] = raw.offset + 1
 
     def store(self, name: str) -> Any:
-        """A store by name; None if there is none."""
+        """Return a store by name; None if there is none."""
         return self.state.stores.get(name)
 
     def flush(self) -> None:

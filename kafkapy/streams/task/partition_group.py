@@ -1,4 +1,4 @@
-"""The records of a task that wait, and which of them is next (KIP-353, KIP-695)."""
+"""The queued records of a task, and the choice of the next one (KIP-353, KIP-695)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from kafkapy.streams.records import Headers
 from kafkapy.streams.topology.nodes import SourceNode
 
 UNKNOWN: Final = -1
-"""A time before the first record."""
+"""The stream time before the first record."""
 
 
 class ConsumedRecord(NamedTuple):
-    """A record of a topic: as it was read, key and value are bytes; a timestamp extractor gets them deserialized."""
+    """A record of a topic. Key and value are bytes as read, and objects after deserialization."""
 
     topic: str
     partition: int
@@ -28,7 +28,7 @@ class ConsumedRecord(NamedTuple):
 
 
 class StampedRecord(NamedTuple):
-    """A record with its time; `corrupted`: it could not be read, only its offset counts."""
+    """A record with its timestamp; `corrupted`: it could not be deserialized and only its offset is used."""
 
     record: ConsumedRecord
     timestamp: int
@@ -36,22 +36,22 @@ class StampedRecord(NamedTuple):
 
 
 Deserialize = Callable[[SourceNode, ConsumedRecord], ConsumedRecord | None]
-"""None for a record that is left out."""
+"""Deserializes a record; returns None for one to be skipped."""
 
 
 class RecordQueue:
-    """The records of one partition, the first of them deserialized (Kafka's `RecordQueue`).
+    """The queued records of one partition, of which the first is deserialized (Kafka's `RecordQueue`).
 
-    Invariant: `head` is None only if no record waits; its rank is that of the queue. `partition_time` is the highest time of the
-    records that were taken out.
+    Invariant: `head` is None only if no record is queued; its timestamp is the queue's rank. `partition_time` is the
+    highest timestamp of the polled records.
 
     Args:
-        topic: Of the partition.
-        partition: Its number.
-        source: The node that its records go to.
-        extractor: Tells the time of a record.
-        deserialize: Reads key and value.
-        dropped: Called for each record without a valid time.
+        topic: Topic of the partition.
+        partition: Partition number.
+        source: The source node of its records.
+        extractor: Returns the timestamp of a record.
+        deserialize: Deserializes key and value.
+        dropped: Called for each record without a valid timestamp.
     """
 
     def __init__(
@@ -81,16 +81,16 @@ class RecordQueue:
         return UNKNOWN if self.head is None else self.head.timestamp
 
     def add(self, records: Iterable[ConsumedRecord]) -> None:
-        """More records, in the order of their offsets.
+        """Add records in offset order.
 
         Raises:
-            StreamsException: A record cannot be read, and the handler says so; or the extractor failed.
+            StreamsException: A record cannot be deserialized and the handler decides to fail; or the extractor failed.
         """
         self._waiting.extend(records)
         self._find_head()
 
     def poll(self) -> StampedRecord:
-        """Take out the first record."""
+        """Remove and return the first record."""
         record = self.head
         assert record is not None
         self.head = None
@@ -133,13 +133,13 @@ class RecordQueue:
 class PartitionGroup:
     """The partitions of a task (Kafka's `PartitionGroup`).
 
-    Invariant: `_by_time` holds each queue with records once; `stream_time` is the highest time that was taken out; `size` is the
-    number of records that wait.
+    Invariant: `_by_time` holds each non-empty queue once; `stream_time` is the highest timestamp of the polled
+    records; `size` is the number of queued records.
 
     Args:
-        queues: Of all partitions.
+        queues: The queues of all partitions.
         max_task_idle_ms: `max.task.idle.ms`.
-        lag: How many records of a partition the broker has that were not read yet; None: not known yet.
+        lag: Returns the number of records of a partition at the broker that were not fetched yet; None: not known yet.
     """
 
     def __init__(
@@ -152,10 +152,10 @@ class PartitionGroup:
         self._lag = lag
         self._by_time: JavaPriorityQueue[RecordQueue] = JavaPriorityQueue()
         self._deadlines: dict[tuple[str, int], int] = {}
-        """Until when an empty partition is waited for."""
+        """The deadline of waiting for each empty partition."""
 
     def add(self, topic: str, partition: int, records: Iterable[ConsumedRecord]) -> int:
-        """More records of a partition; how many of it wait now."""
+        """Add records of a partition; return the length of its queue."""
         queue = self.queues[topic, partition]
         before = len(queue)
         queue.add(records)
@@ -166,7 +166,7 @@ class PartitionGroup:
         return after
 
     def next(self) -> tuple[StampedRecord, RecordQueue] | None:
-        """Take out the record with the least time; None if none waits."""
+        """Remove and return the record with the lowest timestamp; None if none is queued."""
         queue = self._by_time.poll()
         if queue is None:
             return None
@@ -179,7 +179,8 @@ class PartitionGroup:
         return record, queue
 
     def is_ready(self, now_ms: int) -> bool:
-        """Whether the next record may be taken: each partition has one, or was waited for long enough."""
+        """Whether the next record can be processed: each partition has a record, or `max.task.idle.ms` allows to go on
+        without it."""
         if self._idle_ms < 0:
             return True
         some_empty = some_full = False
@@ -194,7 +195,7 @@ class PartitionGroup:
         return some_full or not some_empty
 
     def set_partition_time(self, topic: str, partition: int, time: int) -> None:
-        """As committed by the task's last owner."""
+        """Set a partition's time from its commit metadata."""
         self.stream_time = max(self.stream_time, time)
         self.queues[topic, partition].partition_time = time
 

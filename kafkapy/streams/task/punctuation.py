@@ -1,4 +1,4 @@
-"""Functions that are called as time goes on."""
+"""Punctuations: functions that are called at regular intervals of stream time or wall-clock time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Punctuation(Cancellable):
     Attributes:
         rank: The time of the next call.
         node: The node whose processor has scheduled it.
-        punctuator: Called with the time.
+        punctuator: Called with the current time.
     """
 
     def __init__(self, node: Any, start: int, interval: int, punctuator: Callable[[int], Any]) -> None:
@@ -29,15 +29,16 @@ class Punctuation(Cancellable):
         self.cancelled = True
 
     def advance(self, now: int) -> None:
-        """The next call is at the next multiple: calls that were missed are not made up for."""
+        """Set the next call to the next multiple of the interval; missed calls are skipped."""
         missed = max(0, (now - self.rank) // self._interval)
         self.rank += (missed + 1) * self._interval
 
 
 class PunctuationQueue:
-    """The punctuations of one clock.
+    """The punctuations by one kind of time.
 
-    Invariant: each punctuation that is not cancelled is in once; its rank changes only while it is out.
+    Invariant: the queue contains each active punctuation once; a punctuation's rank changes only while it is not in
+    the queue.
     """
 
     def __init__(self) -> None:
@@ -48,7 +49,7 @@ class PunctuationQueue:
         return punctuation
 
     def punctuate(self, now: int, call: Callable[[Punctuation, int], None]) -> bool:
-        """Call those whose time has come, each once; whether there was one."""
+        """Call each due punctuation once; return whether there was one."""
         punctuated = False
         while (top := self._queue.peek()) is not None and top.rank <= now:
             self._queue.poll()
@@ -62,7 +63,7 @@ class PunctuationQueue:
         return punctuated
 
     def next_time(self) -> int | None:
-        """When the next call is due; None if nothing is scheduled."""
+        """Return the time of the next call; None if nothing is scheduled."""
         top = self._queue.peek()
         return None if top is None else top.rank
 

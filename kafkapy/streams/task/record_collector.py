@@ -1,4 +1,4 @@
-"""What a task writes: records serialized, in order (Kafka's `RecordCollectorImpl`)."""
+"""Serializes and sends the output of a task (Kafka's `RecordCollectorImpl`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from kafkapy.streams.topology.nodes import error_context
 
 
 class ProducedRecord(NamedTuple):
-    """A record for the producer. No partition: the producer's choice by the key; no timestamp: the broker's time."""
+    """A record for the producer. `partition` None: the producer partitions by key; `timestamp` None: the current
+    time."""
 
     topic: str
     partition: int | None
@@ -26,21 +27,21 @@ class ProducedRecord(NamedTuple):
 
 
 class Output(Protocol):
-    """Where records go: a producer, or a list."""
+    """The destination of records: a producer, or a list in tests."""
 
     def send(self, record: ProducedRecord) -> None: ...
 
     def partitions_for(self, topic: str) -> int:
-        """How many partitions the topic has."""
+        """Return the number of partitions of the topic."""
 
 
 class RecordCollector:
     """Serializes, partitions and sends.
 
     Args:
-        output: Where records go.
+        output: Destination of the records.
         handler: Decides about records that cannot be serialized.
-        dropped: Called for each that is left out.
+        dropped: Called for each dropped record.
     """
 
     def __init__(self, output: Output, handler: ProductionExceptionHandler, dropped: Callable[[], None]) -> None:
@@ -58,10 +59,10 @@ class RecordCollector:
         context: TaskContext,
         partitioner: Partitioner | None,
     ) -> None:
-        """Write a record.
+        """Serialize and send a record.
 
         Raises:
-            StreamsException: It cannot be serialized, and the handler says so.
+            StreamsException: It cannot be serialized and the handler decides to fail.
         """
         partition = None
         if partitioner is not None:
@@ -78,7 +79,7 @@ class RecordCollector:
         self._output.send(ProducedRecord(topic, partition, key, value, record.timestamp, record.headers))
 
     def send_bytes(self, record: ProducedRecord) -> None:
-        """Write a change of a store."""
+        """Send a serialized record, such as a store's change."""
         self._output.send(record)
 
     def _unserializable(

@@ -11,12 +11,13 @@ Restore = Callable[[list[Any]], None]
 
 
 class StateManager:
-    """Stores in the order in which they were made, which is that in which they are flushed.
+    """The stores, which are flushed in the order of their registration.
 
-    Invariant: `stores` has each store that was initialized and is open; `restores` what takes its changelog's records.
+    Invariant: `stores` has each open store; `restores` has the function that restores each store from its changelog's
+    records.
 
     Args:
-        changelogs: Topics by the names of stores.
+        changelogs: Changelog topics by store name.
     """
 
     def __init__(self, changelogs: Mapping[str, str]) -> None:
@@ -25,10 +26,10 @@ class StateManager:
         self.changelogs = changelogs
 
     def register(self, store: Any, restore: Restore) -> None:
-        """A store has been initialized.
+        """Register an initialized store.
 
         Raises:
-            ValueError: Another one has its name.
+            ValueError: Another store has this name.
         """
         name = store.name()
         if name in self.stores:
@@ -37,7 +38,7 @@ class StateManager:
         self.restores[name] = restore
 
     def flush_caches(self) -> None:
-        """Pass on what the caches of stores hold, so that it is in the output and the changelogs."""
+        """Flush the stores' caches to the output and the changelogs."""
         self._each("flush_cache", "flush cache of")
 
     def flush(self) -> None:
@@ -50,7 +51,7 @@ class StateManager:
         self.restores.clear()
 
     def _each(self, method: str, what: str) -> None:
-        """Call a method of all stores, though one fails; the first error is raised at the end."""
+        """Call a method of all stores, even if one fails; raise the first error at the end."""
         first: Exception | None = None
         for name, store in self.stores.items():
             try:

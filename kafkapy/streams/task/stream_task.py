@@ -1,5 +1,5 @@
-"""One partition of a sub-topology (Kafka's `StreamTask`): records and time in; forwards, store writes and offsets out. No I/O
-but that of its stores, no clock."""
+"""A task processes one partition of a sub-topology (Kafka's `StreamTask`). It has no clock, and no I/O other than its
+stores'."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from kafkapy.streams.topology.processor_topology import ProcessorTopology
 class StreamTask:
     """A task.
 
-    Invariants: each record is taken from the group once, and its offset is in `consumed` as soon as all nodes have processed it;
-    `commit_needed` says whether something happened since the last commit.
+    Invariants: each record is taken from the partition group once, and its offset is in `consumed` when all nodes have
+    processed it; `commit_needed` is true if anything was processed or punctuated since the last commit.
 
     Args:
         task_id: As "0_1".
-        topology: Its nodes and stores, which no other task shares.
+        topology: Its own nodes and stores, not shared with other tasks.
         partitions: Topics and numbers of its partitions.
         config: The application's.
-        output: Where its records go.
-        cache: Of records; the tasks of a thread share it.
-        global_store: A global store by name, or None.
-        lag: How many records of a partition were not read yet; None: not known.
-        partition: The number of its partitions, which its changelogs have, too.
+        output: Destination of its records.
+        cache: The record cache, shared by the tasks of a thread.
+        global_store: Returns a global store by name; None if there is none.
+        lag: Returns the number of records of a partition that were not fetched yet; None: not known.
+        partition: Partition number of its source and changelog partitions.
     """
 
     def __init__(
@@ -74,18 +74,18 @@ class StreamTask:
 
     @property
     def stream_time(self) -> int:
-        """The highest time of a record that was processed; -1 before the first."""
+        """The highest timestamp of a processed record; -1 before the first."""
         return self.group.stream_time
 
     # --- life -------------------------------------------------------------------------------------------------------------
 
     def initialize_stores(self) -> None:
-        """Open the stores; afterwards `state.restores` takes their changelogs."""
+        """Open the stores; afterwards `state.restores` accepts changelog records."""
         for store in self.topology.stores.values():
             store.init(self.context, store)
 
     def initialize_topology(self) -> None:
-        """Initialize the processors: stores are restored. A task that was suspended begins anew."""
+        """Initialize the processors after the stores are restored, or after `suspend`."""
         self.consumed.clear()
         for node in self.topology.nodes:
             self.context.set_current_node(node)
@@ -96,7 +96,7 @@ class StreamTask:
         self.context.record_context = None
 
     def suspend(self) -> None:
-        """Close the processors and forget what waits; stores stay open, and a commit may follow."""
+        """Close the processors and drop queued records; stores stay open, and a commit is still possible."""
         try:
             self._close_topology()
         finally:
@@ -111,17 +111,17 @@ class StreamTask:
     # --- work -------------------------------------------------------------------------------------------------------------
 
     def add_records(self, topic: str, partition: int, records: Iterable[ConsumedRecord]) -> int:
-        """Records of a partition that were read; how many of it wait now."""
+        """Queue consumed records of a partition; return the length of its queue."""
         return self.group.add(topic, partition, records)
 
     def has_records_queued(self) -> bool:
         return self.group.size > 0
 
     def process(self, now_ms: int) -> bool:
-        """Process the next record, if there is one and it may be taken.
+        """Process the next record if one is ready; return whether one was.
 
         Raises:
-            StreamsException: A node failed; the cause is chained. The record counts as not processed.
+            StreamsException: A node failed; the cause is chained. The record's offset will not be committed.
         """
         if not self.group.is_ready(now_ms):
             return False
@@ -160,7 +160,7 @@ class StreamTask:
         )
 
     def schedule(self, interval_ms: int, type: PunctuationType, punctuator: Callable[[int], Any]) -> Cancellable:
-        """Called by a processor: see `ProcessorContext.schedule`. By stream time the first call is at once."""
+        """Schedule a punctuation: see `ProcessorContext.schedule`. By stream time the first call is immediate."""
         node = self.context.current_node
         if node is None:
             raise RuntimeError("Current node is null")
@@ -170,26 +170,26 @@ class StreamTask:
         return self._wall_clock.schedule(Punctuation(node, start, interval_ms, punctuator))
 
     def punctuate_stream_time(self, now_ms: int) -> bool:
-        """Call what is due by the time of records; whether something was."""
+        """Call punctuators due by stream time; return whether there was one."""
         if self.stream_time < 0:
             return False
         self.context.system_time_ms = now_ms
         return self._punctuated(self._stream_time.punctuate(self.stream_time, self._call))
 
     def punctuate_system_time(self, now_ms: int) -> bool:
-        """Call what is due by the wall clock; whether something was."""
+        """Call punctuators due by the wall clock; return whether there was one."""
         self.context.system_time_ms = now_ms
         return self._punctuated(self._wall_clock.punctuate(now_ms, self._call))
 
     def prepare_commit(self) -> dict[tuple[str, int], int]:
-        """Pass on what caches hold. Gives the offsets to commit: of the next record of each partition."""
+        """Flush the caches; return the offsets to commit, of the next record of each partition."""
         if not self.commit_needed:
             return {}
         self.state.flush_caches()
         return {partition: self._next_offset(partition, offset) for partition, offset in self.consumed.items()}
 
     def post_commit(self) -> None:
-        """What `prepare_commit` gave is committed."""
+        """Clear the commit flags after the offsets of `prepare_commit` were committed."""
         self.commit_needed = False
         self.commit_requested = False
 
@@ -254,10 +254,10 @@ def deserialized(
     context: NodeContext,
     drop: Callable[[], None],
 ) -> ConsumedRecord | None:
-    """A record with its key and value read; None if it cannot be, and the handler says to go on.
+    """Return the record with key and value deserialized; None if that fails and the handler decides to continue.
 
     Raises:
-        StreamsException: It cannot be read, and the handler says so, or failed itself.
+        StreamsException: It cannot be deserialized and the handler decides to fail, or fails itself.
     """
     try:
         return raw._replace(

@@ -1,4 +1,4 @@
-"""What processors and stores see of their task (Kafka's `ProcessorContextImpl`)."""
+"""The context of processors and stores in their task (Kafka's `ProcessorContextImpl`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kafkapy.streams.topology.nodes import TopologyNode
 
 
 class RunningTask(Protocol):
-    """What a context asks of its task."""
+    """The part of a task that its context uses."""
 
     commit_requested: bool
 
@@ -27,17 +27,17 @@ class RunningTask(Protocol):
 
 
 class NodeContext(TaskContext):
-    """What tasks and global tables have in common: a node that processes, and stores.
+    """Base of the contexts of tasks and global tables: the current node and the stores.
 
-    Invariant: `record_context` and the current node are those of the record that is processed; both are put back when `forward`
-    returns, whatever happened below.
+    Invariant: `record_context` and the current node are those of the record being processed; `forward` restores both
+    when it returns or raises.
 
     Args:
         task_id: As "0_1".
         config: The application's.
         state: The stores.
-        cache: Of records.
-        dropped: Called for each record that is not processed.
+        cache: The record cache.
+        dropped: Called for each dropped record.
     """
 
     def __init__(
@@ -126,13 +126,13 @@ class NodeContext(TaskContext):
 
 
 class StreamTaskContext(NodeContext):
-    """Of a task that processes partitions.
+    """The context of a stream task.
 
     Args:
         task: The task; the rest as `NodeContext`.
-        collector: What it writes goes here.
-        partition: Of its changelogs.
-        global_store: A global store by its name, as it may be read; None if there is none.
+        collector: Receives the task's output.
+        partition: Partition number of its changelogs.
+        global_store: Returns a read-only view of a global store by name; None if there is none.
     """
 
     def __init__(
