@@ -8,6 +8,7 @@ case $1 in
     schema_registry_start) needs=registry ;;
     kafka_rest_start) needs=rest ;;
     schemas | bus) needs=bus ;;
+    streams) needs=streams ;;
     warehouse | examples.pipeline) needs=warehouse ;;
     *) needs=broker ;;
 esac

@@ -31,8 +31,9 @@ class StreamsClients:
     def __init__(self, config: StreamsConfig) -> None:
         self._config = config
 
-    def main_consumer(self, client_id: str, assignor: Any) -> KafkaConsumer[Any, Any]:
-        """The consumer of a thread, a member of the application's group."""
+    def main_consumer(self, client_id: str, assignor: Any, thread: int = 1) -> KafkaConsumer[Any, Any]:
+        """The consumer of a thread, a member of the application's group. Static members have the number of the thread in their
+        ids, as in Java."""
         options = self._options(KafkaConsumer.DEFAULT_CONFIG, _STREAMS_CONSUMER, "consumer.", "main.consumer.")
         options |= {
             "client_id": f"{client_id}-consumer",
@@ -41,6 +42,8 @@ class StreamsClients:
             "partition_assignment_strategy": [assignor],
             "allow_auto_create_topics": False,
         }
+        if options.get("group_instance_id"):
+            options["group_instance_id"] = f"{options['group_instance_id']}-{thread}"
         return KafkaConsumer(**self._isolated(options))
 
     def restore_consumer(self, client_id: str) -> KafkaConsumer[Any, Any]:

@@ -99,6 +99,7 @@ class KafkaStreams:
         self._caches: dict[int, ThreadCache] = {}
         self._client_id = ""
         self._is_paused = False
+        self._is_application_stopped = False
         self._thread_states: dict[StreamThread, str] = {}
         self._handler: Callable[[BaseException], StreamThreadExceptionResponse | None] | None = None
         self._listener: Callable[[str, str], Any] | None = None
@@ -334,6 +335,11 @@ class KafkaStreams:
         """Whether the instance is paused."""
         return self._is_paused
 
+    @property
+    def is_application_stopped(self) -> bool:
+        """Whether this instance ends, or has ended, because one of the application has requested that all of them stop."""
+        return self._is_application_stopped
+
     def add_stream_thread(self) -> str | None:
         """Add and start a thread (KIP-663).
 
@@ -412,7 +418,7 @@ class KafkaStreams:
 
         assignor = StreamsPartitionAssignor(self._builder, config, topics, process_id, tasks.offset_sums, assigned)
         assignor.error_code = error_code
-        consumer = StreamsClients(config).main_consumer(name, assignor)
+        consumer = StreamsClients(config).main_consumer(name, assignor, number)
         tasks.consumer = consumer
 
         def close_clients() -> None:
@@ -519,7 +525,9 @@ class KafkaStreams:
     def _thread_failed(self, thread: StreamThread, error: BaseException) -> None:
         """Handle the failure of a thread; called on that thread."""
         response = None
-        if self._handler is not None and not isinstance(error, ShutdownRequested):
+        if isinstance(error, ShutdownRequested):
+            self._is_application_stopped = True
+        elif self._handler is not None:
             response = self._handler(error)
         with self._lock:
             runs = self._state in ("REBALANCING", "RUNNING")

@@ -83,6 +83,7 @@ FAMILIES = {
     "Above the log": (
         ("kafkapy-schemas", "Checks, compares, publishes and compiles schemas in a folder."),
         ("kafkapy-bus", "Plans and applies topics that are declared in a folder."),
+        ("kafkapy-streams", "Runs an application of Streams in several processes."),
         ("kafkapy-warehouse", "Makes tables of events on Spark."),
     ),
     "The installation": (

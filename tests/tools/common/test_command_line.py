@@ -30,6 +30,7 @@ TOOLS = {
     "leader_election": "kafka-leader-election.sh",
     "replica_verification": "kafka-replica-verification.sh",
     "streams_application_reset": "kafka-streams-application-reset.sh",
+    "streams": "kafkapy-streams.sh",
     "transactions": "kafka-transactions.sh",
     "cluster_local": "kafka-cluster-local.sh",
 }

@@ -1,0 +1,12 @@
+"""The exit statuses of a process of an application."""
+
+from __future__ import annotations
+
+from typing import Final
+
+FAILED: Final = 1
+"""The instance has failed; it may be started again."""
+UNUSABLE: Final = 2
+"""The topology or a config is wrong; it would fail again."""
+APPLICATION_STOPPED: Final = 3
+"""An instance has asked that the application stops."""
