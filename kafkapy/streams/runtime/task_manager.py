@@ -1,4 +1,4 @@
-"""The life cycle of a thread's tasks: creates, restores, runs, commits and closes them (Kafka's `TaskManager`)."""
+"""The tasks of a thread: made when they are assigned, restored, run, committed, closed (Kafka's `TaskManager`)."""
 
 from __future__ import annotations
 
@@ -16,19 +16,21 @@ from kafkapy.streams.runtime.changelog_reader import ChangelogReader
 from kafkapy.streams.runtime.commit_metadata import CommitMetadata, decode_commit_metadata
 from kafkapy.streams.runtime.state_directory import StateDirectory
 from kafkapy.streams.runtime.streams_producer import StreamsProducer
+from kafkapy.streams.state.thread_cache import ThreadCache
 from kafkapy.streams.task.stream_task import StreamTask
 from kafkapy.structs import OffsetAndMetadata
 
 log = logging.getLogger("kafkapy.streams")
 
 _CHECKPOINT_AFTER_RECORDS: Final = 10_000
-"""Minimum changelog records between two checkpoints of a task (Kafka's `OFFSET_DELTA_THRESHOLD_FOR_CHECKPOINT`)."""
+"""How many records of changelogs lie between two checkpoints of a task, at least (Kafka's
+`OFFSET_DELTA_THRESHOLD_FOR_CHECKPOINT`)."""
 
 MakeTask = Callable[[TaskId, Collection[TopicPartition]], StreamTask]
 
 
 class MainConsumer(Protocol):
-    """The methods of the thread's consumer that tasks use."""
+    """What the tasks need of the thread's consumer."""
 
     def pause(self, *partitions: TopicPartition) -> None: ...
 
@@ -42,23 +44,21 @@ class MainConsumer(Protocol):
 
 
 class TaskManager:
-    """The tasks of a thread.
+    """A thread's tasks.
 
-    Invariants:
-    - A task in `tasks` or `copies` has its directory locked and its stores open, and its changelogs are registered
-      with the reader.
-    - Tasks in `_restoring` and `_suspended` are in `tasks`, too, and are not processed.
-    - `_restoring`: their partitions are paused until their stores are restored.
-    - `_suspended`: their partitions were revoked; the next assignment resumes, recycles or closes them.
-    - `_wanted` and `_wanted_copies` are assigned tasks whose directory another thread or process still has locked.
+    Invariants: a task in `tasks` or `copies` has its directory locked and its stores open, and its changelogs are registered with
+    the reader. Tasks in `_restoring` and `_suspended` are in `tasks`, too, and process nothing: the former until their stores are
+    complete, their partitions being paused; the latter, whose partitions were revoked, until the next assignment says what
+    becomes of them. `_wanted` and `_wanted_copies` are tasks whose directory another thread or process still has.
 
     Args:
         config: The application's.
-        directory: State directory of the instance.
-        make_task: Creates a task with its nodes and stores.
-        consumer: The thread's main consumer; set before the first assignment.
-        reader: The thread's changelog reader.
-        producer: The thread's producer.
+        directory: Of the instance.
+        make_task: Makes a task with its nodes and stores.
+        consumer: The thread's; set before the first assignment.
+        reader: Of changelogs.
+        producer: The thread's.
+        cache: Of records; the thread's tasks share it.
     """
 
     def __init__(
@@ -68,15 +68,17 @@ class TaskManager:
         make_task: MakeTask,
         reader: ChangelogReader,
         producer: StreamsProducer,
+        cache: ThreadCache | None = None,
     ) -> None:
+        self.cache = ThreadCache(0) if cache is None else cache
         self.tasks: dict[TaskId, StreamTask] = {}
         self.copies: dict[TaskId, StreamTask] = {}
-        """Standby replicas: their stores are updated from changelogs, their processors are not used."""
+        """Standby replicas: their stores follow the changelogs, their processors are not used."""
         self.is_paused = False
-        """Whether processing and the updating of standby replicas are paused (KIP-834); other threads may set it."""
+        """Whether nothing is processed, nor standby replicas followed (KIP-834); other threads may set it."""
         self.consumer: MainConsumer
         self.lock = threading.RLock()
-        """Held by the stream thread while it changes tasks or stores, and by other threads while they read stores."""
+        """Held by the thread while it changes tasks or their stores, and by others while they read stores."""
         self._config = config
         self._directory = directory
         self._make_task = make_task
@@ -87,7 +89,7 @@ class TaskManager:
         self._wanted: dict[TaskId, list[TopicPartition]] = {}
         self._wanted_copies: dict[TaskId, list[TopicPartition]] = {}
         self._checkpointed: dict[TaskId, int] = {}
-        """The sum of the offsets in each task's last checkpoint."""
+        """The sum of the offsets of each task's last checkpoint."""
         self._partitions: dict[TaskId, list[TopicPartition]] = {}
         self._task_of: dict[TopicPartition, StreamTask] = {}
         self._paused: set[TopicPartition] = set()
@@ -95,18 +97,15 @@ class TaskManager:
     # --- assignment -------------------------------------------------------------------------------------------------------
 
     def offset_sums(self) -> dict[TaskId, int]:
-        """Return the sum of the changelog offsets of each stateful task, `LATEST_OFFSET` if it runs. Thread-safe.
-
-        Includes running and restoring tasks, standby replicas, and tasks on disk that no thread of this process has
-        locked.
-        """
+        """How far stores are: of tasks that run, of those that are restored or copied, and of those on disk that no thread of
+        this process has. Any thread may ask."""
         sums: dict[TaskId, int] = {}
         for id in self._directory.stored_tasks():
             if not self._directory.is_locked(id):
                 try:
                     offsets = self._directory.read_checkpoint(id)
                 except ProcessorStateException:
-                    continue  # malformed checkpoint: the task would be restored from the start
+                    continue  # malformed: the task would be restored from the start
                 if offsets:
                     sums[id] = sum(offset + 1 for offset in offsets.values() if offset >= 0)
         for id, task in [*self.copies.items(), *self.tasks.items()]:
@@ -120,8 +119,8 @@ class TaskManager:
         return sums
 
     def store_positions(self) -> dict[tuple[str, TopicPartition], int | None]:
-        """Return each store's position in its changelog, the offset of the next record; None: the task runs.
-        Thread-safe."""
+        """The offset of the next record that each store reads of its changelog; None: it has all, its task runs. Any thread may
+        ask."""
         positions: dict[tuple[str, TopicPartition], int | None] = {}
         for id, task in [*self.copies.items(), *self.tasks.items()]:
             behind = id in self._restoring or id in self.copies
@@ -132,12 +131,12 @@ class TaskManager:
         return positions
 
     def stores(self, name: str, partition: int | None, *, with_copies: bool) -> list[Any]:
-        """Return the stores of this name of running tasks; the caller holds `lock`.
+        """The stores of this name, of tasks that run; `lock` is held.
 
         Args:
-            name: Name of the store.
-            partition: Partition of the task; None: any.
-            with_copies: Whether to include restoring tasks and standby replicas.
+            name: Of the store.
+            partition: Of the task; None: of any.
+            with_copies: Whether stores that are restored, and copies, count, too.
         """
         tasks = dict(self.tasks) | (self.copies if with_copies else {})
         return [
@@ -151,11 +150,8 @@ class TaskManager:
     def handle_assignment(
         self, active: Mapping[TaskId, list[TopicPartition]], standby: Mapping[TaskId, Collection[TopicPartition]]
     ) -> None:
-        """Close tasks that were unassigned and create those that were assigned.
-
-        Tasks are recycled with their stores: a standby replica can become the active task, and an active task a
-        standby replica.
-        """
+        """Close tasks that are gone, make those that are new; a copy whose task comes here becomes the task, and a task that goes
+        may stay as a copy: both keep their stores."""
         for id in [id for id in self.tasks if id not in active]:
             if id in standby and id not in self._restoring:
                 self._demote(id)
@@ -175,7 +171,7 @@ class TaskManager:
         self.make_wanted()
 
     def handle_revocation(self, revoked: Collection[TopicPartition]) -> None:
-        """Commit and suspend the tasks of revoked partitions."""
+        """Commit and suspend the tasks of partitions that another member gets."""
         gone = [id for id, partitions in self._partitions.items() if not set(partitions).isdisjoint(revoked)]
         if gone:
             self.commit()
@@ -185,13 +181,13 @@ class TaskManager:
                 self._suspended.add(id)
 
     def handle_lost(self, lost: Collection[TopicPartition]) -> None:
-        """Close the tasks of lost partitions without a commit: another member owns them already."""
+        """The member is out of the group: its tasks are another's, and nothing of theirs may be committed."""
         self._producer.abort()
         for id in [id for id, partitions in self._partitions.items() if not set(partitions).isdisjoint(lost)]:
             self._close(id, clean=False)
 
     def make_wanted(self) -> None:
-        """Create the assigned tasks and standby replicas whose directory can be locked now."""
+        """Make the tasks and copies whose directory has become free."""
         for id, partitions in list(self._wanted.items()):
             if not self._directory.lock(id):
                 log.info("The directory of task %s is still in use", id)
@@ -207,7 +203,7 @@ class TaskManager:
     def _with_lock(
         self, create: Callable[[TaskId, list[TopicPartition]], None], id: TaskId, partitions: list[TopicPartition]
     ) -> None:
-        """Create a task whose directory this thread has locked; unlock it on failure, for the replacement thread."""
+        """Make a task whose directory is locked; the thread that replaces this one gets the lock if that fails."""
         try:
             create(id, partitions)
         except BaseException:
@@ -219,7 +215,7 @@ class TaskManager:
         task = self._make_task(id, partitions)
         if self._config.exactly_once:
             if not offsets:
-                self._directory.wipe(id)  # without a checkpoint the stores' contents are unknown
+                self._directory.wipe(id)  # without a checkpoint nothing is known of what the stores hold
             self._directory.delete_checkpoint(id)
         task.initialize_stores()
         self._activate(id, task, partitions, offsets)
@@ -228,7 +224,7 @@ class TaskManager:
     def _create_copy(self, id: TaskId, partitions: list[TopicPartition]) -> None:
         task = self._make_task(id, partitions)
         if not task.topology.changelogs:
-            self._directory.unlock(id)  # a stateless task needs no standby replica
+            self._directory.unlock(id)  # without state there is nothing to copy
             return
         offsets = self._directory.read_checkpoint(id)
         if self._config.exactly_once and not offsets:
@@ -257,7 +253,7 @@ class TaskManager:
             )
 
     def _promote(self, id: TaskId, partitions: list[TopicPartition]) -> None:
-        """Turn a standby replica into the active task; its stores are restored to the end of their changelogs."""
+        """A copy becomes the task: its stores are read to the end of their changelogs."""
         task = self.copies.pop(id)
         offsets = self._offsets(id, task)
         self._reader.unregister(self._changelog_partitions(id, task))
@@ -267,14 +263,13 @@ class TaskManager:
         log.info("Standby task %s becomes active", id)
 
     def _demote(self, id: TaskId) -> None:
-        """Turn an active task into a standby replica; commit first, unless it is suspended and so committed
-        already."""
+        """A task becomes a copy: what it has processed is committed."""
         if id not in self._suspended:
             self.commit()
             self.tasks[id].suspend()
         task = self._forget(id)
         for store in task.topology.stores.values():
-            store.clear_cache()  # its entries were flushed, and the stores below it will change
+            store.clear_cache()  # what it holds is written, and the stores below will change
         self._checkpoint(id, task)
         offsets = self._offsets(id, task)
         self._reader.unregister(self._changelog_partitions(id, task))
@@ -286,17 +281,16 @@ class TaskManager:
 
     @property
     def is_restoring(self) -> bool:
-        """Whether an assigned task can't run yet: it is being restored, or its directory is locked by another thread
-        or process."""
+        """Whether a task cannot run yet."""
         return bool(self._restoring or self._wanted)
 
     @property
     def has_copies(self) -> bool:
-        """Whether there are standby replicas to update."""
+        """Whether there are standby replicas to follow."""
         return bool(self.copies or self._wanted_copies) and not self.is_paused
 
     def restore(self, timeout_ms: float) -> None:
-        """Read changelogs once; start tasks whose stores are restored."""
+        """Read changelogs; tasks whose stores are complete begin to run."""
         self.make_wanted()
         try:
             self._reader.restore(timeout_ms)
@@ -309,7 +303,7 @@ class TaskManager:
                 self._begin(id, task)
 
     def _make_anew(self, corrupted: TaskCorruptedException) -> None:
-        """Wipe corrupted tasks and restore them from the start of their changelogs."""
+        """Restore tasks from the start whose stores lack what their changelogs do not have any more."""
         for tasks, wanted in ((self.tasks, self._wanted), (self.copies, self._wanted_copies)):
             for id, task in list(tasks.items()):
                 if set(self._changelog_partitions(id, task)).isdisjoint(corrupted.partitions):
@@ -343,11 +337,11 @@ class TaskManager:
     # --- work -------------------------------------------------------------------------------------------------------------
 
     def running(self) -> list[StreamTask]:
-        """The tasks that are neither restoring nor suspended."""
+        """Tasks that process."""
         return [task for id, task in self.tasks.items() if id not in self._restoring and id not in self._suspended]
 
     def add_records(self, records: Mapping[TopicPartition, Iterable[Any]]) -> None:
-        """Add consumed records to the tasks' queues; pause partitions with long queues."""
+        """Records that the consumer has read; a partition with many that wait is paused."""
         for partition, found in records.items():
             task = self._task_of.get(partition)
             if task is None:
@@ -358,7 +352,7 @@ class TaskManager:
                 self.consumer.pause(partition)
 
     def resume(self) -> None:
-        """Resume partitions with short queues."""
+        """Read on where few records wait."""
         ready = [
             partition
             for partition in self._paused
@@ -370,7 +364,7 @@ class TaskManager:
             self.consumer.resume(*(partition for partition in ready if partition in self._task_of))
 
     def process(self, now_ms: int, limit: int) -> int:
-        """Process up to `limit` records of each task; return the number of processed records."""
+        """Process up to so many records of each task; how many there were."""
         processed = 0
         if self.is_paused:
             return 0
@@ -383,7 +377,7 @@ class TaskManager:
         return processed
 
     def punctuate(self, now_ms: int) -> None:
-        """Call punctuators that are due by the wall clock."""
+        """Call what is due by the wall clock."""
         if not self.is_paused:
             for task in self.running():
                 task.punctuate_system_time(now_ms)
@@ -393,7 +387,7 @@ class TaskManager:
         return any(task.commit_requested for task in self.tasks.values())
 
     def commit(self) -> None:
-        """Commit all processed records."""
+        """Commit all that was processed."""
         offsets: dict[TopicPartition, OffsetAndMetadata] = {}
         needed = [
             (id, task)
@@ -421,12 +415,12 @@ class TaskManager:
                 self._checkpoint_if_due(id, task)
 
     def clean_directory(self, now: float) -> None:
-        """Delete unlocked task directories after `state.cleanup.delay.ms`."""
+        """Remove what is left of tasks that run elsewhere for long (`state.cleanup.delay.ms`)."""
         for id in self._directory.clean_if_due(self._config.state_cleanup_delay_ms, now):
             log.info("Deleted obsolete state directory of task %s", id)
 
     def close(self, clean: bool) -> None:
-        """Close all tasks; with `clean`, commit first."""
+        """Close all tasks; with `clean` what was processed is committed first."""
         if clean:
             self.commit()
         else:
@@ -472,7 +466,7 @@ class TaskManager:
         log.info("Standby task %s is closed", id)
 
     def _forget(self, id: TaskId) -> StreamTask:
-        """Remove a task from all collections; its stores stay open and its directory locked."""
+        """Take a task out of all that is kept of tasks; its stores stay open and its directory locked."""
         task = self.tasks.pop(id)
         for partition in self._partitions.pop(id):
             self._task_of.pop(partition, None)
@@ -483,7 +477,7 @@ class TaskManager:
         return task
 
     def _checkpoint_if_due(self, id: TaskId, task: StreamTask) -> None:
-        """Write a checkpoint if enough records were added since the last one, since it flushes the stores to disk."""
+        """A checkpoint writes stores to disk, so it is not made for a few records."""
         total = sum(self._offsets(id, task).values())
         if total - self._checkpointed.get(id, 0) > _CHECKPOINT_AFTER_RECORDS:
             self._checkpoint(id, task)
@@ -497,12 +491,12 @@ class TaskManager:
         self._checkpointed[id] = sum(offsets.values())
 
     def _offsets(self, id: TaskId, task: StreamTask) -> dict[TopicPartition, int]:
-        """Return the offset of the last changelog record in each store."""
+        """The offset of the last record that each store has of its changelog."""
         offsets: dict[TopicPartition, int] = {}
         for partition in self._changelog_partitions(id, task):
             written = self._producer.offsets.get(partition)
             restored = self._reader.position(partition)
-            consumed = task.consumed.get(partition)  # for a store whose changelog is the source topic
+            consumed = task.consumed.get(partition)  # a store whose changelog is the topic that it is read from
             known = [offset for offset in (written, restored, consumed) if offset is not None]
             if known:
                 offsets[partition] = max(known)

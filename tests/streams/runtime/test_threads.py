@@ -115,7 +115,7 @@ def test_an_instance_stops_by_itself_without_a_handler(cluster: KafkaCluster, tm
 
 
 def _tasks(streams: KafkaStreams) -> list[StreamTask]:
-    return [task for thread in streams._threads.values() for task in thread.tasks.running()]
+    return [task for thread in streams._all_threads() for task in thread.tasks.running()]
 
 
 def test_threads_come_and_go_and_pause(cluster: KafkaCluster, tmp_path: Path) -> None:

@@ -1,0 +1,181 @@
+"""Makes the threads of an instance, each with its clients, stores' readers and tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple
+
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.streams.assignment.assignment_info import AssignmentInfo
+from kafkapy.streams.assignment.task_id import ProcessId, TaskId
+from kafkapy.streams.config import StreamsConfig
+from kafkapy.streams.errors import StreamsException
+from kafkapy.streams.runtime.changelog_reader import ChangelogReader, StateRestoreListener
+from kafkapy.streams.runtime.clients import StreamsClients
+from kafkapy.streams.runtime.internal_topic_manager import InternalTopicManager
+from kafkapy.streams.runtime.state_directory import StateDirectory
+from kafkapy.streams.runtime.stream_thread import StreamThread
+from kafkapy.streams.runtime.streams_assignor import Assignment, StreamsPartitionAssignor
+from kafkapy.streams.runtime.streams_producer import StreamsProducer
+from kafkapy.streams.runtime.task_manager import TaskManager
+from kafkapy.streams.state.thread_cache import ThreadCache
+from kafkapy.streams.task.stream_task import StreamTask
+from kafkapy.streams.topology.node_specs import SourceSpec
+from kafkapy.streams.topology.processor_topology import make_topology
+from kafkapy.streams.topology.topology_builder import TopologyBuilder
+
+
+class ThreadListeners(NamedTuple):
+    """What threads report to.
+
+    Attributes:
+        on_state: Called with a thread and "REBALANCING" or "RUNNING".
+        on_failure: Called with a thread and what has ended it, once all of it is closed.
+        on_assignment: Called with what the group's leader says of all instances.
+        restore: Follows how stores are restored; None: nothing does.
+    """
+
+    on_state: Callable[[StreamThread, str], None]
+    on_failure: Callable[[StreamThread, BaseException], None]
+    on_assignment: Callable[[AssignmentInfo], None]
+    restore: StateRestoreListener | None
+
+
+class StreamThreadFactory:
+    """Makes threads; each has clients and a cache of its own.
+
+    Args:
+        config: The application's.
+        builder: Of the topology.
+        directory: Of the instance.
+        process_id: Of the instance.
+        client_id: Prefix of the names of threads and clients.
+        topics: Makes internal topics.
+        global_store: A global store by its name; None if there is none.
+        listeners: What threads report to.
+    """
+
+    def __init__(
+        self,
+        config: StreamsConfig,
+        builder: TopologyBuilder,
+        directory: StateDirectory,
+        process_id: ProcessId,
+        client_id: str,
+        topics: InternalTopicManager,
+        global_store: Callable[[str], Any],
+        listeners: ThreadListeners,
+    ) -> None:
+        self._config = config
+        self._builder = builder
+        self._prefix = config.topic_prefix
+        self._directory = directory
+        self._process_id = process_id
+        self._client_id = client_id
+        self._topics = topics
+        self._global_store = global_store
+        self._listeners = listeners
+
+    def make(self, number: int, error_code: int = 0) -> StreamThread:
+        """A thread, not started.
+
+        Args:
+            number: From 1 on.
+            error_code: What the group is told with the first join; 0: nothing.
+        """
+        name = f"{self._client_id}-StreamThread-{number}"
+        config, listeners = self._config, self._listeners
+
+        def committed(partition: TopicPartition) -> int | None:
+            found = consumer.committed(partition)
+            return None if found is None else int(found)
+
+        tasks, close_tasks_clients = self._make_tasks(number, name, committed)
+
+        def assigned(assignment: Assignment) -> None:
+            if assignor.rejoin_now:
+                assignor.rejoin_now = False
+                assignment = assignment._replace(info=assignment.info._replace(next_rebalance_ms=0))
+            thread.assigned = assignment
+
+        assignor = StreamsPartitionAssignor(
+            self._builder, config, self._topics, self._process_id, tasks.offset_sums, assigned
+        )
+        assignor.error_code = error_code
+        consumer = StreamsClients(config).main_consumer(name, assignor, number)
+        tasks.consumer = consumer
+
+        def close_clients() -> None:
+            consumer.close()
+            close_tasks_clients()
+
+        sources, pattern = self._subscription()
+        thread = StreamThread(
+            name,
+            config,
+            sources,
+            pattern,
+            tasks,
+            consumer,
+            listeners.on_state,
+            listeners.on_failure,
+            listeners.on_assignment,
+            close_clients,
+        )
+        return thread
+
+    def _make_tasks(
+        self, number: int, name: str, committed: Callable[[TopicPartition], int | None]
+    ) -> tuple[TaskManager, Callable[[], None]]:
+        """What runs the tasks of a thread, and what closes its clients but for the thread's consumer."""
+        config, options = self._config, StreamsClients(self._config)
+        transactional_id = f"{config.application_id}-{self._process_id}-{number}" if config.exactly_once else None
+        producer = StreamsProducer(lambda: options.producer(name, transactional_id), config.exactly_once)
+        restore = options.restore_consumer(name)
+        cache = ThreadCache(config.statestore_cache_max_bytes // max(1, config.num_stream_threads))
+
+        def make_task(id: TaskId, partitions: Collection[TopicPartition]) -> StreamTask:
+            return self._make_task(id, partitions, producer, cache)
+
+        def close() -> None:
+            restore.close()
+            producer.close()
+
+        reader = ChangelogReader(restore, committed, config.commit_interval_ms, self._listeners.restore)
+        tasks = TaskManager(config, self._directory, make_task, reader, producer, cache)
+        return tasks, close
+
+    def _make_task(
+        self, id: TaskId, partitions: Collection[TopicPartition], producer: StreamsProducer, cache: ThreadCache
+    ) -> StreamTask:
+        matched = {partition.topic for partition in partitions}
+        for subgraph in self._builder.subgraphs(self._prefix, matched):
+            if subgraph.id == id.subtopology:
+                cached = self._config.statestore_cache_max_bytes > 0
+                topology = make_topology(self._builder, subgraph, self._config.originals, self._prefix, cached)
+                return StreamTask(
+                    str(id),
+                    topology,
+                    [(one.topic, one.partition) for one in partitions],
+                    self._config,
+                    producer,
+                    cache,
+                    self._global_store,
+                    lambda topic, number: 0,
+                    id.partition,
+                )
+        raise StreamsException(f"The topology has no sub-topology {id.subtopology}: is this another version of it?")
+
+    def _subscription(self) -> tuple[list[str], str | None]:
+        """Topics to read, or a pattern of all of them, if a source has a pattern."""
+        topics: set[str] = set()
+        patterns: list[str] = []
+        for subgraph in self._builder.subgraphs(self._prefix):
+            for spec in subgraph.nodes:
+                if isinstance(spec, SourceSpec) and spec.pattern is not None:
+                    patterns.append(spec.pattern.pattern)
+                elif isinstance(spec, SourceSpec):
+                    topics.update(self._builder.full_name(topic, self._prefix) for topic in spec.topics)
+        if not patterns:
+            return sorted(topics), None
+        return [], "|".join([f"^{topic}$" for topic in sorted(topics)] + [f"^(?:{one})$" for one in patterns])
