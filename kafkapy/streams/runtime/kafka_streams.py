@@ -6,15 +6,17 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from kafkapy.clients.software import KAFKA_VERSION
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.streams.assignment.group_assignment import SHUTDOWN_REQUESTED
 from kafkapy.streams.assignment.task_id import ProcessId
 from kafkapy.streams.config import StreamsConfig
 from kafkapy.streams.errors import StreamsException, StreamsNotStartedException, TopologyException
 from kafkapy.streams.exception_handlers import StreamThreadExceptionResponse
+from kafkapy.streams.metrics.sensors import StreamsMetric, StreamsMetricName
 from kafkapy.streams.processor import Duration, milliseconds
 from kafkapy.streams.queries.store_query import StoreQueryParameters
 from kafkapy.streams.queries.streams_metadata import KeyQueryMetadata, StreamsMetadata, StreamsMetadataState
@@ -83,6 +85,7 @@ class KafkaStreams:
 
     def __init__(self, topology: Topology, config: Mapping[str, Any]) -> None:
         self._config = StreamsConfig(config)
+        self._topology = topology
         self._builder = topology.builder
         self._prefix = self._config.topic_prefix
         if not self._builder.subgraphs(self._prefix) and not self._builder.global_stores:
@@ -96,6 +99,7 @@ class KafkaStreams:
         self._client_id = ""
         self._is_paused = False
         self._is_application_stopped = False
+        self._failed_threads = 0
         self._handler: Callable[[BaseException], StreamThreadExceptionResponse | None] | None = None
         self._listener: Callable[[str, str], Any] | None = None
         self._restore_listener: StateRestoreListener | None = None
@@ -301,6 +305,38 @@ class KafkaStreams:
             )
         self._restore_listener = listener
 
+    def metrics(self) -> dict[StreamsMetricName, Any]:
+        """What the instance, its threads, tasks and clients measure, by Kafka's names. Any thread may ask.
+
+        With `metrics.recording.level` DEBUG also what processors, stores and caches measure, which costs time for each record.
+
+        Example:
+            >>> next(value for name, value in streams.metrics().items() if name.name == "process-total")  # doctest: +SKIP
+            42.0
+        """
+        found = list(self._own_metrics())
+        for thread in self._all_threads():
+            found.extend(thread.metrics())
+        return dict(found)
+
+    def _own_metrics(self) -> Iterator[StreamsMetric]:
+        threads = self._all_threads()
+        for name, description, value in (
+            ("version", "The version of the Kafka Streams client.", KAFKA_VERSION),
+            ("application-id", "The application ID of the Kafka Streams client.", self._config.application_id),
+            ("topology-description", "The description of the topology.", str(self._topology.describe())),
+            ("state", "The state of the Kafka Streams client.", self._state),
+            (
+                "alive-stream-threads",
+                "The number of stream threads that run or take part in a rebalance.",
+                sum(thread.is_alive() for thread in threads),
+            ),
+            ("failed-stream-threads", "The number of stream threads that have failed.", self._failed_threads),
+        ):
+            yield StreamsMetric(
+                StreamsMetricName(name, "stream-metrics", description, (("client-id", self._client_id),)), value
+            )
+
     def clean_up(self) -> None:
         """Remove the local state of the application: it is restored from its changelogs.
 
@@ -435,6 +471,7 @@ class KafkaStreams:
     def _thread_failed(self, thread: StreamThread, error: BaseException) -> None:
         """Called by a thread that ends."""
         response = None
+        self._failed_threads += 1
         if isinstance(error, ShutdownRequested):
             self._is_application_stopped = True
         elif self._handler is not None:

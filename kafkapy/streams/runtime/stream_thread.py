@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, Final
 
 from kafkapy.common.topic_partition import TopicPartition
@@ -14,34 +14,36 @@ from kafkapy.streams.assignment.assignment_info import NO_REBALANCE, AssignmentI
 from kafkapy.streams.assignment.group_assignment import INCOMPLETE_SOURCE_TOPIC_METADATA, SHUTDOWN_REQUESTED
 from kafkapy.streams.config import StreamsConfig
 from kafkapy.streams.errors import MissingSourceTopicException, StreamsException, TaskMigratedException
+from kafkapy.streams.metrics.sensors import StreamsMetric, now_ms
 from kafkapy.streams.runtime.streams_assignor import Assignment
 from kafkapy.streams.runtime.task_manager import TaskManager
+from kafkapy.streams.runtime.thread_clients import ThreadClients
 
 log = logging.getLogger("kafkapy.streams")
 
 _RECORDS_AT_A_TIME: Final = 500
-"""Maximum records of each task between two polls of the consumer."""
+"""Of each task, between two looks at the consumer and the clock."""
 
 
 class ShutdownRequested(StreamsException):
-    """An instance of the application has requested that all instances stop."""
+    """An instance of the application has requested that all of them stop."""
 
 
 class StreamThread(threading.Thread):
-    """A stream thread of an instance.
+    """One thread of an instance.
 
-    Invariant: only this thread uses its consumer, tasks and producer. The consumer's thread sets `assigned` only.
+    Invariant: only this thread uses its consumer, tasks and producer; `assigned` is the one thing that the consumer's thread puts
+    in.
 
     Args:
-        name: Name of the thread, and prefix of its clients' ids.
+        name: Of the thread and its clients.
         config: The application's.
-        topics: Topics to subscribe to.
+        topics: To subscribe to.
         tasks: The thread's.
-        make_consumer: Makes the consumer with the assignor.
+        clients: The thread's.
         on_state: Called with "REBALANCING", "RUNNING".
-        on_failure: Called with the error that ended the thread, after everything is closed.
-        on_assignment: Called with each assignment's `AssignmentInfo`.
-        close_clients: Called at the end.
+        on_failure: Called with what ended the thread, once all of it is closed.
+        on_assignment: Called with what the group's leader says of all instances.
     """
 
     def __init__(
@@ -51,11 +53,10 @@ class StreamThread(threading.Thread):
         topics: Sequence[str],
         pattern: str | None,
         tasks: TaskManager,
-        consumer: Any,
+        clients: ThreadClients,
         on_state: Callable[[StreamThread, str], None],
         on_failure: Callable[[StreamThread, BaseException], None],
         on_assignment: Callable[[AssignmentInfo], None],
-        close_clients: Callable[[], None],
     ) -> None:
         super().__init__(name=name, daemon=True)
         self.tasks = tasks
@@ -63,22 +64,27 @@ class StreamThread(threading.Thread):
         self._config = config
         self._topics = topics
         self._pattern = pattern
-        self._consumer = consumer
+        self._clients = clients
+        self._consumer = clients.consumer
         self._on_state = on_state
         self._on_failure = on_failure
         self._on_assignment = on_assignment
-        self._close_clients = close_clients
         self._stopping = threading.Event()
         self._rejoin_at_ms: float | None = None
         self._last_commit = time.monotonic()
 
     def stop(self) -> None:
-        """Stop the thread after its current iteration; `join` waits for it."""
+        """End after what is under way; `join` waits for it."""
         self._stopping.set()
         self._consumer.wakeup()
 
+    def metrics(self) -> Iterator[StreamsMetric]:
+        """What the thread, its tasks and its clients measure. Any thread may ask."""
+        yield from self.tasks.all_metrics()
+        yield from self._clients.metrics()
+
     def rejoin_soon(self, at_ms: float) -> None:
-        """Rejoin the group at this time (wall clock, ms)."""
+        """Join the group again at this time (wall clock, ms)."""
         self._rejoin_at_ms = at_ms
 
     def run(self) -> None:
@@ -109,20 +115,22 @@ class StreamThread(threading.Thread):
 
     def _run_once(self) -> None:
         busy = not self.tasks.is_paused and any(task.has_records_queued() for task in self.tasks.running())
+        started = now_ms()
         waits = 0 if busy or self.tasks.is_restoring else self._config.poll_ms
         try:
             records = self._consumer.poll(waits, 10 * _RECORDS_AT_A_TIME)
         except Exception as error:
             if self._stopping.is_set():
                 return
-            if isinstance(error.__cause__, StreamsException):  # raised by the rebalance listener within `poll`
+            if isinstance(error.__cause__, StreamsException):  # of a rebalance listener, within `poll`
                 raise error.__cause__ from None
             raise
+        self.tasks.metrics.polled(started, sum(len(found) for found in records.values()) if records else 0)
         with self.tasks.lock:
             self._work(records, busy)
 
     def _work(self, records: Any, busy: bool) -> None:
-        """Run the iteration's steps after the poll; the caller holds the tasks' lock."""
+        """What comes after a poll; the tasks' lock is held."""
         self._join_again_if_due()
         if records:
             self.tasks.add_records(records)
@@ -151,11 +159,11 @@ class StreamThread(threading.Thread):
             self._consumer.enforce_rebalance("Scheduled probing rebalance")
 
     def take_assignment(self) -> None:
-        """Apply a new assignment; called within `poll`.
+        """Called within `poll`, when the group has assigned something.
 
         Raises:
             MissingSourceTopicException: A topic that the topology reads does not exist.
-            StreamsException: The leader could not assign tasks, or a shutdown of the application was requested.
+            StreamsException: The leader could not share out tasks, or the application is stopped.
         """
         assignment, self.assigned = self.assigned, None
         if assignment is None:
@@ -173,13 +181,13 @@ class StreamThread(threading.Thread):
         self.tasks.handle_assignment(assignment.active, assignment.standby)
 
     def _close(self, failure: BaseException | None) -> BaseException | None:
-        """Close tasks and clients.
+        """Give all back.
 
         Args:
-            failure: The error that ended the thread.
+            failure: What has ended the thread.
 
         Returns:
-            This error, or one of closing.
+            That, or what went wrong now.
         """
         try:
             with self.tasks.lock:
@@ -189,12 +197,12 @@ class StreamThread(threading.Thread):
             failure = failure or error
             self.tasks.close(clean=False)
         finally:
-            self._close_clients()
+            self._clients.close()
         return failure
 
 
 class _Rebalances(ConsumerRebalanceListener):
-    """Forwards rebalances to the tasks; called within `poll`."""
+    """Hears of partitions, within `poll`."""
 
     def __init__(self, thread: StreamThread, on_state: Callable[[StreamThread, str], None]) -> None:
         self._thread = thread

@@ -111,6 +111,11 @@ class StreamsProducer:
                 self._producer.init_transactions()
         self._error = None
 
+    def metrics(self) -> dict[str, dict[str, Any]]:
+        """What the producer measures, by group and name. From any thread."""
+        figures: dict[str, dict[str, Any]] = self._producer.metrics()
+        return figures
+
     def close(self) -> None:
         self._producer.close()
 

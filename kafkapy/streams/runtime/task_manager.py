@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, Protocol
 
 from kafkapy.common.topic_partition import TopicPartition
@@ -12,6 +12,9 @@ from kafkapy.streams.assignment.subscription_info import LATEST_OFFSET
 from kafkapy.streams.assignment.task_id import TaskId
 from kafkapy.streams.config import StreamsConfig
 from kafkapy.streams.errors import ProcessorStateException, TaskCorruptedException
+from kafkapy.streams.metrics.sensors import StreamsMetric
+from kafkapy.streams.metrics.sensors import now_ms as monotonic_ms
+from kafkapy.streams.metrics.thread_metrics import ThreadMetrics
 from kafkapy.streams.runtime.changelog_reader import ChangelogReader
 from kafkapy.streams.runtime.commit_metadata import CommitMetadata, decode_commit_metadata
 from kafkapy.streams.runtime.state_directory import StateDirectory
@@ -59,6 +62,7 @@ class TaskManager:
         reader: Of changelogs.
         producer: The thread's.
         cache: Of records; the thread's tasks share it.
+        metrics: The thread's.
     """
 
     def __init__(
@@ -69,8 +73,10 @@ class TaskManager:
         reader: ChangelogReader,
         producer: StreamsProducer,
         cache: ThreadCache | None = None,
+        metrics: ThreadMetrics | None = None,
     ) -> None:
         self.cache = ThreadCache(0) if cache is None else cache
+        self.metrics = metrics or ThreadMetrics("", config.metrics_recording_level)
         self.tasks: dict[TaskId, StreamTask] = {}
         self.copies: dict[TaskId, StreamTask] = {}
         """Standby replicas: their stores follow the changelogs, their processors are not used."""
@@ -219,6 +225,7 @@ class TaskManager:
             self._directory.delete_checkpoint(id)
         task.initialize_stores()
         self._activate(id, task, partitions, offsets)
+        self.metrics.task_created()
         log.info("Task %s is made, with %s", id, ", ".join(map(str, partitions)))
 
     def _create_copy(self, id: TaskId, partitions: list[TopicPartition]) -> None:
@@ -232,6 +239,7 @@ class TaskManager:
         task.initialize_stores()
         self.copies[id] = task
         self._register(id, task, offsets, is_copy=True)
+        self.metrics.task_created()
         log.info("Standby task %s is made", id)
 
     def _activate(
@@ -369,18 +377,22 @@ class TaskManager:
         if self.is_paused:
             return 0
         for task in self.running():
-            for _ in range(limit):
-                if not task.process(now_ms):
-                    break
+            started, count = monotonic_ms(), 0
+            while count < limit and task.process(now_ms):
                 task.punctuate_stream_time(now_ms)
-                processed += 1
+                count += 1
+            if count:
+                self.metrics.processed(started, task.task_id, count, task.dropped_records)
+                processed += count
         return processed
 
     def punctuate(self, now_ms: int) -> None:
         """Call what is due by the wall clock."""
         if not self.is_paused:
-            for task in self.running():
-                task.punctuate_system_time(now_ms)
+            started = monotonic_ms()
+            punctuated = sum([task.punctuate_system_time(now_ms) for task in self.running()])
+            if punctuated:
+                self.metrics.punctuated(started, punctuated)
 
     @property
     def commit_requested(self) -> bool:
@@ -388,6 +400,7 @@ class TaskManager:
 
     def commit(self) -> None:
         """Commit all that was processed."""
+        started = monotonic_ms()
         offsets: dict[TopicPartition, OffsetAndMetadata] = {}
         needed = [
             (id, task)
@@ -413,6 +426,15 @@ class TaskManager:
             task.post_commit()
             if not self._config.exactly_once:
                 self._checkpoint_if_due(id, task)
+        self.metrics.committed(started, len(needed))
+
+    def all_metrics(self) -> Iterator[StreamsMetric]:
+        """What the thread and its tasks measure. Any thread may ask."""
+        yield from self.metrics.metrics()
+        for task in [*self.tasks.values(), *self.copies.values()]:
+            yield from self.metrics.task_metrics(task.task_id, task.dropped_records, task.group.size)
+            if task.details is not None:
+                yield from task.details.metrics()
 
     def clean_directory(self, now: float) -> None:
         """Remove what is left of tasks that run elsewhere for long (`state.cleanup.delay.ms`)."""
@@ -452,6 +474,7 @@ class TaskManager:
             if not clean and self._config.exactly_once:
                 self._directory.wipe(id)
             self._directory.unlock(id)
+        self.metrics.task_closed(str(id))
         log.info("Task %s is closed %s", id, "clean" if clean else "dirty")
 
     def _close_copy(self, id: TaskId) -> None:
@@ -463,6 +486,7 @@ class TaskManager:
             self._reader.unregister(self._changelog_partitions(id, task))
             task.close()
             self._directory.unlock(id)
+        self.metrics.task_closed(str(id))
         log.info("Standby task %s is closed", id)
 
     def _forget(self, id: TaskId) -> StreamTask:

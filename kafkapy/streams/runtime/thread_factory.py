@@ -10,6 +10,8 @@ from kafkapy.streams.assignment.assignment_info import AssignmentInfo
 from kafkapy.streams.assignment.task_id import ProcessId, TaskId
 from kafkapy.streams.config import StreamsConfig
 from kafkapy.streams.errors import StreamsException
+from kafkapy.streams.metrics.detailed_metrics import DetailedMetrics
+from kafkapy.streams.metrics.thread_metrics import ThreadMetrics
 from kafkapy.streams.runtime.changelog_reader import ChangelogReader, StateRestoreListener
 from kafkapy.streams.runtime.clients import StreamsClients
 from kafkapy.streams.runtime.internal_topic_manager import InternalTopicManager
@@ -18,6 +20,7 @@ from kafkapy.streams.runtime.stream_thread import StreamThread
 from kafkapy.streams.runtime.streams_assignor import Assignment, StreamsPartitionAssignor
 from kafkapy.streams.runtime.streams_producer import StreamsProducer
 from kafkapy.streams.runtime.task_manager import TaskManager
+from kafkapy.streams.runtime.thread_clients import ThreadClients
 from kafkapy.streams.state.thread_cache import ThreadCache
 from kafkapy.streams.task.stream_task import StreamTask
 from kafkapy.streams.topology.node_specs import SourceSpec
@@ -90,7 +93,13 @@ class StreamThreadFactory:
             found = consumer.committed(partition)
             return None if found is None else int(found)
 
-        tasks, close_tasks_clients = self._make_tasks(number, name, committed)
+        options = StreamsClients(config)
+        transactional_id = f"{config.application_id}-{self._process_id}-{number}" if config.exactly_once else None
+        producer = StreamsProducer(lambda: options.producer(name, transactional_id), config.exactly_once)
+        restore = options.restore_consumer(name)
+        tasks = self._make_tasks(
+            name, ChangelogReader(restore, committed, config.commit_interval_ms, listeners.restore), producer
+        )
 
         def assigned(assignment: Assignment) -> None:
             if assignor.rejoin_now:
@@ -102,12 +111,8 @@ class StreamThreadFactory:
             self._builder, config, self._topics, self._process_id, tasks.offset_sums, assigned
         )
         assignor.error_code = error_code
-        consumer = StreamsClients(config).main_consumer(name, assignor, number)
+        consumer = options.main_consumer(name, assignor, number)
         tasks.consumer = consumer
-
-        def close_clients() -> None:
-            consumer.close()
-            close_tasks_clients()
 
         sources, pattern = self._subscription()
         thread = StreamThread(
@@ -116,34 +121,26 @@ class StreamThreadFactory:
             sources,
             pattern,
             tasks,
-            consumer,
+            ThreadClients(name, consumer, restore, producer),
             listeners.on_state,
             listeners.on_failure,
             listeners.on_assignment,
-            close_clients,
         )
         return thread
 
-    def _make_tasks(
-        self, number: int, name: str, committed: Callable[[TopicPartition], int | None]
-    ) -> tuple[TaskManager, Callable[[], None]]:
-        """What runs the tasks of a thread, and what closes its clients but for the thread's consumer."""
-        config, options = self._config, StreamsClients(self._config)
-        transactional_id = f"{config.application_id}-{self._process_id}-{number}" if config.exactly_once else None
-        producer = StreamsProducer(lambda: options.producer(name, transactional_id), config.exactly_once)
-        restore = options.restore_consumer(name)
+    def _make_tasks(self, name: str, reader: ChangelogReader, producer: StreamsProducer) -> TaskManager:
+        """What runs the tasks of a thread."""
+        config = self._config
         cache = ThreadCache(config.statestore_cache_max_bytes // max(1, config.num_stream_threads))
+        metrics = ThreadMetrics(name, config.metrics_recording_level)
 
         def make_task(id: TaskId, partitions: Collection[TopicPartition]) -> StreamTask:
-            return self._make_task(id, partitions, producer, cache)
+            task = self._make_task(id, partitions, producer, cache)
+            if metrics.is_detailed:
+                task.details = DetailedMetrics(name, str(id), task.topology, cache)
+            return task
 
-        def close() -> None:
-            restore.close()
-            producer.close()
-
-        reader = ChangelogReader(restore, committed, config.commit_interval_ms, self._listeners.restore)
-        tasks = TaskManager(config, self._directory, make_task, reader, producer, cache)
-        return tasks, close
+        return TaskManager(config, self._directory, make_task, reader, producer, cache, metrics)
 
     def _make_task(
         self, id: TaskId, partitions: Collection[TopicPartition], producer: StreamsProducer, cache: ThreadCache

@@ -9,6 +9,7 @@ from typing import Any
 from kafkapy.streams.config import StreamsConfig
 from kafkapy.streams.errors import StreamsException, TaskCorruptedException
 from kafkapy.streams.exception_handlers import DeserializationExceptionHandler, HandlerResponse
+from kafkapy.streams.metrics.detailed_metrics import DetailedMetrics
 from kafkapy.streams.processor import Cancellable, PunctuationType
 from kafkapy.streams.records import Record, RecordContext
 from kafkapy.streams.task.partition_group import ConsumedRecord, PartitionGroup, RecordQueue
@@ -54,6 +55,8 @@ class StreamTask:
         self.task_id = task_id
         self.topology = topology
         self.dropped_records = 0
+        self.details: DetailedMetrics | None = None
+        """With `metrics.recording.level=DEBUG`, what its nodes and stores measure."""
         self.commit_needed = False
         self.commit_requested = False
         self.consumed: dict[tuple[str, int], int] = {}

@@ -12,6 +12,7 @@ from typing import Any
 from kafkapy.common.config_def import ConfigException
 from kafkapy.common.logging_setup import setup_logging
 from kafkapy.streams.errors import StreamsException, TopologyException
+from kafkapy.streams.metrics.samples import samples
 from kafkapy.streams.runtime.kafka_streams import KafkaStreams
 from kafkapy.tools.common.command_line import ToolError
 from kafkapy.tools.streams.lines import JsonLines
@@ -80,7 +81,7 @@ class Worker:
 
 def metrics_of(streams: KafkaStreams) -> list[Any]:
     """Name, kind, sentence, labels and value of each metric of an instance."""
-    return [["kafka_streams_state_running", "gauge", "Whether the instance runs.", {}, streams.state() == "RUNNING"]]
+    return list(samples(streams.metrics()))
 
 
 def _make(order: dict[str, Any] | None) -> KafkaStreams:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -203,4 +204,7 @@ def _watch(program: subprocess.Popen[str], cluster: KafkaCluster, mark: Path) ->
     restarts = [line for line in metrics.splitlines() if line.startswith("kafkapy_streams_restarts_total")]
     assert status == 200
     assert sorted(line.split()[-1] for line in restarts) == ["0", "1"]
+    assert re.search(
+        r"kafka_streams_stream_thread_metrics_process_total\{thread_id=\".*\",process=\"2\"\} [1-9]", metrics
+    )
     assert page.get("/other")[0] == 404

@@ -1,0 +1,1 @@
+"""What an instance measures, by Kafka's names."""
