@@ -22,7 +22,7 @@ from kafkapy.tools.streams.worker_statuses import APPLICATION_STOPPED, FAILED, U
 log = logging.getLogger("kafkapy.streams")
 
 
-class Worker:
+class InstanceRunner:
     """Runs an instance until a signal comes, or it fails.
 
     Invariant: `_ended` is set once: by a signal, by the supervisor's end, by the instance's end, or by its failure to start.
@@ -103,7 +103,7 @@ def main() -> int:
     """`python -m kafkapy.tools.streams.worker FD`: the descriptor of a connected socket."""
     setup_logging()
     with socket.socket(fileno=int(sys.argv[1])) as connection:
-        return Worker(JsonLines(connection)).run()
+        return InstanceRunner(JsonLines(connection)).run()
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ nothing = 42
 
 
 def topology(configs: Mapping[str, Any]) -> Topology:
-    """Writes each value with the id of the process that has handled it; "die:PATH" ends the process that reads it, the first time."""
+    """Writes values with the id of the process that has handled them; "die:PATH" ends that process, the first time."""
     made = StreamsBuilder()
 
     def handled(value: str) -> str:
