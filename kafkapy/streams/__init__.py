@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from kafkapy.streams.errors import StreamsException as StreamsException
     from kafkapy.streams.errors import TaskCorruptedException as TaskCorruptedException
     from kafkapy.streams.errors import TopologyException as TopologyException
+    from kafkapy.streams.exception_handlers import DeadLetterRecord as DeadLetterRecord
     from kafkapy.streams.exception_handlers import (
         DefaultProductionExceptionHandler as DefaultProductionExceptionHandler,
     )
     from kafkapy.streams.exception_handlers import DeserializationExceptionHandler as DeserializationExceptionHandler
     from kafkapy.streams.exception_handlers import ErrorHandlerContext as ErrorHandlerContext
+    from kafkapy.streams.exception_handlers import ErrorHandlerResponse as ErrorHandlerResponse
     from kafkapy.streams.exception_handlers import HandlerResponse as HandlerResponse
     from kafkapy.streams.exception_handlers import LogAndContinueExceptionHandler as LogAndContinueExceptionHandler
     from kafkapy.streams.exception_handlers import (
@@ -129,7 +131,7 @@ else:
                 "TopologyException errors"
             ),
             "exception_handlers": (
-                "StreamThreadExceptionResponse "
+                "DeadLetterRecord ErrorHandlerResponse StreamThreadExceptionResponse "
                 "DefaultProductionExceptionHandler DeserializationExceptionHandler ErrorHandlerContext "
                 "HandlerResponse LogAndContinueExceptionHandler LogAndContinueProcessingExceptionHandler "
                 "LogAndFailExceptionHandler LogAndFailProcessingExceptionHandler ProcessingExceptionHandler "

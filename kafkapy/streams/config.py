@@ -60,6 +60,8 @@ class StreamsConfig(ConfigTable):
     client_id: str = config(STRING, "", None, "Prefix of the ids of clients; the application's with a UUID if empty.")
     default_deserialization_exception_handler: Any = config(
         CLASS, LogAndFailExceptionHandler, None, "What is done about records that cannot be read.")
+    errors_dead_letter_queue_topic_name: str | None = config(
+        STRING, None, None, "Topic for records that cannot be read, processed or serialized, by Kafka's own handlers.")
     default_key_serde: Any = config(CLASS, None, None, "Serde of keys where an operator has none.")
     default_value_serde: Any = config(CLASS, None, None, "Serde of values where an operator has none.")
     default_production_exception_handler: Any = config(
@@ -133,7 +135,11 @@ class StreamsConfig(ConfigTable):
 
     def instance(self, name: str) -> Any:
         """The object of a handler or extractor."""
-        return made(self.get(name), name)
+        handler = made(self.get(name), name)
+        configure = getattr(handler, "configure", None)
+        if callable(configure):
+            configure(self.originals)
+        return handler
 
 
 def optimizations(value: str) -> set[str]:

@@ -6,13 +6,19 @@ A handler is named as a class in the configuration; it is made without arguments
 from __future__ import annotations
 
 import logging
+import traceback
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kafkapy.streams.records import Headers
 
 log = logging.getLogger("kafkapy.streams")
+
+DEAD_LETTER_TOPIC: Final = "errors.dead.letter.queue.topic.name"
+_LONGEST_TEXT: Final = 16_384
+"""Characters of a message or a stack trace in a header."""
 
 
 class StreamThreadExceptionResponse(Enum):
@@ -53,6 +59,8 @@ class ErrorHandlerContext(NamedTuple):
         processor_node_id: The name of the node that failed.
         task_id: As "0_1".
         timestamp: ms.
+        source_raw_key: Of the record that came in, as bytes; None unless there is a dead-letter topic.
+        source_raw_value: Likewise.
 
     Example:
         >>> from kafkapy.streams import Headers
@@ -67,6 +75,143 @@ class ErrorHandlerContext(NamedTuple):
     processor_node_id: str
     task_id: str
     timestamp: int
+    source_raw_key: bytes | None = None
+    source_raw_value: bytes | None = None
+
+
+class DeadLetterRecord(NamedTuple):
+    """A record for a dead-letter topic (KIP-1034).
+
+    Attributes:
+        topic: Where it goes.
+        key: As bytes.
+        value: As bytes.
+        timestamp: ms.
+        headers: Of the record; those of `dead_letter` say what has failed.
+
+    Example:
+        >>> DeadLetterRecord("failed", b"key", b"value", 1_700_000_000_000, []).topic
+        'failed'
+    """
+
+    topic: str
+    key: bytes | None
+    value: bytes | None
+    timestamp: int
+    headers: list[tuple[str, bytes]]
+
+
+class ErrorHandlerResponse(NamedTuple):
+    """What a handler decides, with records for a dead-letter topic (KIP-1034).
+
+    Attributes:
+        result: Go on or fail.
+        dead_letters: Sent in both cases.
+
+    Example:
+        >>> ErrorHandlerResponse.resume().result.name
+        'CONTINUE'
+    """
+
+    result: HandlerResponse
+    dead_letters: tuple[DeadLetterRecord, ...] = ()
+
+    @classmethod
+    def resume(cls, dead_letters: Iterable[DeadLetterRecord] = ()) -> ErrorHandlerResponse:
+        """Leave the record out and go on.
+
+        Args:
+            dead_letters: Records for a dead-letter topic.
+        """
+        return cls(HandlerResponse.CONTINUE, tuple(dead_letters))
+
+    @classmethod
+    def fail(cls, dead_letters: Iterable[DeadLetterRecord] = ()) -> ErrorHandlerResponse:
+        """Stop with a StreamsException.
+
+        Args:
+            dead_letters: Records for a dead-letter topic; with exactly once they go with the transaction, which is aborted.
+        """
+        return cls(HandlerResponse.FAIL, tuple(dead_letters))
+
+
+HandlerDecision = HandlerResponse | ErrorHandlerResponse
+"""What `handle` of a handler may return."""
+
+
+def settle(decision: HandlerDecision, send: Callable[[DeadLetterRecord], object]) -> bool:
+    """Send the dead letters of a decision.
+
+    Args:
+        decision: Of a handler.
+        send: Sends a dead letter.
+
+    Returns:
+        Whether the task fails.
+    """
+    if isinstance(decision, HandlerResponse):
+        return decision is HandlerResponse.FAIL
+    for record in decision.dead_letters:
+        send(record)
+    return decision.result is HandlerResponse.FAIL
+
+
+def dead_letter(topic: str, context: ErrorHandlerContext, exception: BaseException) -> DeadLetterRecord:
+    """The record that came in, with Kafka's headers about what has failed.
+
+    Args:
+        topic: The dead-letter topic.
+        context: Where it happened.
+        exception: What was raised.
+
+    Example:
+        >>> where = ErrorHandlerContext("lines", 0, 42, [], "map", "0_0", 5, b"key", b"value")
+        >>> dict(dead_letter("failed", where, ValueError("no number")).headers)["__streams.errors.message"]
+        b'no number'
+    """
+    trace = "".join(traceback.format_exception(exception))
+    headers = {
+        "exception": _text(exception),
+        "message": str(exception),
+        "stacktrace": trace,
+        "topic": context.topic or "",
+        "partition": str(context.partition),
+        "offset": str(context.offset),
+    }
+    return DeadLetterRecord(
+        topic,
+        context.source_raw_key,
+        context.source_raw_value,
+        context.timestamp,
+        [
+            (f"__streams.errors.{name}", text[:_LONGEST_TEXT].encode("utf-8", "replace"))
+            for name, text in headers.items()
+        ],
+    )
+
+
+def _text(exception: BaseException) -> str:
+    """As Java's `Throwable.toString`: the class, and the message if there is one."""
+    kind, message = type(exception), str(exception)
+    name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+    return f"{name}: {message}" if message else name
+
+
+class _DeadLetters:
+    """What Kafka's own handlers have in common: the dead-letter topic of `errors.dead.letter.queue.topic.name`."""
+
+    _topic: str | None = None
+
+    def configure(self, configs: Mapping[str, Any]) -> None:
+        """Take the topic from the application's configs.
+
+        Args:
+            configs: By Kafka's names.
+        """
+        self._topic = configs.get(DEAD_LETTER_TOPIC) or None
+
+    def _dead_letters(self, context: ErrorHandlerContext, exception: BaseException) -> Iterable[DeadLetterRecord]:
+        return () if self._topic is None else (dead_letter(self._topic, context, exception),)
 
 
 class DeserializationExceptionHandler(ABC):
@@ -81,7 +226,7 @@ class DeserializationExceptionHandler(ABC):
     """
 
     @abstractmethod
-    def handle(self, context: ErrorHandlerContext, record: Any, exception: Exception) -> HandlerResponse:
+    def handle(self, context: ErrorHandlerContext, record: Any, exception: Exception) -> HandlerDecision:
         """Decide about one.
 
         Args:
@@ -91,7 +236,7 @@ class DeserializationExceptionHandler(ABC):
         """
 
 
-class LogAndContinueExceptionHandler(DeserializationExceptionHandler):
+class LogAndContinueExceptionHandler(_DeadLetters, DeserializationExceptionHandler):
     """Skips them.
 
     Example:
@@ -101,12 +246,12 @@ class LogAndContinueExceptionHandler(DeserializationExceptionHandler):
         'CONTINUE'
     """
 
-    def handle(self, context: ErrorHandlerContext, record: Any, exception: Exception) -> HandlerResponse:
+    def handle(self, context: ErrorHandlerContext, record: Any, exception: Exception) -> HandlerDecision:
         log.warning("A record cannot be deserialized and is skipped: %s", _where(context), exc_info=exception)
-        return HandlerResponse.CONTINUE
+        return ErrorHandlerResponse.resume(self._dead_letters(context, exception))
 
 
-class LogAndFailExceptionHandler(DeserializationExceptionHandler):
+class LogAndFailExceptionHandler(_DeadLetters, DeserializationExceptionHandler):
     """Stops at the first: the default.
 
     Example:
@@ -116,9 +261,9 @@ class LogAndFailExceptionHandler(DeserializationExceptionHandler):
         'FAIL'
     """
 
-    def handle(self, context: ErrorHandlerContext, record: Any, exception: Exception) -> HandlerResponse:
+    def handle(self, context: ErrorHandlerContext, record: Any, exception: Exception) -> HandlerDecision:
         log.error("A record cannot be deserialized: %s", _where(context), exc_info=exception)
-        return HandlerResponse.FAIL
+        return ErrorHandlerResponse.fail(self._dead_letters(context, exception))
 
 
 class ProcessingExceptionHandler(ABC):
@@ -133,7 +278,7 @@ class ProcessingExceptionHandler(ABC):
     """
 
     @abstractmethod
-    def handle(self, context: ErrorHandlerContext, record: Any, exception: Exception) -> HandlerResponse:
+    def handle(self, context: ErrorHandlerContext, record: Any, exception: Exception) -> HandlerDecision:
         """Decide about one.
 
         Args:
@@ -143,7 +288,7 @@ class ProcessingExceptionHandler(ABC):
         """
 
 
-class LogAndContinueProcessingExceptionHandler(ProcessingExceptionHandler):
+class LogAndContinueProcessingExceptionHandler(_DeadLetters, ProcessingExceptionHandler):
     """Skips them.
 
     Example:
@@ -153,12 +298,12 @@ class LogAndContinueProcessingExceptionHandler(ProcessingExceptionHandler):
         'CONTINUE'
     """
 
-    def handle(self, context: ErrorHandlerContext, record: Any, exception: Exception) -> HandlerResponse:
+    def handle(self, context: ErrorHandlerContext, record: Any, exception: Exception) -> HandlerDecision:
         log.warning("A record cannot be processed and is skipped: %s", _where(context), exc_info=exception)
-        return HandlerResponse.CONTINUE
+        return ErrorHandlerResponse.resume(self._dead_letters(context, exception))
 
 
-class LogAndFailProcessingExceptionHandler(ProcessingExceptionHandler):
+class LogAndFailProcessingExceptionHandler(_DeadLetters, ProcessingExceptionHandler):
     """Stops at the first: the default.
 
     Example:
@@ -168,9 +313,9 @@ class LogAndFailProcessingExceptionHandler(ProcessingExceptionHandler):
         'FAIL'
     """
 
-    def handle(self, context: ErrorHandlerContext, record: Any, exception: Exception) -> HandlerResponse:
+    def handle(self, context: ErrorHandlerContext, record: Any, exception: Exception) -> HandlerDecision:
         log.error("A record cannot be processed: %s", _where(context), exc_info=exception)
-        return HandlerResponse.FAIL
+        return ErrorHandlerResponse.fail(self._dead_letters(context, exception))
 
 
 class ProductionExceptionHandler(ABC):
@@ -187,7 +332,7 @@ class ProductionExceptionHandler(ABC):
     """
 
     @abstractmethod
-    def handle(self, context: ErrorHandlerContext, record: Any, exception: Exception) -> HandlerResponse:
+    def handle(self, context: ErrorHandlerContext, record: Any, exception: Exception) -> HandlerDecision:
         """Decide about a record that the broker refused, for a reason that trying again does not change.
 
         Args:
@@ -199,7 +344,7 @@ class ProductionExceptionHandler(ABC):
     @abstractmethod
     def handle_serialization_exception(
         self, context: ErrorHandlerContext, record: Any, exception: Exception, of_key: bool
-    ) -> HandlerResponse:
+    ) -> HandlerDecision:
         """Decide about a record whose key or value could not be serialized.
 
         Args:
@@ -210,7 +355,7 @@ class ProductionExceptionHandler(ABC):
         """
 
 
-class DefaultProductionExceptionHandler(ProductionExceptionHandler):
+class DefaultProductionExceptionHandler(_DeadLetters, ProductionExceptionHandler):
     """Stops at the first.
 
     Example:
@@ -220,7 +365,7 @@ class DefaultProductionExceptionHandler(ProductionExceptionHandler):
         'FAIL'
     """
 
-    def handle(self, context: ErrorHandlerContext, record: Any, exception: Exception) -> HandlerResponse:
+    def handle(self, context: ErrorHandlerContext, record: Any, exception: Exception) -> HandlerDecision:
         """Decide what happens after an error.
 
         Args:
@@ -228,11 +373,11 @@ class DefaultProductionExceptionHandler(ProductionExceptionHandler):
             record: The record.
             exception: The error.
         """
-        return HandlerResponse.FAIL
+        return ErrorHandlerResponse.fail(self._dead_letters(context, exception))
 
     def handle_serialization_exception(
         self, context: ErrorHandlerContext, record: Any, exception: Exception, of_key: bool
-    ) -> HandlerResponse:
+    ) -> HandlerDecision:
         """Decide what happens after a key or value that could not be serialized.
 
         Args:
@@ -241,7 +386,7 @@ class DefaultProductionExceptionHandler(ProductionExceptionHandler):
             exception: The error.
             of_key: Whether the key could not be serialized; else the value.
         """
-        return HandlerResponse.FAIL
+        return ErrorHandlerResponse.fail(self._dead_letters(context, exception))
 
 
 def _where(context: ErrorHandlerContext) -> str:

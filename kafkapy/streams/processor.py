@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from datetime import timedelta
@@ -9,10 +10,13 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kafkapy.streams.exception_handlers import DeadLetterRecord
 from kafkapy.streams.records import FixedKeyRecord, Headers, Record, RecordContext, RecordMetadata
 
 if TYPE_CHECKING:
     from kafkapy.streams.serdes import Serde
+
+log = logging.getLogger("kafkapy.streams")
 
 Duration = int | timedelta
 """ms, or a timedelta."""
@@ -173,6 +177,18 @@ class TaskContext(ProcessorContext):
     @abstractmethod
     def record_dropped(self) -> None:
         """One more record that is not processed (`dropped-records-total`): late, or with a null key."""
+
+    def source_raw(self) -> tuple[bytes | None, bytes | None]:
+        """Key and value, as bytes, of the record that came in; (None, None): they are not kept, or it is a punctuation."""
+        return None, None
+
+    def send_dead_letter(self, record: DeadLetterRecord) -> None:
+        """Write a record to a dead-letter topic; not for global tables, which write nothing.
+
+        Args:
+            record: The record.
+        """
+        log.warning("A global table cannot write to the dead-letter topic %s", record.topic)
 
     @abstractmethod
     def processor_metadata_for_key(self, key: str) -> int | None:

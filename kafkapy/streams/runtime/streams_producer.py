@@ -10,16 +10,29 @@ from typing import Any
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import (
     InvalidProducerEpochError,
+    InvalidRecordError,
+    InvalidTimestampError,
+    MessageSizeTooLargeError,
     OutOfOrderSequenceNumberError,
+    PolicyViolationError,
     ProducerFencedError,
+    RecordListTooLargeError,
 )
 from kafkapy.producer import KafkaProducer
 from kafkapy.streams.errors import StreamsException, TaskMigratedException
-from kafkapy.streams.task.record_collector import ProducedRecord
+from kafkapy.streams.task.record_collector import IsFatal, ProducedRecord
 from kafkapy.structs import OffsetAndMetadata
 
 log = logging.getLogger("kafkapy.streams")
 
+_OF_RECORD = (
+    InvalidRecordError,
+    InvalidTimestampError,
+    MessageSizeTooLargeError,
+    PolicyViolationError,
+    RecordListTooLargeError,
+)
+"""The record is refused; another one may be written."""
 _MIGRATED = (ProducerFencedError, InvalidProducerEpochError, OutOfOrderSequenceNumberError)
 
 
@@ -52,11 +65,41 @@ class StreamsProducer:
             TaskMigratedException: Another instance has taken over.
             StreamsException: An earlier record could not be written.
         """
+        future = self._sent(record)
+        future.add_errback(self._failed)
+        if record.topic.endswith("-changelog"):
+            future.add_callback(self._written)
+
+    def send_watched(self, record: ProducedRecord, is_fatal: IsFatal) -> None:
+        """Send a record whose refusal is not always an error.
+
+        Args:
+            record: The record.
+            is_fatal: Called with the error if the broker, or the producer itself, refuses the record, on the producer's thread;
+                not for errors that concern the producer or the cluster.
+
+        Raises:
+            TaskMigratedException: Another instance has taken over.
+            StreamsException: An earlier record could not be written.
+        """
+
+        def failed(error: BaseException) -> None:
+            if not isinstance(error, _OF_RECORD) or is_fatal(error):
+                self._failed(error)
+
+        try:
+            future = self._sent(record)
+        except _OF_RECORD as error:
+            failed(error)
+        else:
+            future.add_errback(failed)
+
+    def _sent(self, record: ProducedRecord) -> Any:
         self._check()
         if self._exactly_once and not self._in_transaction:
             self._guarded(self._producer.begin_transaction)
             self._in_transaction = True
-        future = self._producer.send(
+        return self._producer.send(
             record.topic,
             record.value,
             record.key,
@@ -64,9 +107,6 @@ class StreamsProducer:
             record.partition,
             record.timestamp,
         )
-        future.add_errback(self._failed)
-        if record.topic.endswith("-changelog"):
-            future.add_callback(self._written)
 
     def partitions_for(self, topic: str) -> int:
         return len(self._producer.partitions_for(topic))

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from kafkapy.streams.errors import StreamsException
-from kafkapy.streams.exception_handlers import HandlerResponse, ProductionExceptionHandler
+from kafkapy.streams.exception_handlers import (
+    DeadLetterRecord,
+    DefaultProductionExceptionHandler,
+    ErrorHandlerContext,
+    ProductionExceptionHandler,
+    settle,
+)
 from kafkapy.streams.processor import TaskContext
 from kafkapy.streams.records import Headers, Record
 from kafkapy.streams.serdes import Serializer
@@ -35,6 +42,11 @@ class Output(Protocol):
         """Return the number of partitions of the topic."""
 
 
+IsFatal = Callable[[Exception], bool]
+"""Decides about a record that the broker refuses: whether the task fails."""
+SendWatched = Callable[[ProducedRecord, IsFatal], None]
+
+
 class RecordCollector:
     """Serializes, partitions and sends.
 
@@ -48,6 +60,10 @@ class RecordCollector:
         self._output = output
         self._handler = handler
         self._dropped = dropped
+        is_default = type(handler) is DefaultProductionExceptionHandler
+        self._watch: SendWatched | None = None if is_default else getattr(output, "send_watched", None)
+        """How records are sent whose refusal the handler decides about; None: each refusal is fatal."""
+        self._refused: deque[DeadLetterRecord] = deque()
 
     def send(
         self,
@@ -76,11 +92,35 @@ class RecordCollector:
         except Exception as error:
             self._unserializable(topic, record, error, of_key, node, context)
             return
-        self._output.send(ProducedRecord(topic, partition, key, value, record.timestamp, record.headers))
+        made = ProducedRecord(topic, partition, key, value, record.timestamp, record.headers)
+        if self._watch is None:
+            self._output.send(made)
+        else:
+            where = error_context(context.record_context, node, context.task_id, context.source_raw())
+            self._watch(made, lambda error: self._is_refusal_fatal(where, made, error))
 
     def send_bytes(self, record: ProducedRecord) -> None:
         """Send a serialized record, such as a store's change."""
         self._output.send(record)
+
+    def _is_refusal_fatal(self, where: ErrorHandlerContext, record: ProducedRecord, error: Exception) -> bool:
+        """Called on the producer's thread, which may send nothing: dead letters wait for `send_waiting`."""
+        fatal = settle(self._handler.handle(where, record, error), self._refused.append)
+        if not fatal:
+            self._dropped()
+        return fatal
+
+    def send_waiting(self) -> bool:
+        """Send the dead letters of records that the broker has refused; whether there were any."""
+        found = bool(self._refused)
+        while self._refused:
+            self.send_dead_letter(self._refused.popleft())
+        return found
+
+    def send_dead_letter(self, record: DeadLetterRecord) -> None:
+        """Write a record to a dead-letter topic."""
+        headers = Headers((name, value) for name, value in record.headers)
+        self._output.send(ProducedRecord(record.topic, None, record.key, record.value, record.timestamp, headers))
 
     def _unserializable(
         self, topic: str, record: Record[Any, Any], error: Exception, of_key: bool, node: str, context: TaskContext
@@ -92,9 +132,9 @@ class RecordCollector:
                 f"written to topic {topic}. Change the default serde, or give the operator one (for example "
                 "`Produced.with_(key_serde, value_serde)`)."
             ) from error
-        where = error_context(context.record_context, node, context.task_id)
+        where = error_context(context.record_context, node, context.task_id, context.source_raw())
         response = self._handler.handle_serialization_exception(where, record, error, of_key)
-        if response is HandlerResponse.FAIL:
+        if settle(response, self.send_dead_letter):
             raise StreamsException(
                 f"Unable to serialize record. ProducerRecord(topic=[{topic}], timestamp=[{record.timestamp}])"
             ) from error

@@ -8,12 +8,13 @@ from typing import Any
 
 from kafkapy.streams.config import StreamsConfig
 from kafkapy.streams.errors import StreamsException, TaskCorruptedException
-from kafkapy.streams.exception_handlers import DeserializationExceptionHandler, HandlerResponse
+from kafkapy.streams.exception_handlers import DEAD_LETTER_TOPIC, DeserializationExceptionHandler, settle
 from kafkapy.streams.metrics.detailed_metrics import DetailedMetrics
 from kafkapy.streams.processor import Cancellable, PunctuationType
 from kafkapy.streams.records import Record, RecordContext
 from kafkapy.streams.task.partition_group import ConsumedRecord, PartitionGroup, RecordQueue
 from kafkapy.streams.task.punctuation import Punctuation, PunctuationQueue
+from kafkapy.streams.task.raw_records import RawRecords
 from kafkapy.streams.task.record_collector import Output, RecordCollector
 from kafkapy.streams.task.state_manager import StateManager
 from kafkapy.streams.task.task_context import NodeContext, StreamTaskContext
@@ -67,6 +68,7 @@ class StreamTask:
         self.context = StreamTaskContext(
             self, task_id, config, self.state, cache, self._drop, collector, partition, global_store
         )
+        self._raw = RawRecords() if config.originals.get(DEAD_LETTER_TOPIC) else None
         self._deserialization = config.instance("default.deserialization.exception.handler")
         self._processing = config.instance("processing.exception.handler")
         default_extractor = config.instance("default.timestamp.extractor") or FailOnInvalidTimestamp()
@@ -104,6 +106,8 @@ class StreamTask:
             self._close_topology()
         finally:
             self.group.clear()
+            if self._raw is not None:
+                self._raw.clear()
             self._stream_time.clear()
             self._wall_clock.clear()
 
@@ -189,6 +193,7 @@ class StreamTask:
         if not self.commit_needed:
             return {}
         self.state.flush_caches()
+        self.context.collector.send_waiting()
         return {partition: self._next_offset(partition, offset) for partition, offset in self.consumed.items()}
 
     def post_commit(self) -> None:
@@ -204,7 +209,14 @@ class StreamTask:
         return RecordQueue(topic, partition, source, extractor, self._deserialize, self._drop)
 
     def _deserialize(self, source: SourceNode, raw: ConsumedRecord) -> ConsumedRecord | None:
-        return deserialized(source, raw, self._deserialization, self.context, self._drop)
+        record = deserialized(source, raw, self._deserialization, self.context, self._drop)
+        if self._raw is not None and record is not None:
+            self._raw.keep(raw, self.consumed.get((raw.topic, raw.partition), -1))
+        return record
+
+    def source_raw(self, context: RecordContext | None) -> tuple[bytes | None, bytes | None]:
+        """Key and value of the record that came in; kept only if there is a dead-letter topic."""
+        return (None, None) if self._raw is None else self._raw.find(context)
 
     def _next_offset(self, partition: tuple[str, int], consumed: int) -> int:
         head = self.group.queues[partition].head
@@ -227,7 +239,7 @@ class StreamTask:
             raise
         except Exception as error:
             where = error_context(context.record_context, punctuation.node.name, self.task_id)
-            if self._processing.handle(where, None, error) is HandlerResponse.FAIL:
+            if settle(self._processing.handle(where, None, error), context.send_dead_letter):
                 raise StreamsException(failed) from error
             self._drop()
         finally:
@@ -272,12 +284,13 @@ def deserialized(
             RecordContext(raw.timestamp, raw.offset, raw.partition, raw.topic, raw.headers),
             source.name,
             context.task_id,
+            (raw.key, raw.value),
         )
         try:
             response = handler.handle(where, raw, error)
         except Exception as fatal:
             raise StreamsException("Fatal user code error in deserialization error callback") from fatal
-        if response is HandlerResponse.FAIL:
+        if settle(response, context.send_dead_letter):
             raise StreamsException(
                 "Deserialization exception handler is set to fail upon a deserialization error. If you would rather have the "
                 "streaming pipeline continue after a deserialization error, please set the "

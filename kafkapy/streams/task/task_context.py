@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from kafkapy.streams.config import StreamsConfig
 from kafkapy.streams.errors import StreamsException
+from kafkapy.streams.exception_handlers import DeadLetterRecord
 from kafkapy.streams.processor import Cancellable, Duration, PunctuationType, TaskContext, milliseconds
 from kafkapy.streams.records import FixedKeyRecord, Headers, Record, RecordContext, RecordMetadata
 from kafkapy.streams.task.record_collector import ProducedRecord, RecordCollector
@@ -22,6 +23,8 @@ class RunningTask(Protocol):
 
     @property
     def stream_time(self) -> int: ...
+
+    def source_raw(self, context: RecordContext | None) -> tuple[bytes | None, bytes | None]: ...
 
     def schedule(self, interval_ms: int, type: PunctuationType, punctuator: Callable[[int], Any]) -> Cancellable: ...
 
@@ -152,6 +155,12 @@ class StreamTaskContext(NodeContext):
         self._task = task
         self._partition = partition
         self._global_store = global_store
+
+    def source_raw(self) -> tuple[bytes | None, bytes | None]:
+        return self._task.source_raw(self.record_context)
+
+    def send_dead_letter(self, record: DeadLetterRecord) -> None:
+        self.collector.send_dead_letter(record)
 
     def get_state_store(self, name: str) -> Any:
         node = self._node

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kafkapy.streams.errors import StreamsException, TaskCorruptedException
-from kafkapy.streams.exception_handlers import ErrorHandlerContext, HandlerResponse, ProcessingExceptionHandler
+from kafkapy.streams.exception_handlers import ErrorHandlerContext, ProcessingExceptionHandler, settle
 from kafkapy.streams.processor import FixedKeyProcessor, Processor, TaskContext
 from kafkapy.streams.records import FixedKeyRecord, Record, RecordContext
 from kafkapy.streams.serdes import Deserializer, Serializer
@@ -82,12 +82,12 @@ class ProcessorNode(TopologyNode):
         context = self._context
         if self._handler is None:
             raise FailedProcessing from error
-        where = error_context(context.record_context, self.name, context.task_id)
+        where = error_context(context.record_context, self.name, context.task_id, context.source_raw())
         try:
             response = self._handler.handle(where, record, error)
         except Exception as fatal:
             raise FailedProcessing("Fatal user code error in processing error callback") from fatal
-        if response is HandlerResponse.FAIL:
+        if settle(response, context.send_dead_letter):
             raise FailedProcessing from error
         context.record_dropped()
 
@@ -163,8 +163,20 @@ class SinkNode(TopologyNode):
         )
 
 
-def error_context(record_context: RecordContext | None, node: str, task_id: str) -> ErrorHandlerContext:
-    """Where an error happened."""
+def error_context(
+    record_context: RecordContext | None,
+    node: str,
+    task_id: str,
+    raw: tuple[bytes | None, bytes | None] = (None, None),
+) -> ErrorHandlerContext:
+    """Where an error happened.
+
+    Args:
+        record_context: Of the record that came in; None: there is none.
+        node: The name of the node.
+        task_id: As "0_1".
+        raw: Key and value of the record that came in, as bytes.
+    """
     if record_context is None:
         return ErrorHandlerContext(None, -1, -1, [], node, task_id, -1)
     return ErrorHandlerContext(
@@ -175,6 +187,7 @@ def error_context(record_context: RecordContext | None, node: str, task_id: str)
         node,
         task_id,
         record_context.timestamp,
+        *raw,
     )
 
 

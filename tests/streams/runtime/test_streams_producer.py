@@ -1,0 +1,69 @@
+"""Whether a record that was refused ends the thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kafkapy.errors import KafkaTimeoutError, MessageSizeTooLargeError, TopicAuthorizationFailedError
+from kafkapy.streams.errors import StreamsException
+from kafkapy.streams.runtime.streams_producer import StreamsProducer
+from kafkapy.streams.task.record_collector import ProducedRecord
+
+RECORD = ProducedRecord("out", None, b"k", b"v", 0, [])
+
+
+class FakeFuture:
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def add_errback(self, f: Callable[[BaseException], object]) -> None:
+        f(self._error)
+
+
+class FakeProducer:
+    """Refuses each record: at once, or by its future."""
+
+    def __init__(self, error: Exception, *, at_once: bool) -> None:
+        self._error = error
+        self._at_once = at_once
+
+    def send(self, *args: Any) -> FakeFuture:
+        if self._at_once:
+            raise self._error
+        return FakeFuture(self._error)
+
+    def flush(self) -> None:
+        pass
+
+
+def producer(error: Exception, *, at_once: bool = False) -> StreamsProducer:
+    fake: Any = FakeProducer(error, at_once=at_once)
+    return StreamsProducer(lambda: fake, exactly_once=False)
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_handler_decides_about_a_record_that_is_refused(at_once: bool) -> None:
+    errors: list[Exception] = []
+
+    def is_fatal(error: Exception) -> bool:
+        errors.append(error)
+        return len(errors) > 1
+
+    made = producer(MessageSizeTooLargeError(), at_once=at_once)
+    made.send_watched(RECORD, is_fatal)
+    made.flush()
+    made.send_watched(RECORD, is_fatal)
+    with pytest.raises(StreamsException, match="sending records"):
+        made.flush()
+    assert len(errors) == 2
+
+
+@pytest.mark.parametrize("error", [TopicAuthorizationFailedError(), KafkaTimeoutError()])
+def test_other_errors_are_fatal(error: Exception) -> None:
+    made = producer(error)
+    made.send_watched(RECORD, lambda _: False)
+    with pytest.raises(StreamsException):
+        made.flush()
