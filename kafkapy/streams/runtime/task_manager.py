@@ -420,7 +420,7 @@ class TaskManager:
             self._producer.commit(offsets, self.consumer.group_metadata())
         else:
             self._producer.flush()
-            if any([task.context.collector.send_waiting() for _, task in needed]):
+            if sum(task.context.collector.send_waiting() for _, task in needed):
                 self._producer.flush()
             if offsets:
                 self.consumer.commit(offsets)
