@@ -66,9 +66,24 @@ if TYPE_CHECKING:
     from kafkapy.streams.processor import ProcessorContext as ProcessorContext
     from kafkapy.streams.processor import PunctuationType as PunctuationType
     from kafkapy.streams.processor import ValueTransformerWithKey as ValueTransformerWithKey
+    from kafkapy.streams.queries.position import Position as Position
+    from kafkapy.streams.queries.position import PositionBound as PositionBound
+    from kafkapy.streams.queries.queries import KeyQuery as KeyQuery
+    from kafkapy.streams.queries.queries import MultiVersionedKeyQuery as MultiVersionedKeyQuery
+    from kafkapy.streams.queries.queries import Query as Query
+    from kafkapy.streams.queries.queries import RangeQuery as RangeQuery
+    from kafkapy.streams.queries.queries import TimestampedKeyQuery as TimestampedKeyQuery
+    from kafkapy.streams.queries.queries import TimestampedRangeQuery as TimestampedRangeQuery
+    from kafkapy.streams.queries.queries import VersionedKeyQuery as VersionedKeyQuery
+    from kafkapy.streams.queries.queries import WindowKeyQuery as WindowKeyQuery
+    from kafkapy.streams.queries.queries import WindowRangeQuery as WindowRangeQuery
     from kafkapy.streams.queries.read_only_stores import ReadOnlyKeyValueStore as ReadOnlyKeyValueStore
     from kafkapy.streams.queries.read_only_stores import ReadOnlySessionStore as ReadOnlySessionStore
     from kafkapy.streams.queries.read_only_stores import ReadOnlyWindowStore as ReadOnlyWindowStore
+    from kafkapy.streams.queries.state_query import FailureReason as FailureReason
+    from kafkapy.streams.queries.state_query import QueryResult as QueryResult
+    from kafkapy.streams.queries.state_query import StateQueryRequest as StateQueryRequest
+    from kafkapy.streams.queries.state_query import StateQueryResult as StateQueryResult
     from kafkapy.streams.queries.store_query import QueryableStoreType as QueryableStoreType
     from kafkapy.streams.queries.store_query import QueryableStoreTypes as QueryableStoreTypes
     from kafkapy.streams.queries.store_query import StoreQueryParameters as StoreQueryParameters
@@ -155,6 +170,12 @@ else:
                 "Cancellable Duration FixedKeyProcessor Processor ProcessorContext PunctuationType "
                 "ValueTransformerWithKey"
             ),
+            "queries.position": "Position PositionBound",
+            "queries.queries": (
+                "KeyQuery MultiVersionedKeyQuery Query RangeQuery TimestampedKeyQuery TimestampedRangeQuery "
+                "VersionedKeyQuery WindowKeyQuery WindowRangeQuery"
+            ),
+            "queries.state_query": "FailureReason QueryResult StateQueryRequest StateQueryResult",
             "queries.read_only_stores": "ReadOnlyKeyValueStore ReadOnlySessionStore ReadOnlyWindowStore",
             "queries.store_query": "QueryableStoreType QueryableStoreTypes StoreQueryParameters",
             "queries.streams_metadata": "KeyQueryMetadata StreamsMetadata",

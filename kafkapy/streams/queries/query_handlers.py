@@ -93,7 +93,9 @@ def _key(query: KeyQuery, part: StorePart) -> Any:
 
 
 def _timestamped_key(query: TimestampedKeyQuery, part: StorePart) -> Any:
-    return ReadOnlyKeyValueStore[Any, Any](lambda: [_maybe_below_cache(part, query.is_skip_cache)], False).get(query.key)
+    return ReadOnlyKeyValueStore[Any, Any](lambda: [_maybe_below_cache(part, query.is_skip_cache)], False).get(
+        query.key
+    )
 
 
 def _range(query: RangeQuery, part: StorePart) -> Iterator[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from kafkapy.streams.errors import InvalidStateStoreException
@@ -52,12 +52,23 @@ class _ReadOnlyStore:
         return None
 
     def _all(self, read: Callable[[Any], Iterator[Any]]) -> Iterator[Any]:
-        """The entries of all parts, one part after the other. Each part is read at once, while its task waits."""
+        """The entries of all parts, one part after the other."""
         for part in self._parts():
-            with part.lock:
-                found = list(read(_open(part.store)))
-            for key, value in found:
+            yield from self._in_pieces(part, read)
+
+    def _in_pieces(self, part: StorePart, read: Callable[[Any], Iterator[Any]]) -> Iterator[Any]:
+        """The entries of a part as they were when the first was read; its task waits only while a piece is read."""
+        with part.lock:
+            entries = read(_open(part.store))
+            piece = list(islice(entries, _ENTRIES_AT_A_TIME))
+        while piece:
+            for key, value in piece:
                 yield key, self._value(value)
+            if len(piece) < _ENTRIES_AT_A_TIME:
+                return
+            with part.lock:
+                _open(part.store)
+                piece = list(islice(entries, _ENTRIES_AT_A_TIME))
 
     def _value(self, value: Any) -> Any:
         return value.value if self._plain and isinstance(value, ValueAndTimestamp) else value
@@ -232,10 +243,10 @@ class ReadOnlyWindowStore(_ReadOnlyStore, Generic[K, V]):
 
     def _first_with_entries(self, read: Callable[[Any], Iterator[tuple[int, V]]]) -> Iterator[tuple[int, V]]:
         for part in self._parts():
-            with part.lock:
-                found = list(read(_open(part.store)))
-            if found:
-                return iter([(start, self._value(value)) for start, value in found])
+            entries = self._in_pieces(part, read)
+            first = next(entries, None)
+            if first is not None:
+                return chain((first,), entries)
         return iter(())
 
 

@@ -200,7 +200,9 @@ class StateQueryResult:
         Raises:
             ValueError: Several partitions have an answer.
         """
-        found = [result for result in self.partition_results.values() if result.is_failure() or result.value is not None]
+        found = [
+            result for result in self.partition_results.values() if result.is_failure() or result.value is not None
+        ]
         if len(found) > 1:
             raise ValueError(
                 "The query did not return exactly one partition result: "

@@ -18,6 +18,7 @@ from kafkapy.streams.errors import StreamsException, StreamsNotStartedException,
 from kafkapy.streams.exception_handlers import StreamThreadExceptionResponse
 from kafkapy.streams.metrics.sensors import StreamsMetric, StreamsMetricName
 from kafkapy.streams.processor import Duration, milliseconds
+from kafkapy.streams.queries.state_query import StateQueryRequest, StateQueryResult
 from kafkapy.streams.queries.store_query import StoreQueryParameters
 from kafkapy.streams.queries.streams_metadata import KeyQueryMetadata, StreamsMetadata, StreamsMetadataState
 from kafkapy.streams.runtime.changelog_reader import StateRestoreListener
@@ -249,6 +250,28 @@ class KafkaStreams:
             parameters = StoreQueryParameters(parameters)
         self._check_is_queried()
         return self._queries.view(parameters)
+
+    def query(self, request: StateQueryRequest) -> StateQueryResult:
+        """Ask the stores of this instance (IQv2, KIP-796). Any thread may ask.
+
+        Args:
+            request: The question: store, query, partitions, what the store must have seen.
+
+        Returns:
+            The answer of each partition: each may have failed for itself.
+
+        Raises:
+            StreamsNotStartedException: `start` was not called.
+            RuntimeError: The instance was closed, or has failed.
+            UnknownStateStoreException: The topology has no such store.
+
+        Example:
+            >>> request = StateQueryRequest.in_store("counts").with_query(KeyQuery.with_key("kafka"))  # doctest: +SKIP
+            >>> streams.query(request).only_partition_result.result  # doctest: +SKIP
+            42
+        """
+        self._check_is_queried()
+        return self._queries.query(request)
 
     def metadata_for_all_streams_clients(self) -> list[StreamsMetadata]:
         """What each instance of the application has; of those that have an `application.server`."""

@@ -11,7 +11,10 @@ from kafkapy.streams.errors import (
     InvalidStateStorePartitionException,
     UnknownStateStoreException,
 )
+from kafkapy.streams.queries.position import position_of
+from kafkapy.streams.queries.query_handlers import answer
 from kafkapy.streams.queries.read_only_stores import StorePart
+from kafkapy.streams.queries.state_query import FailureReason, QueryResult, StateQueryRequest, StateQueryResult
 from kafkapy.streams.queries.store_query import StoreQueryParameters, type_of
 from kafkapy.streams.runtime.task_manager import TaskManager
 
@@ -54,10 +57,7 @@ class StoreQueries:
             InvalidStateStorePartitionException: This instance does not have the partition.
             InvalidStateStoreException: The store is of another type, or a task is not ready.
         """
-        if parameters.store_name not in self._store_names:
-            raise UnknownStateStoreException(
-                f"Cannot get state store {parameters.store_name} because no such store is registered in the topology."
-            )
+        self._check_is_known(parameters.store_name)
         parts = list(self._parts(parameters))
         if not parts:
             raise self._missing(parameters)
@@ -69,6 +69,55 @@ class StoreQueries:
                     f"accept the actual store type [{part.store.__class__.__name__}]."
                 )
         return type.view(lambda: self._parts(parameters), type.plain)
+
+    def query(self, request: StateQueryRequest) -> StateQueryResult:
+        """The answers of all partitions that are asked.
+
+        Raises:
+            UnknownStateStoreException: The topology has no such store.
+        """
+        self._check_is_known(request.store_name)
+        result = StateQueryResult()
+        if self._global_store(request.store_name) is not None:
+            result.global_result = QueryResult.for_failure(
+                FailureReason.UNKNOWN_QUERY_TYPE,
+                "Global stores do not yet support the KafkaStreams#query API. Use KafkaStreams#store instead.",
+            )
+            return result
+        for thread in self._threads():
+            if thread.is_alive():
+                with thread.tasks.lock:
+                    self._query_thread(request, thread, result)
+        for partition in sorted((request.partitions or frozenset()) - result.partition_results.keys()):
+            result.partition_results[partition] = QueryResult.for_failure(
+                FailureReason.NOT_PRESENT, "The requested partition was not present at the time of the query."
+            )
+        return result
+
+    def _query_thread(self, request: StateQueryRequest, thread: QueriedThread, result: StateQueryResult) -> None:
+        """Ask a thread's tasks, whose lock is held; a running task's answer goes before a copy's."""
+        for task in thread.tasks.queried_tasks(request.store_name):
+            if request.partitions is not None and task.partition not in request.partitions:
+                continue
+            if request.is_require_active and not task.is_running:
+                state = "RESTORING" if task.is_active else "RUNNING"
+                answered = QueryResult.for_failure(
+                    FailureReason.NOT_ACTIVE,
+                    f"Query requires a running active task, but partition was in state {state} and was "
+                    f"{'active' if task.is_active else 'not active'}.",
+                )
+            else:
+                part = StorePart(task.store, thread.tasks.lock)
+                answered = answer(request, part, task.partition, position_of(task.position))
+            known = result.partition_results.get(task.partition)
+            if known is None or known.is_failure():
+                result.partition_results[task.partition] = answered
+
+    def _check_is_known(self, store_name: str) -> None:
+        if store_name not in self._store_names:
+            raise UnknownStateStoreException(
+                f"Cannot get state store {store_name} because no such store is registered in the topology."
+            )
 
     def _missing(self, parameters: StoreQueryParameters) -> InvalidStateStoreException:
         if parameters.partition is not None:

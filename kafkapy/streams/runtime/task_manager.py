@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.streams.assignment.subscription_info import LATEST_OFFSET
@@ -44,6 +44,24 @@ class MainConsumer(Protocol):
     def commit(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None: ...
 
     def group_metadata(self) -> Any: ...
+
+
+class QueriedTask(NamedTuple):
+    """What a question sees of a task.
+
+    Attributes:
+        partition: Its number.
+        store: The store that is asked, as processors see it.
+        is_active: False: a copy.
+        is_running: Whether its stores are complete.
+        position: The offsets of the last records that it has processed, by (topic, partition); of a copy they are not known.
+    """
+
+    partition: int
+    store: Any
+    is_active: bool
+    is_running: bool
+    position: Mapping[tuple[str, int], int]
 
 
 class TaskManager:
@@ -152,6 +170,17 @@ class TaskManager:
             and (partition is None or id.partition == partition)
             and (with_copies or (id not in self._restoring and id not in self._suspended))
         ]
+
+    def queried_tasks(self, store: str) -> list[QueriedTask]:
+        """The tasks and copies that have a store of this name, tasks first; `lock` is held."""
+        found = []
+        for id, task in [*sorted(self.tasks.items()), *sorted(self.copies.items())]:
+            if store in task.topology.stores:
+                is_active = id in self.tasks
+                runs = is_active and id not in self._restoring and id not in self._suspended
+                position = task.position() if is_active else {}
+                found.append(QueriedTask(id.partition, task.topology.stores[store], is_active, runs, position))
+        return found
 
     def handle_assignment(
         self, active: Mapping[TaskId, list[TopicPartition]], standby: Mapping[TaskId, Collection[TopicPartition]]
@@ -335,6 +364,7 @@ class TaskManager:
             if committed is not None:
                 found = decode_commit_metadata(committed.metadata or "")
                 task.group.set_partition_time(*partition, found.partition_time)
+                task.committed[partition.topic, partition.partition] = committed.offset
                 for key, value in found.processor_metadata.items():
                     metadata[key] = max(value, metadata.get(key, value))
         task.context.processor_metadata = metadata

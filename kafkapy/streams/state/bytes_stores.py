@@ -88,6 +88,10 @@ class VersionedBytesStore(BytesStore):
     @abstractmethod
     def delete(self, key: bytes, timestamp: int) -> bytes | None: ...
 
+    def versions(self, key: bytes, time_from: int, time_to: int) -> list[tuple[bytes, int, int | None]]:
+        """The versions that were valid in a span: value, since when and until when (None: still); the latest first."""
+        raise NotImplementedError("This store does not answer which versions of a key there were")
+
 
 class WindowBytesStore(BytesStore):
     """Values by key and start of a window."""

@@ -130,6 +130,9 @@ class ChangeLoggingVersionedKeyValueBytesStore(WrappedStore, VersionedBytesStore
     def get_as_of(self, key: bytes, as_of_timestamp: int) -> bytes | None:
         return self.wrapped.get_as_of(key, as_of_timestamp)
 
+    def versions(self, key: bytes, time_from: int, time_to: int) -> list[tuple[bytes, int, int | None]]:
+        return self.wrapped.versions(key, time_from, time_to)
+
     def delete(self, key: bytes, timestamp: int) -> bytes | None:
         old = self.wrapped.delete(key, timestamp)
         self._context.log_change(self._name, key, None, timestamp)

@@ -45,6 +45,22 @@ class MeteredVersionedKeyValueStore(WrappedStore, VersionedKeyValueStore[K, V]):
             self.wrapped.get(raw) if as_of_timestamp is None else self.wrapped.get_as_of(raw, as_of_timestamp)
         )
 
+    def versions(self, key: K, time_from: int, time_to: int) -> list[VersionedRecord]:
+        """The versions that were valid in a span, the latest first.
+
+        Args:
+            key: Not None.
+            time_from: ms.
+            time_to: ms, included.
+        """
+        if key is None:
+            raise null_key()
+        found = self.wrapped.versions(self.serdes.raw_key(key), time_from, time_to)
+        return [
+            VersionedRecord(self.serdes.value_from(value), valid_from, valid_to)
+            for value, valid_from, valid_to in found
+        ]
+
     def put(self, key: K, value: V | None, timestamp: int) -> int:
         if key is None:
             raise null_key()

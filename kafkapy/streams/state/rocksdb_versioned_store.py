@@ -97,6 +97,26 @@ class RocksDBVersionedStore(VersionedBytesStore):
                 return with_timestamp(found.value, found.valid_from)
         return None
 
+    def versions(self, key: bytes, time_from: int, time_to: int) -> list[tuple[bytes, int, int | None]]:
+        self._check_open()
+        oldest = self._observed_stream_time - self._history_retention
+        if time_to < oldest or time_to < time_from:
+            return []
+        time_from = max(time_from, oldest)
+        found: list[tuple[bytes, int, int | None]] = []
+        latest = self._latest_values.get(key)
+        if latest is not None and timestamp_of(latest) <= time_to:
+            found.append((raw_value_of(latest) or b"", timestamp_of(latest), None))
+        for segment_id in self._segments.ids_from(time_from):
+            data = self._segments.with_id(segment_id).get(key)
+            if data is None:
+                continue
+            if next_timestamp_of(data) <= time_from:
+                break
+            if min_timestamp_of(data) <= time_to:
+                found.extend(SegmentValue.read(data).valid_in(time_from, time_to))
+        return found
+
     def _put(self, stream_time: int, key: bytes, value: bytes | None, timestamp: int) -> int | None:
         """Put a version; return until when it is valid, None for the latest."""
         self._segments.drop_expired(stream_time)

@@ -98,6 +98,16 @@ class SegmentValue:
             valid_to = valid_from
         raise RuntimeError("Search in segment expected to find result but did not.")
 
+    def valid_in(self, time_from: int, time_to: int) -> list[tuple[bytes, int, int | None]]:
+        """The versions that were valid in a span, without tombstones: value, since when and until when; the latest first."""
+        found: list[tuple[bytes, int, int | None]] = []
+        valid_to = self.next_timestamp
+        for valid_from, value in self.versions:
+            if value is not None and valid_to > time_from and valid_from <= time_to:
+                found.append((value, valid_from, valid_to))
+            valid_to = valid_from
+        return found
+
     def insert_as_latest(self, valid_from: int, valid_to: int, value: bytes | None) -> None:
         """Add a version that is not before the others; those that would be after it were left by a crash, and go."""
         if valid_from < self.next_timestamp:

@@ -62,6 +62,8 @@ class StreamTask:
         self.commit_requested = False
         self.consumed: dict[tuple[str, int], int] = {}
         """The offset of the last processed record of each partition."""
+        self.committed: dict[tuple[str, int], int] = {}
+        """The offset of each partition's next record when the task began to run."""
         self.state = StateManager(topology.changelogs)
         production = config.instance("default.production.exception.handler")
         collector = RecordCollector(output, production, self._drop)
@@ -165,6 +167,10 @@ class StreamTask:
             or f"Exception caught in process. taskId={self.task_id}, topic={record.topic}, partition={record.partition}, "
             f"offset={record.offset}"
         )
+
+    def position(self) -> dict[tuple[str, int], int]:
+        """The offset of the last record of each partition that its stores have seen."""
+        return {partition: offset - 1 for partition, offset in self.committed.items()} | self.consumed
 
     def schedule(self, interval_ms: int, type: PunctuationType, punctuator: Callable[[int], Any]) -> Cancellable:
         """Schedule a punctuation: see `ProcessorContext.schedule`. By stream time the first call is immediate."""
