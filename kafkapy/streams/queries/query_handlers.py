@@ -153,9 +153,9 @@ _HANDLERS: Final[tuple[tuple[type[Any], type[Any], Handler], ...]] = (
 
 def _maybe_below_cache(part: StorePart, skip: bool) -> StorePart:
     """The store without its record cache, which Kafka's range queries leave out, too."""
-    layer = getattr(part.store, "wrapped", None)
+    layer: Any = getattr(part.store, "wrapped", None)
     if not skip or not isinstance(layer, CachingStore):
         return part
     store = copy.copy(part.store)
-    store.wrapped = store._layer = layer.wrapped
+    store.wrapped = store._layer = layer._layer
     return part._replace(store=store)
