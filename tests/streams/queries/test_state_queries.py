@@ -47,12 +47,12 @@ def driver() -> Iterator[TopologyTestDriver]:
     lines = builder.stream("in", SERDES)
     counted: Materialized[str, int] = Materialized.as_("counts")
     lines.group_by_key().count(materialized=counted.with_caching_disabled())
-    lines.group_by_key().windowed_by(TimeWindows.of_size_with_no_grace(10)).count(
-        materialized=Materialized.as_("windows")
-    )
-    lines.group_by_key().windowed_by(SessionWindows.of_inactivity_gap_with_no_grace(5)).count(
-        materialized=Materialized.as_("sessions")
-    )
+    windows: Materialized[str, int] = Materialized.as_("windows")
+    sessions: Materialized[str, int] = Materialized.as_("sessions")
+    grouped = lines.group_by_key()
+    grouped.windowed_by(TimeWindows.of_size_with_no_grace(10)).count(materialized=windows.with_retention(1000))
+    gap = SessionWindows.of_inactivity_gap_with_no_grace(5)
+    grouped.windowed_by(gap).count(materialized=sessions.with_retention(1000))
     versioned: Materialized[str, str] = Materialized.as_(Stores.persistent_versioned_key_value_store("versions", 1000))
     builder.table("table", SERDES, versioned)
     config = {"default.key.serde": Serdes.string(), "default.value.serde": Serdes.string()}
