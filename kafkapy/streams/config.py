@@ -86,6 +86,10 @@ class StreamsConfig(ConfigTable):
     task_timeout_ms: int = config(LONG, 300000, at_least(0), "How long a task is tried again after time-outs.")
     topology_optimization: str = config(STRING, "none", None, "none, all, or names of optimizations.")
     application_server: str = config(STRING, "", None, "host:port at which this instance answers queries.", LOW)
+    kafkapy_application_server_enable: bool = config(
+        BOOLEAN, False, None, "Whether stores are served over HTTP at application.server; kafkapy's own.", LOW)
+    kafkapy_application_server_listen: str = config(
+        STRING, "", None, "host:port to serve at, if it is not application.server; kafkapy's own.", LOW)
     buffered_records_per_partition: int = config(INT, 1000, None, "Records that are read ahead.", LOW)
     commit_interval_ms: int = config(LONG, 30000, at_least(0), "How often is committed; 100 with exactly once.", LOW)
     repartition_purge_interval_ms: int = config(LONG, 30000, at_least(0), "How often processed repartition records go.", LOW)

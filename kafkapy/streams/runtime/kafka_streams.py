@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from kafkapy.clients.software import KAFKA_VERSION
+from kafkapy.common.config_def import ConfigException
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.streams.assignment.group_assignment import SHUTDOWN_REQUESTED
 from kafkapy.streams.assignment.task_id import ProcessId
@@ -18,6 +19,7 @@ from kafkapy.streams.errors import StreamsException, StreamsNotStartedException,
 from kafkapy.streams.exception_handlers import StreamThreadExceptionResponse
 from kafkapy.streams.metrics.sensors import StreamsMetric, StreamsMetricName
 from kafkapy.streams.processor import Duration, milliseconds
+from kafkapy.streams.queries.http.query_server import QueryServer
 from kafkapy.streams.queries.state_query import StateQueryRequest, StateQueryResult
 from kafkapy.streams.queries.store_query import StoreQueryParameters
 from kafkapy.streams.queries.streams_metadata import KeyQueryMetadata, StreamsMetadata, StreamsMetadataState
@@ -107,6 +109,7 @@ class KafkaStreams:
         self._directory = StateDirectory(self._config.state_dir, self._config.application_id)
         self._global: GlobalStreamThread | None = None
         self._topics: InternalTopicManager | None = None
+        self._server: QueryServer | None = None
         sources = _store_sources(self._builder, self._prefix)
         self._metadata = StreamsMetadataState(sources)
         self._queries = StoreQueries(
@@ -130,6 +133,7 @@ class KafkaStreams:
                     f"The client is either already started or already stopped, cannot re-start: {self._state}"
                 )
             self._set_state("REBALANCING")
+        self._server = self._make_server()
         process_id = self._directory.process_id()
         client_id = self._config.client_id or f"{self._config.application_id}-{uuid.uuid4()}"
         admin = StreamsClients(self._config).admin(client_id)
@@ -178,6 +182,8 @@ class KafkaStreams:
             self._global.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
             ended = not self._global.is_alive()
         if ended:
+            if self._server is not None:
+                self._server.close()
             if self._topics is not None:
                 self._topics.close()
             self._directory.close()
@@ -250,6 +256,18 @@ class KafkaStreams:
             parameters = StoreQueryParameters(parameters)
         self._check_is_queried()
         return self._queries.view(parameters)
+
+    def key_serializer(self, store_name: str) -> Callable[[Any], bytes] | None:
+        """What makes bytes of a store's keys; None: this instance has no part of it. For `query_metadata_for_key`.
+
+        Args:
+            store_name: The store.
+
+        Raises:
+            UnknownStateStoreException: The topology has no such store.
+        """
+        self._check_is_queried()
+        return self._queries.key_serializer(store_name)
 
     def query(self, request: StateQueryRequest) -> StateQueryResult:
         """Ask the stores of this instance (IQv2, KIP-796). Any thread may ask.
@@ -447,6 +465,23 @@ class KafkaStreams:
         self.close()
 
     # --- within -----------------------------------------------------------------------------------------------------------
+
+    def _make_server(self) -> QueryServer | None:
+        """The HTTP end point, if the configuration has one; it runs.
+
+        Raises:
+            ConfigException: `application.server` is missing or wrong.
+            StreamsException: It cannot listen.
+        """
+        config = self._config
+        if not config.kafkapy_application_server_enable:
+            return None
+        host = parse_host_info(config.application_server)
+        if host is None:
+            raise ConfigException("kafkapy.application.server.enable needs application.server, as host:port")
+        server = QueryServer(self, host, config.kafkapy_application_server_listen)
+        server.start()
+        return server
 
     def _all_threads(self) -> list[StreamThread]:
         return [] if self._threads is None else self._threads.all()

@@ -70,6 +70,18 @@ class StoreQueries:
                 )
         return type.view(lambda: self._parts(parameters), type.plain)
 
+    def key_serializer(self, store_name: str) -> Callable[[Any], bytes] | None:
+        """What makes bytes of a store's keys; None: this instance has no part of it.
+
+        Raises:
+            UnknownStateStoreException: The topology has no such store.
+        """
+        self._check_is_known(store_name)
+        for part in self._parts(StoreQueryParameters(store_name, stale_stores_enabled=True)):
+            serialize: Callable[[Any], bytes] = part.store.serdes.raw_key
+            return serialize
+        return None
+
     def query(self, request: StateQueryRequest) -> StateQueryResult:
         """The answers of all partitions that are asked.
 
