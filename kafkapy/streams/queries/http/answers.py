@@ -143,9 +143,10 @@ class QueryAnswers:
 
     def _ask_one_that_has(self, store: str, kind: str, text: str, parameters: Mapping[str, str]) -> Answer:
         """This instance has no part of the store, so it does not know its keys either."""
-        hops = int(parameters.get("hops", "0") or 0) if parameters.get("hops", "0").isdecimal() else 9
-        hosts = [one.host_info for one in self._instance.streams_metadata_for_store(store) if one.host_info != self._host]
-        if hops >= 1 or not hosts or _is_set(parameters, "local"):
+        hosts = [
+            one.host_info for one in self._instance.streams_metadata_for_store(store) if one.host_info != self._host
+        ]
+        if _number(parameters, "hops", 0) or not hosts or _is_set(parameters, "local"):
             raise QueryError(503, f"No instance is known that has a part of {store}: try again")
         return self._ask(hosts, _url(store, kind, text, {**parameters, "hops": "1"}, local=False))
 
@@ -171,7 +172,9 @@ class QueryAnswers:
             return self._local_range(store, kind, parameters, limit)
         entries: list[Any] = []
         truncated = False
-        hosts = [one.host_info for one in self._instance.streams_metadata_for_store(store) if store in one.state_store_names]
+        hosts = [
+            one.host_info for one in self._instance.streams_metadata_for_store(store) if store in one.state_store_names
+        ]
         if not hosts:
             raise QueryError(503, f"No instance is known that has a part of {store}: try again")
         for host in sorted(hosts):
@@ -192,7 +195,8 @@ class QueryAnswers:
             return _entries(store, view.fetch_all(*times), limit)
         serialize = self._instance.key_serializer(store)
         ends = [
-            None if name not in parameters or serialize is None
+            None
+            if name not in parameters or serialize is None
             else key_of(parameters[name], parameters.get("format") == "json", serialize)
             for name in ("from", "to")
         ]
@@ -202,9 +206,7 @@ class QueryAnswers:
     # --- within -----------------------------------------------------------------------------------------------------------
 
     def _view(self, store: str, kind: str, partition: int | None, parameters: Mapping[str, str]) -> Any:
-        return self._instance.store(
-            StoreQueryParameters(store, _KINDS[kind], partition, _is_set(parameters, "stale"))
-        )
+        return self._instance.store(StoreQueryParameters(store, _KINDS[kind], partition, _is_set(parameters, "stale")))
 
     def _ask(self, hosts: list[HostInfo], url: str) -> Answer:
         """The answer of the first instance that can be reached."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import json
+import math
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
@@ -78,6 +79,8 @@ def plain(value: Any) -> Any:
     Raises:
         TypeError: It has no form in JSON.
     """
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
     if isinstance(value, (bytes, bytearray, memoryview)):
