@@ -13,7 +13,7 @@ from kafkapy.clients.software import KAFKA_VERSION
 from kafkapy.common.config_def import ConfigException
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.streams.assignment.group_assignment import SHUTDOWN_REQUESTED
-from kafkapy.streams.assignment.task_id import ProcessId
+from kafkapy.streams.assignment.task_id import ProcessId, parse_host_info
 from kafkapy.streams.config import StreamsConfig
 from kafkapy.streams.errors import StreamsException, StreamsNotStartedException, TopologyException
 from kafkapy.streams.exception_handlers import StreamThreadExceptionResponse
