@@ -422,11 +422,12 @@ class KafkaStreams:
             Its name; None: the instance does not run.
         """
         with self._lock:
-            if self._threads is None or self._state not in ("REBALANCING", "RUNNING"):
+            threads = self._threads
+            if threads is None or self._state not in ("REBALANCING", "RUNNING"):
                 return None
-            thread = self._threads.add()
+            thread = threads.add()
             self._follow_threads()
-            self._threads.share_cache()
+        threads.share_cache()
         thread.start()
         return thread.name
 
@@ -454,7 +455,7 @@ class KafkaStreams:
         with self._lock:
             threads.forget(thread)
             self._follow_threads()
-            threads.share_cache()
+        threads.share_cache()
         return thread.name
 
     def __enter__(self) -> KafkaStreams:

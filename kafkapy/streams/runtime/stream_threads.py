@@ -12,7 +12,7 @@ class StreamThreads:
     """Threads by number, their states, and what they share: the record cache's memory, and whether they are paused.
 
     Invariants: numbers begin with 1, and a new thread has the lowest one that is free; `_states` has threads of `_threads` alone.
-    Any thread may call; changes are made with the instance's lock.
+    Any thread may call; changes are made with the instance's lock, except by `share_cache`.
 
     Args:
         factory: Makes them.
@@ -58,7 +58,10 @@ class StreamThreads:
         return self._threads.pop(number, None) is not None
 
     def share_cache(self) -> None:
-        """Give each thread its part of the memory of the record cache."""
+        """Give each thread its part of the memory of the record cache.
+
+        The instance's lock is not held: threads take it while they hold the lock of their tasks, which is taken here.
+        """
         size = self._cache_size // max(1, len(self._threads))
         for thread in self.all():
             with thread.tasks.lock:
