@@ -34,7 +34,7 @@ _KINDS: Final = {
 }
 
 
-class HttpAnswer(NamedTuple):
+class StoreAnswer(NamedTuple):
     """An answer.
 
     Attributes:
@@ -60,7 +60,7 @@ class QueriedInstance(Protocol):
     def key_serializer(self, store_name: str) -> Callable[[Any], bytes] | None: ...
 
 
-Fetch = Callable[[HostInfo, str], HttpAnswer]
+Fetch = Callable[[HostInfo, str], StoreAnswer]
 """Asks another instance. Raises OSError if it cannot be reached."""
 
 
@@ -93,7 +93,7 @@ class QueryAnswers:
         self._host = host
         self._fetch = fetch
 
-    def answer(self, path: list[str], parameters: Mapping[str, str]) -> HttpAnswer:
+    def answer(self, path: list[str], parameters: Mapping[str, str]) -> StoreAnswer:
         """The answer to a GET.
 
         Args:
@@ -103,7 +103,7 @@ class QueryAnswers:
         try:
             match path:
                 case ["state"]:
-                    return HttpAnswer(200, {"instances": self._instances()})
+                    return StoreAnswer(200, {"instances": self._instances()})
                 case ["state", store, kind] if kind in ("keys", "windows"):
                     return self._range(store, kind, parameters)
                 case ["state", store, kind, key] if kind in _KINDS:
@@ -122,7 +122,7 @@ class QueryAnswers:
 
     # --- one key ----------------------------------------------------------------------------------------------------------
 
-    def _of_key(self, store: str, kind: str, text: str, parameters: Mapping[str, str]) -> HttpAnswer:
+    def _of_key(self, store: str, kind: str, text: str, parameters: Mapping[str, str]) -> StoreAnswer:
         serialize = self._instance.key_serializer(store)
         if serialize is None:
             return self._ask_one_that_has(store, kind, text, parameters)
@@ -141,7 +141,7 @@ class QueryAnswers:
             hosts += sorted(found.standby_hosts)
         return self._ask(hosts, _url(store, kind, text, parameters))
 
-    def _ask_one_that_has(self, store: str, kind: str, text: str, parameters: Mapping[str, str]) -> HttpAnswer:
+    def _ask_one_that_has(self, store: str, kind: str, text: str, parameters: Mapping[str, str]) -> StoreAnswer:
         """This instance has no part of the store, so it does not know its keys either."""
         hosts = [
             one.host_info for one in self._instance.streams_metadata_for_store(store) if one.host_info != self._host
@@ -152,13 +152,13 @@ class QueryAnswers:
 
     def _local_of_key(
         self, store: str, kind: str, key: Any, partition: int | None, parameters: Mapping[str, str]
-    ) -> HttpAnswer:
+    ) -> StoreAnswer:
         view = self._view(store, kind, partition, parameters)
         if kind == "keys":
             value = view.get(key)
             if value is None:
                 raise QueryError(404, f"{store} has no such key")
-            return HttpAnswer(200, {"store": store, **entry_of(key, value)})
+            return StoreAnswer(200, {"store": store, **entry_of(key, value)})
         if kind == "sessions":
             return _entries(store, view.fetch(key), _limit(parameters))
         windows = view.fetch(key, _number(parameters, "from", 0), _number(parameters, "to", _LONG_MAX))
@@ -166,7 +166,7 @@ class QueryAnswers:
 
     # --- ranges -----------------------------------------------------------------------------------------------------------
 
-    def _range(self, store: str, kind: str, parameters: Mapping[str, str]) -> HttpAnswer:
+    def _range(self, store: str, kind: str, parameters: Mapping[str, str]) -> StoreAnswer:
         limit = _limit(parameters)
         if _is_set(parameters, "local"):
             return self._local_range(store, kind, parameters, limit)
@@ -186,11 +186,11 @@ class QueryAnswers:
                 return found
             entries += found.body["entries"]
             truncated = truncated or found.body["truncated"]
-        return HttpAnswer(
+        return StoreAnswer(
             200, {"store": store, "entries": entries[:limit], "truncated": truncated or len(entries) > limit}
         )
 
-    def _local_range(self, store: str, kind: str, parameters: Mapping[str, str], limit: int) -> HttpAnswer:
+    def _local_range(self, store: str, kind: str, parameters: Mapping[str, str], limit: int) -> StoreAnswer:
         view = self._view(store, kind, None, parameters)
         if kind == "windows":
             times = _number(parameters, "from", 0), _number(parameters, "to", _LONG_MAX)
@@ -210,7 +210,7 @@ class QueryAnswers:
     def _view(self, store: str, kind: str, partition: int | None, parameters: Mapping[str, str]) -> Any:
         return self._instance.store(StoreQueryParameters(store, _KINDS[kind], partition, _is_set(parameters, "stale")))
 
-    def _ask(self, hosts: list[HostInfo], url: str) -> HttpAnswer:
+    def _ask(self, hosts: list[HostInfo], url: str) -> StoreAnswer:
         """The answer of the first instance that can be reached."""
         for host in hosts:
             try:
@@ -241,17 +241,17 @@ class _KeySerializer:
         return self._serialize(key)
 
 
-def _error(status: int, message: str) -> HttpAnswer:
-    return HttpAnswer(status, {"error": message})
+def _error(status: int, message: str) -> StoreAnswer:
+    return StoreAnswer(status, {"error": message})
 
 
-def _entries(store: str, found: Iterator[Any], limit: int, key: Any = None) -> HttpAnswer:
+def _entries(store: str, found: Iterator[Any], limit: int, key: Any = None) -> StoreAnswer:
     """Entries, at most so many; of windows of one key the first of each pair is the start."""
     taken = list(islice(found, limit + 1))
     entries = [entry_of(first, value) for first, value in taken[:limit]]
     if key is not None:
         entries = [{"start": entry.pop("key"), **entry} for entry in entries]
-    return HttpAnswer(200, {"store": store, "entries": entries, "truncated": len(taken) > limit})
+    return StoreAnswer(200, {"store": store, "entries": entries, "truncated": len(taken) > limit})
 
 
 def _limit(parameters: Mapping[str, str]) -> int:
@@ -276,6 +276,6 @@ def _url(store: str, kind: str, key: str | None, parameters: Mapping[str, str], 
     return f"{path}?{urlencode({**parameters, **({'local': 'true'} if local else {})})}"
 
 
-def body_of(answer: HttpAnswer) -> bytes:
+def body_of(answer: StoreAnswer) -> bytes:
     """The JSON of an answer."""
     return json.dumps(answer.body, ensure_ascii=False).encode()

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from kafkapy.common.bind_errors import cause_and_remedy
 from kafkapy.streams.assignment.task_id import HostInfo
 from kafkapy.streams.errors import StreamsException
-from kafkapy.streams.queries.http.answers import HttpAnswer, QueriedInstance, QueryAnswers, body_of
+from kafkapy.streams.queries.http.answers import QueriedInstance, QueryAnswers, StoreAnswer, body_of
 
 log = logging.getLogger("kafkapy.streams")
 
@@ -66,25 +66,25 @@ class QueryServer:
             self._thread.join()
         self._server.server_close()
 
-    def _ask(self, host: HostInfo, url: str) -> HttpAnswer:
+    def _ask(self, host: HostInfo, url: str) -> StoreAnswer:
         """Ask another instance.
 
         Raises:
             OSError: It cannot be reached, or says nothing that can be understood.
         """
         if not self._forwards.acquire(timeout=_IDLE_SECONDS):
-            return HttpAnswer(503, {"error": "Too many questions to other instances are under way: try again"})
+            return StoreAnswer(503, {"error": "Too many questions to other instances are under way: try again"})
         connection = http.client.HTTPConnection(host.host, host.port, timeout=_IDLE_SECONDS)
         try:
             connection.request("GET", url)
             response = connection.getresponse()
             body = response.read(_MAX_BODY + 1)
             if len(body) > _MAX_BODY:
-                return HttpAnswer(502, {"error": "The answer of another instance is too large: ask for fewer entries"})
+                return StoreAnswer(502, {"error": "The answer of another instance is too large: ask for fewer entries"})
             found = json.loads(body)
             if not isinstance(found, dict):
                 raise OSError("no object")
-            return HttpAnswer(response.status, found)
+            return StoreAnswer(response.status, found)
         except (http.client.HTTPException, ValueError) as error:
             raise OSError(str(error)) from error
         finally:
@@ -130,7 +130,7 @@ def _handler(answers: QueryAnswers) -> type[BaseHTTPRequestHandler]:
             try:
                 parameters = dict(parse_qsl(parts.query, keep_blank_values=True, max_num_fields=20))
             except ValueError:
-                answer = HttpAnswer(400, {"error": "Too many parameters"})
+                answer = StoreAnswer(400, {"error": "Too many parameters"})
             else:
                 answer = answers.answer(path, parameters)
             body = body_of(answer)

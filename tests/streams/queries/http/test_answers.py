@@ -13,7 +13,7 @@ import pytest
 from kafkapy.streams import Serdes, Stores, ValueAndTimestamp
 from kafkapy.streams.assignment.task_id import HostInfo
 from kafkapy.streams.errors import InvalidStateStoreException, UnknownStateStoreException
-from kafkapy.streams.queries.http.answers import HttpAnswer, QueryAnswers
+from kafkapy.streams.queries.http.answers import QueryAnswers, StoreAnswer
 from kafkapy.streams.queries.http.json_values import UnreadableKey, key_of, plain
 from kafkapy.streams.queries.store_query import StoreQueryParameters
 from kafkapy.streams.queries.streams_metadata import KeyQueryMetadata, StreamsMetadata
@@ -57,13 +57,13 @@ class Instance:
         self._others[host] = self
         self.answers = QueryAnswers(self, host, self._fetch)
 
-    def _fetch(self, host: HostInfo, url: str) -> HttpAnswer:
+    def _fetch(self, host: HostInfo, url: str) -> StoreAnswer:
         self.asked.append(f"{host.host}{url}")
         if host not in self._others or self._others[host].fails:
             raise ConnectionRefusedError
         return self._others[host].get(url)
 
-    def get(self, url: str) -> HttpAnswer:
+    def get(self, url: str) -> StoreAnswer:
         parts = urlsplit(url)
         return self.answers.answer([unquote(part) for part in parts.path.split("/")[1:]], dict(parse_qsl(parts.query)))
 
@@ -101,7 +101,7 @@ def instances() -> dict[HostInfo, Instance]:
 
 def test_a_key_that_is_here(instances: dict[HostInfo, Instance]) -> None:
     answer = instances[A].get("/state/counts/keys/ant")
-    assert answer == HttpAnswer(200, {"store": "counts", "key": "ant", "value": 1, "timestamp": 10})
+    assert answer == StoreAnswer(200, {"store": "counts", "key": "ant", "value": 1, "timestamp": 10})
     assert not instances[A].asked
 
 
@@ -112,13 +112,13 @@ def test_a_key_that_another_instance_has(instances: dict[HostInfo, Instance]) ->
 
 
 def test_a_key_that_is_nowhere(instances: dict[HostInfo, Instance]) -> None:
-    assert instances[B].get("/state/counts/keys/zebra") == HttpAnswer(404, {"error": "counts has no such key"})
+    assert instances[B].get("/state/counts/keys/zebra") == StoreAnswer(404, {"error": "counts has no such key"})
 
 
 def test_a_copy_answers_if_that_is_wanted(instances: dict[HostInfo, Instance]) -> None:
     instances[B].fails = True
     answer = instances[A].get("/state/counts/keys/bee")
-    assert answer == HttpAnswer(502, {"error": "The instance that has it cannot be reached: b:80"})
+    assert answer == StoreAnswer(502, {"error": "The instance that has it cannot be reached: b:80"})
     assert instances[A].get("/state/counts/keys/bee?stale=true").body["value"] == 2
     assert instances[C].get("/state/counts/keys/bee?stale=true").body["value"] == 2
     assert instances[C].get("/state/counts/keys/bee?local=true").status == 503
