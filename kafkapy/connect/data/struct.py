@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any, Final, Self
 
 from kafkapy.connect.data.java_names import java_class_name
+from kafkapy.connect.data.java_str import java_str
 from kafkapy.connect.data.scalars import Float32, Instant, Int8, Int16, Int32, Int64
 from kafkapy.connect.data.schema import Field, Schema, Type, same_value
 from kafkapy.connect.errors import DataException
@@ -106,7 +107,7 @@ class Struct:
 
     def __repr__(self) -> str:
         pairs = zip(self.schema.fields, self._values, strict=True)
-        return f"Struct{{{','.join(f'{field.name}={value}' for field, value in pairs if value is not None)}}}"
+        return f"Struct{{{','.join(f'{field.name}={java_str(value)}' for field, value in pairs if value is not None)}}}"
 
 
 def own_type(schema: Schema, value: Any) -> Any:
@@ -187,12 +188,24 @@ def _present(schema: Schema | None, location: str) -> Schema:
 
 def _is_instance(schema: Schema, value: Any) -> bool:
     logical = _LOGICAL.get(schema.name or "")
-    if logical is not None:
-        return isinstance(value, logical)
+    return fits_type(schema.type, value) if logical is None else isinstance(value, logical)
+
+
+def fits_type(type_: Type, value: Any) -> bool:
+    """Return whether a value, and not what is in it, is of a type.
+
+    Args:
+        type_: The type; logical types are not looked at.
+        value: Not None.
+
+    Example:
+        >>> fits_type(Type.INT8, 5), fits_type(Type.INT8, 500)
+        (True, False)
+    """
     kind = type(value)
-    match schema.type:
+    match type_:
         case Type.INT8 | Type.INT16 | Type.INT32 | Type.INT64:
-            integer, limit = _INTEGERS[schema.type]
+            integer, limit = _INTEGERS[type_]
             return kind is integer or (kind is int and -limit <= value < limit)
         case Type.FLOAT32:
             return kind is Float32

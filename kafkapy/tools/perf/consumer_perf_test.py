@@ -17,7 +17,7 @@ from kafkapy.tools.common.client_tool import (
     print_metrics,
 )
 from kafkapy.tools.common.command_line import CommandLineError, OptionParser, Options, ToolOption, integer, run
-from kafkapy.tools.perf.java_date_format import date_format
+from kafkapy.common.java_date_format import date_format
 
 _POLL_MS = 100
 _MB = 1024 * 1024
