@@ -266,8 +266,5 @@ class SinkRecord(ConnectRecord):
         return (self.kafka_offset, self.timestamp_type, *original, *super()._parts())
 
     def __repr__(self) -> str:
-        kind = "NoTimestampType" if self.timestamp_type is None else _TIMESTAMP_TYPES[self.timestamp_type.name]
+        kind = "NoTimestampType" if self.timestamp_type is None else self.timestamp_type.text
         return f"SinkRecord{{kafkaOffset={self.kafka_offset}, timestampType={kind}}} {super().__repr__()}"
-
-
-_TIMESTAMP_TYPES = {"CREATE_TIME": "CreateTime", "LOG_APPEND_TIME": "LogAppendTime"}

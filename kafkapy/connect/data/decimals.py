@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from kafkapy.connect.errors import NumberFormatException
 
-_TEXT = re.compile(r"([+-]?)(?:(\d+)(?:\.(\d*))?|\.(\d+))(?:[eE]([+-]?\d+))?", re.ASCII)
+_TEXT = re.compile(r"([+-]?)(?:(\d+)(?:\.(\d*))?|\.(\d+))(?:[eE]([+-]?\d+))?")
 _MOST_DIGITS = 1 << 20
 
 
@@ -22,7 +22,7 @@ def decimal_of(unscaled: int, scale: int) -> Decimal:
         >>> decimal_of(-12300, 2)
         Decimal('-123.00')
     """
-    return Decimal((int(unscaled < 0), tuple(map(int, str(abs(unscaled)))), -scale))
+    return Decimal((int(unscaled < 0), Decimal(unscaled).as_tuple().digits, -scale))
 
 
 def scale_of(value: Decimal) -> int:
@@ -36,7 +36,7 @@ def scale_of(value: Decimal) -> int:
 def unscaled_of(value: Decimal) -> int:
     """Return all digits as an integer."""
     sign, digits, _ = value.as_tuple()
-    unscaled = int("".join(map(str, digits)) or "0")
+    unscaled = int(Decimal((0, digits, 0)))
     return -unscaled if sign else unscaled
 
 
@@ -77,8 +77,7 @@ def decimal_text(value: Decimal) -> str:
         >>> decimal_text(decimal_of(5, -3)), decimal_text(decimal_of(5, 8)), decimal_text(decimal_of(50, 2))
         ('5E+3', '5E-8', '0.50')
     """
-    unscaled, scale = unscaled_of(value), scale_of(value)
-    sign, digits = ("-" if unscaled < 0 else ""), str(abs(unscaled))
+    sign, digits, scale = _digits_of(value)
     exponent = len(digits) - 1 - scale
     if scale >= 0 and exponent >= -6:
         return sign + _plain(digits, scale)
@@ -88,11 +87,16 @@ def decimal_text(value: Decimal) -> str:
 
 def plain_text(value: Decimal) -> str:
     """Return the text of `BigDecimal.toPlainString`: no exponent."""
-    unscaled, scale = unscaled_of(value), scale_of(value)
-    sign, digits = ("-" if unscaled < 0 else ""), str(abs(unscaled))
+    sign, digits, scale = _digits_of(value)
     if scale < 0:
-        return sign + digits + ("0" * -scale if unscaled else "")
+        return sign + digits + ("" if digits == "0" else "0" * -scale)
     return sign + _plain(digits, scale)
+
+
+def _digits_of(value: Decimal) -> tuple[str, str, int]:
+    sign, digits, _ = value.as_tuple()
+    text = "".join(map(str, digits)).lstrip("0") or "0"
+    return ("-" if sign and text != "0" else ""), text, scale_of(value)
 
 
 def _plain(digits: str, scale: int) -> str:
@@ -103,11 +107,30 @@ def _plain(digits: str, scale: int) -> str:
 
 
 def integer_part(value: Decimal) -> int:
-    """Return the number without its fraction, cut to 64 bits as `BigDecimal.longValue` does."""
-    unscaled, scale = unscaled_of(value), scale_of(value)
+    """Return the low 64 bits of the number without its fraction, as `BigDecimal.longValue`.
+
+    Example:
+        >>> integer_part(Decimal("-1.9")), integer_part(Decimal("1E+100"))
+        (-1, 0)
+    """
+    _, digits, scale = _digits_of(value)
+    unscaled = unscaled_of(value)
     if scale > 0:
-        cut = abs(unscaled) // 10**scale if scale < len(str(unscaled)) + 1 else 0
-        return -cut if unscaled < 0 else cut
-    if scale <= -64:
-        return 0
-    return unscaled * 10**-scale
+        cut = abs(unscaled) // 10**scale if scale <= len(digits) else 0
+        return wrap(-cut if unscaled < 0 else cut, 64)
+    return 0 if scale <= -64 else wrap(unscaled * 10**-scale, 64)
+
+
+def wrap(value: int, bits: int) -> int:
+    """Return the low bits of an integer as a signed one.
+
+    Args:
+        value: Of any size.
+        bits: How many.
+
+    Example:
+        >>> wrap(200, 8)
+        -56
+    """
+    half = 1 << (bits - 1)
+    return (value + half) % (half << 1) - half

@@ -9,6 +9,7 @@ from typing import Any, Final, Self
 
 from kafkapy.connect.data.java_names import java_class_name
 from kafkapy.connect.data.java_str import java_str
+from kafkapy.connect.data.numbers import float32
 from kafkapy.connect.data.scalars import Float32, Instant, Int8, Int16, Int32, Int64
 from kafkapy.connect.data.schema import Field, Schema, Type, same_value
 from kafkapy.connect.errors import DataException
@@ -126,7 +127,7 @@ def own_type(schema: Schema, value: Any) -> Any:
         integer, limit = _INTEGERS[schema.type]
         return integer(value) if -limit <= value < limit else value
     if kind is float and schema.type is Type.FLOAT32:
-        return Float32(value)
+        return float32(value)
     if isinstance(value, dt.date | dt.time) and _LOGICAL.get(schema.name or "") is Instant:
         return Instant.of(value)
     return value
