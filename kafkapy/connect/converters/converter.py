@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
+from kafkapy.common.config_def import Importance
 from kafkapy.common.config_validators import OneOf
 from kafkapy.common.wire_enums import ConfigType
 from kafkapy.connect.config.config_def import ConfigDef
-from kafkapy.common.config_def import Importance
 from kafkapy.connect.data.schema import Schema
 from kafkapy.connect.data.schema_and_value import SchemaAndValue
 
@@ -39,9 +39,7 @@ class Converter(ABC):
         """
 
     @abstractmethod
-    def from_connect_data(
-        self, topic: str, schema: Schema | None, value: Any, headers: Any = None
-    ) -> bytes | None:
+    def from_connect_data(self, topic: str, schema: Schema | None, value: Any, headers: Any = None) -> bytes | None:
         """Return the bytes of a value.
 
         Args:
@@ -139,9 +137,7 @@ def converter_config_def() -> ConfigDef:
     )
 
 
-def parse_converter_configs(
-    definitions: ConfigDef, configs: Mapping[str, object], is_key: bool
-) -> dict[str, Any]:
+def parse_converter_configs(definitions: ConfigDef, configs: Mapping[str, object], is_key: bool) -> dict[str, Any]:
     """Return the settings of a converter with their defaults; its type is set if `configs` lacks it.
 
     Args:

@@ -1,0 +1,1 @@
+"""Converters between Connect's data and bytes."""

@@ -1,0 +1,137 @@
+"""JSON as Jackson reads and writes it, where that differs from Python's.
+
+Numbers with a fraction or an exponent become `Decimal`. What follows the first value is ignored, leading zeros and
+a mark of the byte order are accepted; no input gives `MISSING`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from decimal import Decimal
+from enum import Enum
+from typing import Any, Final
+
+from kafkapy.connect.data.decimals import parse_decimal
+from kafkapy.connect.errors import NumberFormatException, SerializationException
+
+_STRING_OR_ZEROS = re.compile(r'"(?:[^"\\]|\\.)*"|(?<![\d.eE+-])(-?)0+(?=\d)|(?<![\d.])(-)0+(?=\d)', re.DOTALL)
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_BRACKET = re.compile(r"[\[\]{}]")
+_BLANKS = re.compile(r"[ \t\r\n]*")
+_LONG_NUMBER = re.compile(r"[\d.eE+-]{1001}")
+_MOST_DEPTH: Final = 1000
+_ESCAPES = re.compile(r'["\\\x00-\x1f]')
+_SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+class Missing(Enum):
+    """Stands for the value of no input."""
+
+    MISSING = "missing"
+
+
+MISSING: Final = Missing.MISSING
+
+
+def _refuse_constant(text: str) -> Any:
+    raise ValueError(f"Non-standard token '{text}'")
+
+
+def _exact(text: str) -> Decimal:
+    try:
+        return parse_decimal(text)
+    except NumberFormatException as error:
+        raise ValueError(str(error)) from error
+
+
+_decoder = json.JSONDecoder(parse_float=_exact, parse_constant=_refuse_constant)
+
+
+def read_json(data: bytes) -> Any:
+    """Read the first value of a document.
+
+    Args:
+        data: In UTF-8, UTF-16 or UTF-32.
+
+    Raises:
+        SerializationException: It is not JSON, nested deeper than 1,000 levels, or has a number of over 1,000 digits.
+
+    Example:
+        >>> read_json(b'{"a": 1.50}')
+        {'a': Decimal('1.50')}
+    """
+    try:
+        text = data.decode(_encoding(data)).removeprefix("\ufeff")
+        if len(text) > _MOST_DEPTH:
+            _check_limits(text)
+        return _first_value(text)
+    except (ValueError, RecursionError) as error:
+        raise SerializationException(str(error)) from error
+
+
+def _encoding(data: bytes) -> str:
+    if len(data) >= 4:
+        if data[:4] in (b"\x00\x00\xfe\xff", b"\xff\xfe\x00\x00"):
+            return "utf-32"
+        if data[:3] == b"\x00\x00\x00":
+            return "utf-32-be"
+        if data[1:4] == b"\x00\x00\x00":
+            return "utf-32-le"
+    if data[:2] in (b"\xfe\xff", b"\xff\xfe"):
+        return "utf-16"
+    if len(data) >= 2 and (data[0] == 0) != (data[1] == 0):
+        return "utf-16-be" if data[0] == 0 else "utf-16-le"
+    return "utf-8"
+
+
+def _first_value(text: str) -> Any:
+    start = _BLANKS.match(text).end()  # type: ignore[union-attr]  # matches anything
+    if start == len(text):
+        return MISSING
+    try:
+        value, end = _decoder.raw_decode(text, start)
+    except ValueError:
+        text = _STRING_OR_ZEROS.sub(_without_zeros, text)
+        value, end = _decoder.raw_decode(text, start)
+    else:
+        if isinstance(value, int) and text[end : end + 1].isdigit():
+            text = _STRING_OR_ZEROS.sub(_without_zeros, text)
+            value, end = _decoder.raw_decode(text, start)
+    scalar = not isinstance(value, str | list | dict)
+    if scalar and end < len(text) and text[end] not in " \t\r\n":
+        raise ValueError(f"Unexpected character {text[end]!r} after a value")
+    return value
+
+
+def _without_zeros(match: re.Match[str]) -> str:
+    return match[0] if match[0][0] == '"' else match[1] or match[2] or ""
+
+
+def _check_limits(text: str) -> None:
+    """Raise ValueError for more than Jackson accepts, before Python's parser spends its stack on it."""
+    if text.count("[") + text.count("{") > _MOST_DEPTH:
+        depth = 0
+        for bracket in _BRACKET.findall(_STRING.sub("", text)):
+            depth += 1 if bracket in "[{" else -1
+            if depth > _MOST_DEPTH:
+                raise ValueError(f"Document nesting depth exceeds the maximum allowed ({_MOST_DEPTH})")
+    if _LONG_NUMBER.search(text) and _LONG_NUMBER.search(_STRING.sub("", text)):
+        raise ValueError("Number value length exceeds the maximum allowed (1000)")
+
+
+def json_string(text: str) -> str:
+    """Return a text in quotes; only what must be escaped is.
+
+    Args:
+        text: Any.
+
+    Example:
+        >>> json_string('é"\\n')
+        '"é\\\\"\\\\n"'
+    """
+    return f'"{_ESCAPES.sub(_escaped, text)}"'
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return _SHORT_ESCAPES.get(match[0]) or f"\\u{ord(match[0]):04X}"

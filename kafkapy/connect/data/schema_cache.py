@@ -1,0 +1,47 @@
+"""Keeps what was made of schemas, so that it is made once for many records."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class SchemaCache(Generic[K, V]):
+    """The values that were used last.
+
+    Invariant: it holds `most` values at most.
+
+    Args:
+        most: How many values are kept.
+
+    Example:
+        >>> cache = SchemaCache(16)
+        >>> cache.get("a", str.upper), len(cache)
+        ('A', 1)
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._values: OrderedDict[K, V] = OrderedDict()
+
+    def get(self, key: K, make: Callable[[K], V]) -> V:
+        """Return the value of a key, made anew if it is not kept.
+
+        Args:
+            key: Such as a schema.
+            make: Returns the value of a key.
+        """
+        if key in self._values:
+            self._values.move_to_end(key)
+            return self._values[key]
+        value = self._values[key] = make(key)
+        if len(self._values) > self._most:
+            self._values.popitem(last=False)
+        return value
+
+    def __len__(self) -> int:
+        return len(self._values)
