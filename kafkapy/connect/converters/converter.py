@@ -27,7 +27,7 @@ class Converter(ABC):
         b'a'
     """
 
-    def configure(self, configs: Mapping[str, object], is_key: bool = False) -> None:
+    def configure(self, configs: Mapping[str, object], is_key: bool = False) -> None:  # noqa: B027  # nothing by default
         """Take the settings.
 
         Args:
@@ -69,14 +69,14 @@ class Converter(ABC):
         """Return the definitions of the settings."""
         return ConfigDef()
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027  # nothing by default
         """Release what the converter holds."""
 
 
 class HeaderConverter(ABC):
     """Converts values of headers."""
 
-    def configure(self, configs: Mapping[str, object], is_key: bool = False) -> None:
+    def configure(self, configs: Mapping[str, object], is_key: bool = False) -> None:  # noqa: B027  # nothing by default
         """Take the settings. Raises ConfigException.
 
         Args:
@@ -109,7 +109,7 @@ class HeaderConverter(ABC):
         """Return the definitions of the settings."""
         return ConfigDef()
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027  # nothing by default
         """Release what the converter holds."""
 
 
