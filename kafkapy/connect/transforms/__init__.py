@@ -1,0 +1,1 @@
+"""Transforms of single records, and predicates that decide which records are transformed."""
