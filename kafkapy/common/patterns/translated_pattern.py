@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from kafkapy.common.patterns.ecma_dialect import translations_of_ecma
 from kafkapy.common.patterns.java_dialect import JavaReader
+from kafkapy.common.patterns.java_replacement import expanded
 from kafkapy.common.patterns.pattern_reader import PatternError, has_nested_sets
 
 if TYPE_CHECKING:
@@ -83,6 +84,27 @@ class TranslatedPattern:
         except TimeoutError:
             raise self._too_long(text, seconds) from None
         return [*parts, text[start:]]
+
+    def replace_first(self, text: str, replacement: str, seconds: float = MATCH_SECONDS) -> str:
+        """Return the text with the first match replaced, as Java's `Matcher.replaceFirst`.
+
+        Args:
+            text: Stays as it is if nothing matches.
+            replacement: `$1` and `${name}` stand for groups, a backslash makes the next character a plain one.
+            seconds: Time limit of the match. Default: `MATCH_SECONDS`.
+
+        Raises:
+            PatternTimeoutError: The match took longer.
+            ValueError: A reference in the replacement is malformed, or names a group that the pattern lacks.
+            IndexError: The pattern has no group of this number.
+        """
+        try:
+            found = self._compiled.search(text, timeout=seconds)
+        except TimeoutError:
+            raise self._too_long(text, seconds) from None
+        if found is None:
+            return text
+        return text[: found.start()] + expanded(replacement, found, self._compiled.groups) + text[found.end() :]
 
     def _too_long(self, text: str, seconds: float) -> PatternTimeoutError:
         return PatternTimeoutError(

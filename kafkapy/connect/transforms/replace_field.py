@@ -117,6 +117,10 @@ class ReplaceField(SidedTransformation):
 class ReplaceFieldOnKey(OnKey, ReplaceField):
     """`ReplaceField$Key`."""
 
+    java_class = "org.apache.kafka.connect.transforms.ReplaceField$Key"
+
 
 class ReplaceFieldOnValue(OnValue, ReplaceField):
     """`ReplaceField$Value`."""
+
+    java_class = "org.apache.kafka.connect.transforms.ReplaceField$Value"

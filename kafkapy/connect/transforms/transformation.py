@@ -19,7 +19,7 @@ class Transformation(ABC):
 
     Example:
         >>> from kafkapy.connect.records import SourceRecord
-        >>> from kafkapy.connect.transforms.regex_router import RegexRouter
+        >>> from kafkapy.connect.transforms.routers import RegexRouter
         >>> router = RegexRouter()
         >>> router.configure({"regex": "(.*)-old", "replacement": "$1"})
         >>> router.apply(SourceRecord({}, {}, "a-old")).topic
@@ -89,9 +89,7 @@ class SidedTransformation(Transformation):
         """Return the part of the record that is transformed."""
         raise NotImplementedError
 
-    def with_value(
-        self, record: R, schema: Schema | None, value: Any, headers: Iterable[Header] | None = None
-    ) -> R:
+    def with_value(self, record: R, schema: Schema | None, value: Any, headers: Iterable[Header] | None = None) -> R:
         """Return the record with another key or value.
 
         Args:
@@ -112,9 +110,7 @@ class OnKey(SidedTransformation):
     def value_of(self, record: ConnectRecord) -> Any:
         return record.key
 
-    def with_value(
-        self, record: R, schema: Schema | None, value: Any, headers: Iterable[Header] | None = None
-    ) -> R:
+    def with_value(self, record: R, schema: Schema | None, value: Any, headers: Iterable[Header] | None = None) -> R:
         contents = (schema, value, record.value_schema, record.value)
         return record.new_record(record.topic, record.kafka_partition, *contents, record.timestamp, headers)
 
@@ -128,8 +124,6 @@ class OnValue(SidedTransformation):
     def value_of(self, record: ConnectRecord) -> Any:
         return record.value
 
-    def with_value(
-        self, record: R, schema: Schema | None, value: Any, headers: Iterable[Header] | None = None
-    ) -> R:
+    def with_value(self, record: R, schema: Schema | None, value: Any, headers: Iterable[Header] | None = None) -> R:
         contents = (record.key_schema, record.key, schema, value)
         return record.new_record(record.topic, record.kafka_partition, *contents, record.timestamp, headers)
