@@ -8,37 +8,7 @@ from typing import Any, Final
 _KAFKA: Final = "org.apache.kafka.connect."
 _HERE: Final = "kafkapy.connect."
 
-__SIDED: Final = {
-    "Cast": "cast",
-    "ExtractField": "extract_field",
-    "Flatten": "flatten",
-    "HeaderFrom": "header_from",
-    "HoistField": "hoist_field",
-    "InsertField": "insert_field",
-    "MaskField": "mask_field",
-    "ReplaceField": "replace_field",
-    "SetSchemaMetadata": "set_schema_metadata",
-    "TimestampConverter": "timestamp_converter",
-}
-_TRANSFORMS: Final = {
-    **{
-        f"{_KAFKA}transforms.{name}${side}": f"transforms.{module}:{name}On{side}"
-        for name, module in _SIDED.items()
-        for side in ("Key", "Value")
-    },
-    f"{_KAFKA}transforms.DropHeaders": "transforms.header_transforms:DropHeaders",
-    f"{_KAFKA}transforms.Filter": "transforms.header_transforms:FilterRecords",
-    f"{_KAFKA}transforms.InsertHeader": "transforms.header_transforms:InsertHeader",
-    f"{_KAFKA}transforms.RegexRouter": "transforms.routers:RegexRouter",
-    f"{_KAFKA}transforms.TimestampRouter": "transforms.routers:TimestampRouter",
-    f"{_KAFKA}transforms.ValueToKey": "transforms.value_to_key:ValueToKey",
-}
-_PREDICATES: Final = {
-    f"{_KAFKA}transforms.predicates.{name}": f"transforms.predicates:{name}"
-    for name in ("HasHeaderKey", "RecordIsTombstone", "TopicNameMatches")
-}
-
-CONVERTERS: Final = {
+_CONVERTERS: Final = {
     f"{_KAFKA}json.JsonConverter": "converters.json_converter:JsonConverter",
     f"{_KAFKA}storage.StringConverter": "converters.string_converter:StringConverter",
     f"{_KAFKA}storage.SimpleHeaderConverter": "converters.simple_header_converter:SimpleHeaderConverter",
@@ -81,37 +51,7 @@ _PREDICATES: Final = {
 
 CONVERTERS: Final = tuple(name for name in _CONVERTERS if "SimpleHeader" not in name)
 """Kafka's names of the converters of keys and values; each is a header converter, too."""
-HEADER__SIDED: Final = {
-    "Cast": "cast",
-    "ExtractField": "extract_field",
-    "Flatten": "flatten",
-    "HeaderFrom": "header_from",
-    "HoistField": "hoist_field",
-    "InsertField": "insert_field",
-    "MaskField": "mask_field",
-    "ReplaceField": "replace_field",
-    "SetSchemaMetadata": "set_schema_metadata",
-    "TimestampConverter": "timestamp_converter",
-}
-_TRANSFORMS: Final = {
-    **{
-        f"{_KAFKA}transforms.{name}${side}": f"transforms.{module}:{name}On{side}"
-        for name, module in _SIDED.items()
-        for side in ("Key", "Value")
-    },
-    f"{_KAFKA}transforms.DropHeaders": "transforms.header_transforms:DropHeaders",
-    f"{_KAFKA}transforms.Filter": "transforms.header_transforms:FilterRecords",
-    f"{_KAFKA}transforms.InsertHeader": "transforms.header_transforms:InsertHeader",
-    f"{_KAFKA}transforms.RegexRouter": "transforms.routers:RegexRouter",
-    f"{_KAFKA}transforms.TimestampRouter": "transforms.routers:TimestampRouter",
-    f"{_KAFKA}transforms.ValueToKey": "transforms.value_to_key:ValueToKey",
-}
-_PREDICATES: Final = {
-    f"{_KAFKA}transforms.predicates.{name}": f"transforms.predicates:{name}"
-    for name in ("HasHeaderKey", "RecordIsTombstone", "TopicNameMatches")
-}
-
-CONVERTERS: Final = tuple(_CONVERTERS)
+HEADER_CONVERTERS: Final = tuple(_CONVERTERS)
 """Kafka's names of the converters of headers."""
 TRANSFORMS: Final = tuple(_TRANSFORMS)
 """Kafka's names of the transforms."""
