@@ -21,7 +21,7 @@ from kafkapy.connect.data.schema import Field, Schema, Type
 from kafkapy.connect.data.struct import Struct
 from kafkapy.connect.errors import java_class_of
 from kafkapy.connect.headers import Header, Headers
-from kafkapy.connect.java_classes import class_of
+from kafkapy.connect.java_classes import TRANSFORMS, class_of
 from kafkapy.connect.records import ConnectRecord, SinkRecord, SourceRecord
 
 _KINDS: dict[str, type] = {
@@ -159,6 +159,8 @@ class Api:
     predicate = transform
 
     def _configured(self, class_name: str, config: Mapping[str, str]) -> Any:
+        if f"{class_name}$Key" in TRANSFORMS:
+            raise _AbstractClass(class_name)
         made = class_of(class_name)()
         made.configure(config)
         return made
@@ -171,6 +173,10 @@ class Api:
     def error(self, error: Exception) -> tuple[str, str | None]:
         message = getattr(error, "message", str(error))
         return java_class_of(error), message
+
+
+class _AbstractClass(Exception):
+    java_class = "java.lang.InstantiationException"
 
 
 class _DataForm:

@@ -10,6 +10,7 @@ from typing import Any
 
 from kafkapy.connect.converters.json_schemas import node_type
 from kafkapy.connect.data.decimals import decimal_of
+from kafkapy.connect.data.hash_map import hash_map
 from kafkapy.connect.data.logical import date_from_days, decimal_from_bytes, time_from_ms, timestamp_from_ms
 from kafkapy.connect.data.numbers import byte_value, double_value, float32, int_value, long_value, short_value
 from kafkapy.connect.data.schema import Schema, Type
@@ -69,7 +70,7 @@ class JsonReader:
                 return double_value(node)
             case list():
                 return [self._guessed(each) for each in node]
-        return {name: self._guessed(each) for name, each in node.items()}
+        return hash_map({name: self._guessed(each) for name, each in node.items()})
 
     def _array(self, schema: Schema, node: Any) -> list[Any]:
         items = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
@@ -84,7 +85,7 @@ class JsonReader:
                 raise DataException(
                     f"Maps with string fields should be encoded as JSON objects, but found {node_type(node)}"
                 )
-            return {name: self.value(values, each) for name, each in node.items()}
+            return hash_map({name: self.value(values, each) for name, each in node.items()})
         if not isinstance(node, list):
             raise DataException(
                 f"Maps with non-string fields should be encoded as JSON array of tuples, but found {node_type(node)}"
@@ -96,7 +97,7 @@ class JsonReader:
             if len(entry) != 2:
                 raise DataException(f"Found invalid map entry, expected length 2 but found :{len(entry)}")
             result[self.value(keys, entry[0])] = self.value(values, entry[1])
-        return result
+        return hash_map(result)
 
     def _struct(self, schema: Schema, node: Any) -> Struct:
         if not isinstance(node, dict):

@@ -30,9 +30,18 @@ def hash_map(entries: Mapping[Any, Any], capacity: int = 16) -> dict[Any, Any]:
     return {keys[index]: entries[keys[index]] for index in order}
 
 
-def hash_map_copy(entries: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Return the entries in the order of `new HashMap<>(entries)`."""
-    return hash_map(entries, power_of_two(int(len(entries) / 0.75 + 1)))
+def hash_map_copy(entries: Mapping[Any, Any], changes: Mapping[Any, Any] | None = None) -> dict[Any, Any]:
+    """Return entries in the order of `new HashMap<>(entries)` to which others are added afterwards.
+
+    Args:
+        entries: The first ones.
+        changes: Added one by one, or put in the place of others. Default: none.
+
+    Example:
+        >>> hash_map_copy({"b": 1}, {"a": 2, "b": 3})
+        {'a': 2, 'b': 3}
+    """
+    return hash_map({**entries, **(changes or {})}, power_of_two(int(len(entries) / 0.75 + 1)))
 
 
 def power_of_two(number: int) -> int:

@@ -163,10 +163,9 @@ class Cast(SidedTransformation):
     def _without_schema(self, value: Any) -> Any:
         if self._whole is not None:
             return cast_value(None, value, self._whole)
-        entries = hash_map_copy(require_map(value, _PURPOSE))
-        for name, target in self._casts.items():
-            entries[name] = cast_value(None, entries.get(name), target)
-        return entries
+        entries: dict[Any, Any] = require_map(value, _PURPOSE)
+        changes = {name: cast_value(None, entries.get(name), target) for name, target in self._casts.items()}
+        return hash_map_copy(entries, changes)
 
     def _updated(self, schema: Schema) -> Schema:
         if self._whole is not None:

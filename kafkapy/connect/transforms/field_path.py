@@ -109,7 +109,8 @@ def _steps(text: str) -> list[str]:
 
 def _quoted_step(text: str, begin: int) -> tuple[str, int]:
     """The name in backticks at a position, and where the next step begins."""
-    parts, start, position = [], begin + 1, begin + 1
+    parts: list[str] = []
+    start = position = begin + 1
     while True:
         position = text.find("`", position)
         escaped = position > 0 and text[position - 1] == "\\"

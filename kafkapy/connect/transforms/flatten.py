@@ -85,9 +85,7 @@ class Flatten(SidedTransformation):
         self._add_fields(schema, "", builder, schema.optional, schema.default)
         return builder.build()
 
-    def _add_fields(
-        self, schema: Schema, prefix: str, builder: SchemaBuilder, optional: bool, default: Struct | None
-    ) -> None:
+    def _add_fields(self, schema: Schema, prefix: str, builder: SchemaBuilder, optional: bool, default: Any) -> None:
         for field in schema.fields:
             name = self._name(prefix, field.name)
             optional_here = optional or field.schema.optional

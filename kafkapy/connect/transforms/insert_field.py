@@ -86,7 +86,7 @@ class InsertField(SidedTransformation):
         >>> transform = InsertFieldOnValue()
         >>> transform.configure({"topic.field": "a"})
         >>> transform.apply(SourceRecord({}, {}, "topic", value={"b": 1})).value
-        {'b': 1, 'a': 'topic'}
+        {'a': 'topic', 'b': 1}
     """
 
     _DEFINITIONS = _define()
@@ -111,10 +111,11 @@ class InsertField(SidedTransformation):
         if value is None:
             return record
         if self.schema_of(record) is None:
-            entries = dict(require_map(value, _PURPOSE))
-            for name, each in self._inserted(record):
-                entries[name] = Int64(each.ms) if isinstance(each, Instant) else each
-            return self.with_value(record, None, hash_map_copy(entries))
+            entries = require_map(value, _PURPOSE)
+            inserted = {
+                name: Int64(each.ms) if isinstance(each, Instant) else each for name, each in self._inserted(record)
+            }
+            return self.with_value(record, None, hash_map_copy(entries, inserted))
         struct = require_struct(value, _PURPOSE)
         schema = self._schemas.get(struct.schema, self._updated)
         updated = Struct(schema)

@@ -110,17 +110,16 @@ class MaskField(SidedTransformation):
 
     def configure(self, configs: Mapping[str, object]) -> None:
         parsed = self._DEFINITIONS.parse(configs)
-        self._fields = set(parsed["fields"])
+        self._fields: list[str] = parsed["fields"]
         self._replacement: str | None = parsed["replacement"]
         self._use_defaults: bool = parsed[USE_DEFAULTS]
 
     def apply(self, record: R) -> R | None:
         value, schema = self.value_of(record), self.schema_of(record)
         if schema is None:
-            entries = hash_map_copy(require_map(value, _PURPOSE))
-            for name in self._fields:
-                entries[name] = self._masked(entries.get(name))
-            return self.with_value(record, None, entries)
+            entries = require_map(value, _PURPOSE)
+            masked = {name: self._masked(entries.get(name)) for name in self._fields}
+            return self.with_value(record, None, hash_map_copy(entries, masked))
         struct = require_struct(value, _PURPOSE)
         updated = Struct(struct.schema)
         for field in struct.schema.fields:

@@ -127,11 +127,10 @@ class TimestampConverter(SidedTransformation):
     def _without_schema(self, value: Any) -> Any:
         if value is None or not self._field:
             return self._converted(value, None)
-        entries = hash_map_copy(require_map(value, _PURPOSE))
-        entries[self._field] = self._converted(entries.get(self._field), None)
-        return entries
+        entries = require_map(value, _PURPOSE)
+        return hash_map_copy(entries, {self._field: self._converted(entries.get(self._field), None)})
 
-    def _with_schema(self, struct: Struct | None, schema: Schema) -> Struct | None:
+    def _with_schema(self, struct: Any, schema: Schema) -> Struct | None:
         if struct is None:
             return None
         updated = Struct(schema)
