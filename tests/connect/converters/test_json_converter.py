@@ -87,11 +87,11 @@ def test_what_jackson_refuses_is_refused(text: bytes) -> None:
 def test_refusals_have_kafkas_messages() -> None:
     with pytest.raises(DataException, match='requires "schema" and "payload" fields'):
         _converter().to_connect_data("t", b"1")
-    with pytest.raises(DataException, match="Invalid type for INT32: class java.lang.String"):
+    with pytest.raises(DataException, match=r"Invalid type for INT32: class java\.lang\.String"):
         _converter().from_connect_data("t", INT32_SCHEMA, "x")
     with pytest.raises(DataException, match="Schema must contain 'type' field"):
         _converter().to_connect_data("t", b'{"schema":{},"payload":1}')
-    with pytest.raises(ConfigException, match="decimal.format: String must be one of"):
+    with pytest.raises(ConfigException, match=r"decimal\.format: String must be one of"):
         _converter(decimal_format="HEX")
 
 
