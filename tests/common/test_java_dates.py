@@ -20,7 +20,7 @@ _ALL = "G yyyy-MM-dd'T'HH:mm:ss.SSS'Z' D EEE X"
 )
 def test_days_before_the_reform_are_julian_and_years_have_any_length(ms: int, text: str) -> None:
     assert date_format(_ALL, utc)(ms) == text
-    if text.startswith("AD 1") or text.startswith("AD 2"):
+    if text.startswith(("AD 1", "AD 2")):
         assert date_parser("G yyyy-MM-dd'T'HH:mm:ss.SSS", utc)(text) == ms
 
 

@@ -19,7 +19,7 @@ _DEFAULTED = SchemaBuilder(Type.STRING).optional().default("none").build()
 _ROW = SchemaBuilder(Type.STRUCT).name("Row").field("id", INT32_SCHEMA).field("name", _DEFAULTED).build()
 
 
-def _made(name: str, **configs: str) -> Any:
+def _made(name: str, /, **configs: str) -> Any:
     transform = class_of(f"org.apache.kafka.connect.transforms.{name}")()
     transform.configure({key.replace("_", "."): value for key, value in configs.items()})
     return transform
