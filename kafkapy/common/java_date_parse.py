@@ -38,7 +38,7 @@ _CENTURY_BEGINS = 80
 """A year of two digits lies less than so many years ago, or up to 20 ahead."""
 
 
-class _Reader:
+class _DateReader:
     """Reads fields of one text; `position` is where the next one begins, `values` are those that were read."""
 
     def __init__(self, text: str) -> None:
@@ -177,7 +177,7 @@ def date_parser(pattern: str, zone: Offset = local) -> Callable[[str], int]:
     parts = pattern_parts(pattern)
 
     def parse(text: str) -> int:
-        reader = _Reader(text)
+        reader = _DateReader(text)
         for index, part in enumerate(parts):
             if isinstance(part, str):
                 good = reader.literal(part)

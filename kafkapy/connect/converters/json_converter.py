@@ -11,10 +11,10 @@ from kafkapy.common.config_validators import OneOf
 from kafkapy.common.wire_enums import ConfigType
 from kafkapy.connect.config.config_def import ConfigDef, Width
 from kafkapy.connect.converters.converter import DataConverter, converter_config_def, parse_converter_configs
-from kafkapy.connect.converters.json_reader import JsonReader
+from kafkapy.connect.converters.json_reader import JsonDataReader
 from kafkapy.connect.converters.json_schemas import schema_from_json, schema_to_json
 from kafkapy.connect.converters.json_text import MISSING, read_json
-from kafkapy.connect.converters.json_writer import JsonWriter
+from kafkapy.connect.converters.json_writer import JsonDataWriter
 from kafkapy.connect.data.schema import Schema
 from kafkapy.connect.data.schema_and_value import NULL, SchemaAndValue
 from kafkapy.connect.data.schema_cache import SchemaCache
@@ -50,8 +50,8 @@ class JsonConverter(DataConverter):
 
     def _apply(self, parsed: Mapping[str, Any], use_defaults: bool) -> None:
         self._enveloped: bool = parsed["schemas.enable"]
-        self._writer = JsonWriter(parsed["decimal.format"].upper() == "NUMERIC", use_defaults)
-        self._reader = JsonReader(use_defaults)
+        self._writer = JsonDataWriter(parsed["decimal.format"].upper() == "NUMERIC", use_defaults)
+        self._reader = JsonDataReader(use_defaults)
         self._texts = SchemaCache[Schema | None, str](parsed["schemas.cache.size"])
         self._schemas = SchemaCache[str, Schema | None](parsed["schemas.cache.size"])
 

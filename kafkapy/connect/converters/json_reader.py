@@ -18,14 +18,14 @@ from kafkapy.connect.data.struct import DATE, DECIMAL, TIME, TIMESTAMP, Struct
 from kafkapy.connect.errors import DataException, NullPointerException
 
 
-class JsonReader:
+class JsonDataReader:
     """Reads JSON.
 
     Args:
         use_defaults: The default of a field stands for a null.
 
     Example:
-        >>> JsonReader(True).value(None, [1, Decimal("1.5")])
+        >>> JsonDataReader(True).value(None, [1, Decimal("1.5")])
         [1, 1.5]
     """
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from kafkapy.common.java_text import java_double, java_float
 from kafkapy.connect.converters.json_text import json_string
+from kafkapy.connect.data.conversions import schema_type
 from kafkapy.connect.data.decimals import decimal_text
 from kafkapy.connect.data.java_names import java_class_name
 from kafkapy.connect.data.java_str import java_str
@@ -16,7 +17,6 @@ from kafkapy.connect.data.logical import date_to_days, decimal_to_bytes, time_to
 from kafkapy.connect.data.scalars import Instant
 from kafkapy.connect.data.schema import Schema, Type
 from kafkapy.connect.data.struct import DATE, DECIMAL, TIME, TIMESTAMP, Struct, fits_type
-from kafkapy.connect.data.values import schema_type
 from kafkapy.connect.errors import DataException
 
 _TIMES = {
@@ -26,7 +26,7 @@ _TIMES = {
 }
 
 
-class JsonWriter:
+class JsonDataWriter:
     """Writes JSON.
 
     Args:
@@ -35,7 +35,7 @@ class JsonWriter:
 
     Example:
         >>> from kafkapy.connect.data.schema import BYTES_SCHEMA
-        >>> JsonWriter(False, True).text(BYTES_SCHEMA, b"ab")
+        >>> JsonDataWriter(False, True).text(BYTES_SCHEMA, b"ab")
         '"YWI="'
     """
 

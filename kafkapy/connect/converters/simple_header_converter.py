@@ -7,10 +7,10 @@ from typing import Any
 
 from kafkapy.connect.converters.converter import HeaderConverter
 from kafkapy.connect.converters.java_charsets import decode, encode
+from kafkapy.connect.data.conversions import convert_to_string
 from kafkapy.connect.data.schema import BYTES_SCHEMA, Schema
 from kafkapy.connect.data.schema_and_value import NULL, SchemaAndValue
 from kafkapy.connect.data.value_parser import parse_string
-from kafkapy.connect.data.values import convert_to_string
 
 _log = logging.getLogger(__name__)
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from kafkapy.common.java_date_parse import date_parser
 from kafkapy.common.java_text import java_trim
+from kafkapy.connect.data.conversions import convert_parsed
 from kafkapy.connect.data.decimals import integer_part, parse_decimal, scale_of
 from kafkapy.connect.data.logical import DATE_SCHEMA, TIME_SCHEMA, TIMESTAMP_SCHEMA, decimal_schema
 from kafkapy.connect.data.numbers import double_value, float32
@@ -26,7 +27,6 @@ from kafkapy.connect.data.schema import (
 )
 from kafkapy.connect.data.schema_and_value import NULL, SchemaAndValue
 from kafkapy.connect.data.schema_merger import SchemaMerger
-from kafkapy.connect.data.values import convert_to
 from kafkapy.connect.errors import DataException, NumberFormatException
 
 DATE_PATTERN: Final = "yyyy-MM-dd"
@@ -245,14 +245,14 @@ _LITERALS: dict[str, SchemaAndValue | None] = {
 
 
 def _aligned_list(schema: Schema | None, values: list[Any]) -> list[Any]:
-    return values if schema is None else [convert_to(schema, None, value) for value in values]
+    return values if schema is None else [convert_parsed(schema, None, value) for value in values]
 
 
 def _aligned_map(keys: Schema | None, values: Schema | None, entries: dict[Any, Any]) -> dict[Any, Any]:
     if keys is None:
         return entries
     return {
-        convert_to(keys, None, key): value if values is None else convert_to(values, None, value)
+        convert_parsed(keys, None, key): value if values is None else convert_parsed(values, None, value)
         for key, value in entries.items()
     }
 

@@ -13,6 +13,7 @@ from kafkapy.common.wire_enums import ConfigType
 from kafkapy.connect.config.config_def import ConfigDef
 from kafkapy.connect.config.validators import Described
 from kafkapy.connect.data.builder import SchemaBuilder
+from kafkapy.connect.data.conversions import instant_text, schema_type
 from kafkapy.connect.data.hash_map import hash_map_copy
 from kafkapy.connect.data.java_names import java_class_name
 from kafkapy.connect.data.java_str import java_str
@@ -30,7 +31,6 @@ from kafkapy.connect.data.scalars import Instant, Int8, Int16, Int32, Int64
 from kafkapy.connect.data.schema import Schema, Type
 from kafkapy.connect.data.schema_cache import SchemaCache
 from kafkapy.connect.data.struct import DATE, TIME, TIMESTAMP, Struct
-from kafkapy.connect.data.values import instant_text, schema_type
 from kafkapy.connect.errors import DataException, NumberFormatException
 from kafkapy.connect.transforms.java_split import java_split
 from kafkapy.connect.transforms.requirements import (

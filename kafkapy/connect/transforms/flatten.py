@@ -8,11 +8,11 @@ from typing import Any
 from kafkapy.common.config_def import Importance
 from kafkapy.connect.config.config_def import ConfigDef
 from kafkapy.connect.data.builder import SchemaBuilder
+from kafkapy.connect.data.conversions import schema_type
 from kafkapy.connect.data.java_names import java_class_name
 from kafkapy.connect.data.schema import Schema, Type
 from kafkapy.connect.data.schema_cache import SchemaCache
 from kafkapy.connect.data.struct import Struct
-from kafkapy.connect.data.values import schema_type
 from kafkapy.connect.errors import ClassCastException, DataException
 from kafkapy.connect.transforms.requirements import SCHEMAS_KEPT, copied_basics, require_map, require_struct
 from kafkapy.connect.transforms.transformation import OnKey, OnValue, R, SidedTransformation

@@ -12,12 +12,7 @@ from kafkapy.common.config_validators import NonEmptyString
 from kafkapy.common.wire_enums import ConfigType
 from kafkapy.connect.config.config_def import ConfigDef
 from kafkapy.connect.config.validators import NonEmptyList
-from kafkapy.connect.data.decimals import parse_decimal
-from kafkapy.connect.data.hash_map import hash_map_copy
-from kafkapy.connect.data.java_names import java_class_name
-from kafkapy.connect.data.scalars import BigInt, Float32, Instant, Int8, Int16, Int32, Int64
-from kafkapy.connect.data.struct import Struct
-from kafkapy.connect.data.values import (
+from kafkapy.connect.data.conversions import (
     convert_to_byte,
     convert_to_double,
     convert_to_float,
@@ -25,6 +20,11 @@ from kafkapy.connect.data.values import (
     convert_to_long,
     convert_to_short,
 )
+from kafkapy.connect.data.decimals import parse_decimal
+from kafkapy.connect.data.hash_map import hash_map_copy
+from kafkapy.connect.data.java_names import java_class_name
+from kafkapy.connect.data.scalars import BigInt, Float32, Instant, Int8, Int16, Int32, Int64
+from kafkapy.connect.data.struct import Struct
 from kafkapy.connect.errors import DataException, NumberFormatException
 from kafkapy.connect.transforms.requirements import (
     USE_DEFAULTS,

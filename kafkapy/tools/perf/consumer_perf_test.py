@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
+from kafkapy.common.java_date_format import date_format
 from kafkapy.tools.common.client_properties import consumer_arguments, property_file
 from kafkapy.tools.common.client_tool import (
     Interruption,
@@ -17,7 +18,6 @@ from kafkapy.tools.common.client_tool import (
     print_metrics,
 )
 from kafkapy.tools.common.command_line import CommandLineError, OptionParser, Options, ToolOption, integer, run
-from kafkapy.common.java_date_format import date_format
 
 _POLL_MS = 100
 _MB = 1024 * 1024

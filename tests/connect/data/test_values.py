@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
+from kafkapy.connect.data.conversions import convert_to_string, infer_schema
 from kafkapy.connect.data.decimals import decimal_of, decimal_text, parse_decimal
 from kafkapy.connect.data.hash_map import hash_map
 from kafkapy.connect.data.logical import DATE_SCHEMA, TIMESTAMP_SCHEMA, decimal_schema, decimal_to_bytes
 from kafkapy.connect.data.scalars import Instant, Int8, Int32
 from kafkapy.connect.data.schema import INT8_SCHEMA, STRING_SCHEMA, Schema, Type
-from kafkapy.connect.data.values import convert_to, convert_to_boolean, convert_to_string, infer_schema
+from kafkapy.connect.data.values import convert_to, convert_to_boolean
 from kafkapy.connect.errors import DataException, NumberFormatException
 
 
