@@ -65,7 +65,7 @@ def parse_string(text: str | None) -> SchemaAndValue:
     return _ValueParser(text).parse(False) or NULL
 
 
-class _Tokens:
+class _ValueTokens:
     """The tokens of a text: delimiters, and what lies between them. `position` is the end of the last one."""
 
     def __init__(self, text: str) -> None:
@@ -125,7 +125,7 @@ class _Tokens:
 
 class _ValueParser:
     def __init__(self, text: str) -> None:
-        self._tokens = _Tokens(text)
+        self._tokens = _ValueTokens(text)
         self._text = text
 
     def parse(self, embedded: bool) -> SchemaAndValue | None:
