@@ -19,7 +19,8 @@ from kafkapy.connect.data.decimals import decimal_of, scale_of, unscaled_of
 from kafkapy.connect.data.scalars import BigInt, Float32, Instant, Int8, Int16, Int32, Int64
 from kafkapy.connect.data.schema import Field, Schema, Type
 from kafkapy.connect.data.struct import Struct
-from kafkapy.connect.errors import java_class_of
+from kafkapy.connect.data.schema_and_value import NULL
+from kafkapy.connect.errors import NullPointerException, java_class_of
 from kafkapy.connect.headers import Header, Headers
 from kafkapy.connect.java_classes import TRANSFORMS, class_of
 from kafkapy.connect.records import ConnectRecord, SinkRecord, SourceRecord
@@ -175,6 +176,26 @@ class Api:
         return java_class_of(error), message
 
 
+def _schema_out(template: Any, schema: Schema | None) -> dict[str, Any] | None:
+    """As the template's, which takes defaults and versions of 0 for none and has no arrays without a schema."""
+    if schema is None:
+        return None
+    known = {name: value for name, value in template.api.read_schema(schema).items() if value not in (None, {})}
+    if not schema.optional:
+        del known["optional"]
+    if "fields" in known:
+        known["fields"] = [{"name": name, "schema": _schema_out(template, each)} for name, each in known["fields"]]
+    if schema.type is Type.MAP:
+        known["keys"] = _schema_out(template, schema.key_schema)
+    if schema.type in (Type.MAP, Type.ARRAY):
+        known["values"] = _schema_out(template, schema.value_schema)
+    if schema.default is not None:
+        known["default"] = template.value_out(schema.default, schema)
+    if schema.parameters:
+        known["parameters"] = dict(sorted(schema.parameters.items()))
+    return known
+
+
 class _AbstractClass(Exception):
     java_class = "java.lang.InstantiationException"
 
@@ -188,7 +209,14 @@ class _DataForm:
 class _HeaderForm:
     def __init__(self, converter: HeaderConverter) -> None:
         self.from_connect = converter.from_connect_header
-        self.to_connect = converter.to_connect_header
+        self._to_connect = converter.to_connect_header
+
+    def to_connect(self, topic: str, name: str, data: bytes | None) -> Any:
+        """Java has a null instead of a value and a schema for the text `null`, which the kit trips over."""
+        found = self._to_connect(topic, name, data)
+        if data is not None and found == NULL:
+            raise NullPointerException()
+        return found
 
 
 def main() -> None:
@@ -197,6 +225,7 @@ def main() -> None:
     import adapter_template as template  # type: ignore[import-not-found]  # the kit's
 
     template.api = Api()
+    template.schema_out = lambda schema: _schema_out(template, schema)
     run = getattr(template, sys.argv[1])
     for line in sys.stdin:
         if line.strip():

@@ -21,7 +21,7 @@ _BRACKET = re.compile(r"[\[\]{}]")
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _LONG_NUMBER = re.compile(r"[\d.eE+-]{1001}")
 _MOST_DEPTH: Final = 1000
-_ESCAPES = re.compile(r'["\\\x00-\x1f]')
+_ESCAPES = re.compile(r'["\\\x00-\x1f\ud800-\udfff\U00010000-\U0010ffff]')
 _SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -121,7 +121,7 @@ def _check_limits(text: str) -> None:
 
 
 def json_string(text: str) -> str:
-    """Return a text in quotes; only what must be escaped is.
+    """Return a text in quotes; what must be escaped is, and characters beyond 16 bits, as Jackson does.
 
     Args:
         text: Any.
@@ -134,4 +134,8 @@ def json_string(text: str) -> str:
 
 
 def _escaped(match: re.Match[str]) -> str:
-    return _SHORT_ESCAPES.get(match[0]) or f"\\u{ord(match[0]):04X}"
+    short = _SHORT_ESCAPES.get(match[0])
+    if short is not None:
+        return short
+    halves = match[0].encode("utf-16-be", "surrogatepass").hex().upper()
+    return "".join(f"\\u{halves[at : at + 4]}" for at in range(0, len(halves), 4))

@@ -12,7 +12,6 @@ from kafkapy.connect.converters.java_charsets import codec_of, decode, encode
 from kafkapy.connect.data.java_str import java_str
 from kafkapy.connect.data.schema import OPTIONAL_STRING_SCHEMA, Schema
 from kafkapy.connect.data.schema_and_value import SchemaAndValue
-from kafkapy.connect.errors import DataException, SerializationException
 
 
 class StringConverter(DataConverter):
@@ -28,10 +27,10 @@ class StringConverter(DataConverter):
     java_class = "org.apache.kafka.connect.storage.StringConverter"
 
     def __init__(self) -> None:
-        self._charset = "UTF-8"
+        self._codec = "utf-8"
 
     def configure(self, configs: Mapping[str, object], is_key: bool = False) -> None:
-        self._charset = parse_converter_configs(self.config(), configs, is_key)["converter.encoding"]
+        self._codec = codec_of(parse_converter_configs(self.config(), configs, is_key)["converter.encoding"])
 
     def config(self) -> ConfigDef:
         return converter_config_def().define(
@@ -44,16 +43,7 @@ class StringConverter(DataConverter):
         )
 
     def from_connect_data(self, topic: str, schema: Schema | None, value: Any, headers: Any = None) -> bytes | None:
-        if value is None:
-            return None
-        try:
-            return encode(java_str(value), codec_of(self._charset))
-        except SerializationException as error:
-            raise DataException("Failed to serialize to a string: ") from error
+        return None if value is None else encode(java_str(value), self._codec)
 
     def to_connect_data(self, topic: str, value: bytes | None, headers: Any = None) -> SchemaAndValue:
-        try:
-            text = None if value is None else decode(value, codec_of(self._charset))
-        except SerializationException as error:
-            raise DataException("Failed to deserialize string: ") from error
-        return SchemaAndValue(OPTIONAL_STRING_SCHEMA, text)
+        return SchemaAndValue(OPTIONAL_STRING_SCHEMA, None if value is None else decode(value, self._codec))

@@ -41,6 +41,7 @@ def test_an_envelope_has_the_schema_in_kafkas_order() -> None:
         (Float32(1.100000023841858), b"1.1"),
         (float("nan"), b'"NaN"'),
         ('é"\x01', '"é\\"\\u0001"'.encode()),
+        ("\U0001f600", b'"\\uD83D\\uDE00"'),
         (b"ab", b'"YWI="'),
         ({1: "x"}, b'[[1,"x"]]'),
         ({"a": None}, b'{"a":null}'),
