@@ -86,8 +86,7 @@ class Api:
         return Struct(schema, values)
 
     def read_struct(self, struct: Struct) -> tuple[Schema, dict[str, Any]]:
-        values = {field.name: struct.get_without_default(field.name) for field in struct.schema.fields}
-        return struct.schema, {name: value for name, value in values.items() if value is not None}
+        return struct.schema, {field.name: struct.get_without_default(field.name) for field in struct.schema.fields}
 
     def field_schema(self, schema: Schema, name: str) -> Schema:
         field = schema.field(name)

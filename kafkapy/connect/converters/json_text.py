@@ -21,6 +21,8 @@ _BRACKET = re.compile(r"[\[\]{}]")
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _LONG_NUMBER = re.compile(r"[\d.eE+-]{1001}")
 _MOST_DEPTH: Final = 1000
+_MARKED: Final = 4
+"""Jackson looks for a mark of the byte order in this many bytes or more."""
 _ESCAPES = re.compile(r'["\\\x00-\x1f\ud800-\udfff\U00010000-\U0010ffff]')
 _SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -62,7 +64,9 @@ def read_json(data: bytes) -> Any:
         {'a': Decimal('1.50')}
     """
     try:
-        text = data.decode(_encoding(data)).removeprefix("\ufeff")
+        text = data.decode(_encoding(data))
+        if len(data) >= _MARKED:
+            text = text.removeprefix("\ufeff")
         if len(text) > _MOST_DEPTH:
             _check_limits(text)
         return _first_value(text)
@@ -71,15 +75,15 @@ def read_json(data: bytes) -> Any:
 
 
 def _encoding(data: bytes) -> str:
-    if len(data) >= 4:
+    if len(data) >= _MARKED:
         if data[:4] in (b"\x00\x00\xfe\xff", b"\xff\xfe\x00\x00"):
             return "utf-32"
         if data[:3] == b"\x00\x00\x00":
             return "utf-32-be"
         if data[1:4] == b"\x00\x00\x00":
             return "utf-32-le"
-    if data[:2] in (b"\xfe\xff", b"\xff\xfe"):
-        return "utf-16"
+        if data[:2] in (b"\xfe\xff", b"\xff\xfe"):
+            return "utf-16"
     if len(data) >= 2 and (data[0] == 0) != (data[1] == 0):
         return "utf-16-be" if data[0] == 0 else "utf-16-le"
     return "utf-8"
