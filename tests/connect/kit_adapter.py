@@ -18,8 +18,8 @@ from kafkapy.connect.converters.converter import Converter, HeaderConverter
 from kafkapy.connect.data.decimals import decimal_of, scale_of, unscaled_of
 from kafkapy.connect.data.scalars import BigInt, Float32, Instant, Int8, Int16, Int32, Int64
 from kafkapy.connect.data.schema import Field, Schema, Type
-from kafkapy.connect.data.struct import Struct
 from kafkapy.connect.data.schema_and_value import NULL
+from kafkapy.connect.data.struct import Struct
 from kafkapy.connect.errors import NullPointerException, java_class_of
 from kafkapy.connect.headers import Header, Headers
 from kafkapy.connect.java_classes import TRANSFORMS, class_of
@@ -127,7 +127,7 @@ class Api:
     def tag_of(self, value: Any, schema: Schema | None) -> str:
         if type(value) is int and schema is not None and schema.type.value in _KINDS:
             return schema.type.value
-        return _TAGS[type(value)]
+        return _TAGS[type(value)] if type(value) in _TAGS else "array" if isinstance(value, list) else "map"
 
     def record(
         self,

@@ -11,6 +11,7 @@ from typing import Any
 from kafkapy.connect.converters.json_schemas import node_type
 from kafkapy.connect.data.decimals import decimal_of
 from kafkapy.connect.data.hash_map import hash_map
+from kafkapy.connect.data.keys import as_key
 from kafkapy.connect.data.logical import date_from_days, decimal_from_bytes, time_from_ms, timestamp_from_ms
 from kafkapy.connect.data.numbers import byte_value, double_value, float32, int_value, long_value, short_value
 from kafkapy.connect.data.schema import Schema, Type
@@ -96,7 +97,7 @@ class JsonDataReader:
                 raise DataException(f"Found invalid map entry instead of array tuple: {node_type(entry)}")
             if len(entry) != 2:
                 raise DataException(f"Found invalid map entry, expected length 2 but found :{len(entry)}")
-            result[self.value(keys, entry[0])] = self.value(values, entry[1])
+            result[as_key(self.value(keys, entry[0]))] = self.value(values, entry[1])
         return hash_map(result)
 
     def _struct(self, schema: Schema, node: Any) -> Struct:

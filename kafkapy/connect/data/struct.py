@@ -104,7 +104,9 @@ class Struct:
             return NotImplemented
         return self.schema == other.schema and all(map(same_value, self._values, other._values))
 
-    __hash__ = None  # type: ignore[assignment]
+    def __hash__(self) -> int:
+        """A struct may be the key of a map, but must not be changed then."""
+        return hash((self.schema, java_str(self._values)))
 
     def __repr__(self) -> str:
         pairs = zip(self.schema.fields, self._values, strict=True)

@@ -10,6 +10,7 @@ from kafkapy.common.java_date_parse import date_parser
 from kafkapy.common.java_text import java_trim
 from kafkapy.connect.data.conversions import convert_parsed
 from kafkapy.connect.data.decimals import integer_part, parse_decimal, scale_of
+from kafkapy.connect.data.keys import as_key
 from kafkapy.connect.data.logical import DATE_SCHEMA, TIME_SCHEMA, TIMESTAMP_SCHEMA, decimal_schema
 from kafkapy.connect.data.numbers import double_value, float32
 from kafkapy.connect.data.scalars import Instant, Int8, Int16, Int32, Int64
@@ -228,7 +229,7 @@ class _ValueParser:
             if not tokens.consume(":"):
                 raise DataException(f"Map entry is missing ':' at {tokens.position} in {self._text}")
             value = self.parse(True)
-            result[key.value] = value.value if value is not None else None
+            result[as_key(key.value)] = value.value if value is not None else None
             tokens.consume(",")
             keys.merge(key)
             values.merge(value)
@@ -252,7 +253,7 @@ def _aligned_map(keys: Schema | None, values: Schema | None, entries: dict[Any, 
     if keys is None:
         return entries
     return {
-        convert_parsed(keys, None, key): value if values is None else convert_parsed(values, None, value)
+        as_key(convert_parsed(keys, None, key)): value if values is None else convert_parsed(values, None, value)
         for key, value in entries.items()
     }
 

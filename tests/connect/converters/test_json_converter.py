@@ -79,7 +79,9 @@ def test_json_is_read_as_leniently_as_jackson_does(text: bytes, value: object) -
     assert _plain().to_connect_data("t", text).value == value
 
 
-@pytest.mark.parametrize("text", [b"NaN", b"{", b"1x", b"// c\n1", b"[1,]", b"[" * 1001, b"1" * 1001, b'"\xc3"', b"\xff\xfe"])
+@pytest.mark.parametrize(
+    "text", [b"NaN", b"{", b"1x", b"// c\n1", b"[1,]", b"[" * 1001, b"1" * 1001, b'"\xc3"', b"\xff\xfe"]
+)
 def test_what_jackson_refuses_is_refused(text: bytes) -> None:
     with pytest.raises(DataException, match="failed due to serialization error"):
         _plain().to_connect_data("t", text)

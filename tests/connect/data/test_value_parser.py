@@ -60,3 +60,8 @@ def test_times_of_five_tokens_and_in_quotes(monkeypatch: pytest.MonkeyPatch) -> 
 def test_deep_nesting_is_no_traceback_but_an_error_of_python() -> None:
     with pytest.raises(RecursionError):
         parse_string("[" * 100_000)
+
+
+def test_arrays_and_maps_may_be_keys() -> None:
+    found = parse_string('{[1]:2,{"a":1}:3}').value
+    assert list(found) == [[1], {"a": 1}] and list(found.values()) == [2, 3]
