@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,13 +12,13 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"\{([A-Za-z][A-Za-z0-9]*)\}")
 
 
-def expanded(replacement: str, found: regex.Match[str], groups: int) -> str:
+def expanded(replacement: str, found: regex.Match[str], names: Mapping[str, int]) -> str:
     """Return a replacement with the text of groups in it.
 
     Args:
         replacement: `$1` and `${name}` stand for groups, a backslash makes the next character a plain one.
         found: The match.
-        groups: How many groups the pattern has.
+        names: Numbers of the named groups.
 
     Raises:
         ValueError: A reference is malformed, or names a group that the pattern lacks.
@@ -33,14 +34,14 @@ def expanded(replacement: str, found: regex.Match[str], groups: int) -> str:
             parts.append(replacement[position])
             position += 1
         elif character == "$":
-            group, position = _reference(replacement, position, found, groups)
+            group, position = _reference(replacement, position, found, names)
             parts.append(group)
         else:
             parts.append(character)
     return "".join(parts)
 
 
-def _reference(replacement: str, position: int, found: regex.Match[str], groups: int) -> tuple[str, int]:
+def _reference(replacement: str, position: int, found: regex.Match[str], names: Mapping[str, int]) -> tuple[str, int]:
     """The text of a group, and where the reference ends; `position` is behind the dollar sign."""
     if position == len(replacement):
         raise ValueError("Illegal group reference: group index is missing")
@@ -48,12 +49,12 @@ def _reference(replacement: str, position: int, found: regex.Match[str], groups:
         name = _NAME.match(replacement, position)
         if name is None:
             raise ValueError("named capturing group is missing trailing '}'")
-        if name[1] not in found.re.groupindex:
+        if name[1] not in names:
             raise ValueError(f"No group with name {{{name[1]}}}")
-        return found[name[1]] or "", name.end()
+        return found[names[name[1]]] or "", name.end()
     if replacement[position] not in "0123456789":
         raise ValueError("Illegal group reference")
-    number = int(replacement[position])
+    number, groups = int(replacement[position]), found.re.groups
     position += 1
     if number > groups:
         raise IndexError(f"No group {number}")

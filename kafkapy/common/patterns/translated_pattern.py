@@ -8,6 +8,7 @@ flags, references to groups that have not matched) are expanded, so nothing depe
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -38,16 +39,17 @@ class TranslatedPattern:
         pattern: As the user wrote it.
     """
 
-    def __init__(self, pattern: str, translated: str) -> None:
-        """Raises PatternError."""
+    def __init__(self, pattern: str, translated: str, groups: Mapping[str, int] | None = None) -> None:
+        """Raises PatternError. `groups` are the numbers of named groups, for `replace_first`."""
         from kafkapy.common.patterns.regex_engine import compiled
 
         self.pattern = pattern
         self._translated = translated
+        self._groups = dict(groups or {})
         self._compiled: regex.Pattern[str] = compiled(translated)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return TranslatedPattern, (self.pattern, self._translated)
+        return TranslatedPattern, (self.pattern, self._translated, self._groups)
 
     def __repr__(self) -> str:
         return f"TranslatedPattern({self.pattern!r})"
@@ -104,7 +106,7 @@ class TranslatedPattern:
             raise self._too_long(text, seconds) from None
         if found is None:
             return text
-        return text[: found.start()] + expanded(replacement, found, self._compiled.groups) + text[found.end() :]
+        return text[: found.start()] + expanded(replacement, found, self._groups) + text[found.end() :]
 
     def _too_long(self, text: str, seconds: float) -> PatternTimeoutError:
         return PatternTimeoutError(
@@ -124,7 +126,8 @@ def java(pattern: str) -> TranslatedPattern:
         True
     """
     _check_length(pattern)
-    return TranslatedPattern(pattern, JavaReader(pattern).translation())
+    reader = JavaReader(pattern)
+    return TranslatedPattern(pattern, reader.translation(), reader.names)
 
 
 def java_whole(pattern: str) -> TranslatedPattern:

@@ -45,6 +45,7 @@ from kafkapy.connect.transforms.requirements import (
 from kafkapy.connect.transforms.transformation import OnKey, OnValue, R, SidedTransformation
 
 _PURPOSE: Final = "cast types"
+_TYPE_CLASS: Final = "org.apache.kafka.connect.data.Schema.Type"
 _TARGETS: Final = (
     Type.INT8,
     Type.INT16,
@@ -91,7 +92,8 @@ def _target(name: str) -> Type:
     try:
         kind = Type[name.upper()]
     except KeyError:
-        raise ConfigException(f"Invalid type found in casting spec: {name}") from None
+        cause = f"java.lang.IllegalArgumentException: No enum constant {_TYPE_CLASS}.{name.upper()}"
+        raise ConfigException.invalid(f"Invalid type found in casting spec: {name}", cause) from None
     if kind not in _TARGETS:
         raise ConfigException(
             f"Cast transformation does not support casting to {kind}; supported types are {_names(_TARGETS)}"

@@ -21,7 +21,7 @@ from kafkapy.connect.data.conversions import (
     convert_to_short,
 )
 from kafkapy.connect.data.decimals import parse_decimal
-from kafkapy.connect.data.hash_map import hash_map_copy
+from kafkapy.connect.data.hash_map import hash_map, hash_map_copy
 from kafkapy.connect.data.java_names import java_class_name
 from kafkapy.connect.data.scalars import BigInt, Float32, Instant, Int8, Int16, Int32, Int64
 from kafkapy.connect.data.struct import Struct
@@ -110,7 +110,7 @@ class MaskField(SidedTransformation):
 
     def configure(self, configs: Mapping[str, object]) -> None:
         parsed = self._DEFINITIONS.parse(configs)
-        self._fields: list[str] = parsed["fields"]
+        self._fields = hash_map(dict.fromkeys(parsed["fields"]))
         self._replacement: str | None = parsed["replacement"]
         self._use_defaults: bool = parsed[USE_DEFAULTS]
 

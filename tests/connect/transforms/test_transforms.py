@@ -107,6 +107,7 @@ def test_fields_are_renamed_and_removed() -> None:
 
 def test_topics_are_routed() -> None:
     assert _made("RegexRouter", regex="(t)(o)pic", replacement="$2-$1\\$").apply(_row(id=1)).topic == "o-t$"
+    assert _made("RegexRouter", regex="(?<a>t)op(?<b>ic)", replacement="${b}${a}").apply(_row(id=1)).topic == "ict"
     with pytest.raises(IndexError, match="No group 1"):
         _made("RegexRouter", regex="topic", replacement="$1").apply(_row(id=1))
     with pytest.raises(ConfigException, match="Invalid regex"):
