@@ -1,0 +1,72 @@
+"""The Kafka clients of a worker, made of Java's configs by their names.
+
+A worker hands all of its configs to each client, so a name that the client does not know is passed over.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from kafkapy.clients import java_clients
+from kafkapy.clients.java_properties import ADMIN, Arguments, Property, arguments_of
+
+if TYPE_CHECKING:
+    from kafkapy.admin.client import AdminClient
+    from kafkapy.consumer.kafka_consumer import KafkaConsumer
+    from kafkapy.producer.kafka_producer import KafkaProducer
+
+log = logging.getLogger("kafkapy.connect")
+
+
+def arguments_for(table: Mapping[str, Property], configs: Mapping[str, object]) -> Arguments:
+    """Return the arguments of a Python client.
+
+    Args:
+        table: The configs that the client knows.
+        configs: Java's configs; values of other types than text are written as text; None leaves one out.
+
+    Raises:
+        KafkaConfigurationError: A value is wrong, or cannot be done here.
+
+    Example:
+        >>> arguments_for(java_clients.PRODUCER, {"acks": "all", "group.id": "connect"})
+        {'acks': 'all'}
+    """
+    known = {name: _text(value) for name, value in configs.items() if name in table and value is not None}
+    arguments, warnings = arguments_of(table, known)
+    for warning in warnings:
+        log.debug("%s", warning)
+    return arguments
+
+
+def make_producer(configs: Mapping[str, object], **arguments: Any) -> KafkaProducer[bytes, bytes]:
+    """A producer of bytes. `arguments`: more of the Python client's. Raises KafkaConfigurationError, KafkaError."""
+    from kafkapy.producer.kafka_producer import KafkaProducer
+
+    return KafkaProducer(**(arguments_for(java_clients.PRODUCER, configs) | arguments))
+
+
+def make_consumer(configs: Mapping[str, object], **arguments: Any) -> KafkaConsumer[bytes, bytes]:
+    """A consumer of bytes. `arguments`: more of the Python client's. Raises KafkaConfigurationError, KafkaError."""
+    from kafkapy.consumer.kafka_consumer import KafkaConsumer
+
+    return KafkaConsumer(**(arguments_for(java_clients.CONSUMER, configs) | arguments))
+
+
+def make_admin(configs: Mapping[str, object]) -> AdminClient:
+    """An admin client, for one thread. Raises KafkaError."""
+    from kafkapy.admin.client import AdminClient
+
+    return AdminClient.from_properties(
+        {name: _text(value) for name, value in configs.items() if name in ADMIN and value is not None}
+    )
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (list, tuple)):
+        return ",".join(map(str, value))
+    return str(getattr(value, "value", value))
