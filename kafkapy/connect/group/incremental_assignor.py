@@ -151,7 +151,10 @@ class IncrementalCooperativeAssignor:
         return ClusterAssignment(
             {member: _unsorted_minus(load, current[member]) for member, load in loads.items()},
             revoked,
-            {member: _unsorted_minus(load, revoked.get(member, ConnectorsAndTasks())) for member, load in loads.items()},
+            {
+                member: _unsorted_minus(load, revoked.get(member, ConnectorsAndTasks()))
+                for member, load in loads.items()
+            },
         )
 
     def _check_revoked(self, active: ConnectorsAndTasks) -> None:
@@ -272,9 +275,7 @@ def _surplus(configured: ConnectorsAndTasks, loads: Loads) -> Loads:
     return found
 
 
-def _above_share(
-    total: int, loads: Loads, part: Callable[[ConnectorsAndTasks], dict[T, None]]
-) -> dict[str, list[T]]:
+def _above_share(total: int, loads: Loads, part: Callable[[ConnectorsAndTasks], dict[T, None]]) -> dict[str, list[T]]:
     least, extras = divmod(total, len(loads))
     sizes = [len(part(load)) for load in loads.values()]
     with_extra = sizes.count(least + 1)
