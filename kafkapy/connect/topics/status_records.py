@@ -71,8 +71,9 @@ def parse_status(value: bytes) -> ParsedStatus | None:
         return None
     state = StatusState.__members__.get(str(content.get("state")))
     trace, worker, generation = (content.get(name) for name in ("trace", "worker_id", "generation"))
-    known_types = isinstance(trace, str | None) and isinstance(worker, str) and type(generation) is int
-    if state is None or not known_types:
+    if state is None or not isinstance(trace, str | None) or not isinstance(worker, str):
+        return None
+    if not isinstance(generation, int) or isinstance(generation, bool):
         return None
     return ParsedStatus(state, trace, worker, generation)
 
