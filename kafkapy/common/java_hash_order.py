@@ -58,3 +58,22 @@ def _rehashed(buckets: list[list[str]]) -> list[list[str]]:
 
 def _index(key: str, capacity: int) -> int:
     return (java_string_hash(key) & 0x7FFFFFFF) % capacity
+
+
+def hash_map_copy_order(keys: Iterable[str]) -> list[str]:
+    """Return the keys in the iteration order of a `HashMap` that is made as a copy of another map: its table is sized
+    for them at once, and may be larger than one that has grown.
+
+    Args:
+        keys: In the iteration order of the other map.
+    """
+    found = list(dict.fromkeys(keys))
+    capacity = 1
+    while capacity < int(len(found) / 0.75 + 1.0):
+        capacity *= 2
+
+    def bucket(key: str) -> int:
+        value = java_string_hash(key)
+        return (value ^ value >> 16) & (capacity - 1)
+
+    return sorted(found, key=bucket)
