@@ -1,0 +1,103 @@
+"""Keys and signatures of requests between workers (KIP-507)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import secrets
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from kafkapy.connect.errors import BadRequestException, ConnectException
+from kafkapy.connect.storage import SessionKey
+
+SIGNATURE_HEADER = "X-Connect-Authorization"
+ALGORITHM_HEADER = "X-Connect-Request-Signature-Algorithm"
+
+_DIGESTS = {
+    "hmacmd5": "md5",
+    "hmacsha1": "sha1",
+    "hmacsha224": "sha224",
+    "hmacsha256": "sha256",
+    "hmacsha384": "sha384",
+    "hmacsha512": "sha512",
+}
+_KEY_SIZES = {"hmacmd5": 64, "hmacsha1": 64, "hmacsha224": 28, "hmacsha256": 32, "hmacsha384": 48, "hmacsha512": 64}
+"""Bytes, as the JDK's key generators have them."""
+
+
+def is_known(algorithm: str) -> bool:
+    """Can requests be signed, and keys made, with this algorithm?
+
+    Example:
+        >>> is_known("HmacSHA256")
+        True
+    """
+    return algorithm.lower() in _DIGESTS
+
+
+def new_key(algorithm: str, size_bits: int | None, now_ms: int) -> SessionKey:
+    """Make a key.
+
+    Args:
+        algorithm: For example HmacSHA256.
+        size_bits: Its size; None: that of the algorithm.
+        now_ms: The time, in ms.
+    """
+    size = _KEY_SIZES[algorithm.lower()] if size_bits is None else (size_bits + 7) // 8
+    return SessionKey(secrets.token_bytes(size), algorithm, now_ms)
+
+
+def key_bytes(algorithm: str, size_bits: int | None) -> int:
+    return _KEY_SIZES[algorithm.lower()] if size_bits is None else (size_bits + 7) // 8
+
+
+def signature_headers(key: bytes, algorithm: str, body: bytes) -> dict[str, str]:
+    """The headers of a signed request. Raises ConnectException."""
+    signature = base64.b64encode(_sign(key, algorithm, body)).decode()
+    return {SIGNATURE_HEADER: signature, ALGORITHM_HEADER: algorithm}
+
+
+class RequestSignature(NamedTuple):
+    """The signature with which a request came (Kafka's `InternalRequestSignature`)."""
+
+    body: bytes
+    algorithm: str
+    signature: bytes
+
+    @classmethod
+    def from_headers(cls, body: bytes, headers: Mapping[str, str]) -> RequestSignature | None:
+        """Read it.
+
+        Args:
+            body: The request's.
+            headers: With names in small letters.
+
+        Returns:
+            None: the request is not signed.
+
+        Raises:
+            BadRequestException: The algorithm is unknown, or the signature is not in base 64.
+        """
+        algorithm = headers.get(ALGORITHM_HEADER.lower())
+        encoded = headers.get(SIGNATURE_HEADER.lower())
+        if algorithm is None or encoded is None:
+            return None
+        if not is_known(algorithm):
+            raise BadRequestException(f"Algorithm {algorithm} not available")
+        try:
+            return cls(body, algorithm, base64.b64decode(encoded, validate=True))
+        except (binascii.Error, ValueError) as error:
+            raise BadRequestException(f"Illegal base64 character: {error}") from None
+
+    def is_valid(self, key: bytes) -> bool:
+        return hmac.compare_digest(_sign(key, self.algorithm, self.body), self.signature)
+
+
+def _sign(key: bytes, algorithm: str, body: bytes) -> bytes:
+    digest = _DIGESTS.get(algorithm.lower())
+    if digest is None:
+        raise ConnectException(f"Algorithm {algorithm} not available")
+    return hmac.new(key, body, getattr(hashlib, digest)).digest()
