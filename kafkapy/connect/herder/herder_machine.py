@@ -291,9 +291,7 @@ class HerderMachine(AbstractHerder):
                 return True
             self.config_state = self.config_store.snapshot()
             self._needs_rebalance = False
-            self._connector_updates, self._target_changes = {}, {}
-            if not eager:
-                self._task_updates = {}
+            self._connector_updates, self._target_changes, self._task_updates = {}, {}, {}
         if rebalance:
             self.member.request_rejoin()
             if eager:
@@ -385,8 +383,8 @@ class HerderMachine(AbstractHerder):
             self._tasks_to_restart.clear()
             tasks = [task for task in dict.fromkeys(assignment.tasks) if task not in self._running_tasks]
         starts: list[Callable[[], None]] = [
-            *(lambda name=name: self._try_start_connector(name) for name in connectors),  # type: ignore[misc]
-            *(lambda task=task: self._try_start_task(task) for task in tasks),  # type: ignore[misc]
+            *(lambda name=name: self._try_start_connector(name) for name in connectors),
+            *(lambda task=task: self._try_start_task(task) for task in tasks),
         ]
         self._all_at_once(starts, f"starting {len(starts)} connector(s) and task(s) after a rebalance")
         eager = self.member.current_protocol_version == 0
@@ -467,8 +465,8 @@ class HerderMachine(AbstractHerder):
             log.info("The work of the last rebalance was not started, so there is nothing to stop")
             return
         stops: list[Callable[[], None]] = [
-            *(lambda name=name: self._try_stop_connector(name) for name in connectors),  # type: ignore[misc]
-            *(lambda task=task: self.worker.stop_and_await_task(task) for task in tasks),  # type: ignore[misc]
+            *(lambda name=name: self._try_stop_connector(name) for name in connectors),
+            *(lambda task=task: self.worker.stop_and_await_task(task) for task in tasks),
         ]
         self._all_at_once(stops, f"stopping {len(connectors)} and {len(tasks)} tasks")
         with self._lock:
