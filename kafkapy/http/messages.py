@@ -10,7 +10,8 @@ from kafkapy.common import strict_json
 
 
 class HttpRequest(NamedTuple):
-    """`parts`: of the path, unquoted. `query`: the last value of each parameter. `headers`: names in small letters."""
+    """`parts`: of the path, unquoted. `query`: the last value of each parameter, all of them in `query_string`. `headers`: names
+    in small letters."""
 
     method: str
     path: str
@@ -19,6 +20,7 @@ class HttpRequest(NamedTuple):
     headers: Mapping[str, str]
     body: bytes
     user: str | None = None
+    query_string: str = ""
 
     def flag(self, name: str, default: bool = False) -> bool:
         text = self.query.get(name)

@@ -191,4 +191,4 @@ def _keeps_alive(headers: dict[str, str], minor: str) -> bool:
 def _request(method: str, target: str, headers: dict[str, str], body: bytes) -> HttpRequest:
     path, _, query = target.partition("?")
     parameters = dict(parse_qsl(query, keep_blank_values=True)) if query else {}
-    return HttpRequest(method, path, path_parts(path), parameters, headers, body)
+    return HttpRequest(method, path, path_parts(path), parameters, headers, body, None, query)

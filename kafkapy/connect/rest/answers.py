@@ -1,0 +1,48 @@
+"""Answers of the REST interface, and errors as Kafka's `ConnectExceptionMapper` shows them."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+from kafkapy.connect.errors import AlreadyExistsException, ConnectRestException, NotFoundException
+from kafkapy.connect.rest.json_body import JsonBodyError
+from kafkapy.http.messages import HttpAnswer
+
+log = logging.getLogger("kafkapy.connect.rest")
+
+JSON = "application/json"
+
+
+def json_answer(content: Any, status: int = 200, *headers: tuple[str, str]) -> HttpAnswer:
+    """An answer with a body of JSON."""
+    body = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    return HttpAnswer(status, body, (("content-type", JSON), *headers))
+
+
+def empty_answer(status: int = 204) -> HttpAnswer:
+    return HttpAnswer(status)
+
+
+def error_answer(status: int, message: str | None, code: int | None = None) -> HttpAnswer:
+    return json_answer({"error_code": status if code is None else code, "message": message}, status)
+
+
+def failed_answer(path: str, error: BaseException) -> HttpAnswer:
+    """The answer to a request that ended with an error.
+
+    Args:
+        path: The request's, for the log.
+        error: What was raised.
+    """
+    message = getattr(error, "message", None) or str(error) or None
+    if isinstance(error, ConnectRestException):
+        return error_answer(error.status, message, error.error_code)
+    if isinstance(error, NotFoundException):
+        return error_answer(404, message)
+    if isinstance(error, AlreadyExistsException):
+        return error_answer(409, message)
+    if not isinstance(error, JsonBodyError):
+        log.error("Uncaught exception in REST call to %s", path, exc_info=error)
+    return error_answer(500, message)

@@ -1,0 +1,101 @@
+"""Which resource answers a request, as the rules of JAX-RS have it: 404, 405, 406, 415, OPTIONS and HEAD included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+from urllib.parse import parse_qs
+
+from kafkapy.connect.rest.answers import JSON, error_answer
+from kafkapy.http.messages import HttpAnswer, HttpRequest
+
+
+class RestRequest(NamedTuple):
+    """`path`: values of the parts in braces. `query`: all values of each parameter."""
+
+    http: HttpRequest
+    path: Mapping[str, str]
+    query: Mapping[str, list[str]]
+
+    def parameter(self, name: str, default: str | None = None) -> str | None:
+        """The first value."""
+        values = self.query.get(name)
+        return values[0] if values else default
+
+    @property
+    def body(self) -> bytes:
+        return self.http.body
+
+
+Answer = Callable[[RestRequest], HttpAnswer]
+
+
+class Route(NamedTuple):
+    """`template`: for example `/connectors/{connector}/status`. `body`: a body must be JSON; `any_body`: of any type."""
+
+    method: str
+    template: str
+    answer: Answer
+    any_body: bool = False
+
+
+class Router:
+    """Finds the routes of a request."""
+
+    def __init__(self, routes: list[Route]) -> None:
+        self._routes = [(tuple(route.template.strip("/").split("/")), route) for route in routes]
+
+    def find(self, request: HttpRequest) -> tuple[Route, RestRequest] | HttpAnswer:
+        """The route with its request, or the answer to a request that has none."""
+        matching = [
+            (route, values)
+            for template, route in self._routes
+            if (values := _match(template, request.parts)) is not None
+        ]
+        if not matching:
+            return error_answer(404, "HTTP 404 Not Found")
+        literal = min(len(values) for _, values in matching)
+        matching = [(route, values) for route, values in matching if len(values) == literal]
+        methods = [route.method for route, _ in matching]
+        method = "GET" if request.method == "HEAD" else request.method
+        if method == "OPTIONS":
+            return _options(methods)
+        if method not in methods:
+            return error_answer(405, "HTTP 405 Method Not Allowed")
+        route, values = matching[methods.index(method)]
+        if not _accepts_json(request.headers.get("accept")):
+            return error_answer(406, "HTTP 406 Not Acceptable")
+        if request.body and not route.any_body and not _is_json(request.headers.get("content-type")):
+            return error_answer(415, "HTTP 415 Unsupported Media Type")
+        query = parse_qs(request.query_string, keep_blank_values=True, max_num_fields=100)
+        return route, RestRequest(request, values, query)
+
+
+def _match(template: tuple[str, ...], parts: tuple[str, ...]) -> dict[str, str] | None:
+    if template == ("",):
+        return {} if not parts else None
+    if len(template) != len(parts):
+        return None
+    values = {}
+    for pattern, part in zip(template, parts, strict=True):
+        if pattern.startswith("{"):
+            values[pattern[1:-1]] = part
+        elif pattern != part:
+            return None
+    return values
+
+
+def _options(methods: list[str]) -> HttpAnswer:
+    allowed = {*methods, "OPTIONS"} | ({"HEAD"} if "GET" in methods else set())
+    return HttpAnswer(200, b"", (("allow", ",".join(sorted(allowed))),))
+
+
+def _accepts_json(accept: str | None) -> bool:
+    if accept is None:
+        return True
+    kinds = [part.split(";")[0].strip().lower() for part in accept.split(",")]
+    return any(kind in (JSON, "application/*", "*/*", "*", "") for kind in kinds)
+
+
+def _is_json(content_type: str | None) -> bool:
+    return content_type is None or content_type.split(";")[0].strip().lower() == JSON
