@@ -1,0 +1,90 @@
+"""The HTTP server of a worker: Twisted's reactor takes requests, threads answer them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from kafkapy.connect.herder.distributed_herder import DistributedHerder
+from kafkapy.connect.rest.answers import error_answer, failed_answer
+from kafkapy.connect.rest.completion import RequestCompletion
+from kafkapy.connect.rest.connectors_resource import ConnectorsResource
+from kafkapy.connect.rest.other_resources import (
+    InternalResource,
+    LoggersResource,
+    PluginsResource,
+    RootResource,
+)
+from kafkapy.connect.rest.routing import Router
+from kafkapy.connect.rest.worker_client import RestWorkerClient
+from kafkapy.http.messages import HttpAnswer, HttpRequest
+
+log = logging.getLogger("kafkapy.connect.rest")
+
+
+class RestApi:
+    """All end points as one function; it blocks, so it is called on a thread for requests."""
+
+    def __init__(
+        self,
+        herder: DistributedHerder,
+        client: RestWorkerClient,
+        timeout_s: float = 90.0,
+        health_timeout_s: float = 10.0,
+        with_admin: bool = True,
+    ) -> None:
+        """
+        Args:
+            herder: Answers.
+            client: Reaches other workers.
+            timeout_s: How long the herder may take.
+            health_timeout_s: The same for `/health`.
+            with_admin: True: `/admin` is answered here, too, and not on listeners of its own.
+        """
+        self.completion = RequestCompletion(herder, client, timeout_s)
+        loggers = LoggersResource(herder).routes()
+        settings = herder.settings
+        connectors = ConnectorsResource(
+            herder, self.completion, settings.topic_tracking, settings.topic_tracking_allow_reset
+        )
+        regular = [
+            *RootResource(herder, health_timeout_s).routes(),
+            *connectors.routes(),
+            *InternalResource(herder, self.completion).routes(),
+            *PluginsResource(herder, self.completion).routes(),
+        ]
+        self._regular = Router([*regular, *loggers] if with_admin else regular)
+        self._admin = Router(loggers)
+
+    def handle(self, request: HttpRequest) -> HttpAnswer:
+        return answer_with(self._regular, request)
+
+    def handle_admin(self, request: HttpRequest) -> HttpAnswer:
+        return answer_with(self._admin, request)
+
+
+def answer_with(router: Router, request: HttpRequest) -> HttpAnswer:
+    """The answer of a route, or that of its error."""
+    found = router.find(request)
+    if isinstance(found, HttpAnswer):
+        return found
+    route, asked = found
+    try:
+        return route.answer(asked)
+    except BaseException as error:
+        return failed_answer(request.path, error)
+
+
+def on_threads(reactor: Any, pool: Any, handle: Callable[[HttpRequest], HttpAnswer]) -> Callable[[HttpRequest], Any]:
+    """A handler for `listen` whose work is done by a pool's threads."""
+    from twisted.internet.threads import deferToThreadPool
+
+    def answer(request: HttpRequest) -> Any:
+        return deferToThreadPool(reactor, pool, handle, request)
+
+    return answer
+
+
+def starting_answer() -> HttpAnswer:
+    return error_answer(503, "The worker is starting up")
