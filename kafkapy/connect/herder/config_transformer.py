@@ -1,0 +1,49 @@
+"""Puts the values of config providers into configs (Kafka's `ConfigTransformer`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from kafkapy.connect.herder.config_providers import ConfigProvider
+from kafkapy.connect.herder.task_configs import VARIABLE
+
+
+class ProviderTransformer:
+    """Replaces `${provider:[path:]key}`; what no provider knows stays as it is.
+
+    Example:
+        >>> import os
+        >>> from kafkapy.connect.herder.config_providers import EnvVarConfigProvider
+        >>> os.environ["DOC_SECRET"] = "s"
+        >>> ProviderTransformer({"env": EnvVarConfigProvider()})(None, {"password": "${env::DOC_SECRET}", "x": "${env::NO}"})
+        {'password': 's', 'x': '${env::NO}'}
+    """
+
+    def __init__(self, providers: Mapping[str, ConfigProvider]) -> None:
+        """`providers`: by their names in `config.providers`."""
+        self._providers = providers
+
+    def __call__(self, connector: str | None, config: Mapping[str, str | None]) -> dict[str, str | None]:
+        """Return the config with the values. Raises ConfigException."""
+        wanted: dict[tuple[str, str], set[str]] = {}
+        for value in config.values():
+            for match in VARIABLE.finditer(value or ""):
+                if match[1] in self._providers:
+                    wanted.setdefault((match[1], match[3] or ""), set()).add(match[4])
+        if not wanted:
+            return dict(config)
+        found = {
+            (provider, path): self._providers[provider].get(path, sorted(keys))
+            for (provider, path), keys in wanted.items()
+        }
+
+        def value_of(match: re.Match[str]) -> str:
+            provider, path, key = match[1], match[3] or "", match[4]
+            return found.get((provider, path), {}).get(key, match[0])
+
+        return {name: None if value is None else VARIABLE.sub(value_of, value) for name, value in config.items()}
+
+    def close(self) -> None:
+        for provider in self._providers.values():
+            provider.close()

@@ -1,0 +1,79 @@
+"""Which client configs a connector may override (KIP-458): `connector.client.config.override.policy`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+
+from kafkapy.common.config_def import ConfigException
+
+_PRINCIPAL = frozenset({"sasl.jaas.config", "sasl.mechanism", "security.protocol"})
+
+
+class OverrideRequest(NamedTuple):
+    """`client`: producer, consumer or admin; `configs`: without the prefix `CLIENT.override.`; `type`: source or sink."""
+
+    connector: str | None
+    type: str
+    client: str
+    configs: Mapping[str, object]
+
+
+class OverridePolicy(Protocol):
+    """Derive from nothing: a class with this method, by its import path, is a policy."""
+
+    def refusal(self, request: OverrideRequest, config: str) -> str | None:
+        """Why this config may not be overridden; None: it may."""
+        ...
+
+
+class AllOverridePolicy:
+    """Kafka's default since 3.0."""
+
+    def refusal(self, request: OverrideRequest, config: str) -> str | None:
+        return None
+
+
+class NoneOverridePolicy:
+    def refusal(self, request: OverrideRequest, config: str) -> str | None:
+        return f"None of the client configs is allowed to be overridden: '{config}' is refused by the policy 'None'"
+
+
+class PrincipalOverridePolicy:
+    """Who a client is may be overridden, and nothing else."""
+
+    def refusal(self, request: OverrideRequest, config: str) -> str | None:
+        if config in _PRINCIPAL:
+            return None
+        return f"The policy 'Principal' does not allow '{config}' to be overridden in the connector configuration."
+
+
+_POLICIES: dict[str, type[OverridePolicy]] = {
+    "All": AllOverridePolicy,
+    "None": NoneOverridePolicy,
+    "Principal": PrincipalOverridePolicy,
+}
+_JAVA = "org.apache.kafka.connect.connector.policy."
+_SUFFIX = "ConnectorClientConfigOverridePolicy"
+
+
+def make_policy(name: str) -> OverridePolicy:
+    """Make the policy of a worker's config: All, None, Principal, their Java classes, or an import path.
+
+    Raises:
+        ConfigException: There is no such policy.
+    """
+    known = _POLICIES.get(name.removeprefix(_JAVA).removesuffix(_SUFFIX))
+    if known is not None:
+        return known()
+    from importlib import import_module
+
+    module, _, attribute = name.replace(":", ".").rpartition(".")
+    try:
+        policy: OverridePolicy = getattr(import_module(module), attribute)()
+    except (ImportError, AttributeError, ValueError):
+        raise ConfigException(
+            f"Invalid value {name} for configuration connector.client.config.override.policy: the policies known here are "
+            "All, None, Principal and import paths"
+        ) from None
+    return policy
