@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
@@ -17,13 +16,12 @@ log = logging.getLogger("kafkapy.connect.herder")
 _MOST_BYTES = 8 * 1024 * 1024
 
 
-class ConfigProvider(ABC):
+class ConfigProvider:
     """Derive from it for providers of your own; a worker makes it without arguments (Kafka's `ConfigProvider`)."""
 
     def configure(self, configs: Mapping[str, str]) -> None:
         """Take the configs `config.providers.NAME.param.*`, without that prefix. Raises ConfigException."""
 
-    @abstractmethod
     def get(self, path: str, keys: Collection[str]) -> Mapping[str, str]:
         """Return the values of those keys that are there.
 
@@ -34,6 +32,7 @@ class ConfigProvider(ABC):
         Raises:
             ConfigException: The place cannot be read.
         """
+        raise NotImplementedError
 
     def close(self) -> None:
         """Give back what `configure` has opened."""

@@ -36,16 +36,18 @@ class AllOverridePolicy:
 
 class NoneOverridePolicy:
     def refusal(self, request: OverrideRequest, config: str) -> str | None:
-        return f"None of the client configs is allowed to be overridden: '{config}' is refused by the policy 'None'"
+        return _refusal("None", config)
 
 
 class PrincipalOverridePolicy:
     """Who a client is may be overridden, and nothing else."""
 
     def refusal(self, request: OverrideRequest, config: str) -> str | None:
-        if config in _PRINCIPAL:
-            return None
-        return f"The policy 'Principal' does not allow '{config}' to be overridden in the connector configuration."
+        return None if config in _PRINCIPAL else _refusal("Principal", config)
+
+
+def _refusal(policy: str, config: str) -> str:
+    return f"The '{policy}' policy does not allow '{config}' to be overridden in the connector configuration."
 
 
 _POLICIES: dict[str, type[OverridePolicy]] = {
