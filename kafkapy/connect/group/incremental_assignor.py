@@ -244,8 +244,8 @@ def _duplicated(shares: Iterable[ConnectorsAndTasks]) -> ConnectorsAndTasks:
     connectors: Counter[str] = Counter()
     tasks: Counter[ConnectorTaskId] = Counter()
     for share in shares:
-        connectors.update(share.connectors)
-        tasks.update(share.tasks)
+        connectors.update(list(share.connectors))
+        tasks.update(list(share.tasks))
     return ConnectorsAndTasks.of(
         (c for c, count in connectors.items() if count > 1), (t for t, count in tasks.items() if count > 1)
     )

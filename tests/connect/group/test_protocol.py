@@ -59,6 +59,6 @@ def test_broken_metadata_is_refused(data: bytes) -> None:
 def test_an_announced_length_takes_no_memory() -> None:
     head = encode_assignment(ConnectAssignment(leader="m", leader_url="u", connectors=("c",)), 1)
     assert head.endswith(b"\0\0\0\0" * 2)
-    huge = head[:-12] + b"\x7f\xff\xff\xff"
+    huge = head[:-16] + b"\x7f\xff\xff\xff"
     with pytest.raises(ConnectProtocolError):
         decode_assignment(huge)
