@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafkapy.common.config_def import ConfigException
+from kafkapy.connect.herder.config_providers import ConfigProvider, make_providers
+from kafkapy.connect.herder.config_transformer import ProviderTransformer
+
+JAVA = "org.apache.kafka.common.config.provider."
+
+
+class OwnProvider(ConfigProvider):
+    def get(self, path: str, keys: object) -> dict[str, str]:
+        return {"k": f"{path}!"}
+
+
+def transformer(tmp_path: Path) -> ProviderTransformer:
+    (tmp_path / "p.properties").write_text("user=me\npassword=s3cret\n")
+    (tmp_path / "token").write_text("abc\n")
+    return ProviderTransformer(
+        make_providers(
+            {
+                "config.providers": "file, dir,own",
+                "config.providers.file.class": f"{JAVA}FileConfigProvider",
+                "config.providers.file.param.allowed.paths": str(tmp_path),
+                "config.providers.dir.class": f"{JAVA}DirectoryConfigProvider",
+                "config.providers.own.class": f"{__name__}:OwnProvider",
+            }
+        )
+    )
+
+
+def test_values_come_from_files_and_directories(tmp_path: Path) -> None:
+    found = transformer(tmp_path)(
+        "c",
+        {
+            "login": f"${{file:{tmp_path}/p.properties:user}}:${{file:{tmp_path}/p.properties:password}}",
+            "token": f"${{dir:{tmp_path}:token}}",
+            "own": "${own:x:k}",
+            "none": None,
+        },
+    )
+    assert found == {"login": "me:s3cret", "token": "abc\n", "own": "x!", "none": None}
+
+
+def test_what_is_not_known_or_not_allowed_stays(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    config = {
+        "a": f"${{file:{tmp_path}/p.properties:other}}",
+        "b": "${file:/etc/hostname:x}",
+        "c": f"${{dir:{tmp_path}/inner:../token}}",
+        "d": "${nope:x:y}",
+    }
+    assert transformer(tmp_path)(None, config) == config
+
+
+def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigException, match="Could not read properties from file"):
+        transformer(tmp_path)("c", {"a": f"${{file:{tmp_path}/none:k}}"})
+
+
+def test_variables_of_the_environment_may_be_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("APP_A", "1")
+    monkeypatch.setenv("OTHER", "2")
+    providers = make_providers(
+        {
+            "config.providers": "env",
+            "config.providers.env.class": f"{JAVA}EnvVarConfigProvider",
+            "config.providers.env.param.allowlist.pattern": "APP_.*",
+        }
+    )
+    assert providers["env"].get("", ["APP_A", "OTHER"]) == {"APP_A": "1"}
+    with pytest.raises(ConfigException, match="Path is not supported"):
+        providers["env"].get("p", ["APP_A"])
+
+
+@pytest.mark.parametrize("name", ["", "org.example.Nope", "kafkapy.connect.storage:TargetState"])
+def test_a_provider_that_is_none_is_refused(name: str) -> None:
+    with pytest.raises(ConfigException):
+        make_providers({"config.providers": "x", "config.providers.x.class": name})
