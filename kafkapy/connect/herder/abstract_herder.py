@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from kafkapy.common.time import SystemTime, Time
+from kafkapy.connect.config.config_def import ConfigValue
 from kafkapy.connect.errors import BadRequestException, ConnectException, NotFoundException
 from kafkapy.connect.herder.callbacks import Callback, Stage
 from kafkapy.connect.herder.infos import (
@@ -21,6 +22,7 @@ from kafkapy.connect.herder.infos import (
     StateInfo,
 )
 from kafkapy.connect.herder.loggers import WorkerLoggers
+from kafkapy.connect.herder.sink_checks import check_sink
 from kafkapy.connect.herder.status_reports import ConnectorReports, TaskReports
 from kafkapy.connect.herder.worker_seam import HerderWorker
 from kafkapy.connect.storage import (
@@ -259,6 +261,17 @@ class AbstractHerder(ABC):
         from kafkapy.connect.herder.validation import validate_config
 
         return validate_config(self, config)
+
+    def check_source(self, connector: Any, config: Config, values: dict[str, ConfigValue]) -> None:
+        """Note in `values` what else is wrong with a source's config."""
+
+    def check_sink(self, config: Config, values: dict[str, ConfigValue]) -> None:
+        """Note in `values` what else is wrong with a sink's config."""
+        check_sink(config, values)
+
+    def source_uses_own_clients(self, type: str, config: Config) -> bool:
+        """Does a source have an admin client and a consumer of its own, for its offsets?"""
+        return False
 
     def refuse_invalid(self, infos: Any, callback: Callback) -> bool:
         """Answer with all errors of a validation; False: there are none."""

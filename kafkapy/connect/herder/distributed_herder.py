@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from urllib.parse import quote
 
 from kafkapy.common.java_hash_order import hash_map_copy_order
+from kafkapy.connect.config.config_def import ConfigValue
 from kafkapy.connect.errors import (
     AlreadyExistsException,
     BadRequestException,
@@ -21,9 +22,11 @@ from kafkapy.connect.errors import (
 )
 from kafkapy.connect.herder.callbacks import Callback, FutureCallback
 from kafkapy.connect.herder.connector_context import HerderConnectorContext
+from kafkapy.connect.herder.exactly_once_checks import check_boundary, check_support
 from kafkapy.connect.herder.herder_machine import HerderMachine
 from kafkapy.connect.herder.infos import SINK, SOURCE, Config, ConnectorInfo, Created
 from kafkapy.connect.herder.session_keys import RequestSignature
+from kafkapy.connect.herder.sink_checks import check_sink_group
 from kafkapy.connect.herder.task_configs import reverse_transform, task_configs_changed
 from kafkapy.connect.herder.zombie_fencing import ZombieFencing
 from kafkapy.connect.storage import ConnectorTaskId, RestartRequest, TargetState
@@ -613,6 +616,20 @@ class DistributedHerder(HerderMachine):
                 "Connectors must be in the STOPPED state before their offsets can be modified. This can be done for the "
                 f"specified connector by issuing a 'PUT' request to the '/connectors/{connector}/stop' endpoint"
             )
+
+    # -- validation
+
+    def check_source(self, connector: Any, config: Config, values: dict[str, ConfigValue]) -> None:
+        check_support(connector, config, values["exactly.once.support"], self.settings.exactly_once_source)
+        check_boundary(connector, config, values["transaction.boundary"])
+
+    def check_sink(self, config: Config, values: dict[str, ConfigValue]) -> None:
+        super().check_sink(config, values)
+        check_sink_group(config, values, self.settings.group_id)
+
+    def source_uses_own_clients(self, type: str, config: Config) -> bool:
+        own_topic = bool((config.get("offsets.storage.topic") or "").strip())
+        return type == SOURCE and (self.settings.exactly_once_source or own_topic)
 
     # -- loggers
 

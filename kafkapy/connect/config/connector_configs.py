@@ -1,0 +1,455 @@
+"""Definitions of the configs that every connector has, beside its own (Kafka's `ConnectorConfig`, `SourceConnectorConfig`,
+`SinkConnectorConfig`, `TopicCreationConfig`), and of those of its transforms and predicates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from kafkapy.common.config_def import ConfigException, Importance, Validator
+from kafkapy.common.config_validators import NonEmptyString, NonNull, OneOf, at_least
+from kafkapy.common.wire_enums import ConfigType
+from kafkapy.connect.config.config_def import NO_DEFAULT, ConfigDef, Width, parse_value
+from kafkapy.connect.config.validators import All, Described, NonEmptyStringWithoutControlChars, RegexPattern
+from kafkapy.connect.errors import ConnectException
+
+COMMON, TRANSFORMS, PREDICATES, ERRORS = "Common", "Transforms", "Predicates", "Error Handling"
+TOPIC_CREATION, EXACTLY_ONCE, OFFSETS_TOPIC = "Topic Creation", "Exactly Once Support", "offsets.topic"
+
+Configs = Mapping[str, "str | None"]
+
+
+class PluginClasses(Protocol):
+    """The classes that a worker knows."""
+
+    def find_class(self, name: str) -> Any:
+        """The class of a name or alias. Raises LookupError."""
+        ...
+
+    def classes(self, kind: str) -> Sequence[type]:
+        """Those of a kind: `transformation`, `predicate`, …"""
+        ...
+
+
+def connector_config_def(plugins: PluginClasses) -> ConfigDef:
+    """What sources and sinks have in common.
+
+    Args:
+        plugins: Finds the classes that configs name.
+    """
+    from kafkapy.connect.converters.converter import Converter, HeaderConverter
+
+    converter = All(ConcreteSubclass(Converter), Instantiable())
+    header_converter = All(ConcreteSubclass(HeaderConverter), Instantiable())
+    low, high = Importance.LOW, Importance.HIGH
+    definitions = ConfigDef(find_class=plugins.find_class)
+    common = _Group(definitions, COMMON)
+    common.add(
+        "name", ConfigType.STRING, NO_DEFAULT, high, Width.MEDIUM, "Connector name", NonEmptyStringWithoutControlChars()
+    )
+    common.add("connector.class", ConfigType.STRING, NO_DEFAULT, high, Width.LONG, "Connector class")
+    common.add("tasks.max", ConfigType.INT, 1, high, Width.SHORT, "Tasks max", at_least(1))
+    common.add("tasks.max.enforce", ConfigType.BOOLEAN, True, low, Width.SHORT, "Enforce tasks max")
+    common.add("key.converter", ConfigType.CLASS, None, low, Width.SHORT, "Key converter class", converter)
+    common.add("value.converter", ConfigType.CLASS, None, low, Width.SHORT, "Value converter class", converter)
+    common.add("header.converter", ConfigType.CLASS, None, low, Width.SHORT, "Header converter class", header_converter)
+    for name, group, display in (("transforms", TRANSFORMS, "Transforms"), ("predicates", PREDICATES, "Predicates")):
+        aliases = All(NonNull(), _unique(f"unique {name.removesuffix('s')} aliases"))
+        common.add(name, ConfigType.LIST, [], low, Width.LONG, display, aliases, group=group)
+    reload = OneOf("none", "restart")
+    common.add("config.action.reload", ConfigType.STRING, "restart", low, Width.MEDIUM, "Reload Action", reload)
+    _add_error_configs(_Group(definitions, ERRORS))
+    return definitions
+
+
+def _add_error_configs(errors: _Group) -> None:
+    medium = Importance.MEDIUM
+    errors.add("errors.retry.timeout", ConfigType.LONG, 0, medium, Width.MEDIUM, "Retry Timeout for Errors")
+    errors.add(
+        "errors.retry.delay.max.ms",
+        ConfigType.LONG,
+        60_000,
+        medium,
+        Width.MEDIUM,
+        "Maximum Delay Between Retries for Errors",
+    )
+    tolerance = OneOf("none", "all")
+    errors.add("errors.tolerance", ConfigType.STRING, "none", medium, Width.SHORT, "Error Tolerance", tolerance)
+    errors.add("errors.log.enable", ConfigType.BOOLEAN, False, medium, Width.SHORT, "Log Errors")
+    errors.add("errors.log.include.messages", ConfigType.BOOLEAN, False, medium, Width.SHORT, "Log Error Details")
+
+
+def source_config_def(plugins: PluginClasses) -> ConfigDef:
+    """What every source has."""
+    low, medium = Importance.LOW, Importance.MEDIUM
+    definitions = connector_config_def(plugins)
+    group = _Group(definitions, TOPIC_CREATION)
+    unique = All(NonNull(), _unique("unique topic creation groups"))
+    group.add("topic.creation.groups", ConfigType.LIST, [], low, Width.LONG, "Topic Creation Groups", unique)
+    group.name = EXACTLY_ONCE
+    support = OneOf("REQUESTED", "REQUIRED", case_insensitive=True)
+    group.add(
+        "exactly.once.support", ConfigType.STRING, "requested", medium, Width.SHORT, "Exactly once support", support
+    )
+    boundary = OneOf("POLL", "INTERVAL", "CONNECTOR", case_insensitive=True)
+    group.add("transaction.boundary", ConfigType.STRING, "poll", medium, Width.SHORT, "Transaction Boundary", boundary)
+    interval = Described(lambda name, value: None if value is None else at_least(0)(name, value), "[0,...]")
+    group.add(
+        "transaction.boundary.interval.ms",
+        ConfigType.LONG,
+        None,
+        low,
+        Width.SHORT,
+        "Transaction boundary interval",
+        interval,
+    )
+    offsets = _Group(definitions, OFFSETS_TOPIC)
+    offsets.add("offsets.storage.topic", ConfigType.STRING, None, low, Width.LONG, "Offsets topic", NonEmptyString())
+    return definitions
+
+
+def sink_config_def(plugins: PluginClasses) -> ConfigDef:
+    """What every sink has."""
+    medium, high = Importance.MEDIUM, Importance.HIGH
+    definitions = connector_config_def(plugins)
+    common = _Group(definitions, COMMON)
+    common.add("topics", ConfigType.LIST, "", high, Width.LONG, "Topics", order=4)
+    common.add("topics.regex", ConfigType.STRING, "", high, Width.LONG, "Topics regex", RegexPattern(), order=4)
+    errors = _Group(definitions, ERRORS, 5)
+    queue = "errors.deadletterqueue."
+    errors.add(f"{queue}topic.name", ConfigType.STRING, "", medium, Width.MEDIUM, "Dead Letter Queue Topic Name")
+    errors.add(
+        f"{queue}topic.replication.factor",
+        ConfigType.SHORT,
+        3,
+        medium,
+        Width.MEDIUM,
+        "Dead Letter Queue Topic Replication Factor",
+    )
+    errors.add(
+        f"{queue}context.headers.enable",
+        ConfigType.BOOLEAN,
+        False,
+        medium,
+        Width.MEDIUM,
+        "Enable Error Context Headers",
+    )
+    return definitions
+
+
+def topic_creation_def(group: str, replication_factor: Any = NO_DEFAULT, partitions: Any = NO_DEFAULT) -> ConfigDef:
+    """The configs of one group of topics that a source creates (KIP-158), without their prefix.
+
+    Args:
+        group: Name of the group.
+        replication_factor: That of the default group. Default: it must be set.
+        partitions: The same.
+    """
+    low = Importance.LOW
+    is_default = replication_factor is NO_DEFAULT
+    patterns: Validator = NonNull() if is_default else Described(_check_patterns, "regular expressions")
+    definitions = ConfigDef()
+    topics = _Group(definitions, group)
+    include = ".*" if is_default else []
+    topics.add("include", ConfigType.LIST, include, low, Width.LONG, f"Inclusion Topic Pattern for {group}", patterns)
+    topics.add("exclude", ConfigType.LIST, [], low, Width.LONG, f"Exclusion Topic Pattern for {group}", patterns)
+    topics.add(
+        "replication.factor",
+        ConfigType.SHORT,
+        replication_factor,
+        low,
+        Width.LONG,
+        f"Replication Factor for Topics in {group}",
+        Described(_check_replication_factor, "a positive number, or -1"),
+    )
+    topics.add(
+        "partitions",
+        ConfigType.INT,
+        partitions,
+        low,
+        Width.LONG,
+        f"Partition Count for Topics in {group}",
+        Described(_check_partitions, "a positive number, or -1"),
+    )
+    return definitions
+
+
+def enrich(plugins: PluginClasses, base: ConfigDef, configs: Configs, require_all: bool = False) -> ConfigDef:
+    """Add the definitions of the transforms and predicates that configs name.
+
+    Args:
+        plugins: Finds their classes.
+        base: The definitions so far.
+        configs: The connector's.
+        require_all: True: raise ConfigException for a class that is missing or wrong; False: leave its definitions out.
+    """
+    from kafkapy.connect.transforms.transformation import Predicate, Transformation
+
+    definitions = ConfigDef(base)
+    _Aliases(plugins, "Transformation", "transforms", TRANSFORMS, Transformation, configs, require_all).add_to(
+        definitions
+    )
+    _Aliases(plugins, "Predicate", "predicates", PREDICATES, Predicate, configs, require_all).add_to(definitions)
+    return definitions
+
+
+class ConcreteSubclass:
+    """Accepts a class that can be made, derived from a base."""
+
+    def __init__(self, base: type) -> None:
+        self.base = base
+
+    def __call__(self, name: str, value: Any) -> None:
+        if value is not None:
+            ensure_concrete_subclass(self.base, value)
+
+    def __str__(self) -> str:
+        return f"A concrete subclass of {_class_name(self.base)}"
+
+
+class Instantiable:
+    """Accepts a class that can be made without arguments."""
+
+    def __call__(self, name: str, value: Any) -> None:
+        if value is None:
+            return
+        try:
+            made = value()
+        except Exception as error:
+            why = f": {error}" if str(error) else ""
+            raise ConfigException.invalid(name, _class_name(value), f"Could not instantiate class{why}") from None
+        close = getattr(made, "close", None)
+        if close is not None:
+            close()
+
+    def __str__(self) -> str:
+        return "A class with a public, no-argument constructor"
+
+
+def ensure_concrete_subclass(base: type, found: Any) -> None:
+    """Raises ConfigException unless a class is derived from the base and can be made."""
+    name = _class_name(found)
+    if not (isinstance(found, type) and issubclass(found, base)):
+        inherits = "implement" if base.__name__ != "Task" else "extend"
+        kind = "interface" if inherits == "implement" else "class"
+        raise ConfigException(f"Class {name} does not {inherits} the {base.__name__} {kind}")
+    if getattr(found, "__abstractmethods__", None) or getattr(found, "java_sides", None):
+        raise ConfigException(_abstract_text(found, name))
+
+
+def _abstract_text(found: type, name: str) -> str:
+    sides = [f"{name}${side}" for side in ("Key", "Value")] if getattr(found, "java_sides", None) else []
+    text = f"Class {name} is abstract and cannot be created."
+    return f"{text} Did you mean {', '.join(sides)}?" if sides else text
+
+
+def _class_name(found: Any) -> str:
+    java = getattr(found, "java_class", None)
+    if isinstance(java, str):
+        return java
+    return f"{found.__module__}.{found.__qualname__}" if isinstance(found, type) else str(found)
+
+
+class _Group:
+    """Adds definitions to one group, numbered as they come; the number goes on when the group's name changes."""
+
+    def __init__(self, definitions: ConfigDef, name: str, order: int = 0) -> None:
+        self.name = name
+        self._definitions = definitions
+        self._order = order
+
+    def add(
+        self,
+        name: str,
+        type: ConfigType,
+        default: Any,
+        importance: Importance,
+        width: Width,
+        display_name: str,
+        validator: Validator | None = None,
+        group: str | None = None,
+        order: int | None = None,
+    ) -> None:
+        if order is None:
+            self._order += 1
+        self._definitions.define(
+            name,
+            type,
+            default,
+            validator=validator,
+            importance=importance,
+            doc=_DOCS.get(name, f"{display_name}."),
+            group=group or self.name,
+            order_in_group=self._order if order is None else order,
+            width=width,
+            display_name=display_name,
+        )
+
+
+def _unique(text: str) -> Described:
+    def check(name: str, value: list[str]) -> None:
+        if len(value) > len(set(value)):
+            raise ConfigException.invalid(name, value, "Duplicate alias provided.")
+
+    return Described(check, text)
+
+
+def _check_patterns(name: str, value: list[str]) -> None:
+    from kafkapy.common.patterns import PatternError, java
+
+    for text in value:
+        try:
+            java(text)
+        except PatternError as error:
+            raise ConfigException.invalid(name, value, f"Syntax error in regular expression: {error}") from None
+
+
+def _check_replication_factor(name: str, value: int) -> None:
+    if value != -1 and value < 1:
+        raise ConfigException.invalid(
+            name,
+            value,
+            "Replication factor must be positive and not larger than the number of brokers in the Kafka cluster, or -1 to "
+            "use the broker's default",
+        )
+
+
+def _check_partitions(name: str, value: int) -> None:
+    if value != -1 and value < 1:
+        raise ConfigException.invalid(
+            name, value, "Number of partitions must be positive, or -1 to use the broker's default"
+        )
+
+
+class _Aliases:
+    """Definitions of the plugins that one config lists by aliases."""
+
+    def __init__(
+        self,
+        plugins: PluginClasses,
+        kind: str,
+        config: str,
+        group: str,
+        base: type,
+        configs: Configs,
+        require_all: bool,
+    ) -> None:
+        self._plugins = plugins
+        self._kind = kind
+        self._config = config
+        self._group = group
+        self._base = base
+        self._configs = configs
+        self._require_all = require_all
+
+    def add_to(self, definitions: ConfigDef) -> None:
+        aliases = parse_value(self._config, self._configs.get(self._config), ConfigType.LIST)
+        for alias in dict.fromkeys(aliases or ()):
+            prefix, group = f"{self._config}.{alias}.", f"{self._group}: {alias}"
+            name = f"{prefix}type"
+            definitions.define(
+                name,
+                ConfigType.CLASS,
+                NO_DEFAULT,
+                validator=Described(self._type_check(prefix, name), f"valid configs for {alias} {self._kind.lower()}"),
+                importance=Importance.HIGH,
+                doc=f"Class for the '{alias}' {self._kind.lower()}.",
+                group=group,
+                order_in_group=0,
+                width=Width.LONG,
+                display_name=f"{self._base.__name__} type for {alias}",
+                recommender=_ClassRecommender(lambda: self._plugins.classes(self._kind.lower())),
+            )
+            inner = self._inner_definitions(name)
+            if inner is not None:
+                definitions.embed(prefix, group, 1, inner)
+
+    def _type_check(self, prefix: str, name: str) -> Callable[[str, Any], None]:
+        def check(_: str, value: Any) -> None:
+            if self._kind == "Transformation":
+                negate, predicate = f"{prefix}negate", f"{prefix}predicate"
+                if negate in self._configs and predicate not in self._configs:
+                    raise ConfigException(
+                        f"Config '{negate}' was provided but there is no config '{predicate}' defining a predicate to be "
+                        "negated."
+                    )
+            if value is not None:
+                self._definitions_of(name, value)
+
+        return check
+
+    def _inner_definitions(self, name: str) -> ConfigDef | None:
+        inner = ConfigDef(find_class=self._plugins.find_class)
+        if self._kind == "Transformation":
+            medium = Importance.MEDIUM
+            inner.define("predicate", ConfigType.STRING, None, importance=medium, doc="Alias of the predicate, if any.")
+            inner.define("negate", ConfigType.BOOLEAN, False, importance=medium, doc="Is the predicate negated?")
+        try:
+            found = parse_value(name, self._configs.get(name), ConfigType.CLASS, self._plugins.find_class)
+            for key in self._definitions_of(name, found).keys.values():
+                if key.name not in inner:
+                    inner.define_key(key)
+        except ConfigException:
+            if self._require_all:
+                raise
+            return None
+        return inner
+
+    def _definitions_of(self, name: str, found: Any) -> ConfigDef:
+        if found is None:
+            raise ConfigException.invalid(name, None, f"Not a {self._base.__name__}")
+        ensure_concrete_subclass(self._base, found)
+        try:
+            plugin = found()
+        except Exception as error:
+            text = f"Error getting config definition from {self._base.__name__}: {error}"
+            raise ConfigException.invalid(name, _class_name(found), text) from None
+        definitions = plugin.config()
+        if definitions is None:
+            raise ConnectException(f"{_class_name(found)}.config() must return a ConfigDef that is not null.")
+        assert isinstance(definitions, ConfigDef)
+        return definitions
+
+
+class _ClassRecommender:
+    def __init__(self, classes: Callable[[], Sequence[type]]) -> None:
+        self._classes = classes
+
+    def valid_values(self, name: str, parsed: Mapping[str, Any]) -> list[Any]:
+        return list(self._classes())
+
+    def visible(self, name: str, parsed: Mapping[str, Any]) -> bool:
+        return True
+
+
+_DOCS = {
+    "name": "Name of the connector, once in a cluster.",
+    "connector.class": "Class of the connector: Kafka's full name or alias, or an import path `package.module:Class`.",
+    "tasks.max": "The largest number of tasks.",
+    "tasks.max.enforce": "Does a connector fail that makes more tasks than `tasks.max`?",
+    "key.converter": "Class that changes keys to bytes and back. Default: the worker's.",
+    "value.converter": "Class that changes values to bytes and back. Default: the worker's.",
+    "header.converter": "Class that changes values of headers to bytes and back. Default: the worker's.",
+    "transforms": "Aliases of the transforms, in their order.",
+    "predicates": "Aliases of the predicates that transforms use.",
+    "config.action.reload": "What is done when a value of a config provider expires: none, or restart.",
+    "errors.retry.timeout": "How long, in ms, an operation that failed is tried again. 0: not at all; -1: without end.",
+    "errors.retry.delay.max.ms": "The longest pause between two tries, in ms.",
+    "errors.tolerance": "none: an error ends the task; all: the record is skipped.",
+    "errors.log.enable": "Is each error written to the log? Default: only those that end a task.",
+    "errors.log.include.messages": "Does the log name the record that failed?",
+    "topics": "Topics that are read, with commas between.",
+    "topics.regex": "Regular expression of Java that names of topics match; instead of `topics`.",
+    "errors.deadletterqueue.topic.name": "Topic that gets the records that failed. Default: none.",
+    "errors.deadletterqueue.topic.replication.factor": "Its number of replicas if it has to be made.",
+    "errors.deadletterqueue.context.headers.enable": "Do headers `__connect.errors.…` say what went wrong?",
+    "topic.creation.groups": "Names of groups of topics that are created with settings of their own.",
+    "exactly.once.support": "required: the connector is refused if it cannot promise it; requested: it is tried.",
+    "transaction.boundary": "When a transaction ends: poll, interval, or connector.",
+    "transaction.boundary.interval.ms": "Length of a transaction with `interval`. Default: `offset.flush.interval.ms`.",
+    "offsets.storage.topic": "A topic of its own for the connector's offsets. Default: the worker's.",
+    "include": "Regular expressions of topics that belong to the group.",
+    "exclude": "Regular expressions of topics that do not.",
+    "replication.factor": "Replicas of new topics; -1: the broker's default.",
+    "partitions": "Partitions of new topics; -1: the broker's default.",
+}
