@@ -263,7 +263,8 @@ class AbstractHerder(ABC):
         return validate_config(self, config)
 
     def check_source(self, connector: Any, config: Config, values: dict[str, ConfigValue]) -> None:
-        """Note in `values` what else is wrong with a source's config."""
+        """Note in `values` what else is wrong with a source's config. A worker alone has nothing to check."""
+        del connector, config, values
 
     def check_sink(self, config: Config, values: dict[str, ConfigValue]) -> None:
         """Note in `values` what else is wrong with a sink's config."""
