@@ -6,7 +6,13 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any
 from urllib.parse import quote
 
-from kafkapy.connect.errors import BadRequestException, ConnectRestException, NotFoundException
+from kafkapy.connect.errors import (
+    BadRequestException,
+    ConnectException,
+    ConnectRestException,
+    NotFoundException,
+    java_text_of,
+)
 from kafkapy.connect.herder.abstract_herder import CONNECTOR_CLASS
 from kafkapy.connect.herder.callbacks import FutureCallback
 from kafkapy.connect.herder.distributed_herder import DistributedHerder
@@ -94,7 +100,12 @@ class PluginsResource:
             raise BadRequestException(f"Included connector type {included} does not match request type {plugin}")
         infos: FutureCallback[Any] = FutureCallback()
         self._herder.validate_connector_config(config, infos)
-        return json_answer(self._completion.complete(infos).to_json())
+        try:
+            return json_answer(self._completion.complete(infos).to_json())
+        except ConnectException as error:
+            if infos.done:  # Kafka's shows the error of another thread with its class, as 500
+                raise ConnectRestException(500, java_text_of(error)) from error
+            raise
 
 
 def _plugin_info(plugin: Any) -> dict[str, Any]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 from urllib.parse import parse_qs
 
 from kafkapy.connect.rest.answers import JSON, error_answer
 from kafkapy.http.messages import HttpAnswer, HttpRequest
+
+_BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
 class RestRequest(NamedTuple):
@@ -47,13 +50,15 @@ class Router:
 
     def find(self, request: HttpRequest) -> tuple[Route, RestRequest] | HttpAnswer:
         """The route with its request, or the answer to a request that has none."""
+        if _BAD_ESCAPE.search(request.path):
+            return HttpAnswer(400)
         matching = [
             (route, values)
             for template, route in self._routes
-            if (values := _match(template, request.parts)) is not None
+            if "//" not in request.path and (values := _match(template, request.parts)) is not None
         ]
         if not matching:
-            return error_answer(404, "HTTP 404 Not Found")
+            return _refusal(404, "Not Found")
         literal = min(len(values) for _, values in matching)
         matching = [(route, values) for route, values in matching if len(values) == literal]
         methods = [route.method for route, _ in matching]
@@ -61,14 +66,19 @@ class Router:
         if method == "OPTIONS":
             return _options(methods)
         if method not in methods:
-            return error_answer(405, "HTTP 405 Method Not Allowed")
+            return _refusal(405, "Method Not Allowed")
         route, values = matching[methods.index(method)]
         if not _accepts_json(request.headers.get("accept")):
-            return error_answer(406, "HTTP 406 Not Acceptable")
+            return _refusal(406, "Not Acceptable")
         if request.body and not route.any_body and not _is_json(request.headers.get("content-type")):
-            return error_answer(415, "HTTP 415 Unsupported Media Type")
+            return _refusal(415, "Unsupported Media Type")
         query = parse_qs(request.query_string, keep_blank_values=True, max_num_fields=100)
         return route, RestRequest(request, values, query)
+
+
+def _refusal(status: int, reason: str) -> HttpAnswer:
+    """An answer that no resource has given: it has no content type, as Jersey's."""
+    return error_answer(status, f"HTTP {status} {reason}")._replace(headers=())
 
 
 def _match(template: tuple[str, ...], parts: tuple[str, ...]) -> dict[str, str] | None:
@@ -87,7 +97,7 @@ def _match(template: tuple[str, ...], parts: tuple[str, ...]) -> dict[str, str] 
 
 def _options(methods: list[str]) -> HttpAnswer:
     allowed = {*methods, "OPTIONS"} | ({"HEAD"} if "GET" in methods else set())
-    return HttpAnswer(200, b"", (("allow", ",".join(sorted(allowed))),))
+    return HttpAnswer(200, b"", (("content-type", JSON), ("allow", ",".join(sorted(allowed)))))
 
 
 def _accepts_json(accept: str | None) -> bool:
