@@ -57,6 +57,7 @@ def test_headers() -> None:
         {"x": "1", "y": ""},
         {"host": "h", "content-length": "5", "x-a": "two words"},
         b"hello",
+        query_string="x=1&y=",
     )
 
 

@@ -44,7 +44,8 @@ def test_offsets_keep_their_numbers() -> None:
     offsets = connector_offsets(read_body(body, with_numbers=True))
     assert offsets is not None and offsets[0].offset == {"p": 5} and offsets[1].partition is None
     assert connector_offsets({}) is None
-    for value in ({"offsets": {}}, {"x": 1}, {"offsets": [{"z": 1}]}, {"offsets": [{"offset": 5}]}):
+    wrong: list[object] = [{"offsets": {}}, {"x": 1}, {"offsets": [{"z": 1}]}, {"offsets": [{"offset": 5}]}]
+    for value in wrong:
         with pytest.raises(JsonBodyError):
             connector_offsets(value)
 

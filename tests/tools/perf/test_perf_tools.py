@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkapy.common.java_date_format import date_format
 from kafkapy.tools.common import client_tool
 from kafkapy.tools.common.client_tool import Interruption, ThroughputThrottler
 from kafkapy.tools.common.command_line import ToolError
 from kafkapy.tools.perf import e2e_latency, producer_perf_test
-from kafkapy.common.java_date_format import date_format
 from kafkapy.tools.perf.producer_perf_stats import Stats, percentiles
 from kafkapy.tools.perf.producer_perf_test import read_payloads, records_in_a_run
 
