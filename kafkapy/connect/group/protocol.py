@@ -52,7 +52,7 @@ def encode_metadata(state: WorkerState, version: int) -> bytes:
 
 def decode_metadata(data: bytes) -> WorkerState:
     """Raises ConnectProtocolError."""
-    reader = _Reader(data)
+    reader = _ProtocolReader(data)
     reader.version()
     url = reader.string()
     offset = reader.int64()
@@ -76,7 +76,7 @@ def encode_assignment(assignment: ConnectAssignment, version: int) -> bytes:
 
 def decode_assignment(data: bytes) -> ConnectAssignment:
     """Raises ConnectProtocolError."""
-    reader = _Reader(data)
+    reader = _ProtocolReader(data)
     version = reader.version()
     error = reader.int16()
     leader = reader.string()
@@ -116,7 +116,7 @@ def _shares(connectors: Iterable[str], tasks: Iterable[ConnectorTaskId]) -> byte
     return b"".join(parts)
 
 
-class _Reader:
+class _ProtocolReader:
     """Reads fields in their order. It takes memory only for what is there."""
 
     def __init__(self, data: bytes) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from kafkapy.common.time import SystemTime, Time
 from kafkapy.connect.config.config_def import ConfigValue
 from kafkapy.connect.errors import BadRequestException, ConnectException, NotFoundException
-from kafkapy.connect.herder.callbacks import Callback, Stage
+from kafkapy.connect.herder.callbacks import Callback, WorkStage
 from kafkapy.connect.herder.infos import (
     SINK,
     SOURCE,
@@ -84,7 +84,7 @@ class AbstractHerder(ABC):
 
     @property
     @abstractmethod
-    def stage(self) -> Stage | None:
+    def stage(self) -> WorkStage | None:
         """What the herder's thread does at the moment."""
 
     @abstractmethod

@@ -46,21 +46,21 @@ class FutureCallback(Generic[T]):
 
 
 @dataclass(frozen=True)
-class Stage:
+class WorkStage:
     """What a worker does, for those that wait for it (KIP-1009's timeouts say what took so long). Times in ms."""
 
     description: str
     started_ms: int
     completed_ms: int | None = None
 
-    def completed(self, now_ms: int) -> Stage:
+    def completed(self, now_ms: int) -> WorkStage:
         return replace(self, completed_ms=now_ms)
 
     def summarize(self) -> str:
         """A sentence.
 
         Example:
-            >>> Stage("polling", 0).summarize()
+            >>> WorkStage("polling", 0).summarize()
             'The worker is currently polling, which began at 1970-01-01T00:00:00Z'
         """
         if self.completed_ms is None:

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from kafkapy.connect.errors import ConnectException
 from kafkapy.connect.group.assignment import ConnectAssignment
 from kafkapy.connect.herder.abstract_herder import AbstractHerder
-from kafkapy.connect.herder.callbacks import Callback, Stage
+from kafkapy.connect.herder.callbacks import Callback, WorkStage
 from kafkapy.connect.herder.infos import Config
 from kafkapy.connect.herder.request_queue import HerderRequest, RequestQueue
 from kafkapy.connect.herder.session_keys import key_bytes, new_key
@@ -38,7 +38,7 @@ _CLAIM_BACKOFF_MS = 250
 _PRIVILEGED = "org.apache.kafka.connect.storage.PrivilegedWriteException"
 
 
-class GroupMembership(Protocol):
+class WorkerMembership(Protocol):
     """The worker's membership, as the herder uses it."""
 
     @property
@@ -62,7 +62,7 @@ class HerderMachine(AbstractHerder):
     reports waits in `_connector_updates`, `_task_updates`, `_target_changes` and `_restarts`, under `_lock`.
     """
 
-    def __init__(self, settings: HerderSettings, member: GroupMembership, **common: Any) -> None:
+    def __init__(self, settings: HerderSettings, member: WorkerMembership, **common: Any) -> None:
         """
         Args:
             settings: The worker's.
@@ -79,7 +79,7 @@ class HerderMachine(AbstractHerder):
         self._lock = threading.RLock()
         self._pool = ThreadPoolExecutor(_START_STOP_THREADS, "connect-start-stop")
         self._stopping = threading.Event()
-        self._stage: Stage | None = Stage("awaiting startup", self._now())
+        self._stage: WorkStage | None = WorkStage("awaiting startup", self._now())
         self._running_connectors: set[str] = set()
         self._running_tasks: set[ConnectorTaskId] = set()
         self._tasks_to_restart: set[ConnectorTaskId] = set()
@@ -136,7 +136,7 @@ class HerderMachine(AbstractHerder):
         return self._generation
 
     @property
-    def stage(self) -> Stage | None:
+    def stage(self) -> WorkStage | None:
         return self._stage
 
     def _now(self) -> int:
@@ -144,7 +144,7 @@ class HerderMachine(AbstractHerder):
 
     @contextmanager
     def _in_stage(self, description: str) -> Iterator[None]:
-        self._stage = Stage(description, self._now())
+        self._stage = WorkStage(description, self._now())
         try:
             yield
         finally:

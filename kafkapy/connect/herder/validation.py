@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from kafkapy.clients import java_clients
 from kafkapy.clients.java_properties import ADMIN, Property
@@ -27,15 +27,26 @@ from kafkapy.connect.sink import SinkConnector
 from kafkapy.connect.source import SourceConnector
 from kafkapy.connect.transforms.transformation import Predicate, Transformation
 
-if TYPE_CHECKING:
-    from kafkapy.connect.herder.abstract_herder import AbstractHerder
-
 log = logging.getLogger("kafkapy.connect.herder")
 
 _CLIENTS = {"producer": java_clients.PRODUCER, "admin": ADMIN, "consumer": java_clients.CONSUMER}
 
 
-def validate_config(herder: AbstractHerder, config: Config) -> ConfigInfos:
+class HerderRules(Protocol):
+    """What a herder decides of a validation."""
+
+    @property
+    def worker(self) -> Any: ...
+    @property
+    def plugins(self) -> Any: ...
+    @property
+    def override_policy(self) -> Any: ...
+    def check_source(self, connector: Any, config: Config, values: dict[str, ConfigValue]) -> None: ...
+    def check_sink(self, config: Config, values: dict[str, ConfigValue]) -> None: ...
+    def source_uses_own_clients(self, type: str, config: Config) -> bool: ...
+
+
+def validate_config(herder: HerderRules, config: Config) -> ConfigInfos:
     """Validate a connector's config with all that it names: transforms, predicates, converters, overrides of clients.
 
     Args:
@@ -134,7 +145,7 @@ def _converter(plugins: Any, config: Config, about: ConfigValue | None, name: st
         converter.close()
 
 
-def _uses(herder: AbstractHerder, client: str, kind: str, config: Config) -> bool:
+def _uses(herder: HerderRules, client: str, kind: str, config: Config) -> bool:
     if client == "producer":
         return kind == SOURCE or has_dead_letters(config)
     if client == "consumer":

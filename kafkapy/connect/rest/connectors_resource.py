@@ -20,7 +20,7 @@ from kafkapy.connect.rest.json_body import (
     read_body,
     string_map,
 )
-from kafkapy.connect.rest.routing import RestRequest, Route
+from kafkapy.connect.rest.routing import RestRequest, ConnectRoute
 from kafkapy.connect.rest.worker_client import WorkerAnswer
 from kafkapy.connect.storage import ConnectorTaskId, RestartRequest
 from kafkapy.http.messages import HttpAnswer
@@ -52,30 +52,30 @@ class ConnectorsResource:
         self._topic_tracking = topic_tracking
         self._topic_reset = topic_reset
 
-    def routes(self) -> list[Route]:
+    def routes(self) -> list[ConnectRoute]:
         one = "/connectors/{connector}"
         return [
-            Route("GET", "/connectors", self.list_connectors),
-            Route("POST", "/connectors", self.create),
-            Route("GET", one, self.get),
-            Route("DELETE", one, self.delete),
-            Route("GET", f"{one}/config", self.get_config),
-            Route("PUT", f"{one}/config", self.put_config),
-            Route("PATCH", f"{one}/config", self.patch_config),
-            Route("GET", f"{one}/tasks-config", self.tasks_config),
-            Route("GET", f"{one}/status", self.status),
-            Route("GET", f"{one}/topics", self.topics),
-            Route("PUT", f"{one}/topics/reset", self.reset_topics),
-            Route("POST", f"{one}/restart", self.restart),
-            Route("PUT", f"{one}/stop", self.stop),
-            Route("PUT", f"{one}/pause", self.pause),
-            Route("PUT", f"{one}/resume", self.resume),
-            Route("GET", f"{one}/tasks", self.tasks),
-            Route("GET", f"{one}/tasks/{{task}}/status", self.task_status),
-            Route("POST", f"{one}/tasks/{{task}}/restart", self.restart_task),
-            Route("GET", f"{one}/offsets", self.get_offsets),
-            Route("PATCH", f"{one}/offsets", self.alter_offsets),
-            Route("DELETE", f"{one}/offsets", self.reset_offsets),
+            ConnectRoute("GET", "/connectors", self.list_connectors),
+            ConnectRoute("POST", "/connectors", self.create),
+            ConnectRoute("GET", one, self.get),
+            ConnectRoute("DELETE", one, self.delete),
+            ConnectRoute("GET", f"{one}/config", self.get_config),
+            ConnectRoute("PUT", f"{one}/config", self.put_config),
+            ConnectRoute("PATCH", f"{one}/config", self.patch_config),
+            ConnectRoute("GET", f"{one}/tasks-config", self.tasks_config),
+            ConnectRoute("GET", f"{one}/status", self.status),
+            ConnectRoute("GET", f"{one}/topics", self.topics),
+            ConnectRoute("PUT", f"{one}/topics/reset", self.reset_topics),
+            ConnectRoute("POST", f"{one}/restart", self.restart),
+            ConnectRoute("PUT", f"{one}/stop", self.stop),
+            ConnectRoute("PUT", f"{one}/pause", self.pause),
+            ConnectRoute("PUT", f"{one}/resume", self.resume),
+            ConnectRoute("GET", f"{one}/tasks", self.tasks),
+            ConnectRoute("GET", f"{one}/tasks/{{task}}/status", self.task_status),
+            ConnectRoute("POST", f"{one}/tasks/{{task}}/restart", self.restart_task),
+            ConnectRoute("GET", f"{one}/offsets", self.get_offsets),
+            ConnectRoute("PATCH", f"{one}/offsets", self.alter_offsets),
+            ConnectRoute("DELETE", f"{one}/offsets", self.reset_offsets),
         ]
 
     # -- reading

@@ -21,7 +21,7 @@ from kafkapy.connect.herder.session_keys import RequestSignature
 from kafkapy.connect.rest.answers import empty_answer, json_answer
 from kafkapy.connect.rest.completion import RequestCompletion
 from kafkapy.connect.rest.json_body import JsonBodyError, read_body, string_map, string_maps
-from kafkapy.connect.rest.routing import RestRequest, Route
+from kafkapy.connect.rest.routing import RestRequest, ConnectRoute
 from kafkapy.http.messages import HttpAnswer
 
 KAFKA_VERSION = "3.9.1"
@@ -35,8 +35,8 @@ class RootResource:
         self._herder = herder
         self._health_timeout_s = health_timeout_s
 
-    def routes(self) -> list[Route]:
-        return [Route("GET", "/", self.server_info), Route("GET", "/health", self.health)]
+    def routes(self) -> list[ConnectRoute]:
+        return [ConnectRoute("GET", "/", self.server_info), ConnectRoute("GET", "/health", self.health)]
 
     def server_info(self, request: RestRequest) -> HttpAnswer:
         return json_answer(
@@ -68,12 +68,12 @@ class PluginsResource:
         self._herder = herder
         self._completion = completion
 
-    def routes(self) -> list[Route]:
+    def routes(self) -> list[ConnectRoute]:
         one = "/connector-plugins/{plugin}/config"
         return [
-            Route("GET", "/connector-plugins", self.list_plugins),
-            Route("GET", one, self.config),
-            Route("PUT", f"{one}/validate", self.validate),
+            ConnectRoute("GET", "/connector-plugins", self.list_plugins),
+            ConnectRoute("GET", one, self.config),
+            ConnectRoute("PUT", f"{one}/validate", self.validate),
         ]
 
     def list_plugins(self, request: RestRequest) -> HttpAnswer:
@@ -123,11 +123,11 @@ class LoggersResource:
     def __init__(self, herder: DistributedHerder) -> None:
         self._herder = herder
 
-    def routes(self) -> list[Route]:
+    def routes(self) -> list[ConnectRoute]:
         return [
-            Route("GET", "/admin/loggers", self.list_loggers),
-            Route("GET", "/admin/loggers/{logger}", self.get),
-            Route("PUT", "/admin/loggers/{logger}", self.put),
+            ConnectRoute("GET", "/admin/loggers", self.list_loggers),
+            ConnectRoute("GET", "/admin/loggers/{logger}", self.get),
+            ConnectRoute("PUT", "/admin/loggers/{logger}", self.put),
         ]
 
     def list_loggers(self, request: RestRequest) -> HttpAnswer:
@@ -163,11 +163,11 @@ class InternalResource:
         self._herder = herder
         self._completion = completion
 
-    def routes(self) -> list[Route]:
+    def routes(self) -> list[ConnectRoute]:
         one = "/connectors/{connector}"
         return [
-            Route("POST", f"{one}/tasks", self.put_task_configs, any_body=True),
-            Route("PUT", f"{one}/fence", self.fence, any_body=True),
+            ConnectRoute("POST", f"{one}/tasks", self.put_task_configs, any_body=True),
+            ConnectRoute("PUT", f"{one}/fence", self.fence, any_body=True),
         ]
 
     def put_task_configs(self, request: RestRequest) -> HttpAnswer:

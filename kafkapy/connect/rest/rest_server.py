@@ -16,7 +16,7 @@ from kafkapy.connect.rest.other_resources import (
     PluginsResource,
     RootResource,
 )
-from kafkapy.connect.rest.routing import Router
+from kafkapy.connect.rest.routing import ConnectRouter
 from kafkapy.connect.rest.worker_client import RestWorkerClient
 from kafkapy.http.messages import HttpAnswer, HttpRequest
 
@@ -54,8 +54,8 @@ class RestApi:
             *InternalResource(herder, self.completion).routes(),
             *PluginsResource(herder, self.completion).routes(),
         ]
-        self._regular = Router([*regular, *loggers] if with_admin else regular)
-        self._admin = Router(loggers)
+        self._regular = ConnectRouter([*regular, *loggers] if with_admin else regular)
+        self._admin = ConnectRouter(loggers)
 
     def handle(self, request: HttpRequest) -> HttpAnswer:
         return answer_with(self._regular, request)
@@ -64,7 +64,7 @@ class RestApi:
         return answer_with(self._admin, request)
 
 
-def answer_with(router: Router, request: HttpRequest) -> HttpAnswer:
+def answer_with(router: ConnectRouter, request: HttpRequest) -> HttpAnswer:
     """The answer of a route, or that of its error."""
     found = router.find(request)
     if isinstance(found, HttpAnswer):

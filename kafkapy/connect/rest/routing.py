@@ -33,7 +33,7 @@ class RestRequest(NamedTuple):
 Answer = Callable[[RestRequest], HttpAnswer]
 
 
-class Route(NamedTuple):
+class ConnectRoute(NamedTuple):
     """`template`: for example `/connectors/{connector}/status`. `body`: a body must be JSON; `any_body`: of any type."""
 
     method: str
@@ -42,13 +42,13 @@ class Route(NamedTuple):
     any_body: bool = False
 
 
-class Router:
+class ConnectRouter:
     """Finds the routes of a request."""
 
-    def __init__(self, routes: list[Route]) -> None:
+    def __init__(self, routes: list[ConnectRoute]) -> None:
         self._routes = [(tuple(route.template.strip("/").split("/")), route) for route in routes]
 
-    def find(self, request: HttpRequest) -> tuple[Route, RestRequest] | HttpAnswer:
+    def find(self, request: HttpRequest) -> tuple[ConnectRoute, RestRequest] | HttpAnswer:
         """The route with its request, or the answer to a request that has none."""
         if _BAD_ESCAPE.search(request.path):
             return HttpAnswer(400)

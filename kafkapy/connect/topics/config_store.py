@@ -23,14 +23,14 @@ from kafkapy.connect.storage import (
 )
 from kafkapy.connect.topics import config_records as records
 from kafkapy.connect.topics.config_view import ConfigView
-from kafkapy.connect.topics.topic_log import LogRecord, TopicLog
+from kafkapy.connect.topics.topic_log import LogRecord, KafkaBasedLog
 from kafkapy.protocol.errors import KafkaError
 
 log = logging.getLogger("kafkapy.connect.topics")
 
 READ_WRITE_TIMEOUT_S = 30.0
 
-MakeLog = Callable[[Callable[[LogRecord], None]], TopicLog]
+MakeLog = Callable[[Callable[[LogRecord], None]], KafkaBasedLog]
 """Makes the log of a store, whose records go to the function."""
 
 

@@ -40,7 +40,7 @@ class LogClients(Protocol):
     def producer(self) -> Any: ...
 
 
-class TopicLog:
+class KafkaBasedLog:
     """Invariant: records are handed to `on_record` in the topic's order, by `start` and then by the log's thread only. A
     future of `read_to_end` is done after all records that were in the topic when it was asked for have been handed over.
 

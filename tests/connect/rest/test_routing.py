@@ -4,7 +4,7 @@ import pytest
 
 from kafkapy.connect.rest.answers import json_answer
 from kafkapy.connect.rest.rest_server import answer_with
-from kafkapy.connect.rest.routing import RestRequest, Route, Router
+from kafkapy.connect.rest.routing import RestRequest, ConnectRoute, ConnectRouter
 from kafkapy.http.messages import HttpAnswer, HttpRequest, path_parts
 
 
@@ -12,13 +12,13 @@ def show(request: RestRequest) -> HttpAnswer:
     return json_answer({**request.path, **{name: values[0] for name, values in request.query.items()}})
 
 
-ROUTER = Router(
+ROUTER = ConnectRouter(
     [
-        Route("GET", "/", show),
-        Route("GET", "/connectors", show),
-        Route("POST", "/connectors", show),
-        Route("GET", "/connectors/{connector}", show),
-        Route("PUT", "/connectors/{connector}/topics/reset", show),
+        ConnectRoute("GET", "/", show),
+        ConnectRoute("GET", "/connectors", show),
+        ConnectRoute("POST", "/connectors", show),
+        ConnectRoute("GET", "/connectors/{connector}", show),
+        ConnectRoute("PUT", "/connectors/{connector}/topics/reset", show),
     ]
 )
 

@@ -1,4 +1,4 @@
-"""A topic in memory, in the place of `TopicLog`."""
+"""A topic in memory, in the place of `KafkaBasedLog`."""
 
 from __future__ import annotations
 
