@@ -20,7 +20,7 @@ from kafkapy.connect.rest.json_body import (
     read_body,
     string_map,
 )
-from kafkapy.connect.rest.routing import RestRequest, ConnectRoute
+from kafkapy.connect.rest.routing import ConnectRoute, RestRequest
 from kafkapy.connect.rest.worker_client import WorkerAnswer
 from kafkapy.connect.storage import ConnectorTaskId, RestartRequest
 from kafkapy.http.messages import HttpAnswer

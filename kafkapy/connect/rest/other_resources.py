@@ -21,7 +21,7 @@ from kafkapy.connect.herder.session_keys import RequestSignature
 from kafkapy.connect.rest.answers import empty_answer, json_answer
 from kafkapy.connect.rest.completion import RequestCompletion
 from kafkapy.connect.rest.json_body import JsonBodyError, read_body, string_map, string_maps
-from kafkapy.connect.rest.routing import RestRequest, ConnectRoute
+from kafkapy.connect.rest.routing import ConnectRoute, RestRequest
 from kafkapy.http.messages import HttpAnswer
 
 KAFKA_VERSION = "3.9.1"

@@ -23,7 +23,7 @@ from kafkapy.connect.storage import (
 )
 from kafkapy.connect.topics import config_records as records
 from kafkapy.connect.topics.config_view import ConfigView
-from kafkapy.connect.topics.topic_log import LogRecord, KafkaBasedLog
+from kafkapy.connect.topics.topic_log import KafkaBasedLog, LogRecord
 from kafkapy.protocol.errors import KafkaError
 
 log = logging.getLogger("kafkapy.connect.topics")

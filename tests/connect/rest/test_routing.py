@@ -4,7 +4,7 @@ import pytest
 
 from kafkapy.connect.rest.answers import json_answer
 from kafkapy.connect.rest.rest_server import answer_with
-from kafkapy.connect.rest.routing import RestRequest, ConnectRoute, ConnectRouter
+from kafkapy.connect.rest.routing import ConnectRoute, ConnectRouter, RestRequest
 from kafkapy.http.messages import HttpAnswer, HttpRequest, path_parts
 
 
