@@ -1,0 +1,1 @@
+"""Operators that take Arrow record batches in place of records."""

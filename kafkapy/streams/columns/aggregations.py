@@ -1,0 +1,109 @@
+"""`count` and `reduce` of a stream in columns, grouped by its key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kafkapy.streams.columns.batch import ColumnBatch
+from kafkapy.streams.columns.errors import NotInColumns
+from kafkapy.streams.columns.folds import Fold, Reduced, counted
+from kafkapy.streams.columns.groups import RowGroups
+from kafkapy.streams.processor import Processor
+from kafkapy.streams.processors.dropped import drop
+from kafkapy.streams.processors.kstream_aggregate import KStreamAggregate, KStreamAggregateProcessor
+from kafkapy.streams.processors.kstream_reduce import KStreamReduce, KStreamReduceProcessor
+
+
+class KStreamCountInColumns(KStreamAggregate):
+    """`KGroupedStream.count` of a stream in columns."""
+
+    def __call__(self) -> Processor:
+        return KStreamCountInColumnsProcessor(self)
+
+
+class KStreamCountInColumnsProcessor(KStreamAggregateProcessor):
+    """Counts the rows of a batch; a record is counted as in a stream of records."""
+
+    def process_batch(self, batch: ColumnBatch) -> None:
+        aggregate_batch(self, batch, counted, 0)
+
+
+class KStreamReduceInColumns(KStreamReduce):
+    """`KGroupedStream.reduce` of a stream in columns."""
+
+    def __call__(self) -> Processor:
+        return KStreamReduceInColumnsProcessor(self)
+
+
+class KStreamReduceInColumnsProcessor(KStreamReduceProcessor):
+    """Reduces the rows of a batch; a record is reduced as in a stream of records."""
+
+    def __init__(self, supplier: KStreamReduceInColumns) -> None:
+        super().__init__(supplier)
+        self._fold = Reduced(supplier.reducer)
+
+    def process_batch(self, batch: ColumnBatch) -> None:
+        aggregate_batch(self, batch, self._fold, None)
+
+
+def aggregate_batch(processor: Any, batch: ColumnBatch, fold: Fold, initial: Any) -> None:
+    """Add the rows of a batch to the aggregates of their keys: one read, one write and one update for each key.
+
+    The updates come in the order in which the last rows of the keys are, as from a record cache. All is computed before the first
+    is stored.
+
+    Args:
+        processor: A `KStreamAggregateProcessor` or `KStreamReduceProcessor`.
+        batch: The rows.
+        fold: Computes the aggregates.
+        initial: The old value of an update for a new key.
+
+    Raises:
+        NotInColumns: The rows have to be processed one by one.
+    """
+    context = processor._context
+    store = processor._store
+    if store.is_versioned():
+        raise NotInColumns("versioned stores keep each version")
+    rows = _usable_rows(batch)
+    if not len(rows):
+        _drop_others(context, batch, rows)
+        return
+    groups = RowGroups(batch.key.take(rows))
+    stored = [store.get(key) for key in groups.keys]
+    olds = [None if old is None else old.value for old in stored]
+    try:
+        news = fold(groups, batch.value.take(rows), olds)
+    except Exception as error:
+        raise NotInColumns from error
+    _drop_others(context, batch, rows)
+    numbers = rows.to_numpy()
+    latest = groups.latest(batch.timestamps[numbers]).tolist()
+    for group in groups.order.tolist():
+        old = stored[group]
+        timestamp = latest[group] if old is None else max(latest[group], old.timestamp)
+        origin = batch.context_of(int(numbers[groups.last[group]]))
+        context.record_context = origin
+        key = groups.keys[group]
+        store.put(key, news[group], timestamp)
+        old_value = initial if old is None else old.value
+        processor._forwarder.maybe_forward(key, news[group], old_value, True, timestamp, origin.headers)
+
+
+def _usable_rows(batch: ColumnBatch) -> pa.Array:
+    """The numbers of the rows with a key and a value."""
+    return pc.indices_nonzero(pc.and_(batch.key.is_valid(), batch.value.is_valid()))
+
+
+def _drop_others(context: Any, batch: ColumnBatch, rows: pa.Array) -> None:
+    """Count the rows that are left out."""
+    if len(rows) == len(batch):
+        return
+    kept = set(rows.to_pylist())
+    for row in range(len(batch)):
+        if row not in kept:
+            context.record_context = batch.context_of(row)
+            drop(context, "due to null key or value")

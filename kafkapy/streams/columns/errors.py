@@ -1,0 +1,7 @@
+"""Why an operator does not take a batch as columns."""
+
+from __future__ import annotations
+
+
+class NotInColumns(Exception):
+    """Raised before anything is stored or forwarded: the rows of the batch are processed one by one instead."""
