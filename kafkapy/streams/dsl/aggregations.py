@@ -85,6 +85,7 @@ def grouped_stream(stream: StreamHandle, options: Grouped[Any, Any]) -> GroupedH
         stream.needs_repartition,
         stream.node,
         stream.graph,
+        in_columns=stream.in_columns,
     )
     return GroupedHandle(handle, options.name)
 
@@ -165,6 +166,10 @@ def count(
     facts.default_value_serde(Serdes.long())
     name = OperatorName.of(named).or_generated(group.graph.names, AGGREGATE)
     supplier = windowing.supplier(facts.store_name, _zero, _count, _sum)
+    if stream.in_columns and windowing.windows is None:
+        from kafkapy.streams.columns.aggregations import KStreamCountInColumns
+
+        supplier = KStreamCountInColumns(facts.store_name, _zero, _count)
     return _table(group, windowing, name, facts, supplier)
 
 
@@ -182,7 +187,11 @@ def reduce(
     facts.default_value_serde(stream.value_serde)
     name = OperatorName.of(named).or_generated(group.graph.names, REDUCE)
     supplier: KStreamAggProcessorSupplier
-    if windowing.windows is None:
+    if windowing.windows is None and stream.in_columns:
+        from kafkapy.streams.columns.aggregations import KStreamReduceInColumns
+
+        supplier = KStreamReduceInColumns(facts.store_name, reducer)
+    elif windowing.windows is None:
         supplier = KStreamReduce(facts.store_name, reducer)
     else:
         aggregator = _aggregator_of(reducer)

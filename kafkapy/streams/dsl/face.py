@@ -153,6 +153,37 @@ class KStream(Generic[K, V]):
         required(mapper, "mapper")
         return KStream(stream_operators.values_mapped(self._handle, mapper, named, with_key))
 
+    def map_batches(
+        self, mapper: Callable[[Any], Any], named: Named | None = None, *, keeps_keys: bool = False
+    ) -> KStream[Any, Any]:
+        """What a function of Arrow record batches gives; aggregations after it compute by arrays. Needs `kafkapy[arrow]`.
+
+        Args:
+            mapper: Of a `pyarrow.RecordBatch` with the columns `key`, `value`, `timestamp` (ms) and `headers`, another one.
+                It gives `value`, and `key`, `timestamp` and `headers` where they change or the number of rows does. It must
+                not depend on where batches begin: with little load each has one row.
+            named: Of the node.
+            keeps_keys: The function changes no keys, so that grouping and joins need no repartitioning.
+
+        Raises:
+            ImportError: pyarrow is not installed.
+        """
+        required(mapper, "mapper")
+        return KStream(stream_operators.batches_mapped(self._handle, mapper, named, keeps_keys))
+
+    def in_columns(self) -> KStream[K, V]:
+        """The same stream; `count` and `reduce` after `group_by_key` compute by arrays. Needs `kafkapy[arrow]`.
+
+        Updates of a key within a batch are merged, as a record cache merges them. Reducers that are computed by arrays are
+        `total`, `least` and `greatest` of `kafkapy.streams.columns.reducers`; others are called for each record.
+
+        Raises:
+            ImportError: pyarrow is not installed.
+        """
+        import kafkapy.streams.columns.aggregations  # noqa: F401 - a missing pyarrow shows here
+
+        return KStream(replace(self._handle, in_columns=True))
+
     def flat_map(
         self, mapper: Callable[[K, V], Maybe[Iterable[tuple[KR, VR]]]], named: Named | None = None
     ) -> KStream[KR, VR]:

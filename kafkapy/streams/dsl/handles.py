@@ -26,6 +26,7 @@ class StreamHandle:
         node: Its operator in the graph.
         graph: Of the topology.
         repartition_node: What an earlier join has made of it, for the next one.
+        in_columns: Grouping it gives aggregations that take batches.
     """
 
     name: str
@@ -36,6 +37,7 @@ class StreamHandle:
     node: GraphNode
     graph: LogicalGraph
     repartition_node: OptimizableRepartitionNode | None = None
+    in_columns: bool = False
 
 
 @dataclass(slots=True, eq=False)

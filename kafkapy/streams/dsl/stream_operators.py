@@ -80,6 +80,16 @@ def values_flat_mapped(stream: StreamHandle, mapper: Function, named: Named | No
     return _revalued(stream, ProcessorGraphNode(name, KStreamFlatMapValues(mapper, with_key)))
 
 
+def batches_mapped(stream: StreamHandle, mapper: Function, named: Named | None, keeps_keys: bool) -> StreamHandle:
+    """A stream of what a function of record batches gives."""
+    from kafkapy.streams.columns.map_batches import KStreamMapBatches
+
+    supplier = KStreamMapBatches(mapper, stream.key_serde, stream.value_serde)
+    node = ProcessorGraphNode(_name(stream, named, "KSTREAM-MAPBATCHES-"), supplier)
+    made = _revalued(stream, node) if keeps_keys else _rekeyed(stream, node)
+    return replace(made, in_columns=True)
+
+
 def processed(
     stream: StreamHandle, supplier: Callable[[], Any], store_names: Sequence[str], named: Named | None, keeps_key: bool
 ) -> StreamHandle:
@@ -117,7 +127,9 @@ def repartitioned(stream: StreamHandle, options: Repartitioned[Any, Any]) -> Str
     node = UnoptimizableRepartitionNode(topic)
     graph.add(node, stream.node)
     key_serde = options.key_serde or stream.key_serde
-    return StreamHandle(node.name, key_serde, value_serde, (node.name,), False, node, graph)
+    return StreamHandle(
+        node.name, key_serde, value_serde, (node.name,), False, node, graph, in_columns=stream.in_columns
+    )
 
 
 def sent(stream: StreamHandle, topic: str | Callable[[Any, Any, Any], str], produced: Produced[Any, Any]) -> None:
@@ -142,8 +154,7 @@ def _same_types(stream: StreamHandle, node: GraphNode) -> StreamHandle:
 
 def _rekeyed(stream: StreamHandle, node: GraphNode) -> StreamHandle:
     node.changes_key = True
-    stream.graph.add(node, stream.node)
-    return StreamHandle(node.name, None, None, stream.sources, True, node, stream.graph)
+    return replace(_same_types(stream, node), key_serde=None, value_serde=None, needs_repartition=True)
 
 
 def _revalued(stream: StreamHandle, node: GraphNode) -> StreamHandle:

@@ -178,6 +178,41 @@ class PartitionGroup:
         self.stream_time = max(self.stream_time, record.timestamp)
         return record, queue
 
+    def next_run(self, taken: StampedRecord, queue: RecordQueue, limit: int, until: int | None) -> list[StampedRecord]:
+        """Take out what `next` would give after a record, as long as it comes from the same partition for sure.
+
+        Args:
+            taken: What `next` gave.
+            queue: Where it comes from.
+            limit: The number of records with it.
+            until: A time; the record that reaches it is the last one. None: there is none.
+
+        Returns:
+            The record and those after it.
+        """
+        run = [taken]
+        others = [other.rank for other in self.queues.values() if other is not queue and len(other)]
+        bound = min(others, default=None)
+        before = len(queue)
+        while len(run) < limit and (until is None or self.stream_time < until):
+            head = queue.head
+            if head is None or head.corrupted or (bound is not None and head.timestamp >= bound):
+                break
+            if not self._may_follow(queue):
+                break
+            run.append(queue.poll())
+            self.stream_time = max(self.stream_time, run[-1].timestamp)
+        if len(run) > 1:
+            self.size -= before - len(queue)
+            self._by_time.remove(queue)
+            if len(queue):
+                self._by_time.add(queue)
+        return run
+
+    def _may_follow(self, queue: RecordQueue) -> bool:
+        """Whether no other partition is empty that `is_ready` might wait for."""
+        return self._idle_ms < 0 or all(len(other) for other in self.queues.values() if other is not queue)
+
     def is_ready(self, now_ms: int) -> bool:
         """Whether the next record can be processed: each partition has a record, or `max.task.idle.ms` allows to go on
         without it."""

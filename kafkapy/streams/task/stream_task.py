@@ -4,7 +4,7 @@ stores'."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Final
 
 from kafkapy.streams.config import StreamsConfig
 from kafkapy.streams.errors import StreamsException, TaskCorruptedException
@@ -12,7 +12,7 @@ from kafkapy.streams.exception_handlers import DEAD_LETTER_TOPIC, Deserializatio
 from kafkapy.streams.metrics.detailed_metrics import DetailedMetrics
 from kafkapy.streams.processor import Cancellable, PunctuationType
 from kafkapy.streams.records import Record, RecordContext
-from kafkapy.streams.task.partition_group import ConsumedRecord, PartitionGroup, RecordQueue
+from kafkapy.streams.task.partition_group import ConsumedRecord, PartitionGroup, RecordQueue, StampedRecord
 from kafkapy.streams.task.punctuation import Punctuation, PunctuationQueue
 from kafkapy.streams.task.raw_records import RawRecords
 from kafkapy.streams.task.record_collector import Output, RecordCollector
@@ -21,6 +21,9 @@ from kafkapy.streams.task.task_context import NodeContext, StreamTaskContext
 from kafkapy.streams.timestamps import FailOnInvalidTimestamp
 from kafkapy.streams.topology.nodes import FailedProcessing, SourceNode, error_context
 from kafkapy.streams.topology.processor_topology import ProcessorTopology
+
+MAX_BATCH: Final = 16_384
+"""The most records that are processed as one batch: what bounds its memory beside the queue's own."""
 
 
 class StreamTask:
@@ -139,19 +142,43 @@ class StreamTask:
             return False
         stamped, queue = taken
         record = stamped.record
-        if not stamped.corrupted:
+        if queue.source.takes_columns() and not stamped.corrupted:
+            record = self._process_columns(stamped, queue, now_ms)
+        elif not stamped.corrupted:
             self._process(record, stamped.timestamp, queue.source, now_ms)
         self.consumed[queue.topic, queue.partition] = record.offset
         self.commit_needed = True
         return True
 
+    def _process_columns(self, first: StampedRecord, queue: RecordQueue, now_ms: int) -> ConsumedRecord:
+        """Process a record and those after it as one batch; gives the last of them."""
+        from kafkapy.streams.columns.batch import batch_of
+        from kafkapy.streams.columns.column_types import column_type
+
+        run = self.group.next_run(first, queue, MAX_BATCH, self._stream_time.next_time())
+        source = queue.source
+        rows = [
+            (Record(one.record.key, one.record.value, one.timestamp, one.record.headers), one.record.offset) for one in run
+        ]
+        last = run[-1].record
+        key_type, value_type = column_type(source.key_deserializer), column_type(source.value_deserializer)
+        batch = batch_of(rows, last.topic, last.partition, key_type, value_type)
+        self._run(lambda: source.process_batch(batch), last, run[-1].timestamp, source, now_ms)
+        return last
+
     def _process(self, record: ConsumedRecord, timestamp: int, source: SourceNode, now_ms: int) -> None:
+        row = Record(record.key, record.value, timestamp, record.headers)
+        self._run(lambda: source.process(row), record, timestamp, source, now_ms)
+
+    def _run(
+        self, process: Callable[[], None], record: ConsumedRecord, timestamp: int, source: SourceNode, now_ms: int
+    ) -> None:
         context = self.context
         context.record_context = RecordContext(timestamp, record.offset, record.partition, record.topic, record.headers)
         context.set_current_node(source)
         context.system_time_ms = now_ms
         try:
-            source.process(Record(record.key, record.value, timestamp, record.headers))
+            process()
         except FailedProcessing as failed:
             raise self._failed(record, str(failed)) from failed.__cause__
         except (StreamsException, TaskCorruptedException):

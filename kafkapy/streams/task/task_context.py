@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kafkapy.streams.config import StreamsConfig
 from kafkapy.streams.errors import StreamsException
@@ -14,6 +14,9 @@ from kafkapy.streams.records import FixedKeyRecord, Headers, Record, RecordConte
 from kafkapy.streams.task.record_collector import ProducedRecord, RecordCollector
 from kafkapy.streams.task.state_manager import Restore, StateManager
 from kafkapy.streams.topology.nodes import TopologyNode
+
+if TYPE_CHECKING:
+    from kafkapy.streams.columns.batch import ColumnBatch
 
 
 class RunningTask(Protocol):
@@ -92,6 +95,21 @@ class NodeContext(TaskContext):
             else:
                 self._node = named = self._child(node, child_name)
                 named.process(record)
+        finally:
+            self.record_context = previous
+            self._node = node
+
+    def forward_batch(self, batch: ColumnBatch) -> None:
+        """Hand a batch to all processors downstream; each that takes no batches gets its rows one by one."""
+        node = self._node
+        if node is None:
+            raise StreamsException("Current node is unknown: forward_batch() is called outside of process_batch()")
+        previous = self.record_context
+        try:
+            for child in node.children:
+                self._node = child
+                self.record_context = batch.context_of(len(batch) - 1)
+                child.process_batch(batch)
         finally:
             self.record_context = previous
             self._node = node

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafkapy.streams.errors import StreamsException, TaskCorruptedException
 from kafkapy.streams.exception_handlers import ErrorHandlerContext, ProcessingExceptionHandler, settle
@@ -10,6 +10,9 @@ from kafkapy.streams.processor import FixedKeyProcessor, Processor, TaskContext
 from kafkapy.streams.records import FixedKeyRecord, Record, RecordContext
 from kafkapy.streams.serdes import Deserializer, Serializer
 from kafkapy.streams.topology.node_specs import Partitioner, TopicExtractor
+
+if TYPE_CHECKING:
+    from kafkapy.streams.columns.batch import ColumnBatch
 
 
 class FailedProcessing(Exception):
@@ -45,6 +48,16 @@ class TopologyNode:
     def process(self, record: Record[Any, Any]) -> None:
         raise NotImplementedError
 
+    def takes_columns(self) -> bool:
+        """Whether a batch is more to it than its rows."""
+        return False
+
+    def process_batch(self, batch: ColumnBatch) -> None:
+        """Process the rows of a batch, here one by one. The caller puts the record context back."""
+        context = self._context
+        for record, context.record_context in batch.records():
+            self.process(record)
+
     def close(self) -> None:
         """Called when the task stops."""
 
@@ -77,6 +90,24 @@ class ProcessorNode(TopologyNode):
             raise
         except Exception as error:
             self._failed(record, error)
+
+    def takes_columns(self) -> bool:
+        return hasattr(self._processor, "process_batch")
+
+    def process_batch(self, batch: ColumnBatch) -> None:
+        if not self.takes_columns():
+            super().process_batch(batch)
+            return
+        from kafkapy.streams.columns.errors import NotInColumns
+
+        try:
+            self._processor.process_batch(batch)
+        except (FailedProcessing, TaskCorruptedException):
+            raise
+        except NotInColumns:
+            super().process_batch(batch)
+        except Exception as error:
+            raise FailedProcessing from error
 
     def _failed(self, record: Record[Any, Any], error: Exception) -> None:
         context = self._context
@@ -122,8 +153,16 @@ class SourceNode(TopologyNode):
         self.key_deserializer = prepared(self._given_key, context, self.name, "key", "source", "deserializer")
         self.value_deserializer = prepared(self._given_value, context, self.name, "value", "source", "deserializer")
 
+    def takes_columns(self) -> bool:
+        """Whether records are read as batches: a node that comes next takes them."""
+        return any(child.takes_columns() for child in self.children)
+
     def process(self, record: Record[Any, Any]) -> None:
         self._context.forward(record)
+
+    def process_batch(self, batch: ColumnBatch) -> None:
+        context: Any = self._context
+        context.forward_batch(batch)
 
 
 class SinkNode(TopologyNode):
