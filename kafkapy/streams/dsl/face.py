@@ -7,6 +7,7 @@ What the operators do is said in the modules below; here are their arguments.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
 from typing import Any, Generic, TypeAlias, TypeVar, overload
 
 from kafkapy.streams.dsl import stream_operators, table_operators

@@ -200,13 +200,14 @@ class PartitionGroup:
                 break
             if not self._may_follow(queue):
                 break
+            # Its head is the least one: the queue is the first. It is taken out and put back for each record, because that
+            # decides which of two other partitions with the same time is next.
+            self._by_time.poll()
             run.append(queue.poll())
             self.stream_time = max(self.stream_time, run[-1].timestamp)
-        if len(run) > 1:
-            self.size -= before - len(queue)
-            self._by_time.remove(queue)
             if len(queue):
                 self._by_time.add(queue)
+        self.size -= before - len(queue)
         return run
 
     def _may_follow(self, queue: RecordQueue) -> bool:
