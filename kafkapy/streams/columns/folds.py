@@ -48,9 +48,9 @@ class Reduced:
             if by_group is not None:
                 pairs = zip(olds, by_group.tolist(), strict=True)
                 return [new if old is None else self._reducer(old, new) for old, new in pairs]
-        if pa.types.is_float64(values.type) and self._reducer is total:
-            if all(old is None or isinstance(old, float) for old in olds):
-                return _summed(groups, values.to_numpy(zero_copy_only=False), olds)
+        are_doubles = pa.types.is_float64(values.type) and all(old is None or isinstance(old, float) for old in olds)
+        if self._reducer is total and are_doubles:
+            return _summed(groups, values.to_numpy(zero_copy_only=False), olds)
         return self._one_by_one(groups, values.to_pylist(), olds)
 
     def _of_integers(self, groups: RowGroups, numbers: Any) -> Any:

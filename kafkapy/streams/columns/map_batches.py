@@ -52,9 +52,7 @@ class KStreamMapBatchesProcessor(Processor):
         context = cast("NodeContext", self.context)
         origin = context.record_context
         assert origin is not None
-        batch = batch_of(
-            [(record, origin.offset)], origin.topic, origin.partition, self._key_type, self._value_type
-        )
+        batch = batch_of([(record, origin.offset)], origin.topic, origin.partition, self._key_type, self._value_type)
         mapped = batch.with_result(self._mapper(batch.to_arrow()))
         if mapped is not None:
             context.forward_batch(mapped)

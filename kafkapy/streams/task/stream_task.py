@@ -158,7 +158,8 @@ class StreamTask:
         run = self.group.next_run(first, queue, MAX_BATCH, self._stream_time.next_time())
         source = queue.source
         rows = [
-            (Record(one.record.key, one.record.value, one.timestamp, one.record.headers), one.record.offset) for one in run
+            (Record(one.record.key, one.record.value, one.timestamp, one.record.headers), one.record.offset)
+            for one in run
         ]
         last = run[-1].record
         key_type, value_type = column_type(source.key_deserializer), column_type(source.value_deserializer)

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from kafkapy.streams import Consumed, Grouped, KStream, KTable, Produced, Serdes, StreamsBuilder
 from kafkapy.streams.columns.reducers import greatest, least, total
 from kafkapy.streams.testing import TopologyTestDriver
-from kafkapy.streams.testing.test_topics import TestInputTopic
 
 Row = tuple[str | None, Any, int]
 Aggregation = Callable[[KStream[Any, Any], Any], KTable[Any, Any]]
@@ -50,21 +49,11 @@ def pipe_in_batches(driver: TopologyTestDriver, rows: list[Row], serde: Any, bat
     complete, driver._complete = driver._complete, lambda: None  # type: ignore[method-assign]
     topic = driver.create_input_topic("in", STRING, serde)  # type: ignore[arg-type]
     for number, (key, value, timestamp) in enumerate(rows, 1):
-        _pipe(topic, key, value, timestamp)
+        topic.pipe_input(key, value, timestamp, [("time", b"%d" % timestamp)])
         if number % batch == 0:
             complete()
     complete()
     driver._complete = complete  # type: ignore[method-assign]
-
-
-def _pipe(topic: TestInputTopic[Any, Any], key: Any, value: Any, timestamp: int) -> None:
-    topic._pipe(
-        "in",
-        STRING.serializer().serialize("in", key),
-        topic._value_serializer.serialize("in", value),
-        timestamp,
-        [("time", b"%d" % timestamp)],
-    )
 
 
 def check(aggregate: Aggregation, rows: list[Row], serde: Any, result: Any, cache: int, batch: int) -> None:
@@ -137,7 +126,7 @@ def test_map_batches_then_a_repartitioned_sum(rows: list[Row], batch: int) -> No
         table = stream.group_by_key(Grouped.with_(STRING, LONG)).reduce(total, store="store")
         table.to_stream().to("out", Produced.with_(STRING, LONG))
 
-    assert renamed(run(in_columns, rows, LONG, 0, batch)) == renamed(run(by_record, rows, LONG, 0, 1))
+    assert run(in_columns, rows, LONG, 0, batch) == run(by_record, rows, LONG, 0, 1)
 
 
 def doubled(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -146,8 +135,3 @@ def doubled(batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(
         [*columns, batch.column("timestamp"), batch.column("headers")], ["key", "value", "timestamp", "headers"]
     )
-
-
-def renamed(result: Any) -> Any:
-    final, topics, dropped = result
-    return final, topics, dropped
