@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafkapy.streams.serdes import Serdes
 
@@ -40,3 +42,32 @@ def column(values: list[Any], data_type: pa.DataType | None) -> pa.Array:
         pyarrow.ArrowInvalid: The values have no common type.
     """
     return pa.array(values, data_type)
+
+
+def decoded(raw: pa.Array, data_type: pa.DataType) -> pa.Array | None:
+    """What the built-in deserializer of a type makes of bytes.
+
+    Args:
+        raw: Of type binary.
+        data_type: What `column_type` gives.
+
+    Returns:
+        None if some bytes are no such value; a deserializer then has to say what becomes of each.
+    """
+    if pa.types.is_binary(data_type):
+        return raw
+    if pa.types.is_string(data_type):
+        try:
+            return raw.cast(data_type)
+        except pa.ArrowInvalid:
+            return None
+    size = data_type.bit_width // 8
+    if pc.any(pc.not_equal(pc.binary_length(raw), size)).as_py():
+        return None
+    filled = raw.fill_null(bytes(size)) if raw.null_count else raw
+    _, offsets, data = filled.buffers()
+    start = np.frombuffer(offsets, np.int32)[filled.offset] if len(filled) else 0
+    kind = data_type.to_pandas_dtype()
+    numbers = np.frombuffer(data or b"", np.dtype(kind).newbyteorder(">"), len(filled), int(start))
+    missing = raw.is_null().to_numpy(zero_copy_only=False) if raw.null_count else None
+    return pa.array(numbers.astype(kind), data_type, mask=missing)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from kafkapy.streams.errors import StreamsException
 from kafkapy.streams.java_priority_queue import JavaPriorityQueue
 from kafkapy.streams.records import Headers
+from kafkapy.streams.timestamps import FailOnInvalidTimestamp
 from kafkapy.streams.topology.nodes import SourceNode
 
 UNKNOWN: Final = -1
@@ -98,6 +100,34 @@ class RecordQueue:
         self._find_head()
         return record
 
+    def waiting(self, limit: int, until: int | None) -> list[ConsumedRecord]:
+        """The records after the head as they were read, if their times are those of the topic.
+
+        Args:
+            limit: The most of them.
+            until: The record whose time reaches it is the last one; None: there is none.
+        """
+        if type(self._extractor) is not FailOnInvalidTimestamp or self.head is None or self.head.corrupted:
+            return []
+        found: list[ConsumedRecord] = []
+        if until is not None and self.head.timestamp >= until:
+            return found
+        for record in islice(self._waiting, limit):
+            if record.timestamp < 0:
+                break
+            found.append(record)
+            if until is not None and record.timestamp >= until:
+                break
+        return found
+
+    def take(self, count: int) -> None:
+        """Take out the head and the first of what `waiting` gave."""
+        assert self.head is not None
+        times = [self.head.timestamp] + [self._waiting.popleft().timestamp for _ in range(count)]
+        self.partition_time = max(self.partition_time, max(times))
+        self.head = None
+        self._find_head()
+
     def clear(self) -> None:
         self._waiting.clear()
         self.head = None
@@ -181,6 +211,8 @@ class PartitionGroup:
     def next_run(self, taken: StampedRecord, queue: RecordQueue, limit: int, until: int | None) -> list[StampedRecord]:
         """Take out what `next` would give after a record, as long as it comes from the same partition for sure.
 
+        The group stays ready: the other partitions and what is known of their lag do not change in between.
+
         Args:
             taken: What `next` gave.
             queue: Where it comes from.
@@ -198,8 +230,6 @@ class PartitionGroup:
             head = queue.head
             if head is None or head.corrupted or (bound is not None and head.timestamp >= bound):
                 break
-            if not self._may_follow(queue):
-                break
             # Its head is the least one: the queue is the first. It is taken out and put back for each record, because that
             # decides which of two other partitions with the same time is next.
             self._by_time.poll()
@@ -210,9 +240,20 @@ class PartitionGroup:
         self.size -= before - len(queue)
         return run
 
-    def _may_follow(self, queue: RecordQueue) -> bool:
-        """Whether no other partition is empty that `is_ready` might wait for."""
-        return self._idle_ms < 0 or all(len(other) for other in self.queues.values() if other is not queue)
+    def only_queue(self) -> RecordQueue | None:
+        """The queue that all records wait in; None if several have some, or none has."""
+        queue = self._by_time.peek()
+        return queue if len(self._by_time) == 1 else None
+
+    def take(self, queue: RecordQueue, count: int) -> None:
+        """Take out the head of the only queue and as many records after it."""
+        self._by_time.poll()
+        before = len(queue)
+        queue.take(count)
+        self.size -= before - len(queue)
+        self.stream_time = max(self.stream_time, queue.partition_time)
+        if len(queue):
+            self._by_time.add(queue)
 
     def is_ready(self, now_ms: int) -> bool:
         """Whether the next record can be processed: each partition has a record, or `max.task.idle.ms` allows to go on

@@ -4,7 +4,7 @@ stores'."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any
 
 from kafkapy.streams.config import StreamsConfig
 from kafkapy.streams.errors import StreamsException, TaskCorruptedException
@@ -22,8 +22,8 @@ from kafkapy.streams.timestamps import FailOnInvalidTimestamp
 from kafkapy.streams.topology.nodes import FailedProcessing, SourceNode, error_context
 from kafkapy.streams.topology.processor_topology import ProcessorTopology
 
-MAX_BATCH: Final = 16_384
-"""The most records that are processed as one batch: what bounds its memory beside the queue's own."""
+if TYPE_CHECKING:
+    from kafkapy.streams.columns.batch import ColumnBatch
 
 
 class StreamTask:
@@ -79,6 +79,7 @@ class StreamTask:
         default_extractor = config.instance("default.timestamp.extractor") or FailOnInvalidTimestamp()
         queues = [self._queue(topic, number, default_extractor) for topic, number in partitions]
         self.group = PartitionGroup(queues, config.max_task_idle_ms, lag)
+        self._takes_columns = any(queue.source.takes_columns() for queue in queues)
         self._stream_time = PunctuationQueue()
         self._wall_clock = PunctuationQueue()
 
@@ -137,35 +138,48 @@ class StreamTask:
         """
         if not self.group.is_ready(now_ms):
             return False
+        if self._takes_columns and self._process_as_read(now_ms):
+            return True
         taken = self.group.next()
         if taken is None:
             return False
         stamped, queue = taken
         record = stamped.record
-        if queue.source.takes_columns() and not stamped.corrupted:
-            record = self._process_columns(stamped, queue, now_ms)
-        elif not stamped.corrupted:
+        if self._takes_columns and queue.source.takes_columns() and not stamped.corrupted:
+            self._process_in_order(stamped, queue, now_ms)
+            return True
+        if not stamped.corrupted:
             self._process(record, stamped.timestamp, queue.source, now_ms)
         self.consumed[queue.topic, queue.partition] = record.offset
         self.commit_needed = True
         return True
 
-    def _process_columns(self, first: StampedRecord, queue: RecordQueue, now_ms: int) -> ConsumedRecord:
-        """Process a record and those after it as one batch; gives the last of them."""
-        from kafkapy.streams.columns.batch import batch_of
-        from kafkapy.streams.columns.column_types import column_type
+    def _process_as_read(self, now_ms: int) -> bool:
+        """Process the records of the only partition that has some as one batch; whether it could."""
+        from kafkapy.streams.columns.reading import next_as_read
 
-        run = self.group.next_run(first, queue, MAX_BATCH, self._stream_time.next_time())
+        taken = next_as_read(self.group, self._stream_time.next_time())
+        if taken is None:
+            return False
+        batch, queue, last = taken
+        self._process_columns(batch, queue, last, now_ms)
+        return True
+
+    def _process_in_order(self, first: StampedRecord, queue: RecordQueue, now_ms: int) -> None:
+        """Process a record and those after it as one batch."""
+        from kafkapy.streams.columns.reading import next_in_order
+
+        batch = next_in_order(self.group, first, queue, self._stream_time.next_time())
+        end = len(batch) - 1
+        origin = batch.context_of(end)
+        last = first.record._replace(offset=origin.offset, timestamp=origin.timestamp, headers=origin.headers)
+        self._process_columns(batch, queue, last, now_ms)
+
+    def _process_columns(self, batch: ColumnBatch, queue: RecordQueue, last: ConsumedRecord, now_ms: int) -> None:
         source = queue.source
-        rows = [
-            (Record(one.record.key, one.record.value, one.timestamp, one.record.headers), one.record.offset)
-            for one in run
-        ]
-        last = run[-1].record
-        key_type, value_type = column_type(source.key_deserializer), column_type(source.value_deserializer)
-        batch = batch_of(rows, last.topic, last.partition, key_type, value_type)
-        self._run(lambda: source.process_batch(batch), last, run[-1].timestamp, source, now_ms)
-        return last
+        self._run(lambda: source.process_batch(batch), last, last.timestamp, source, now_ms)
+        self.consumed[queue.topic, queue.partition] = last.offset
+        self.commit_needed = True
 
     def _process(self, record: ConsumedRecord, timestamp: int, source: SourceNode, now_ms: int) -> None:
         row = Record(record.key, record.value, timestamp, record.headers)

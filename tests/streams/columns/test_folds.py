@@ -33,7 +33,8 @@ def test_keys_that_are_doubles_are_not_grouped_by_arrays() -> None:
 
 
 def test_doubles_are_summed_in_the_order_of_rows() -> None:
-    values = [random.Random(7).uniform(-1, 1) * 10.0 ** (number % 17) for number in range(1000)]
+    numbers = random.Random(7)
+    values = [numbers.uniform(-1, 1) * 10.0 ** (number % 17) for number in range(1000)]
     groups = RowGroups(pa.array(["a"] * 1000))
     in_order = functools.reduce(total, values)
     assert functools.reduce(total, values[::-1]) != in_order
