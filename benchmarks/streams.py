@@ -3,8 +3,8 @@
     python -m benchmarks.streams [BOOTSTRAP] [--records 1000000] [--warm 200000] [--keys 100000] [--jobs map,count,windowed,join]
         [--with kafkapy,columns,java,quixstreams,faust] [--guarantee at_least_once] [--quix PYTHON] [--faust PYTHON]
 
-Without BOOTSTRAP a broker of kafkapy's is started for it. The rate is that of committed offsets between the warm-up and the end, the
-CPU time and the highest memory are those of the program's process. quixstreams and faust need an interpreter of their own each.
+Without BOOTSTRAP a broker of kafkapy's is started for it. The rate is that of committed offsets between the warm-up and the end,
+the CPU time and the highest memory are those of the program's process. quixstreams and faust need an interpreter of their own each.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 import sys
 
-import faust
+import faust  # type: ignore[import-not-found]
 
 bootstrap, group, job, guarantee, state_dir = sys.argv[1:6]
 app = faust.App(

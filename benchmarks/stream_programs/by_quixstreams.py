@@ -2,7 +2,7 @@
 
 import sys
 
-from quixstreams import Application
+from quixstreams import Application  # type: ignore[import-not-found]
 
 
 def main() -> None:
