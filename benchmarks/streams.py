@@ -4,7 +4,8 @@
         [--with kafkapy,columns,java,quixstreams,faust] [--guarantee at_least_once] [--quix PYTHON] [--faust PYTHON]
 
 Without BOOTSTRAP a broker of kafkapy's is started for it. The rate is that of committed offsets between the warm-up and the end,
-the CPU time and the highest memory are those of the program's process. quixstreams and faust need an interpreter of their own each.
+the CPU time and the highest memory are those of the program's process. quixstreams and faust need an interpreter of
+their own each.
 """
 
 from __future__ import annotations
