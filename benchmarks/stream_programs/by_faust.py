@@ -36,5 +36,5 @@ async def run(stream):  # type: ignore[no-untyped-def]
             raise SystemExit(f"faust: no {job}")
 
 
-sys.argv = [sys.argv[0], "worker", "-l", "warning", "--without-web"]
+sys.argv = [sys.argv[0], "worker", "-l", "warn", "--without-web"]
 app.main()
