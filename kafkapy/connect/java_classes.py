@@ -1,12 +1,21 @@
-"""Kafka's names of the converters, header converters, transforms and predicates that come with Connect."""
+"""Kafka's names of the connectors, converters, header converters, transforms and predicates that come with Connect."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import Any, Final
 
-_KAFKA: Final = "org.apache.kafka.connect."
+KAFKA: Final = "org.apache.kafka.connect."
+"""The Java package of all of them."""
+VERSION: Final = "3.9.1"
+"""The version of Kafka's that they show."""
+_KAFKA: Final = KAFKA
 _HERE: Final = "kafkapy.connect."
+
+_CONNECTORS: Final = {
+    f"{_KAFKA}file.FileStreamSinkConnector": "connectors.file.file_stream_sink:FileStreamSinkConnector",
+    f"{_KAFKA}file.FileStreamSourceConnector": "connectors.file.file_stream_source:FileStreamSourceConnector",
+}
 
 _CONVERTERS: Final = {
     f"{_KAFKA}json.JsonConverter": "converters.json_converter:JsonConverter",
@@ -57,6 +66,8 @@ TRANSFORMS: Final = tuple(_TRANSFORMS)
 """Kafka's names of the transforms."""
 PREDICATES: Final = tuple(_PREDICATES)
 """Kafka's names of the predicates."""
+ALL: Final = (*_CONNECTORS, *_CONVERTERS, *_TRANSFORMS, *_PREDICATES)
+"""The names of all plugins."""
 
 
 def class_of(name: str) -> type[Any]:
@@ -72,7 +83,7 @@ def class_of(name: str) -> type[Any]:
         >>> class_of("org.apache.kafka.connect.storage.StringConverter").__name__
         'StringConverter'
     """
-    place = {**_CONVERTERS, **_TRANSFORMS, **_PREDICATES}.get(name)
+    place = {**_CONNECTORS, **_CONVERTERS, **_TRANSFORMS, **_PREDICATES}.get(name)
     if place is None:
         raise LookupError(f"No class stands for {name}")
     module, _, attribute = place.partition(":")
