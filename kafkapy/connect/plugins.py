@@ -47,6 +47,7 @@ KINDS: Final[dict[str, type]] = {
 UNDEFINED: Final = "undefined"
 """The version of a plugin that does not tell it."""
 
+_Class = type[Any]
 _SUFFIXES: Final = {
     "sink": "Connector",
     "source": "Connector",
@@ -65,7 +66,7 @@ class Plugin:
     class_name: str
     type: str
     version: str
-    plugin_class: type
+    plugin_class: _Class
 
     def __str__(self) -> str:
         return (
