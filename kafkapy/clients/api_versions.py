@@ -1,4 +1,4 @@
-"""Which version of each API client and broker have in common (Kafka's `NodeApiVersions`)."""
+"""Finds the versions of an API that client and broker have in common (Kafka's `NodeApiVersions`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from kafkapy.protocol.messages.api_versions import ApiVersionsResponse
 
 
 class NodeApiVersions:
-    """What one broker said it serves: API key -> (lowest, highest) version, keys this client does not know included."""
+    """One broker's ApiVersions: API key -> (lowest, highest) version, including keys that are unknown to this
+    client."""
 
     def __init__(self, ranges: Mapping[int, tuple[int, int]]) -> None:
         self.ranges = dict(ranges)
@@ -21,11 +22,11 @@ class NodeApiVersions:
         return cls({entry.api_key: (entry.min_version, entry.max_version) for entry in response.api_keys})
 
     def supports(self, api_key: Api) -> bool:
-        """Is there a version that both sides know?"""
+        """Return whether both sides have a common version of the API."""
         return self._common(api_key, 0, 32767) is not None
 
     def latest_usable(self, api_key: Api, lowest: int = 0, highest: int = 32767) -> int:
-        """The highest version that broker, this client and the caller's bounds have in common.
+        """Return the highest version within the broker's, this client's and the caller's bounds.
 
         Raises `KafkaError(UNSUPPORTED_VERSION)` if there is none.
         """
@@ -52,4 +53,4 @@ class NodeApiVersions:
 
 
 OWN_VERSIONS = NodeApiVersions({key: (key.min_version, key.max_version) for key in ApiKey})
-"""What this client knows itself: for a broker that is not asked."""
+"""This client's own versions: used for a broker without ApiVersions negotiation."""

@@ -19,9 +19,9 @@ T = TypeVar("T")
 
 
 class AsyncioDriver(Loop):
-    """Runs a client on the loop that is running when it is made (or `loop`), on the thread of that loop.
+    """Runs a client on the event loop that is running at construction (or `loop`), on the thread of that loop.
 
-    A loop that can't watch sockets, as Windows' default loop (it has no `add_reader`), is helped by a thread.
+    For a loop that can't watch sockets (Windows' default loop has no `add_reader`), a thread watches them.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop | None = None, time: Time | None = None) -> None:
@@ -46,7 +46,7 @@ class AsyncioDriver(Loop):
         try:
             self.loop.call_soon_threadsafe(f)
         except RuntimeError:
-            return False  # the loop is closed: nothing waits there any more
+            return False  # the loop is closed: no callback will run any more
         return True
 
     def call_now_or_soon(self, f: Callable[[], object]) -> None:

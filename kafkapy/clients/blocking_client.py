@@ -1,4 +1,4 @@
-"""One broker for a caller that asks and waits, on whichever thread: a `NodeClient` whose loop the caller turns."""
+"""A blocking client of one broker: a `NodeClient` whose loop runs on the caller's thread."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from kafkapy.runtime.completion import Completion
 
 
 class BlockingClient:
-    """Calls one broker and waits for the answer.
+    """Sends requests to one broker and waits for the responses.
 
-    Not thread-safe, but for `close`, which any thread may call to end a wait.
-    It connects on the first call and connects again on the first call after a failure. Whatever happens to the
-    connection comes out as a `KafkaError` whose sentence names host and port: NETWORK_EXCEPTION (refused, reset,
+    Not thread-safe, except `close`, which any thread may call to end a wait.
+    It connects on the first call, and again on the first call after a failure. Every failure of the connection is a
+    `KafkaError` whose message names host and port: NETWORK_EXCEPTION (refused, reset,
     closed, unknown host), REQUEST_TIMED_OUT (no answer in time), UNKNOWN_SERVER_ERROR (not Kafka's protocol),
-    UNSUPPORTED_VERSION, or what the broker refuses the client with.
+    UNSUPPORTED_VERSION, or the error with which the broker rejects the client.
     """
 
     def __init__(
@@ -37,8 +37,10 @@ class BlockingClient:
         negotiate: bool = True,
         time: Time | None = None,
     ) -> None:
-        """`config`: its time-outs and security count, its bootstrap servers don't. `negotiate` False: every call gives its
-        version, and the broker isn't asked for those it serves, unless SASL needs to know (brokers among themselves)."""
+        """Args:
+            config: Time-outs and security; its bootstrap servers are ignored.
+            negotiate: False: every call passes its version, and ApiVersions is sent only if SASL needs it (between
+                brokers)."""
         self.address = Address(host, port)
         self._config = config or ClientConfig()
         if not negotiate and self._config.security.sasl_mechanism is None:
@@ -67,15 +69,15 @@ class BlockingClient:
         self.versions()
 
     def versions(self) -> NodeApiVersions:
-        """What the broker serves; asked once for each connection."""
+        """Return the versions that the broker serves; requested once for each connection."""
         versions: NodeApiVersions = self._run(lambda client: client.connect())
         return versions
 
     def call(self, request: Any, version: int | None = None, timeout_ms: int | None = None) -> Any:
         """Send a request message and wait for its response message (None for a Produce with acks=0).
 
-        `version` None: the highest version that both sides know. A number: exactly that one. `timeout_ms` None: the
-        config's request_timeout_ms; it begins once there is a connection.
+        `version` None: the highest common version; a number: exactly that one. `timeout_ms` None: the config's
+        request_timeout_ms; the time begins when the connection is ready.
         """
         self.versions()
         lowest, highest = (0, ANY_VERSION) if version is None else (version, version)
@@ -104,7 +106,7 @@ class BlockingClient:
                 self._drop(client)
             raise
         except BaseException:
-            self._drop(client)  # what was not read yet would be taken for the answer to the next request
+            self._drop(client)  # unread bytes would be taken for the response to the next request
             raise
 
     def _drop(self, client: NodeClient) -> None:
@@ -112,7 +114,7 @@ class BlockingClient:
             self.close()
 
     def _error_of(self, client: NodeClient) -> KafkaError:
-        """What ended the connection, as a sentence."""
+        """Return an error whose message says what ended the connection."""
         what = "was disconnected before the response was received"
         if client.last_loss is not None:
             lost, reason, was_ready = client.last_loss

@@ -1,6 +1,6 @@
-"""Which versions of the APIs each release of Kafka serves: for clients whose option `api_version` names one.
+"""The API versions that each release of Kafka serves: for clients with the option `api_version`.
 
-The figures are what brokers of these releases answer to ApiVersions (kafka-python's table has them too).
+The versions are those in the ApiVersions responses of these releases (kafka-python's table has them, too).
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ _CHANGES: dict[tuple[int, ...], str] = {
     (4, 2): "2:1-11 8:2-10 9:1-10 27:1-2",
     (4, 3): "35:1-5",
 }
-"""Release -> what changed since the one before: `api:highest` or `api:lowest-highest`, `api:` for one that is gone."""
+"""Release -> changes since the previous one: `api:highest` or `api:lowest-highest`, `api:` for a removed API."""
 
 LATEST_RELEASE = max(_CHANGES)
 
 
 def parse_release(value: tuple[int, ...] | str) -> tuple[int, ...]:
-    """`(2, 5)` or "2.5". Raises KafkaConfigurationError."""
+    """Parse `(2, 5)` or "2.5". Raises KafkaConfigurationError."""
     try:
         parts = value.split(".") if isinstance(value, str) else value
         release = tuple(int(part) for part in parts)
@@ -76,7 +76,7 @@ def parse_release(value: tuple[int, ...] | str) -> tuple[int, ...]:
 
 
 def versions_of_release(release: tuple[int, ...]) -> NodeApiVersions:
-    """What the newest known release up to this one serves."""
+    """Return the versions of the newest known release that is not newer than this one."""
     found: dict[int, tuple[int, int]] = {}
     for known, ranges in _history():
         if known > release:
@@ -86,7 +86,7 @@ def versions_of_release(release: tuple[int, ...]) -> NodeApiVersions:
 
 
 def _history() -> Iterator[tuple[tuple[int, ...], dict[int, tuple[int, int]]]]:
-    """Each release with what it serves, the oldest first."""
+    """Yield each release with its API versions, the oldest first."""
     ranges: dict[int, tuple[int, int]] = {}
     for release, changes in _CHANGES.items():
         for change in changes.split():
@@ -100,7 +100,7 @@ def _history() -> Iterator[tuple[tuple[int, ...], dict[int, tuple[int, int]]]]:
 
 
 def release_of(versions: NodeApiVersions) -> tuple[int, ...]:
-    """The newest release all of whose versions a broker serves (it does not say which it is)."""
+    """Guess a broker's release, which it doesn't report: the newest one all of whose versions it serves."""
     found = min(_CHANGES)
     for release, wanted in _history():
         if all(
@@ -111,4 +111,4 @@ def release_of(versions: NodeApiVersions) -> tuple[int, ...]:
 
 
 _TELLING = {0, 1, 2, 3, 9, 10, 11, 24, 29, 35, 48}
-"""APIs that every kind of broker serves to clients and that tell the releases apart."""
+"""APIs that every kind of broker serves to clients and that distinguish the releases."""

@@ -14,26 +14,28 @@ from kafkapy.runtime.completion import Completion, spawn
 
 
 class CallerDriver(SelectorLoop, Loop):
-    """Runs a client on the thread that calls `run`, and only while it is in there. It starts no thread.
+    """Runs a client on the thread that calls `run`, and only during that call. It starts no thread.
 
-    Invariant: `_running` is True exactly while a thread is in `run`, and that thread closes the loop when `_halted`; both
-    change under the baton. One thread at a time may be in `run`; `act`, `close` and `call_soon_threadsafe` are for any.
+    Invariant: `_running` is True exactly while a thread is in `run`, and that thread closes the loop if `_halted`;
+    both change under the baton. One thread at a time may be in `run`; `act`, `close` and `call_soon_threadsafe` are
+    thread-safe.
     """
 
     def __init__(self, time: Time | None = None) -> None:
-        """`time` None: the machine's. One that is moved by hand must be moved by a callback, or from another thread that
-        then calls `wake`."""
+        """`time` None: the system's clock. A mock clock must be advanced by a callback, or by another thread that
+        calls `wake` afterwards."""
         self.time: Time = time or SystemTime()
         super().__init__(None if time is None else lambda: self.time.monotonic_ms() / 1000)
         self._running = False
         self._halted = False
 
     def run(self, f: Callable[..., Any] | Completion[Any], *args: Any, timeout_ms: float | None = None) -> Any:
-        """What a completion, a function or a coroutine function over completions ends with; turns the loop until then.
+        """Run the loop until a completion, a function or a coroutine function over completions is done; return its
+        result.
 
-        Raises what it raises; KafkaTimeoutError if it takes longer than `timeout_ms` (it is cancelled then); and
-        IllegalStateError if the driver is closed, before or meanwhile. An interrupt (Ctrl-C) closes the driver: it may
-        have come in the midst of the client's work.
+        Raises its error; KafkaTimeoutError if it takes longer than `timeout_ms` (it is cancelled then); and
+        IllegalStateError if the driver is closed, before or meanwhile. An interrupt (Ctrl-C) closes the driver,
+        because the client's state may be inconsistent.
         """
         deadline = None if timeout_ms is None else self.now() + max(0.0, timeout_ms) / 1000
         self._enter()
@@ -42,7 +44,7 @@ class CallerDriver(SelectorLoop, Loop):
                 waited = f
             else:
                 with self.baton:
-                    self.glance()  # what has come up since the last time: a time-out, a peer that has hung up
+                    self.glance()  # process events since the last run: a time-out, a closed connection
                     waited = _begin(f, args)
             while not waited.done and not self._halted:
                 if deadline is not None and self.now() >= deadline:
@@ -60,7 +62,7 @@ class CallerDriver(SelectorLoop, Loop):
         return waited.result()
 
     def act(self, f: Callable[[], object]) -> None:
-        """Run this now, from any thread, between callbacks of the thread in `run`."""
+        """Run `f` immediately, between callbacks of the thread in `run`. Thread-safe."""
         if self.baton.holder == threading.get_ident():
             f()
             return
@@ -72,7 +74,7 @@ class CallerDriver(SelectorLoop, Loop):
         self.call_soon_threadsafe(f)
 
     def close(self) -> None:
-        """Close everything, from any thread; a thread in `run` returns. Harmless if it was closed."""
+        """Close everything; a thread in `run` returns. Thread-safe and idempotent."""
         self.act(self._halt)
 
     def _halt(self) -> None:

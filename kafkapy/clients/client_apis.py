@@ -1,4 +1,4 @@
-"""APIs that a client may ask for: those of `ApiKey`, and some that only other brokers serve."""
+"""APIs that a client may request: those of `ApiKey`, and some that only other kinds of brokers serve."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from kafkapy.protocol.message import Message
 
 
 class OtherApi(int):
-    """An API that is no member of `ApiKey`, with the attributes of one. All its versions are flexible."""
+    """An API outside `ApiKey`, with the same attributes. All its versions are flexible."""
 
     name: str
     title: str
@@ -28,12 +28,12 @@ _APIS: dict[int, Api] = {int(api_key): api_key for api_key in ApiKey}
 
 
 def api_of(key: int) -> Api:
-    """The API of a message's `API_KEY`."""
+    """Return the API of a message's `API_KEY`."""
     return _APIS[key]
 
 
 def register(name: str, request: type[Message], response: type[Message]) -> None:
-    """Make an API known; `name` is Kafka's, in camel case."""
+    """Register an API; `name` is Kafka's, in camel case."""
     api = OtherApi(request.API_KEY)
     api.name = api.title = name
     api.min_version, api.max_version = request.VERSIONS

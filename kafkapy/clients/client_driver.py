@@ -1,4 +1,4 @@
-"""One client's share of a driver: what it leaves to the loop ends with the client."""
+"""One client's view of a driver: its timers are cancelled when the client is closed."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _SCRATCH_BYTES = 1 << 18
 
 
 class ClientDriver(Driver):
-    """Hands on to the driver below, and keeps all timers of the client, so that none outlives it.
+    """Delegates to the driver below, and tracks all timers of the client, so that none outlives it.
 
-    Invariant: `_timers` are those that neither have fired nor were cancelled; there are none while `closed`. A sleep that is
-    under way when the client is closed, or begins later, fails with `Cancelled`: a loop that retries ends with it.
+    Invariant: `_timers` are those that neither have fired nor were cancelled; there are none while `closed`. A sleep
+    that runs when the client is closed, or begins later, fails with `Cancelled`, which ends retry loops.
     """
 
     def __init__(self, driver: Driver) -> None:
@@ -40,7 +40,7 @@ class ClientDriver(Driver):
         return self._driver.connect(host, port, channel, options)
 
     def call_later(self, delay_ms: float, f: Callable[[], object]) -> TimerHandle:
-        """Call `f` then, unless the client is closed before."""
+        """Call `f` after the delay, unless the client is closed before."""
         timer = _ClientTimer(self._timers, f)
         if not self.closed:
             timer.start(self._driver, delay_ms)
@@ -56,7 +56,7 @@ class ClientDriver(Driver):
         self._driver.call_now_or_soon(f)
 
     def sleep(self, ms: float) -> Completion[None]:
-        """Done when the time is over. Cancelling it takes the timer back."""
+        """Return a completion that is done after `ms`. Cancelling it cancels the timer."""
         pause: Completion[None] = Completion()
         timer = _ClientTimer(self._timers, lambda: pause.set_result(None), pause)
         if self.closed:
@@ -70,21 +70,21 @@ class ClientDriver(Driver):
         return self._driver.run_in_thread(f)
 
     def open(self) -> None:
-        """Take timers again after `close`."""
+        """Accept timers again after `close`."""
         self.closed = False
 
     def close(self) -> None:
-        """Take all timers back, and let go of the memory."""
+        """Cancel all timers, and release the memory."""
         self.closed = True
         if self._scratch is not None:
-            self._scratch.release()  # whatever still refers to it
+            self._scratch.release()  # even if views still refer to it
             self._scratch = None
         for timer in list(self._timers):
             timer.end()
 
 
 class _ClientTimer:
-    """A timer that its client knows of; `pause` is what fails if the client is closed before."""
+    """A timer that its client tracks; `pause` is the completion that fails if the client is closed first."""
 
     __slots__ = ("_all", "_f", "_handle", "_pause")
 
@@ -108,7 +108,7 @@ class _ClientTimer:
             handle.cancel()
 
     def end(self) -> None:
-        """The client is closed."""
+        """Cancel the timer and fail `pause`, because the client is closed."""
         pause = self._pause
         self.cancel()
         if pause is not None:

@@ -1,4 +1,4 @@
-"""The metadata of a client: the needed topics, and the last response (Kafka's `Metadata`)."""
+"""The metadata of a client: the topics that it needs, and the last response (Kafka's `Metadata`)."""
 
 from __future__ import annotations
 
@@ -22,24 +22,27 @@ COORDINATOR_IDS = 0x7FFFFFFF
 
 
 def coordinator_node_id(node_id: int) -> int:
-    """The id under which a group keeps a connection of its own to its coordinator, so that a heartbeat never waits
-    behind a long fetch (as the Java client does). It is its own inverse."""
+    """Return the node id of a separate connection to a group's coordinator.
+
+    As in the Java client, heartbeats use it, so that they never wait behind a long fetch. The function is its own
+    inverse.
+    """
     return COORDINATOR_IDS - node_id
 
 
 class LeaderAndEpoch(NamedTuple):
-    """`leader_id` -1: none at present. `epoch` -1: the broker is too old to say."""
+    """`leader_id` -1: no leader at present. `epoch` -1: the broker is too old to report it."""
 
     leader_id: int
     epoch: int
 
 
 class ClientMetadata:
-    """What is wanted and what is known.
+    """The needed topics and the known cluster.
 
-    Invariant: `cluster` is replaced as a whole, `version` counts that; within one topic id, a partition's leader epoch
-    never goes back, and no partition goes away. `_heard` has epochs newer than the cluster's, with the topic's id then.
-    `_wanted` is the completion of the update that is to be asked for next; None: none is needed.
+    Invariant: `cluster` is replaced as a whole, and `version` counts the replacements; within one topic id, a
+    partition's leader epoch never decreases, and no partition disappears. `_heard` has epochs newer than the
+    cluster's, with the topic's id at that time. `_wanted` is the completion of the next update; None: none is needed.
     """
 
     def __init__(self, request: Callable[[bool], None], allow_auto_topic_creation: bool = True) -> None:
@@ -49,7 +52,7 @@ class ClientMetadata:
         """Topics of interest."""
         self.all_topics = False
         self.is_idle: Callable[[str], bool] = lambda topic: False
-        """Return whether this topic is no longer needed."""
+        """Returns whether a topic is no longer needed."""
         self.allow_auto_topic_creation = allow_auto_topic_creation
         self.listeners: list[Listener] = []
         """Called with the cluster after each update."""
@@ -57,15 +60,18 @@ class ClientMetadata:
         self._request = request
         self._wanted: Completion[ClusterMetadata] | None = None
 
-    # --- what is wanted
+    # --- the needed topics
 
     def request_update(self) -> Completion[ClusterMetadata]:
-        """News, asked for after now. Repeated until a broker answers; fails only if there is no use in that
-        (authentication, authorization, a closed client)."""
+        """Request metadata; the completion has a response to a request sent after this call.
+
+        The request is repeated until a broker answers; it fails only if a repetition is useless (authentication,
+        authorization, a closed client).
+        """
         return self._want(False)
 
     def add_topics(self, topics: Iterable[str]) -> Completion[ClusterMetadata] | None:
-        """Take an interest in these too; None if there is news of nothing to wait for."""
+        """Add topics to the needed ones; return the completion of their update, None if all are known."""
         new = set(topics) - self.topics
         if not new:
             return None
@@ -73,7 +79,7 @@ class ClientMetadata:
         return self._want(True)
 
     def set_topics(self, topics: Iterable[str]) -> Completion[ClusterMetadata] | None:
-        """Take an interest in these only."""
+        """Replace the needed topics; return the completion of their update, None if all are known."""
         wanted = set(topics)
         new = wanted - self.topics
         self.topics = wanted
@@ -81,7 +87,7 @@ class ClientMetadata:
         return self._want(True) if new else None
 
     def set_all_topics(self) -> Completion[ClusterMetadata]:
-        """Take an interest in whatever there is (subscription by pattern)."""
+        """Request the metadata of all topics from now on (subscription by pattern)."""
         self.all_topics = True
         return self._want(True)
 
@@ -110,19 +116,19 @@ class ClientMetadata:
         if newer is not None:
             wanted.add_callback(lambda done: _pass_on(done, newer))
 
-    # --- what is known
+    # --- the known cluster
 
     def node(self, node_id: int) -> Node | None:
-        """Also under the id of `coordinator_node_id`."""
+        """Return the node; `node_id` may also be that of `coordinator_node_id`. None if it is not known."""
         return self.cluster.nodes.get(node_id) or self.cluster.nodes.get(COORDINATOR_IDS - node_id)
 
     def partitions_of(self, topic: str) -> tuple[PartitionMetadata, ...]:
-        """Empty if it is not known."""
+        """Return the topic's partitions; empty if the topic is not known."""
         found = self.cluster.topics.get(topic)
         return found.partitions if found is not None else ()
 
     def topic_error(self, topic: str) -> Errors:
-        """What the broker said of a topic; UNKNOWN_TOPIC_OR_PARTITION if nothing was heard."""
+        """Return the topic's error in the last response; UNKNOWN_TOPIC_OR_PARTITION if no response had the topic."""
         found = self.cluster.topics.get(topic)
         return found.error if found is not None else Errors.UNKNOWN_TOPIC_OR_PARTITION
 
@@ -131,7 +137,10 @@ class ClientMetadata:
         return found.topic_id if found is not None else ZERO_UUID
 
     def leader_of(self, partition: TopicPartition) -> LeaderAndEpoch | None:
-        """None if the partition is not known. No leader if a newer epoch than the known leader's was heard of."""
+        """Return the leader; None if the partition is not known.
+
+        The leader is -1 if an epoch newer than the known leader's was recorded.
+        """
         found = self.cluster.partition(partition)
         if found is None:
             return None
@@ -142,7 +151,8 @@ class ClientMetadata:
         return LeaderAndEpoch(leader, found.leader_epoch)
 
     def leader_or_error(self, partition: TopicPartition) -> int | KafkaError:
-        """The leader's id, or why it is not known (an error that says to ask for metadata)."""
+        """Return the leader's id, or the error that explains why it is not known (such an error invalidates the
+        metadata)."""
         error = self.topic_error(partition.topic)
         if error is not Errors.NONE:
             return error_for(error, f"Topic {partition.topic}: {error.message}")
@@ -153,10 +163,10 @@ class ClientMetadata:
             return LeaderNotAvailableError(f"Partition {partition} has no leader at present")
         return leader.leader_id
 
-    # --- news
+    # --- updates
 
     def update(self, response: MetadataResponse) -> None:
-        """Take over what a broker answered, as far as it is to be believed (KIP-320)."""
+        """Apply a response, except partitions whose leader epoch is older than the known one (KIP-320)."""
         fresh = ClusterMetadata.of(response)
         topics = {
             name: self._merged(topic) for name, topic in fresh.topics.items() if self.all_topics or name in self.topics
@@ -166,12 +176,12 @@ class ClientMetadata:
         self._replace(fresh._replace(topics=topics))
 
     def add_node(self, node: Node) -> None:
-        """A broker that was named by the look-up of a coordinator."""
+        """Add a broker from a FindCoordinator response."""
         if node.id not in self.cluster.nodes:
             self._replace(self.cluster._replace(nodes={**self.cluster.nodes, node.id: node}))
 
     def update_leader(self, partition: TopicPartition, leader_id: int, epoch: int, nodes: Iterable[Node] = ()) -> bool:
-        """A leader that a Produce or Fetch response named (KIP-951). True if that is news."""
+        """Apply the leader from a Produce or Fetch response (KIP-951). Return True if the leader has changed."""
         known = self.cluster.partition(partition)
         if known is None or epoch <= known.leader_epoch or leader_id < 0:
             return False
@@ -186,9 +196,11 @@ class ClientMetadata:
         return True
 
     def hear_of_epoch(self, partition: TopicPartition, epoch: int) -> bool:
-        """There was a leader of this epoch: a record, or a committed offset, says so. If that is news, the leader known here
-        is an older one, who may not have all that was read; it is not asked any more, and metadata is. True if it is news
-        (`Metadata.updateLastSeenEpochIfNewer`)."""
+        """Record the leader epoch of a record or a committed offset; return True if it is newer than the known one.
+
+        Then the known leader is outdated and may lack records that were read: it is no longer used, and metadata is
+        requested (`Metadata.updateLastSeenEpochIfNewer`).
+        """
         known = self.cluster.partition(partition)
         if known is None or known.leader_epoch < 0 or epoch <= max(known.leader_epoch, self._heard_epoch(partition)):
             return False
@@ -197,7 +209,7 @@ class ClientMetadata:
         return True
 
     def _heard_epoch(self, partition: TopicPartition) -> int:
-        """-1 if there is none, or one of a topic of that name that is gone."""
+        """Return the recorded epoch; -1 if there is none, or if it belongs to a deleted topic of the same name."""
         topic_id, epoch = self._heard.get(partition, (b"", -1))
         return epoch if topic_id == self.topic_id(partition.topic) else -1
 
@@ -219,8 +231,11 @@ class ClientMetadata:
                 _log.exception("A listener for metadata failed")
 
     def _merged(self, topic: TopicMetadata) -> TopicMetadata:
-        """Older leader epochs than known ones are not believed, nor that partitions are gone: a broker that has just started
-        may know a part of them."""
+        """Merge a topic's new metadata into the known one.
+
+        Older leader epochs and missing partitions are ignored, because a broker that has just started may have
+        incomplete metadata.
+        """
         known = self.cluster.topics.get(topic.name)
         if known is None or known.topic_id != topic.topic_id or not topic.partitions:
             return topic
@@ -234,7 +249,7 @@ class ClientMetadata:
 
 
 class MetadataRequestBuilder:
-    """A Metadata request in whichever version the broker knows. `topics` None: all of them."""
+    """Builds a Metadata request in the version chosen for the broker. `topics` None: all topics."""
 
     API_KEY = MetadataRequest.API_KEY
 

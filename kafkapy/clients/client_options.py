@@ -1,4 +1,5 @@
-"""The keyword arguments that all clients take, for type checkers and editors; a test compares them with `ClientConfig`."""
+"""The keyword arguments that all clients accept, for type checkers and editors; a test compares them with
+`ClientConfig`."""
 
 from __future__ import annotations
 
@@ -12,17 +13,17 @@ Acks = Literal[0, 1, -1, "all"]
 CompressionName = Literal["gzip", "snappy", "lz4", "zstd", "none"]
 AutoOffsetReset = Literal["earliest", "latest", "none"]
 Isolation = Literal["read_uncommitted", "read_committed"]
-"""What options of few values may be. Where such a value comes as a plain `str`, docs/clients.md shows what to write."""
+"""The values of options with few choices. docs/clients.md shows how to pass a plain `str` to them."""
 
 
 class TokenProvider(Protocol):
-    """For OAUTHBEARER. It may have `extensions() -> dict[str, str]`, too."""
+    """Returns tokens for OAUTHBEARER. It may also have `extensions() -> dict[str, str]`."""
 
     def token(self) -> str: ...
 
 
 class ClientOptions(TypedDict, total=False):
-    """kafka-python's names. Times in ms, sizes in bytes; what they mean `ClientConfig` says."""
+    """Options with kafka-python's names. Times in ms, sizes in bytes; docs/client_options.md explains them."""
 
     bootstrap_servers: str | Iterable[str]
     client_id: str | None

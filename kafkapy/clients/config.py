@@ -23,8 +23,8 @@ DEFAULT_BROKER_PORT = 9092
 
 @dataclass_transform()
 class _Options:
-    """Takes its class's annotated attributes as arguments, as a dataclass does. (`dataclasses` would make a tool start later
-    by 5 ms.)"""
+    """Accepts its class's annotated attributes as arguments, like a dataclass. (Importing `dataclasses` would delay
+    each tool's start.)"""
 
     def __init__(self, *values: Any, **options: Any) -> None:
         defaults = self.defaults()
@@ -35,29 +35,29 @@ class _Options:
         self.__post_init__()
 
     def but(self, **changes: Any) -> Self:
-        """A copy with other values of some options."""
+        """Return a copy with some options changed."""
         return type(self)(**{name: getattr(self, name) for name in self.defaults()} | changes)
 
     @classmethod
     def defaults(cls) -> dict[str, Any]:
-        """Option -> default."""
+        """Return option -> default."""
         classes = [vars(base) for base in reversed(cls.__mro__)]
         return {name: base[name] for base in classes for name in base.get("__annotations__", ())}
 
     @classmethod
     def types(cls) -> dict[str, str]:
-        """Option -> its annotation."""
+        """Return option -> its annotation."""
         classes = [vars(base) for base in reversed(cls.__mro__)]
         return {name: text for base in classes for name, text in base.get("__annotations__", {}).items()}
 
     def __post_init__(self) -> None:
-        """Check and derive."""
+        """Validate the options and compute derived attributes."""
 
 
 class ClientConfig(_Options):
-    """What a `NetworkClient` needs to know. Times in ms, sizes in bytes.
+    """The options of a `NetworkClient`. Times in ms, sizes in bytes.
 
-    Raises KafkaConfigurationError, whose sentence names the option.
+    Raises KafkaConfigurationError, which names the option.
     """
 
     bootstrap_servers: str | Iterable[str] = "localhost:9092"
@@ -111,7 +111,7 @@ class ClientConfig(_Options):
             )
         _check_socket_options(self.socket_options)
         self.pinned_versions: NodeApiVersions | None = None
-        """From `api_version`: brokers are not asked then."""
+        """The versions of the release `api_version`; if set, no ApiVersions request is sent."""
         if self.api_version is not None and self.api_version != "auto":
             self.pinned_versions = versions_of_release(parse_release(self.api_version))
         self.bootstrap = _addresses(self.bootstrap_servers)
@@ -119,7 +119,7 @@ class ClientConfig(_Options):
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> Self:
-        """From a facade's options, of which this takes what it knows."""
+        """Build the config from a facade's options; options that it doesn't have are ignored."""
         return cls(**{name: options[name] for name in cls.defaults() if name in options})
 
     @property
@@ -134,7 +134,7 @@ class ClientConfig(_Options):
 
 
 def _check_socket_options(options: Any) -> None:
-    """Raises KafkaConfigurationError for what `socket.setsockopt` cannot take."""
+    """Raise KafkaConfigurationError for options that `socket.setsockopt` would reject."""
     fits = isinstance(options, Iterable) and all(
         isinstance(one, list | tuple) and len(one) in (3, 4) for one in options
     )
@@ -143,7 +143,7 @@ def _check_socket_options(options: Any) -> None:
 
 
 def _addresses(servers: str | Iterable[str]) -> list[Address]:
-    """kafka-python lets the port be left out."""
+    """Parse the bootstrap servers; as in kafka-python, the port is optional."""
     try:
         parts = [servers] if isinstance(servers, str) else list(servers)
         pieces = [piece.strip() for part in parts for piece in part.split(",") if piece.strip()]

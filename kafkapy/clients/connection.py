@@ -3,8 +3,8 @@
     send(message)   ->  `out`  ~~ transport ~~>  broker
     receive(count)  <~~ transport ~~  broker   ->  completions
 
-It owns no socket, timer or thread. Its driver (`NodeConnection`) writes `out`, calls `check` when `deadline_ms` has
-come, does `work` somewhere where it may block, and ends the connection when there is a `failure`.
+It owns no socket, timer or thread. Its driver (`NodeConnection`) writes `out`, calls `check` at `deadline_ms`, runs
+`work` on a thread that may block, and closes the connection when `failure` is set.
 """
 
 from __future__ import annotations
@@ -39,13 +39,14 @@ ANY_VERSION = 32767
 NO_DEADLINE = float("inf")
 
 _FIRST_CORRELATION_ID = int.from_bytes(b"\r\n\r\n", "big")
-"""For an HTTP server these end a request: it answers with an error immediately, which identifies it."""
+"""To an HTTP server these bytes end a request: it responds with an error immediately, which identifies it."""
 
 _THROTTLING_PRODUCE_VERSION = 6
-"""Brokers that know it answer a throttled client at once and expect it to wait (KIP-219); older ones wait themselves."""
+"""From this version on, brokers answer a throttled client immediately and expect it to wait (KIP-219); older ones
+delay the response."""
 
 _REAUTHENTICATE_AT = 0.85
-"""Part of the session's life after which a client authenticates again (KIP-368)."""
+"""Fraction of the session's lifetime after which a client authenticates again (KIP-368)."""
 
 
 class ConnectionState(Enum):
@@ -63,11 +64,11 @@ _FOLLOWING = {
     ConnectionState.AUTHENTICATING: (ConnectionState.READY, ConnectionState.CLOSED),
     ConnectionState.CLOSED: (),
 }
-"""Every transition there is. The handshake is a part of CONNECTING; a session is renewed (KIP-368) in AUTHENTICATING,
-where nothing is sent until what is in flight was answered, and then only the mechanism's exchange."""
+"""All transitions. The handshake is part of CONNECTING; a session is renewed (KIP-368) in AUTHENTICATING: it waits
+until all requests in flight are answered, and then sends only the mechanism's messages."""
 
 _READY, _CLOSED = ConnectionState.READY, ConnectionState.CLOSED
-"""What every request looks at, without the way through the enumeration."""
+"""Aliases for the hot path: each request compares them, and an attribute of an enumeration is slower."""
 
 
 class Waiting(NamedTuple):
@@ -83,10 +84,11 @@ class Waiting(NamedTuple):
 
 
 class Connection:
-    """Invariant: `_waiting` holds, in order, requests that could not be sent yet: because the handshake is not done, the
-    limit of requests in flight is reached or the broker has asked for a pause. Each completion that was given away ends:
-    with its response, an error of its own, or what ended the connection. `deadline_ms` is never later than the first
-    moment at which `check` has something to do.
+    """Invariant: `_waiting` holds, in order, requests that could not be sent yet, because the handshake is not done,
+    the
+    limit of requests in flight is reached, or the broker throttles the client. Each completion that was returned ends:
+    with its response, an error of its own, or the connection's error. `deadline_ms` is never later than the next time
+    at which `check` has work.
     """
 
     def __init__(
@@ -102,20 +104,20 @@ class Connection:
         self.state = ConnectionState.WAITING
         self.versions: NodeApiVersions | None = config.pinned_versions
         self.established: Completion[NodeApiVersions] = Completion()
-        """What the broker serves, once the handshake is done."""
+        """The broker's versions; set when the handshake is done."""
         self.last_used_ms = time.monotonic_ms()
         self.out: list[Any] = []
         """Buffers to be written, in order."""
         self.deadline_ms = NO_DEADLINE
         self.work: Callable[[], bytes] | None = None
-        """To be called where it may block; then call `work_done`."""
+        """A function to be called on a thread that may block; afterwards call `work_done`."""
         self.failure: KafkaError | None = None
-        """Why the connection is of no use any more; `reason` says it for a sentence."""
+        """The error after which the connection must be closed; `reason` is its text for messages."""
         self.reason = ""
         self.authentication_error: KafkaError | None = None
-        """Why there is no use in trying again: the credentials or versions don't fit."""
+        """The error that makes another attempt useless: wrong credentials, incompatible versions."""
         self.receive_buffer = receiver.buffer
-        """-> writable memory for the next bytes."""
+        """Returns writable memory for the next bytes."""
         self._receiver = receiver
         self._config = config
         self._time = time
@@ -130,17 +132,17 @@ class Connection:
 
     @property
     def pending(self) -> int:
-        """Requests that are not answered, sent or not."""
+        """Return the number of unanswered requests, sent or not."""
         return len(self._in_flight) + len(self._waiting)
 
     @property
     def is_unanswered(self) -> bool:
-        """Has the peer taken the connection, and not answered the handshake yet?"""
+        """Return whether the peer has accepted the connection, and has not answered the handshake yet."""
         return self.state is ConnectionState.CONNECTING and self._conversation is not None
 
     @property
     def can_send(self) -> bool:
-        """Would a request go out at once?"""
+        """Return whether a request would be sent immediately."""
         return self.state is _READY and not self._throttled_until_ms and len(self._in_flight) < self._max_in_flight
 
     def _become(self, state: ConnectionState) -> None:
@@ -153,7 +155,7 @@ class Connection:
         self._become(ConnectionState.CONNECTING)
 
     def connected(self) -> None:
-        """The transport is open."""
+        """Begin the handshake: the transport is open."""
         self._converse(handshake(self._config, self._host))
 
     def _renew(self) -> None:
@@ -171,7 +173,7 @@ class Connection:
             self._agreed(end.value)
         except KafkaError as error:
             self._refused(error)
-        except Exception as error:  # a token provider of the user
+        except Exception as error:  # from the user's token provider
             self._refused(SaslAuthenticationFailedError(f"{type(error).__name__}: {error}"))
         else:
             if isinstance(step, Blocking):
@@ -184,7 +186,7 @@ class Connection:
                 self._watch(self._in_flight[-1].deadline_ms)
 
     def work_done(self, outcome: Completion[Any]) -> None:
-        """What the conversation waits for has come, or failed."""
+        """Continue the handshake with the result of `work`, or with its error."""
         conversation = self._conversation
         if conversation is None or self.state is _CLOSED:
             return
@@ -222,7 +224,7 @@ class Connection:
     def send(
         self, message: Any, api_key: Api, min_version: int, max_version: int, timeout_ms: float
     ) -> Completion[Any]:
-        """The response; see `NetworkClient.send`."""
+        """Send or queue a request; return the completion of its response. See `NetworkClient.send`."""
         completion: Completion[Any] = Completion()
         if (
             self.state is _READY
@@ -271,15 +273,17 @@ class Connection:
             self.deadline_ms = deadline
 
     def _pump(self) -> None:
-        """Send what waited, as far as it may be sent now."""
+        """Send waiting requests, as far as they may be sent now."""
         while self._waiting and self.can_send:
             self._transmit(*self._waiting.popleft()[:6])
 
     # --- receiving
 
     def receive(self, count: int) -> bool:
-        """`count` bytes were put into the memory that `receive_buffer` gave last. -> Is there something for the driver to do?
-        Usually there isn't: what is sent on account of an answer comes through `send`."""
+        """Process `count` bytes in the memory that `receive_buffer` returned last; return whether the driver has work.
+
+        Usually it has none: requests that result from a response are written by `send`.
+        """
         self.last_used_ms = self._time.monotonic_ms()
         quiet = self.state is _READY
         try:
@@ -294,7 +298,7 @@ class Connection:
                     quiet = False
                 request.context.set_result(response)
                 if self.state is _CLOSED or self.failure is not None:
-                    return True  # a callback closed it, or the broker refuses the client
+                    return True  # a callback closed the connection, or the broker rejects the client
         except WrongProtocolError as error:
             sentence = f"{self.address} {error.message}"
             self._give_up(WrongProtocolError(sentence), sentence)
@@ -321,7 +325,7 @@ class Connection:
         self.deadline_ms = min(self.deadline_ms, deadline_ms)
 
     def check(self) -> None:
-        """Do what is due: give up requests whose time is over, end a pause, begin to renew the session."""
+        """Do what is due: time out requests, end a throttle, renew the session."""
         now = self._time.monotonic_ms()
         if self._overdue(now):
             return
@@ -342,7 +346,7 @@ class Connection:
         overdue = next((request for request in self._in_flight if request.deadline_ms <= now), None)
         if overdue is None:
             return False
-        # Answers come in order: what was asked after it would be late as well. So Kafka's clients hang up.
+        # Responses are in order, so later requests would time out as well: like Kafka's clients, close the connection.
         sentence = f"{self.address} did not answer {overdue.api_key.title} within {now - overdue.sent_ms} ms"
         error = NoResponseError(sentence)
         self._give_up(error, sentence)
@@ -364,10 +368,10 @@ class Connection:
     # --- the end
 
     def close(self) -> Callable[[str, KafkaError | None], None]:
-        """Nothing is sent or received from now on.
+        """Stop sending and receiving; return a function that fails all unanswered requests.
 
-        What comes back fails all that is not answered: call it with what has become of the connection, and the error that
-        they shall have instead of one that says so (None: there is none).
+        Call it with a description of the connection's end, and the error for the requests (None: one made from the
+        description).
         """
         self._become(_CLOSED)
         sent, unsent = list(self._in_flight), list(self._waiting)

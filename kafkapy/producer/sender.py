@@ -1,7 +1,7 @@
 """Moves batches from the accumulator to the leaders of their partitions (Kafka's `Sender`).
 
-It has no thread and no loop: `run` does what can be done now and arms a timer for what can be done later. It runs when a
-batch was begun or filled (`wakeup`), when a response or new metadata came, and when that timer fires.
+It has no thread and no loop: `run` sends what is ready and sets a timer for what will be ready later. It is called
+when a batch was created or filled (`wakeup`), when a response or new metadata has arrived, and when the timer fires.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ _log = logging.getLogger("kafkapy.producer")
 
 _NEVER_MS = float("inf")
 _TOO_LARGE = (Errors.MESSAGE_TOO_LARGE, Errors.RECORD_LIST_TOO_LARGE)
-"""Of a batch. Java's producer splits after the first only; but here batches that wait grow larger than `batch_size`."""
+"""Errors after which a batch is split. Java's producer splits after the first only; here waiting batches exceed
+`batch_size`."""
 
 
 @dataclass
@@ -59,7 +60,7 @@ class SenderConfig:
 
 
 class TransactionGate(Protocol):
-    """What a transaction has to say about sending."""
+    """The transaction's interface for the sender."""
 
     transactional_id: str
 
@@ -74,10 +75,10 @@ class TransactionGate(Protocol):
 
 
 class Sender:
-    """The producer's work on the driver's thread.
+    """Sends the batches of one producer, on the driver's thread.
 
-    Invariant: each batch of the accumulator's `incomplete` is in its queue or in `in_flight` (sent, not answered), never
-    in both; it leaves through `_done` once.
+    Invariant: each batch of the accumulator's `incomplete` is either in its queue or in `in_flight` (sent, not
+    acknowledged). `_done` removes it, once.
     """
 
     def __init__(
@@ -96,12 +97,12 @@ class Sender:
         self.sequences = sequences
         self.metrics = metrics
         self.need_producer_id: Callable[[], None] = lambda: None
-        """Called when sequences are wanted and there is no producer id."""
+        """Called when sequences are needed and there is no producer id."""
         self.transaction: TransactionGate | None = None
         self.in_flight: dict[ProducerBatch, None] = {}
-        """By age, as far as order is kept."""
+        """Batches in flight, oldest first if order is kept."""
         self._unanswered: Counter[int] = Counter()
-        """Produce requests by the broker that they went to."""
+        """Broker id -> Produce requests in flight."""
         self._woken = False
         self._running = False
         self._timer: TimerHandle | None = None
@@ -113,9 +114,9 @@ class Sender:
     # --- when it runs
 
     def wakeup(self) -> None:
-        """There may be work. From any thread; costs nothing if it is known already.
+        """Schedule `run`, because there may be work. Thread-safe; cheap if it is already scheduled.
 
-        While answers are to come, it is left to the driver's thread, and the batch grows until that gets to it.
+        While responses are outstanding, the driver's thread runs it later, and the open batch grows until then.
         """
         if not self._woken:
             self._woken = True
@@ -130,7 +131,7 @@ class Sender:
             self.wakeup()
 
     def run(self) -> None:
-        """Send what is ready, as far as brokers take it."""
+        """Send the batches that are ready, as far as the brokers' connections accept them."""
         self._woken = False
         if self._running or self.network.closed:
             return
@@ -163,7 +164,7 @@ class Sender:
     # --- sequences
 
     def _prepare_sequences(self) -> bool:
-        """False if nothing can be sent yet."""
+        """Prepare producer id and epoch; return False if nothing can be sent yet."""
         sequences = self.sequences
         if sequences is None:
             return True
@@ -182,7 +183,7 @@ class Sender:
     # --- sending
 
     def _send_ready(self, now: float) -> float:
-        """Returns in how many ms there may be more to do."""
+        """Send ready batches; return in how many ms to check again."""
         next_ms = _NEVER_MS
         by_node: dict[int, list[PartitionQueue]] = {}
         unknown_leaders: set[str] = set()
@@ -229,10 +230,10 @@ class Sender:
                 if delay > 0:
                     return delay
                 if self._unanswered[node_id]:
-                    return _NEVER_MS  # the answer to one of them wakes us; to a handshake, or to others' requests, it doesn't
+                    return _NEVER_MS  # a response to one of them runs the sender again; other responses don't
             self._turn += 1
             start = self._turn % len(queues)
-            queues = queues[start:] + queues[:start]  # a partition left out because of the size comes first eventually
+            queues = queues[start:] + queues[:start]  # rotate, so that a partition omitted because of the size comes first eventually
             batches = self._take(queues, node_id)
             if not batches:
                 return _NEVER_MS
@@ -350,7 +351,7 @@ class Sender:
         log_start_offset: int,
         record_errors: dict[int, str | None] | None,
     ) -> None:
-        """An attempt has failed: split, retry, or give up."""
+        """Process a failed attempt: split the batch, retry it, or fail it."""
         code = getattr(error, "error", Errors.UNKNOWN_SERVER_ERROR)
         if batch.done:
             if self.sequences is not None:
@@ -366,7 +367,7 @@ class Sender:
             self._back_off(batch)
             self.accumulator.put_back(batch)
         else:
-            # After a clear answer of the broker it is certain that the batch isn't there.
+            # After a non-retriable error of the broker it is certain that the batch wasn't written.
             certain = isinstance(error, BrokerResponseError) and not error.retriable
             self._give_up(batch, error, record_errors, may_be_written=not certain)
 
@@ -387,7 +388,7 @@ class Sender:
         batch.retry_at_ms = self.driver.time.monotonic_ms() + backoff
 
     def _split(self, batch: ProducerBatch) -> None:
-        """It is larger than the topic's batches or segments may be: send its records in smaller batches."""
+        """Send the records in smaller batches: the batch exceeds the topic's limit for batches or segments."""
         _log.info("%r is too large for the topic and is split", batch)
         if self.sequences is not None:
             self.sequences.untrack(batch)
@@ -423,7 +424,7 @@ class Sender:
     # --- time-outs
 
     def _expire(self, now: float) -> None:
-        """delivery_timeout_ms is over: for batches in their queues and in flight."""
+        """Fail batches, queued or in flight, whose delivery_timeout_ms has passed."""
         limit = now - self.config.delivery_timeout_ms
         late = [batch for batch in self.in_flight if batch.created_ms <= limit and not batch.done]
         for queue in list(self.accumulator.waiting.values()):
@@ -451,7 +452,7 @@ class Sender:
     # --- the end
 
     def abort(self, error: KafkaError, *, only_unsent: bool = False) -> None:
-        """Fail what isn't done: all of it, or only what has never been sent."""
+        """Fail all unfinished batches, or only those that were never sent."""
         for batch in self.accumulator.unsent():
             if not (only_unsent and batch.attempts):
                 self.accumulator.remove(batch)

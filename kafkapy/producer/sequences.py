@@ -1,14 +1,15 @@
 """Sequence numbers of an idempotent producer (KIP-98, KIP-360; Kafka's `TransactionManager` and `TxnPartitionMap`).
 
-A broker takes a batch only if its first sequence follows the last one it has of this producer id, epoch and partition,
-and knows the last five batches again. So a retry can neither lose, double nor reorder a record, provided that
+A broker accepts a batch only if its first sequence follows the last one of this producer id, epoch and partition, and
+recognizes duplicates of the last five batches. So a retry can't lose, duplicate or reorder a record, provided that
 
-- sequences are given out when a batch is first sent, in order, and a batch keeps its own while it is retried;
-- no more than four batches follow one that isn't done: it may be written, and its answer lost. Were there five, the broker
-  would not know its retry again, and refuse it for ever as out of order;
-- a batch that was in the air and was given up leaves a gap, or doesn't: nobody knows. No new sequences are given out for
+- sequences are assigned in order when a batch is first sent, and a batch keeps its own while it is retried;
+- at most four batches follow an unfinished one: it may be written, and its response lost. After five more, the broker
+  would not recognize its retry and would reject it for ever as out of order;
+- a batch that failed in flight may or may not have been written, so there may be a gap. No new sequences are assigned
+  in
   its partition until all others in flight have ended ("unresolved");
-- where there is a gap, the epoch is bumped, on the client's side alone, and sequences begin at 0 again.
+- after a gap the epoch is bumped, on the client's side only, and sequences begin at 0 again.
 """
 
 from __future__ import annotations
@@ -26,18 +27,19 @@ _log = logging.getLogger("kafkapy.producer")
 NO_LAST_ACKED = -1
 _LAST_EPOCH = 32767
 _BATCHES_KNOWN_AGAIN = 5
-"""Of a producer and partition, by the broker (Kafka's `ProducerStateEntry.NUM_BATCHES_TO_RETAIN`)."""
+"""Batches of a producer and partition whose duplicates a broker recognizes
+(`ProducerStateEntry.NUM_BATCHES_TO_RETAIN`)."""
 
 
 UNKNOWN_PRODUCER = ProducerIdAndEpoch()
 
 
 class PartitionSequences:
-    """Of one partition.
+    """The sequences of one partition.
 
-    Invariant: `in_flight` holds, by sequence, the batches that have one and aren't done, retries that wait included;
-    `producer` is whose sequences these are, which is an older epoch while batches of it are in flight. `numbered`: how
-    many batches have got sequences so far.
+    Invariant: `in_flight` holds, by sequence, the unfinished batches that have one, including those that wait for a
+    retry. `producer` is the id and epoch of these sequences: an older epoch while batches of it are in flight.
+    `numbered` counts the batches that were given sequences.
     """
 
     __slots__ = ("in_flight", "last_acked_offset", "last_acked_sequence", "next_sequence", "numbered", "producer")
@@ -49,7 +51,7 @@ class PartitionSequences:
         self.last_acked_offset = -1
 
     def begin(self, producer: ProducerIdAndEpoch) -> None:
-        """Sequences from 0 on; batches in flight get new ones."""
+        """Begin at sequence 0 under this id and epoch; batches in flight get new sequences."""
         self.producer = producer
         self.next_sequence = 0
         self.last_acked_sequence = NO_LAST_ACKED
@@ -65,10 +67,10 @@ class PartitionSequences:
 
 
 class Sequences:
-    """All partitions of a producer.
+    """The sequences of all partitions of a producer.
 
-    Invariant: `producer` is what new sequences are given out under. `_unresolved`: partitions where a batch in the air
-    was given up, with the sequence after it. `_to_rewrite`: those whose trouble asks for a new epoch.
+    Invariant: new sequences are assigned under `producer`. `_unresolved`: partitions where a batch failed in flight,
+    with the sequence after it. `_to_rewrite`: partitions that need a new epoch.
     """
 
     def __init__(self, is_transactional: bool = False) -> None:
@@ -85,10 +87,10 @@ class Sequences:
             found = self._partitions[topic_partition] = PartitionSequences(self.producer)
         return found
 
-    # --- whose sequences
+    # --- producer id and epoch
 
     def reset(self, producer: ProducerIdAndEpoch) -> None:
-        """A new producer, with no sequences of an old one (a transactional producer between two transactions)."""
+        """Set a new producer id and discard all sequences (a transactional producer between two transactions)."""
         self.producer = producer
         self._partitions.clear()
         self._unresolved.clear()
@@ -96,13 +98,15 @@ class Sequences:
         self.bump_required = False
 
     def request_bump(self, topic_partition: TopicPartition) -> None:
-        """There is a gap: begin anew in this partition, under a new epoch."""
+        """Request a new epoch, because there is a gap in this partition."""
         self.bump_required = True
         self._to_rewrite.add(topic_partition)
 
     def bump_if_required(self) -> None:
-        """Take the next epoch; after the last one there is no producer id any more, and a new one has to be asked for.
-        Not for a transactional producer, whose coordinator does that."""
+        """Bump the epoch; after the last one, unset the producer id, so that a new one is requested.
+
+        Does nothing for a transactional producer, because its coordinator bumps the epoch.
+        """
         if not self.bump_required or self.is_transactional:
             return
         if self.producer.epoch >= _LAST_EPOCH:
@@ -114,7 +118,7 @@ class Sequences:
         self._rewrite()
 
     def got_new_id(self, producer: ProducerIdAndEpoch) -> None:
-        """The answer to InitProducerId."""
+        """Process the producer id of an InitProducerId response."""
         self.producer = producer
         if self.bump_required:
             self._rewrite()
@@ -130,28 +134,29 @@ class Sequences:
     # --- sending
 
     def may_send(self, batch: ProducerBatch, node_id: int) -> bool:
-        """May the first batch of a partition's queue go out now, to this leader?"""
+        """Return whether the first batch of a partition's queue may be sent to this leader now."""
         if not self.producer.is_valid:
             return False
         sequences = self.partition(batch.topic_partition)
         in_flight = sequences.in_flight
         if not batch.has_sequence:
             if in_flight and sequences.producer != self.producer:
-                return False  # of an older epoch: they have to end first
+                return False  # batches of an older epoch have to end first
             if in_flight and sequences.last_acked_sequence == NO_LAST_ACKED:
-                # A broker that knows nothing of a producer takes any first sequence. Were the second batch sent before
-                # the first is known to be written, it could be taken, and the first could never be any more.
+                # A broker without state of a producer accepts any first sequence. If the second batch was sent before
+                # the first # is acknowledged, the broker could write it first, and would then reject the first one for
+                # ever.
                 return False
             if in_flight and sequences.numbered - in_flight[0].number >= _BATCHES_KNOWN_AGAIN:
-                return False  # those between may have arrived long since, while the first was retried
+                return False  # five batches follow: the broker may not recognize a retry of the first
             if any(earlier.last_node != node_id for earlier in in_flight):
-                return False  # the leader has moved, and may lack those sent to the one before: they go first
+                return False  # the leader has moved, and may lack batches sent to the previous one: they go first
             return batch.topic_partition not in self._unresolved
-        # Of batches that are retried only the first may go out: those behind it would be out of order.
+        # Of batches that are retried only the first may be sent: the next ones would be out of order.
         return not in_flight or in_flight[0] is batch
 
     def assign(self, batch: ProducerBatch) -> None:
-        """Give a batch its sequence, when it is sent for the first time."""
+        """Assign a sequence to a batch that is sent for the first time."""
         sequences = self.partition(batch.topic_partition)
         if sequences.producer != self.producer and not sequences.in_flight:
             sequences.begin(self.producer)
@@ -162,7 +167,7 @@ class Sequences:
         self.track(batch)
 
     def track(self, batch: ProducerBatch) -> None:
-        """A batch with a sequence is in flight."""
+        """Add a batch with a sequence to those in flight."""
         in_flight = self.partition(batch.topic_partition).in_flight
         position = len(in_flight)
         while position and not precedes(in_flight[position - 1], batch):
@@ -188,13 +193,14 @@ class Sequences:
         self.untrack(batch)
 
     def can_retry(self, batch: ProducerBatch, error: Errors, log_start_offset: int) -> bool | None:
-        """What the two errors about sequences ask for: True to retry, False to give up, None for other errors."""
+        """Return whether to retry after an error about sequences: True, False (fail the batch), or None for other
+        errors."""
         topic_partition = batch.topic_partition
         sequences = self.partition(topic_partition)
         if error is Errors.UNKNOWN_PRODUCER_ID:
             if log_start_offset < 0 or batch.sequence_was_reset:
                 return True
-            if sequences.last_acked_offset < log_start_offset:  # retention took the records that the broker knew it by
+            if sequences.last_acked_offset < log_start_offset:  # retention deleted the records, and with them the broker's state of the producer
                 if self.is_transactional:
                     sequences.begin(self.producer)
                 else:
@@ -208,7 +214,7 @@ class Sequences:
             unresolved = topic_partition in self._unresolved
             is_next = sequences.is_next(batch.producer.base_sequence)
             if not unresolved and (batch.sequence_was_reset or not is_next):
-                return True  # one before it has failed and will be retried
+                return True  # a batch before it has failed and will be retried
             if not self.is_transactional:
                 if not unresolved or self._unresolved[topic_partition] == batch.producer.base_sequence:
                     self.request_bump(topic_partition)
@@ -217,7 +223,7 @@ class Sequences:
         return None
 
     def failed(self, batch: ProducerBatch, *, may_be_written: bool) -> None:
-        """A batch was given up. `may_be_written`: it was in the air, so that the broker may have it, or not."""
+        """Process a failed batch. `may_be_written`: it failed in flight, so that the broker may have written it."""
         if not batch.has_sequence:
             return
         topic_partition = batch.topic_partition
@@ -231,7 +237,7 @@ class Sequences:
             self._close_gap(batch)
 
     def _close_gap(self, batch: ProducerBatch) -> None:
-        """The broker has certainly not written it: those behind it move up."""
+        """Lower the sequences of the batches after this one, which was certainly not written."""
         sequences = self.partition(batch.topic_partition)
         if batch.producer[:2] != sequences.producer:
             return
@@ -243,8 +249,8 @@ class Sequences:
                 later.sequence_was_reset = True
 
     def resolve(self) -> list[TopicPartition]:
-        """Partitions whose last batches in flight have ended: either all of them arrived, or there is a gap and the epoch
-        is bumped. Returns those with a gap."""
+        """Resolve partitions without batches in flight: if there is a gap, request a new epoch. Return those with a
+        gap."""
         gaps = []
         for topic_partition in list(self._unresolved):
             sequences = self.partition(topic_partition)
@@ -260,5 +266,5 @@ class Sequences:
 
 
 def _is_after(sequence: int, other: int) -> bool:
-    """Sequences wrap; two of one partition are never far apart."""
+    """Compare sequences, which wrap; two of one partition are never far apart."""
     return sequence != other and (sequence - other) & 0x7FFFFFFF < 0x40000000

@@ -9,10 +9,10 @@ from itertools import accumulate
 
 
 class StickyChoice:
-    """One topic's present partition.
+    """The current sticky partition of one topic.
 
-    Invariant: the choice changes when `batch_size` bytes have gone to it since it was made, or when it isn't available any
-    more; so in the long run partitions get equal bytes, less where batches pile up.
+    Invariant: the partition changes when `batch_size` bytes were sent to it since it was chosen, or when it isn't
+    available any more. In the long run partitions get equal bytes, and fewer where batches pile up.
     """
 
     def __init__(self, batch_size: int, rng: random.Random | None = None) -> None:
@@ -22,12 +22,15 @@ class StickyChoice:
         self._bytes = 0
 
     def add(self, size: int) -> None:
-        """`size` bytes went to the present partition."""
+        """Count `size` bytes for the current partition."""
         self._bytes += size
 
     def partition(self, available: list[int], loads: Callable[[], list[int]], size: int = 0) -> int:
-        """The partition for a record of `size`; `loads`: how many batches wait for each available one, asked for a
-        change."""
+        """Return the partition for a record of `size` bytes.
+
+        `loads` returns how many batches wait for each available partition; it is called only when the partition
+        changes.
+        """
         if self._chosen is None or self._bytes + size > self._batch_size or self._chosen not in available:
             self._chosen = self._choose(available, loads)
             self._bytes = 0

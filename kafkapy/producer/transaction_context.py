@@ -1,4 +1,4 @@
-"""`with producer.transaction():`, which commits at its end and aborts after an exception, on all faces."""
+"""The context managers of `producer.transaction()`: they commit at the end and abort after an exception."""
 
 from __future__ import annotations
 
@@ -28,17 +28,19 @@ A = TypeVar("A", bound=AwaitedVerbs)
 
 
 def _may_be_aborted(error: BaseException) -> bool:
-    """Of a commit that has failed. One that took too long may be done nevertheless."""
+    """Return whether the transaction may be aborted after this error of a commit. After a time-out it may be committed
+    already."""
     return isinstance(error, KafkaError) and not isinstance(error, KafkaTimeoutError)
 
 
 def _note(failure: KafkaError) -> None:
-    """The caller has to hear of the exception that was there first. (A fenced producer cannot abort, either.)"""
+    """Log a failed abort: the caller gets the original exception instead. (A fenced producer can't abort, either.)"""
     log.info("A transaction that has failed could not be aborted: %s", failure)
 
 
 class BlockingTransaction(Generic[B]):
-    """Exceptions go on to the caller, those of the commit too; the transaction is aborted then, where that is possible."""
+    """Commits or aborts on exit. Exceptions propagate, also those of the commit; the transaction is aborted first, if
+    possible."""
 
     def __init__(self, producer: B) -> None:
         self._producer = producer

@@ -1,4 +1,4 @@
-"""What ends a transaction, said so that a program's user can act: which transactional id, why, and what to do."""
+"""Messages of errors that end a transaction: which transactional id, why, and what the user should do."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ _MAY_HAVE_TIMED_OUT = (Errors.PRODUCER_FENCED, Errors.INVALID_PRODUCER_EPOCH)
 
 
 def explained(error: BaseException, transactional_id: str, timeout_ms: int) -> BaseException:
-    """The same kind of error, in a sentence of its own; those that have nothing to do with transactions stay what they are."""
+    """Return an error of the same class with an explanation; errors that don't concern transactions are returned
+    unchanged."""
     if not isinstance(error, BrokerResponseError) or error.error not in ADVICE:
         return error
     name = f"transactional_id {transactional_id!r}"

@@ -1,4 +1,4 @@
-"""The bodies of requests that list partitions, and the errors in their answers."""
+"""Builds transactional requests that list partitions, and extracts the errors of their responses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _GROUP_METADATA_VERSION = 3
 def add_partitions_request(
     transactional_id: str, producer: ProducerIdAndEpoch, partitions: Iterable[TopicPartition]
 ) -> AddPartitionsToTxnRequest:
-    """For versions up to 3, which are the clients'."""
+    """Build the request for versions up to 3; newer ones are for brokers."""
     topics = indexes_by_topic(sorted(partitions))
     return AddPartitionsToTxnRequest(
         v3_and_below_transactional_id=transactional_id,
@@ -57,7 +57,7 @@ def offset_commit_request(
     group: ConsumerGroupMetadata,
     offsets: Mapping[TopicPartition, OffsetAndMetadata],
 ) -> VersionedRequest:
-    """Generation and member go along where the broker knows them (KIP-447)."""
+    """Build the request; generation and member are included if the broker's version has them (KIP-447)."""
     topics: dict[str, list[Any]] = {}
     for (topic, partition), offset in offsets.items():
         entry = TxnOffsetCommitRequest.TxnOffsetCommitRequestPartition(

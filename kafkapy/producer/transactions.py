@@ -57,7 +57,7 @@ class TransactionsState(Enum):
 
 
 _GROWS = (TransactionsState.IN_TRANSACTION, TransactionsState.COMMITTING)
-"""Where partitions are added."""
+"""States in which partitions are added to the transaction."""
 _FENCED = (Errors.PRODUCER_FENCED, Errors.INVALID_PRODUCER_EPOCH)
 _FIND_AGAIN = (Errors.NOT_COORDINATOR, Errors.COORDINATOR_NOT_AVAILABLE)
 _FATAL = (
@@ -79,7 +79,7 @@ _ABORTABLE = (
     Errors.UNSUPPORTED_FOR_MESSAGE_FORMAT,
 )
 _QUICK_RETRY_MS = 20
-"""CONCURRENT_TRANSACTIONS: the last one is about to be completed."""
+"""Retry delay after CONCURRENT_TRANSACTIONS: the previous transaction is about to be completed."""
 
 
 class _Step(NamedTuple):
@@ -93,10 +93,10 @@ class _Step(NamedTuple):
 
 
 class Transactions:
-    """States of a transactional producer, and its requests to the coordinators.
+    """The state machine of a transactional producer, and its requests to the coordinators.
 
-    Invariant: records go out only to partitions in `_added`, which the coordinator has confirmed; `_pending` are those
-    that it has to be told of first. `_error` is set exactly in the two error states.
+    Invariant: records are sent only to partitions in `_added`, which the coordinator has confirmed; `_pending` are
+    those that must be added first. `_error` is set exactly in the two error states.
     """
 
     def __init__(
@@ -124,13 +124,13 @@ class Transactions:
         self._has_offsets = False
         self._sending_offsets: set[Completion[None]] = set()
         self._ending: tuple[bool, Completion[None]] | None = None
-        """Commit or abort, and its outcome: from its start until the outcome is retrieved."""
+        """The running commit or abort, from its start until its outcome is retrieved."""
         self._adding: Completion[None] | None = None
         self._initializing: Completion[None] | None = None
         self._coordinators: dict[tuple[CoordinatorType, str], int] = {}
         self._bump_wanted = False
 
-    # --- what the sender asks
+    # --- for the sender
 
     @property
     def is_completing(self) -> bool:
@@ -144,11 +144,11 @@ class Transactions:
         return False
 
     def explained(self, error: BaseException) -> BaseException:
-        """The same, with this producer's id, and what to do."""
+        """Return the error with this producer's transactional id and advice."""
         return explained(error, self.transactional_id, self._timeout_ms)
 
     def batch_failed(self, error: BaseException) -> None:
-        """A record of the transaction is lost."""
+        """Put the transaction into an error state, because a record of it was lost."""
         if self.state in (TransactionsState.FATAL_ERROR, TransactionsState.UNINITIALIZED, TransactionsState.READY):
             return
         if isinstance(error, _FATAL):
@@ -159,14 +159,14 @@ class Transactions:
             self._fail_transaction(error)
 
     def register(self, topic_partition: TopicPartition) -> None:
-        """A record is about to be sent there. From any thread. Raises if there is no transaction to send it in."""
+        """Register a partition before a record is sent to it. Thread-safe. Raises if no transaction is open."""
         if self.state is not TransactionsState.IN_TRANSACTION:
             self._raise_error("send")
         if topic_partition not in self._added:
             self._pending.add(topic_partition)
 
     def producer_closes(self) -> None:
-        """An open transaction ends with its time-out, or with the next producer of its id."""
+        """Log a warning if a transaction is open: it ends at its time-out, or with the next producer of its id."""
         if self.state is TransactionsState.IN_TRANSACTION:
             self._fail_transaction(self._aborted("the producer was closed"))
             self._sender.abort(self._aborted("the producer was closed"), only_unsent=True)
@@ -174,9 +174,9 @@ class Transactions:
     # --- the user's verbs
 
     async def initialize(self) -> None:
-        """init_transactions: end what a predecessor left open, get producer id and epoch.
+        """init_transactions: end a predecessor's open transaction, get producer id and epoch.
 
-        Raises KafkaTimeoutError after max_block_ms; calling again goes on waiting then.
+        Raises KafkaTimeoutError after max_block_ms; another call continues to wait.
         """
         if self._initializing is None:
             if self.state is not TransactionsState.UNINITIALIZED:
@@ -249,8 +249,7 @@ class Transactions:
             raise
 
     async def prepare(self) -> ProducerIdAndEpoch:
-        """prepare_transaction: all records are with the brokers, and the transaction stays open. Raises what it has failed
-        with."""
+        """prepare_transaction: flush all records and leave the transaction open. Raises the transaction's error."""
         if self.state is TransactionsState.IN_TRANSACTION:
             await self._all_done()
         if self.state is not TransactionsState.IN_TRANSACTION:
@@ -258,11 +257,11 @@ class Transactions:
         return self._sequences.producer
 
     async def commit(self) -> None:
-        """commit_transaction: all records first, then the end. Raises what the transaction has failed with."""
+        """commit_transaction: flush all records, then commit. Raises the transaction's error."""
         await self._end_with(True)
 
     async def abort(self) -> None:
-        """abort_transaction: records that weren't sent fail with TransactionAbortedError."""
+        """abort_transaction: unsent records fail with TransactionAbortedError."""
         await self._end_with(False)
 
     async def _end_with(self, committed: bool) -> None:
@@ -271,20 +270,23 @@ class Transactions:
         self.end_seen(ending)
 
     def end(self, committed: bool) -> Completion[None]:
-        """Commit or abort; or join that which is under way, or was, if whoever began it was cancelled before he saw how it
-        ended. Call `end_seen` then."""
+        """Start a commit or abort, or return the running one.
+
+        One that has ended is returned, too, if its caller was cancelled before it retrieved the outcome. Call
+        `end_seen` afterwards.
+        """
         if self._ending is None or self._ending[0] is not committed:
             self._ending = committed, spawn(self._commit() if committed else self._abort())
         return self._ending[1]
 
     def end_seen(self, ending: Completion[None]) -> None:
-        """Raises what it failed with."""
+        """Mark the outcome as retrieved; raise its error."""
         if self._ending is not None and self._ending[1] is ending:
             self._ending = None
         ending.result()
 
     async def settled(self) -> None:
-        """Wait for the commit or abort that is under way, if there is one."""
+        """Wait for the running commit or abort, if there is one."""
         if self._ending is not None:
             await when_done(self._ending[1])
 
@@ -309,7 +311,7 @@ class Transactions:
         await self._end(False)
 
     async def _all_done(self) -> None:
-        """Wait for every batch, and for offsets."""
+        """Wait for all batches and offset commits."""
         self._sender.run()
         while self._sending_offsets:
             await when_done(next(iter(self._sending_offsets)))
@@ -341,7 +343,7 @@ class Transactions:
         self.state = TransactionsState.READY
 
     async def _bump_epoch(self) -> None:
-        """There may be gaps in the sequences: begin anew under the coordinator's next epoch (KIP-360)."""
+        """Get the next epoch from the coordinator and restart the sequences, because they may have gaps (KIP-360)."""
         self._bump_wanted = False
         try:
             await self._init_producer_id(self._sequences.producer)
@@ -362,7 +364,7 @@ class Transactions:
         self._sequences.reset(ProducerIdAndEpoch(answer.producer_id, answer.producer_epoch))
 
     async def _add_partitions(self) -> None:
-        """Tell the coordinator of new partitions until there are none."""
+        """Add pending partitions to the transaction at the coordinator, until there are none."""
         try:
             while self._pending and self.state in _GROWS:
                 partitions = frozenset(self._pending)
@@ -380,7 +382,8 @@ class Transactions:
         self._sender.wakeup()
 
     async def _ask(self, step: _Step) -> Any:
-        """The answer of a coordinator that says yes. Raises what is not to be retried."""
+        """Send the request, with retries, until it succeeds; return the response. Raises errors that must not be
+        retried."""
         attempts = 0
         while True:
             if self._network.closed:
@@ -410,7 +413,8 @@ class Transactions:
             await self._driver.sleep(_QUICK_RETRY_MS if error is Errors.CONCURRENT_TRANSACTIONS else backoff)
 
     async def _coordinator(self, key_type: CoordinatorType, key: str) -> int:
-        """The coordinator's node. Raises what `find_coordinators` raises; a broker without transactions says why."""
+        """Return the coordinator's node. Raises the errors of `find_coordinators`; explains that a broker lacks
+        transactions."""
         node_id = self._coordinators.get((key_type, key))
         if node_id is None:
             node_id = (await find_coordinators(self._network, (key,), key_type))[key]
@@ -438,7 +442,8 @@ class Transactions:
         self._driver.call_soon(self._abort_unsent)
 
     def _abort_unsent(self) -> None:
-        """Records of a transaction that cannot be committed don't go out any more; if it has failed for good, no retry does."""
+        """Fail unsent records of a transaction that can't be committed; after a fatal error, those that wait for a
+        retry, too."""
         if self.state in (TransactionsState.ABORTABLE_ERROR, TransactionsState.FATAL_ERROR) and self._error is not None:
             error = self._error if isinstance(self._error, KafkaError) else TransactionAbortedError(str(self._error))
             self._sender.abort(error, only_unsent=self.state is TransactionsState.ABORTABLE_ERROR)
@@ -473,6 +478,7 @@ def _top_level(answer: Any) -> list[tuple[Errors, str | None]]:
 
 
 def _worst(found: list[tuple[Errors, str | None]]) -> tuple[Errors, str | None]:
-    """What decides: a final error before one that is worth a retry; OPERATION_NOT_ATTEMPTED only follows from others."""
+    """Return the decisive error: a final one before a retriable one; OPERATION_NOT_ATTEMPTED only results from
+    others."""
     found.sort(key=lambda e: (e[0].retriable, e[0] is Errors.OPERATION_NOT_ATTEMPTED))
     return found[0]
