@@ -1,4 +1,4 @@
-"""Rows of Arrow tables, as whole batches, into the accumulator."""
+"""Appends the rows of Arrow tables to the accumulator, as whole batches."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 _SENT = {"value", "key", "timestamp", "partition", "headers"}
 _OF_WHERE_IT_WAS = {"topic", "offset", "timestampType"}
-"""Columns of a table that a consumer has read: they say where a record was, and nothing of where it goes."""
+"""Columns of a consumer's table that say where a record was read; they are ignored when it is sent."""
 _AT_ONCE = 4 << 20
-"""Bytes of records that are encoded before the first of them is appended."""
+"""Bytes of records that are encoded in one step, before the first of them is appended."""
 
 
 def sends_of_arrow(
     intake: Intake, view: TopicView, topic: str, table: Any, partition: int | None = None
 ) -> list[BulkAppend]:
-    """The rows of a `pyarrow` Table or RecordBatch on their way into the accumulator, chunk by chunk.
+    """Yield one bulk append for each chunk of a `pyarrow` Table or RecordBatch.
 
-    A table that a consumer has read is taken as it is. Raises ValueError for columns that mean nothing here, and what
-    `BulkSend` raises.
+    A table that a consumer has read is accepted unchanged. Raises ValueError for unknown columns, and the errors of
+    `BulkSend`.
     """
     need("arrow", "pyarrow", by="send_arrow")
     import pyarrow as pa  # type: ignore[import-untyped, unused-ignore]
@@ -54,7 +54,7 @@ def sends_of_arrow(
 
 
 def _plain(pa: Any, name: str, column: Any) -> Any:
-    """Without dictionaries; text as binary; times as ms."""
+    """Convert a column: dictionaries are decoded, text becomes binary, timestamps become ms."""
     kinds = pa.types
     if kinds.is_dictionary(column.type):
         column = column.dictionary_decode()
@@ -72,8 +72,11 @@ def _plain(pa: Any, name: str, column: Any) -> Any:
 def _send_of_columns(
     pa: Any, intake: Intake, view: TopicView, topic: str, columns: dict[str, Any], partition: int | None
 ) -> ArrowSend | None:
-    """None if objects have to be made of the rows: for serializers and partitioners of the user, for headers, and to say what is
-    wrong with a column."""
+    """Return the send that works on columns; None if the rows must become Python objects.
+
+    Objects are needed for the user's serializers and partitioners, for headers, and for the error message of a column
+    with a wrong type.
+    """
     own = intake.value_serializer is None and intake.key_serializer is None and intake.own_choice
     numbers = [columns[name] for name in ("timestamp", "partition") if name in columns]
     contents = [columns[name] for name in ("value", "key") if name in columns]
@@ -127,7 +130,7 @@ def _send_of_objects(
 
 
 class ArrowSend(BulkAppend):
-    """Rows with fields that need nothing of Python: they are encoded from Arrow's buffers, many batches at a time."""
+    """Rows without Python objects: they are encoded directly from Arrow's buffers, many batches at a time."""
 
     def __init__(
         self,
@@ -158,7 +161,7 @@ class ArrowSend(BulkAppend):
     def _in_groups(
         self, records: ArrowRecords, partition: int | None, partitions: Numbers
     ) -> tuple[ArrowRecords, list[tuple[int | None, int]]]:
-        """The records by partition, and (partition or None for any, where it ends) for each."""
+        """Return the records sorted by partition, and for each group its partition (None: any) and end index."""
         known = self._view.partitions
         asked = {partition} if partition is not None else set(partitions.tolist()) if partitions is not None else set()
         if asked - set(known):
@@ -181,7 +184,7 @@ class ArrowSend(BulkAppend):
         return (records if len(groups) == 1 else records.take(order)), groups
 
     def _of_keys(self, records: ArrowRecords) -> Numbers:
-        """-1 where there is no key."""
+        """Return each record's partition by the hash of its key; -1 for records without a key."""
         import numpy as np
 
         data, starts, lengths = records.key_bytes()
@@ -196,7 +199,7 @@ class ArrowSend(BulkAppend):
     def _pieces(
         self, records: ArrowRecords, groups: list[tuple[int | None, int]]
     ) -> Iterator[tuple[TopicPartition, Any]]:
-        """What `append_encoded` takes, one batch after the other."""
+        """Yield the arguments of `append_encoded` for one batch after the other."""
         sums = (records.sizes() + RECORD_OVERHEAD).cumsum()
         some: list[tuple[int | None, int, int]] = []
         start = 0
@@ -213,7 +216,7 @@ class ArrowSend(BulkAppend):
     def _encoded(
         self, records: ArrowRecords, some: Sequence[tuple[int | None, int, int]], sums: Numbers
     ) -> Iterator[tuple[TopicPartition, Any]]:
-        """`some`: (partition, first, last) of batches that follow each other."""
+        """Encode consecutive batches; `some`: (partition, first, last) of each."""
         if not some:
             return
         bodies = records.slice(some[0][1], some[-1][2]).encode([last - first for _, first, last in some])

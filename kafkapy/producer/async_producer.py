@@ -1,4 +1,4 @@
-"""What the producers for asyncio and for Twisted have in common."""
+"""Base class of the producers for asyncio and for Twisted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kafkapy.serializer import K_contra, V_contra
 
 
 class AsyncProducer(Generic[K_contra, V_contra]):
-    """A producer on a loop. Everything runs on the loop's thread.
+    """A producer on an event loop. Everything runs on the loop's thread.
 
     Invariant: `_closed` is False exactly between a successful `start` and the beginning of `stop`.
     """
@@ -45,7 +45,7 @@ class AsyncProducer(Generic[K_contra, V_contra]):
         return TransactionContext(self)
 
     def bootstrap_connected(self) -> bool:
-        """Is the producer connected to any broker?"""
+        """Return whether the producer is connected to any broker."""
         return self._core.network.bootstrap_connected()
 
     def metrics(self, raw: bool = False) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A batch of records of one partition on its way (Kafka's `ProducerBatch`)."""
+"""A batch of records for one partition, until it is acknowledged or has failed (Kafka's `ProducerBatch`)."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from kafkapy.record.records_builder import MemoryRecordsBuilder
 _log = logging.getLogger("kafkapy.producer")
 
 Lengths = tuple[Sequence[int], Sequence[int] | None]
-"""Of values and keys, -1 for null."""
+"""Lengths of the values and of the keys in bytes, -1 for null."""
 RECORD_OVERHEAD = 12
-"""Bytes that a record is counted with besides key, value and headers."""
+"""Estimated bytes of a record besides key, value and headers."""
 
 
 class ProducerBatch:
-    """Columns of records, then their bytes, then what became of them.
+    """First the columns of its records, then their encoded bytes, at last their outcome.
 
-    Invariant: records are added while it is the open batch of its queue, under the accumulator's lock, and never
-    afterwards. `room` is what may be added before the accumulator has to be asked again. `done` goes from False to True
-    once; results don't change after that. A batch that was split is done when all its parts are.
+    Invariant: records are added only while it is the open batch of its queue, under the accumulator's lock. `room` is
+    the number of bytes that may be added before the accumulator has to reserve more memory. `done` changes from False
+    to True once; results don't change after that. A split batch is done when all its parts are.
     """
 
     __slots__ = (
@@ -79,45 +79,45 @@ class ProducerBatch:
     )
 
     def __init__(self, topic_partition: TopicPartition, lock: threading.Lock, created_ms: float, reserved: int) -> None:
-        """`reserved`: bytes of buffer memory that it holds."""
+        """`reserved`: bytes of buffer memory that the batch holds."""
         self.topic_partition = topic_partition
         self.created_ms = created_ms
         self.reserved = reserved
         self.room = reserved
         self.counted = 0
-        """Bytes of it that the sticky choice knows of."""
+        """Bytes of this batch that the sticky choice has counted."""
         self.values: list[bytes | None] = []
         self.keys: list[bytes | None] | None = None
         self.headers: list[Headers | None] | None = None
         self.times: list[float] = []
-        """Seconds by the clock, or ms (int) where the user gave them."""
+        """Seconds since the epoch (float), or ms (int) where the user gave a timestamp."""
         self.has_own_times = False
         self.runs: Sequence[TimeRun] = ()
         self.encoded: EncodedRecords | None = None
         self.producer: BatchProducer = NO_PRODUCER
         self.number = 0
-        """How many batches of the partition got their sequences before it."""
+        """Number of the partition's batches that were given sequences before this one."""
         self.sequence_was_reset = False
         self.attempts = 0
         self.retry_at_ms = 0.0
         self.last_node = -1
         self.last_error: BaseException | None = None
-        """What the last attempt has failed with."""
+        """The error of the last attempt."""
         self.sent = False
-        """It may have reached a broker."""
+        """Whether the batch may have reached a broker."""
         self.done = False
         self.base_offset = -1
         self.log_append_time = -1
         self.error: BaseException | None = None
         self.record_errors: dict[int, str | None] | None = None
         self.wait_otherwise: Callable[[ProducerBatch, float | None], object] | None = None
-        """What a thread that waits for the outcome does first, for at most so many seconds."""
+        """Called by a thread that waits for the outcome, before it blocks; takes the longest time in seconds."""
         self._lock = lock
         self._event: threading.Event | None = None
         self._callbacks: list[Callable[[], object]] | None = None
         self._parts: list[tuple[int, ProducerBatch]] | None = None
         self._sizes: tuple[Sequence[int], Sequence[int] | None, Sequence[int] | None] | None = None
-        """Of values, keys and headers, once there are no columns any more."""
+        """Sizes of values, keys and headers, kept when the columns are released."""
 
     @property
     def record_count(self) -> int:
@@ -135,7 +135,8 @@ class ProducerBatch:
     def add(
         self, value: bytes | None, key: bytes | None, headers: Headers | None, timestamp: int | None, now: float
     ) -> int:
-        """Add a record; its index. The value comes last: a Ctrl-C on the way leaves no half a record."""
+        """Add a record; return its index. The value is added last, so that a Ctrl-C in between leaves no partial
+        record."""
         index = len(self.values)
         if key is not None and self.keys is None:
             self.keys = [None] * index
@@ -152,7 +153,7 @@ class ProducerBatch:
         return index
 
     def hold(self, encoded: EncodedRecords, lengths: Lengths, runs: Sequence[TimeRun]) -> None:
-        """All its records, which are encoded already, with the lengths of their values and keys."""
+        """Set all records of the batch, already encoded, with the lengths of their values and keys."""
         self.encoded = encoded
         self.runs = runs
         self._sizes = *lengths, None
@@ -160,14 +161,14 @@ class ProducerBatch:
     # --- its bytes
 
     def _unpack(self) -> None:
-        """Columns again of records that came encoded."""
+        """Decode records that were added in encoded form back into columns."""
         if self.encoded is not None and not self.values:
             records = list(RecordBatch(finish_batch(self.encoded)).records())
             self.values = [record.value for record in records]
             self.keys = [record.key for record in records]
 
     def time_columns(self) -> Sequence[TimeRun]:
-        """Timestamps as runs; made once, when the batch has been closed."""
+        """Return the timestamps as runs; computed once, when the batch has been closed."""
         if not self.runs:
             del self.times[len(self.values) :]
             if self.has_own_times:
@@ -178,7 +179,7 @@ class ProducerBatch:
         return self.runs
 
     def records(self, magic: int, codec: CompressionType, level: int | None) -> bytes:
-        """The batch as a broker takes it; records are encoded once, the header each time."""
+        """Return the batch in the wire format; records are encoded once, the header each time."""
         if magic < 2:
             return self._legacy_records(magic, codec)
         if self.encoded is None:
@@ -195,11 +196,11 @@ class ProducerBatch:
         return builder.build()
 
     def size_hint(self) -> int:
-        """About how many bytes it takes on the wire."""
+        """Estimate its size on the wire in bytes."""
         return len(self.encoded.body) + 61 if self.encoded is not None else max(61, self.reserved - self.room)
 
     def compression_ratio(self) -> float:
-        """Bytes after compression by bytes before; 1 if that is not known."""
+        """Return compressed size / uncompressed size; 1 if unknown."""
         encoded = self.encoded
         return (
             len(encoded.body) / encoded.uncompressed_size if encoded is not None and encoded.uncompressed_size else 1.0
@@ -212,13 +213,14 @@ class ProducerBatch:
     # --- the outcome
 
     def complete(self, base_offset: int, log_append_time: int) -> None:
-        """All records are in the log, from `base_offset` on (-1: not known)."""
+        """Set the outcome: all records are in the log, from `base_offset` on (-1: not known)."""
         self.base_offset = base_offset
         self.log_append_time = log_append_time
         self._finish()
 
     def fail(self, error: BaseException, record_errors: dict[int, str | None] | None = None) -> None:
-        """No record is known to be in the log. `record_errors`: those that are to blame, with the broker's sentences."""
+        """Set the outcome: the batch has failed. `record_errors`: index -> the broker's message, for the records that
+        it rejected."""
         self.error = error
         self.record_errors = record_errors
         self._finish()
@@ -239,7 +241,7 @@ class ProducerBatch:
         self.wait_otherwise = None
 
     def announce(self) -> None:
-        """Wake waiting callers, call callbacks. After `complete` or `fail`, without the lock."""
+        """Wake waiting callers and call callbacks. Call it after `complete` or `fail`, without the lock."""
         with self._lock:
             event, self._event = self._event, None
             callbacks, self._callbacks = self._callbacks, None
@@ -281,7 +283,7 @@ class ProducerBatch:
             _log.exception("A callback of a producer's record failed")
 
     def metadata_of(self, index: int) -> RecordMetadata | None:
-        """Of one record; None if it failed or isn't done."""
+        """Return one record's metadata; None if it failed or isn't done."""
         if self._parts is not None:
             part, start = self._part_of(index)
             return part.metadata_of(index - start) if self.done else None
@@ -328,9 +330,9 @@ class ProducerBatch:
     # --- splitting (KIP-126)
 
     def split(self, max_bytes: int) -> list[ProducerBatch]:
-        """Batches of at most about `max_bytes` (but one record at least) with its records; at least two.
+        """Return at least two smaller batches with its records, each of about `max_bytes` or of one record.
 
-        From here on its outcome is theirs. Sequences go on from its own.
+        From now on the outcome of this batch is that of its parts. Their sequences continue from its own.
         """
         self._unpack()
         sizes = [
@@ -364,7 +366,7 @@ class ProducerBatch:
         part.headers = self.headers[start:end] if self.headers is not None else None
         part.runs = time_runs([self._timestamp(i) for i in range(start, end)])
         part.attempts = self.attempts
-        part.reserved, self.reserved = self.reserved, 0  # the first one gives all the memory back
+        part.reserved, self.reserved = self.reserved, 0  # the first part releases all of the memory
         if self.has_sequence:
             sequence = next_sequence(self.producer.base_sequence, start)
             part.producer = self.producer._replace(base_sequence=sequence)
@@ -378,24 +380,24 @@ class ProducerBatch:
 
 
 def next_sequence(sequence: int, count: int) -> int:
-    """The sequence `count` records on: 0 follows 2^31 - 1."""
+    """Return the sequence that is `count` records later; 0 follows 2^31 - 1."""
     return (sequence + count) & 0x7FFFFFFF
 
 
 def precedes(a: ProducerBatch, b: ProducerBatch) -> bool:
-    """Does `a` come before `b` by sequence? Later epochs come later, and sequences wrap."""
+    """Return whether `a` precedes `b` by epoch, then by sequence. Sequences wrap."""
     if a.producer.producer_epoch != b.producer.producer_epoch:
         return a.producer.producer_epoch < b.producer.producer_epoch
     return (b.producer.base_sequence - a.producer.base_sequence) & 0x7FFFFFFF < 0x40000000
 
 
 def cuts(sizes: Sequence[int], limit: int) -> list[tuple[int, int]]:
-    """(start, end) of runs of at most `limit` bytes, of one element at least."""
+    """Return (start, end) of runs of at most `limit` bytes and at least one element."""
     return cuts_of_sums(list(accumulate(sizes)), limit)
 
 
 def cuts_of_sums(ends: Sequence[int], limit: int) -> list[tuple[int, int]]:
-    """The same of the sizes' sums: each with those before it."""
+    """The same as `cuts`, for cumulative sums of the sizes."""
     runs = []
     start = 0
     while start < len(ends):
@@ -407,8 +409,11 @@ def cuts_of_sums(ends: Sequence[int], limit: int) -> list[tuple[int, int]]:
 
 
 def _clock_runs(times: Sequence[float]) -> list[TimeRun]:
-    """Readings of a clock, which (nearly) never goes back, as runs of equal ms: a bisection for each ms, not a step for
-    each record."""
+    """Return clock readings as runs of equal ms.
+
+    Readings are nearly always ascending, so that one bisection for each ms is enough, instead of a step for each
+    record.
+    """
     runs = []
     start = 0
     while start < len(times):

@@ -1,4 +1,4 @@
-"""Many records at a time: columns in, whole batches out."""
+"""Appends many records at a time: takes columns, produces whole batches."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from kafkapy.producer.intake import Intake, as_bytes_all, check_headers
 from kafkapy.record.batch_encoder import Headers
 
 _MANY = 256
-"""From here on numpy hashes keys faster than a loop."""
+"""Number of keys from which numpy hashes faster than a loop."""
 
 
 class BulkAppend:
-    """Whole batches on their way into the accumulator.
+    """Appends whole batches to the accumulator.
 
-    Invariant: `_work` gives, in order, what isn't appended yet: a partition and what `_put` takes besides; `batches` is what was.
+    Invariant: `_work` yields, in order, what isn't appended yet: a partition and the other arguments of `_put`.
+    `batches` has those that were appended.
     """
 
     def __init__(self, intake: Intake) -> None:
@@ -31,7 +32,7 @@ class BulkAppend:
         self._next: tuple[TopicPartition, Any] | None = None
 
     def append(self) -> bool:
-        """Append as much as there is memory for; True when all is done."""
+        """Append as much as there is memory for; return True when everything was appended."""
         while True:
             if self._next is None:
                 self._next = next(self._work, None)
@@ -56,7 +57,7 @@ class BulkAppend:
 
 
 class BulkSend(BulkAppend):
-    """One `send_many`: columns of Python's objects."""
+    """The work of one `send_many`: columns of Python objects."""
 
     def __init__(
         self,
@@ -118,7 +119,7 @@ class BulkSend(BulkAppend):
                     raise ValueError("Need at least one: key or value")
 
     def _sizes(self) -> list[int]:
-        """Bytes that each record is counted with."""
+        """Return the estimated size of each record in bytes."""
         try:
             sizes = [size + RECORD_OVERHEAD for size in map(len, self._values)]  # type: ignore[arg-type]
         except TypeError:
@@ -135,7 +136,7 @@ class BulkSend(BulkAppend):
     # --- pieces
 
     def _pieces(self, partition: int | None, partitions: Sequence[int] | None) -> Iterator[tuple[TopicPartition, Any]]:
-        """What `append_batch` takes, one batch after the other."""
+        """Yield the arguments of `append_batch` for one batch after the other."""
         sizes = self._sizes()
         if sizes:
             largest = sizes.index(max(sizes))
@@ -178,7 +179,7 @@ class BulkSend(BulkAppend):
     def _groups(
         self, partition: int | None, partitions: Sequence[int] | None
     ) -> list[tuple[int | None, list[int] | None]]:
-        """Which records go to which partition; None for those that may go to any."""
+        """Yield each partition with the indices of its records; partition None: records that may go to any."""
         count = len(self._values)
         if partition is not None or (len(self._view.partitions) == 1 and partitions is None):
             return [(self._view.partitions[0] if partition is None else partition, None)]
@@ -191,7 +192,7 @@ class BulkSend(BulkAppend):
         return list(groups.items())
 
     def _chosen(self, partitions: Sequence[int] | None) -> Sequence[int | None] | None:
-        """A partition for each record; None if all may go to any."""
+        """Return a partition for each record; None if all may go to any."""
         view, intake, keys = self._view, self._intake, self._keys
         if partitions is not None:
             unknown = set(partitions) - set(view.partitions)

@@ -21,14 +21,14 @@ from kafkapy.serializer import K_contra, Serializer, V_contra
 _log = logging.getLogger("kafkapy.producer")
 
 _GROWN_BATCH = 1 << 18
-"""How large a batch may grow while it waits, where the user didn't choose a batch_size (see `RecordAccumulator`)."""
+"""Limit in bytes of a batch that grows while it waits, if the user didn't set batch_size (see `RecordAccumulator`)."""
 _numbers = itertools.count(1)
 
 _WITHOUT_EFFECT = {
     "selector": selectors.DefaultSelector,
     "sasl_kerberos_service_name": "kafka",
 }
-"""Options of kafka-python that change nothing here: the loop picks its selector, and there is no Kerberos."""
+"""Options of kafka-python that have no effect here: the event loop chooses the selector, and there is no Kerberos."""
 _UNSUPPORTED = (
     "metric_reporters",
     "sasl_kerberos_name",
@@ -40,8 +40,10 @@ _UNSUPPORTED = (
 
 
 class ProducerSettings(ClientOptions, total=False):
-    """The keyword arguments of producers but for the serializers. A partitioner may be a function of the key's bytes, all
-    partitions and those with a leader."""
+    """The keyword arguments of producers, except the serializers.
+
+    A partitioner may be a function of the key's bytes, all partitions and the partitions with a leader.
+    """
 
     enable_idempotence: bool
     transactional_id: str | None
@@ -68,7 +70,8 @@ class ProducerOptions(ProducerSettings, Generic[K_contra, V_contra], total=False
 
 
 class ProducerConfig(ClientConfig):
-    """What a producer needs to know. Times in ms, sizes in bytes. Raises KafkaConfigurationError, naming the option."""
+    """The validated options of a producer. Times in ms, sizes in bytes. Raises KafkaConfigurationError, which names
+    the option."""
 
     key_serializer: Any = None
     value_serializer: Any = None
@@ -91,7 +94,8 @@ class ProducerConfig(ClientConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.idempotence_was_asked_for = False
-        """The user said so: then a conflict is an error, not a reason to do without."""
+        """Whether the user set enable_idempotence: then a conflicting option is an error, else it disables
+        idempotence."""
         if self.acks == "all":
             self.acks = -1
         check_choice("acks", self.acks)
@@ -123,7 +127,7 @@ class ProducerConfig(ClientConfig):
         return config
 
     def _settle_idempotence(self, given: Mapping[str, Any]) -> None:
-        """KIP-679: on, unless the user asked for something that doesn't go with it."""
+        """Enable idempotence unless the user has set an option that conflicts with it (KIP-679)."""
         if self.transactional_id:
             if not given.get("enable_idempotence", True):
                 raise KafkaConfigurationError("Cannot set transactional_id without enable_idempotence.")
@@ -153,7 +157,7 @@ class ProducerConfig(ClientConfig):
         self.enable_idempotence = False
 
     def options(self) -> dict[str, Any]:
-        """All options by name, as kafka-python's `producer.config` has them."""
+        """Return all options by name, as kafka-python's `producer.config` has them."""
         return {name: getattr(self, name) for name in self.defaults()}
 
     @property
@@ -176,7 +180,7 @@ class ProducerConfig(ClientConfig):
 
 
 def _check_rest(options: Mapping[str, Any]) -> None:
-    """kafka-python's options that are not supported are refused by name; unknown ones raise kafka-python's ValueError."""
+    """Reject options: kafka-python's unsupported ones by name, unknown ones with kafka-python's ValueError."""
     unknown = {}
     for name, value in options.items():
         if name in _WITHOUT_EFFECT:
@@ -190,4 +194,4 @@ def _check_rest(options: Mapping[str, Any]) -> None:
 
 
 DEFAULT_OPTIONS = ProducerConfig.defaults()
-DEFAULT_OPTIONS["client_id"] = None  # made up for each producer
+DEFAULT_OPTIONS["client_id"] = None  # generated for each producer

@@ -1,4 +1,4 @@
-"""A producer without a face: what the synchronous, the asyncio and the Twisted producer have in common."""
+"""The core that the synchronous, the asyncio and the Twisted producer share."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ _log = logging.getLogger("kafkapy.producer")
 
 
 class TopicView(NamedTuple):
-    """A topic's partitions, in order; `available` are those with a leader, or all if none has one."""
+    """A topic's partitions, in order; `available`: those with a leader, or all if none has one."""
 
     partitions: tuple[int, ...]
     available: list[int]
 
 
 class ProducerCore:
-    """The parts of a producer, tied together on the driver's thread.
+    """Builds and connects the parts of a producer on the driver's thread.
 
-    `topic_view` and `accumulator` are for any thread; everything else is for the driver's.
+    `topic_view` and `accumulator` are thread-safe; everything else must be called on the driver's thread.
     """
 
     def __init__(self, driver: Driver, config: ProducerConfig) -> None:
@@ -84,21 +84,24 @@ class ProducerCore:
         self._asking_for_producer_id = False
         self._views: dict[str, TopicView] = {}
         self._awaited: Counter[str] = Counter()
-        """By topic, the callers that wait for its metadata."""
+        """Topic -> the callers that wait for its metadata."""
         self.network.metadata.is_idle = self._is_idle
         self.network.metadata.listeners.append(self._metadata_changed)
 
     async def start(self, timeout_ms: float | None = None) -> None:
-        """Wait for the first metadata, unless `api_version` says what brokers can do. Raises KafkaTimeoutError after
-        `timeout_ms` (None: bootstrap_timeout_ms); it may be called again then."""
+        """Wait for the first metadata, unless `api_version` is set.
+
+        Raises KafkaTimeoutError after `timeout_ms` (None: bootstrap_timeout_ms); it may be called again afterwards.
+        """
         self.network.reopen()
         if self.config.pinned_versions is None:
             await self.network.start(timeout_ms)
 
-    # --- what it may not or cannot do
+    # --- refusals
 
     def transactions_for(self, verb: str) -> Transactions:
-        """Raises IllegalStateError without a transactional_id; `verb`: what was to be done."""
+        """Return the transactions; `verb` names the operation in the error. Raises IllegalStateError without a
+        transactional_id."""
         if self.transactions is None:
             raise IllegalStateError(f"Cannot call {verb} without setting a transactional_id.")
         return self.transactions
@@ -110,7 +113,7 @@ class ProducerCore:
     # --- topics
 
     def topic_view(self, topic: str) -> TopicView | None:
-        """None: nothing is known of the topic."""
+        """Return the topic's partitions; None if the topic has no metadata yet."""
         view = self._views.get(topic)
         if view is None:
             views, metadata = self._views, self.network.metadata
@@ -120,19 +123,20 @@ class ProducerCore:
             ids = tuple(p.partition for p in found)
             nodes = metadata.cluster.nodes
             view = TopicView(ids, [p.partition for p in found if p.leader_id in nodes] or list(ids))
-            views[topic] = view  # of the metadata it was made from, or of one that is newer than that
+            views[topic] = view  # this view's metadata, or newer one
         return view
 
     def _metadata_changed(self, _: ClusterMetadata) -> None:
         self._views = {}
 
     def _is_idle(self, topic: str) -> bool:
-        """Return whether it has had no record for metadata_max_idle_ms, nor waiting callers (Kafka's `ProducerMetadata`)."""
+        """Return whether a topic was unused for metadata_max_idle_ms and no caller waits for it (Kafka's
+        `ProducerMetadata`)."""
         since = self.driver.time.monotonic_ms() - self.config.metadata_max_idle_ms
         return topic not in self._awaited and not self.accumulator.is_used_since(topic, since)
 
     async def wait_on_metadata(self, topic: str, timeout_ms: float | None = None) -> TopicView:
-        """The topic's partitions, when the cluster knows them.
+        """Return the topic's partitions; wait until the metadata has them.
 
         Raises KafkaTimeoutError after max_block_ms, TopicAuthorizationFailedError, InvalidTopicError.
         """
@@ -208,21 +212,21 @@ class ProducerCore:
         self.sender.wakeup()
 
     def _do_without_sequences(self, error: ClientError) -> None:
-        """The broker is older than 0.11."""
+        """Send without sequences: the broker is older than 0.11."""
         if self.config.idempotence_was_asked_for:
             self.sender.abort(error)
         _log.warning("Idempotence is disabled: %s", error)
         self.sender.sequences = None
 
     def figures(self, raw: bool = False) -> dict[str, Any]:
-        """What it has counted, by group and name; `raw`: those of `producer-metrics` alone. From any thread."""
+        """Return metrics by group and name; `raw`: only those of `producer-metrics`. Thread-safe."""
         groups = figures_of(self.network, self.accumulator, self.metrics)
         return dict(groups["producer-metrics"]) if raw else groups
 
     # --- the end
 
     async def flush(self, timeout_ms: float | None = None) -> None:
-        """Wait until all records that were sent by now are done, one way or the other.
+        """Wait until all records that were sent by now are acknowledged or have failed.
 
         Raises KafkaTimeoutError after `timeout_ms`.
         """
@@ -250,7 +254,7 @@ class ProducerCore:
             self.accumulator.flushes -= 1
 
     async def close(self, timeout_ms: float | None = None) -> None:
-        """Flush and disconnect. What isn't done after `timeout_ms` fails."""
+        """Flush and disconnect. Records that aren't acknowledged after `timeout_ms` fail."""
         self.accumulator.closed = True
         if self.transactions is not None:
             self.transactions.producer_closes()
@@ -264,7 +268,7 @@ class ProducerCore:
 
 
 def _clock_of(driver: Driver) -> Callable[[], float]:
-    """Seconds since the epoch."""
+    """Return a clock of seconds since the epoch."""
     if isinstance(driver.time, SystemTime):
         return time.time
     milliseconds: Any = driver.time.milliseconds

@@ -1,7 +1,7 @@
-"""What `send` gives back: handles to results that come later (kafka-python's `producer.future`).
+"""Futures that `send` returns (kafka-python's `producer.future`).
 
-A future is a view, batch and index, and nothing else: hundreds of thousands are made in a second. The batch has the
-result; `result_of` computes it for one record on access.
+A future only refers to a batch and an index, because hundreds of thousands are made in a second. The batch has the
+result and computes that of one record on access.
 """
 
 from __future__ import annotations
@@ -71,17 +71,17 @@ class BatchMetadata(NamedTuple):
 
 
 class SentRecords(Protocol):
-    """What a future looks at: a batch on its way. Any thread may ask."""
+    """The interface of a sent batch that futures use. Thread-safe."""
 
     topic_partition: TopicPartition
     done: bool
 
     def wait(self, timeout: float | None) -> bool:
-        """Is it done within `timeout` seconds?"""
+        """Wait for at most `timeout` seconds; return whether the batch is done."""
         ...
 
     def when_done(self, f: Callable[[], object]) -> None:
-        """Call `f` then; at once if it is done."""
+        """Call `f` when the batch is done; immediately if it is."""
         ...
 
     def metadata_of(self, index: int) -> RecordMetadata | None: ...
@@ -94,7 +94,7 @@ class SentRecords(Protocol):
 
 
 class DeliveryFuture(Generic[T]):
-    """kafka-python's `Future`, for any thread. Callbacks run on the client's own thread, or at once if it is done."""
+    """kafka-python's `Future`. Thread-safe. Callbacks run on the client's own thread, or immediately if it is done."""
 
     __slots__ = ()
 
@@ -104,12 +104,12 @@ class DeliveryFuture(Generic[T]):
 
     @property
     def value(self) -> T | None:
-        """The result; None if there is none."""
+        """Return the result; None if there is none."""
         raise NotImplementedError
 
     @property
     def exception(self) -> BaseException | None:
-        """What it failed with; None if it didn't."""
+        """Return the error; None if there is none."""
         return self._error
 
     @property
@@ -138,7 +138,7 @@ class DeliveryFuture(Generic[T]):
             timeout: The longest time to wait, in seconds. None (default): no limit.
 
         Raises:
-            KafkaTimeoutError: There is no result in time.
+            KafkaTimeoutError: There is no result within `timeout`.
             KafkaError: The record could not be delivered.
         """
         if not self._wait(timeout):
@@ -232,8 +232,8 @@ class FutureRecordMetadata(DeliveryFuture[RecordMetadata]):
 class FutureBatchMetadata(DeliveryFuture[list[BatchMetadata]]):
     """The result of one `send_many`: in the order of the records within each partition.
 
-    It fails with the first error of its batches; those that succeeded are in `batches` nevertheless. Programs get it from a
-    producer.
+    It fails with the first error of its batches; `batches` has those that succeeded nevertheless. Programs get it from
+    a producer.
 
     Args:
         batches: The batches that have the records.
@@ -257,7 +257,7 @@ class FutureBatchMetadata(DeliveryFuture[list[BatchMetadata]]):
 
     @property
     def batches(self) -> list[BatchMetadata]:
-        """What was written by now."""
+        """Return the batches that were written by now."""
         return [part for batch in self._batches if batch.done for part in batch.batch_metadata()]
 
     @property
@@ -286,12 +286,12 @@ class FutureBatchMetadata(DeliveryFuture[list[BatchMetadata]]):
 
 
 class _Countdown:
-    """Calls `f` when it was called as often as said."""
+    """Calls `f` when it was itself called `count` times."""
 
     def __init__(self, count: int, f: Callable[[], object]) -> None:
         self._calls = [f] * count
 
     def __call__(self) -> None:
-        f = self._calls.pop()  # atomic: the last one to pop is the one that finds nothing left
+        f = self._calls.pop()  # atomic, so that exactly one call finds the list empty afterwards
         if not self._calls:
             f()

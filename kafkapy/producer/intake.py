@@ -1,4 +1,4 @@
-"""From the arguments of `send` to a record in the accumulator: checks, serializers, the choice of a partition."""
+"""Turns the arguments of `send` into a record in the accumulator: checks, serializers, the choice of a partition."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Bytes = bytes | bytearray | memoryview
 
 
 class Intake:
-    """The front door of a producer, for any thread."""
+    """Validates, serializes and partitions records, and appends them to the accumulator. Thread-safe."""
 
     def __init__(self, core: ProducerCore, *, waits: bool = True) -> None:
-        """`waits`: may serializers block? Else they raise `LookUpFirst`."""
+        """`waits`: whether serializers may block; if False, they raise `LookUpFirst` instead."""
         config = core.config
         self.core = core
         self.accumulator = core.accumulator
@@ -34,18 +34,20 @@ class Intake:
         self.value_serializer = for_client(value_serializer, is_key=False, waits=waits)
         self.partitioner = config.partitioner
         self.own_choice = type(self.partitioner) in (DefaultPartitioner, StickyPartitioner)
-        """Partitions are chosen here and not by an object of the user."""
+        """Whether partitions are chosen here, and not by a partitioner of the user."""
         self._cluster = ClusterView(core)
 
     @property
     def short_path(self) -> dict[str, ProducerBatch]:
-        """Topic -> batch to append a value to without coming here; empty if each record has to come here."""
+        """Return topic -> open batch to which `send` may append a value directly; empty if every record needs
+        `append`."""
         if self.value_serializer is None and self.own_choice and self.core.transactions is None:
             return self.accumulator.sticky
         return {}
 
     def serialize(self, topic: str, value: Any, key: Any, headers: Any) -> Serialized:
-        """Value, key and headers as they are sent. Raises TypeError, ValueError, and what the serializers raise."""
+        """Return value, key and headers in serialized form. Raises TypeError, ValueError, and the serializers'
+        errors."""
         if value is None and key is None:
             raise ValueError("Need at least one: key or value")
         if type(topic) is not str:
@@ -59,7 +61,8 @@ class Intake:
         return _as_bytes(value, "value"), _as_bytes(key, "key"), list(headers) if headers else None
 
     async def looked_up(self, f: Callable[[], T]) -> T:
-        """What `f` gives once the serializers that it calls know what they need. Raises what a look-up has failed with."""
+        """Call `f`, after the look-ups that its serializers need; return its result. Raises the error of a failed
+        look-up."""
         while True:
             try:
                 return f()
@@ -75,11 +78,11 @@ class Intake:
         timestamp_ms: int | None,
         raw: tuple[Any, Any],
     ) -> FutureRecordMetadata | None:
-        """Add a serialized record (value, key, headers); None if there is no memory at present. `raw`: value and key as
-        the user gave them, for a partitioner of theirs.
+        """Add a serialized record (value, key, headers); return None if there is no memory at present. `raw`: value
+        and key as the user gave them, for the user's partitioner.
 
-        Raises ValueError for a partition that isn't there, MessageSizeTooLargeError, IllegalStateError and whatever a
-        transaction has failed with.
+        Raises ValueError for a partition that doesn't exist, MessageSizeTooLargeError, IllegalStateError and the error
+        of a failed transaction.
         """
         value, key, headers = record
         if timestamp_ms is not None and (type(timestamp_ms) is not int or timestamp_ms < 0):
@@ -103,7 +106,7 @@ class Intake:
         partition: int | None,
         raw: tuple[Any, Any],
     ) -> int:
-        """The partition of a record."""
+        """Choose the partition of a record."""
         value, key, headers = record
         if partition is not None:
             if type(partition) is not int or partition < 0:
@@ -157,7 +160,7 @@ class Intake:
     def failed(
         self, topic: str, partition: int | None, value: bytes | None, error: BaseException
     ) -> FutureRecordMetadata:
-        """A future that has failed already: for errors of a broker that kafka-python doesn't raise out of `send`."""
+        """Return a failed future: for brokers' errors that kafka-python doesn't raise from `send`."""
         topic_partition = TopicPartition(topic, -1 if partition is None else partition)
         batch = ProducerBatch(topic_partition, self.accumulator.lock, 0, 0)
         batch.values = [value]
@@ -191,14 +194,15 @@ class ClusterView:
 
 
 def _serializer(given: Any) -> Any:
-    """kafka-python takes functions too; `ProducerConfig` has refused what is neither."""
+    """Return a serializer object; kafka-python accepts functions, too, and `ProducerConfig` rejects everything
+    else."""
     if given is None or isinstance(given, Serializer) or hasattr(given, "serialize"):
         return given
     return SerializeWrapper(given)
 
 
 def check_headers(headers: Any) -> None:
-    """TypeError unless it is a list or tuple of (str, bytes or None), or None."""
+    """Raise TypeError unless `headers` is None or a list or tuple of (str, bytes or None)."""
     if headers is None:
         return
     if not isinstance(headers, list | tuple):
@@ -214,7 +218,7 @@ def check_headers(headers: Any) -> None:
 
 
 def _as_bytes(data: Any, what: str) -> bytes | None:
-    """A copy of what could change until it is sent."""
+    """Return `data` as bytes; a mutable buffer is copied, because it could change before it is sent."""
     if data is None or type(data) is bytes:
         return data
     if isinstance(data, bytes | bytearray | memoryview):
@@ -225,7 +229,7 @@ def _as_bytes(data: Any, what: str) -> bytes | None:
 
 
 def as_bytes_all(column: Sequence[Any], what: str) -> list[bytes | None]:
-    """The same for a column."""
+    """Apply `_as_bytes` to each element of a column."""
     if set(map(type, column)) <= {bytes, type(None)}:
         return column if type(column) is list else list(column)
     return [_as_bytes(data, what) for data in column]

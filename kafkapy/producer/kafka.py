@@ -1,4 +1,4 @@
-"""Where kafka-python has its producer."""
+"""The module in which kafka-python has its producer."""
 
 from kafkapy.producer.kafka_producer import KafkaProducer
 

@@ -44,12 +44,12 @@ _GRACE_MS = 50
 class KafkaProducer(Generic[K_contra, V_contra]):
     """Publishes records. Thread-safe: one producer shared by threads is faster than one for each.
 
-    `send` appends to a batch in memory and returns; a thread of the producer's own sends batches to the brokers that
-    lead their partitions. It retries what may be retried, in order and without duplicates (`enable_idempotence`, the
-    default), until `delivery_timeout_ms` has passed since the batch was begun. Close it: `with KafkaProducer(...)`.
+    `send` appends to a batch in memory and returns; a background thread of the producer sends batches to the leaders
+    of their partitions. It retries after retriable errors, in order and without duplicates (`enable_idempotence`, the
+    default), until `delivery_timeout_ms` has passed since the batch was created. Close it: `with KafkaProducer(...)`.
 
-    Two things differ from kafka-python: records without key go to one partition for a batch and not for a record
-    (KIP-480), and where `batch_size` isn't given, batches that wait for a busy broker grow up to 256 KiB.
+    Two things differ from kafka-python: the partition of records without key changes with each batch, not with each
+    record (KIP-480), and if `batch_size` isn't given, batches that wait for a busy broker grow up to 256 KiB.
 
     Args:
         configs: Options with kafka-python's names and defaults (docs/client_options.md).
@@ -130,7 +130,7 @@ class KafkaProducer(Generic[K_contra, V_contra]):
         partition: int | None = None,
         timestamp_ms: int | None = None,
     ) -> FutureRecordMetadata:
-        """Publish a record. Only the topic's metadata and buffer memory are waited for.
+        """Publish a record. Blocks only while the topic's metadata or buffer memory is missing.
 
         Args:
             topic: Name of the topic.
@@ -151,7 +151,7 @@ class KafkaProducer(Generic[K_contra, V_contra]):
             IllegalStateError: The producer is closed.
         """
         if key is None and headers is None and partition is None and timestamp_ms is None and type(value) is bytes:
-            with self._lock:  # the short path: the topic's open batch has room
+            with self._lock:  # fast path: the topic's open batch has room
                 batch = self._short_path.get(topic)
                 if batch is not None:
                     room = batch.room - len(value) - RECORD_OVERHEAD
@@ -201,8 +201,8 @@ class KafkaProducer(Generic[K_contra, V_contra]):
     ) -> FutureBatchMetadata:
         """Publish many records at once, as columns of equal length.
 
-        The same as `send` for each in turn, but several times faster: records are encoded column by column. It blocks
-        while memory is used up, for at most `max_block_ms` at a time. Raises as `send`.
+        The same as `send` for each record, but several times faster: records are encoded column by column. It blocks
+        while the buffer memory is full, for at most `max_block_ms` at a time. Raises the errors of `send`.
 
         Args:
             topic: Name of the topic.
@@ -227,9 +227,9 @@ class KafkaProducer(Generic[K_contra, V_contra]):
         """Publish the rows of a `pyarrow` Table or RecordBatch.
 
         Columns: `value` and `key` (binary or string), `timestamp` (a timestamp, or an integer of ms), `partition`
-        (integers), `headers` (lists of structs of key and value). All but one of value and key may be missing, and both
-        may be null. A table that `to_arrow` or `poll_arrow` gave is taken as it is: `topic`, `offset` and
-        `timestampType` are passed over.
+        (integers), `headers` (lists of structs of key and value). At least one of `value` and `key` is needed, and
+        both may be null. A table from `to_arrow` or `poll_arrow` is accepted unchanged: `topic`, `offset` and
+        `timestampType` are ignored.
 
         Args:
             topic: Name of the topic.
@@ -255,13 +255,13 @@ class KafkaProducer(Generic[K_contra, V_contra]):
             self._wait_for_memory(time.monotonic() + self._max_block_ms / 1000)
 
     def flush(self, timeout: float | None = None) -> None:
-        """Send all that waits, and wait until every record sent before is done.
+        """Send all buffered records, and wait until every record sent before is acknowledged or has failed.
 
         Args:
             timeout: The longest time to wait, in seconds. None (default): no limit.
 
         Raises:
-            KafkaTimeoutError: It takes longer.
+            KafkaTimeoutError: Some records aren't done after `timeout`.
         """
         if self._closed:
             return
@@ -284,13 +284,16 @@ class KafkaProducer(Generic[K_contra, V_contra]):
         return view
 
     def _call_within(self, timeout_ms: float | None, f: Callable[..., Any], *args: Any) -> Any:
-        """Call what keeps a time-out itself, its last argument, once it runs; a callback of the user's that takes its time
-        keeps it from that."""
+        """Call `f` on the driver's thread with the remaining time as its last argument.
+
+        `f` keeps that time-out itself; the outer limit is for a callback of the user that blocks the driver's
+        thread.
+        """
         patience = None if timeout_ms is None else timeout_ms + _GRACE_MS
         return self._driver.call(f, *args, timeout_ms, timeout_ms=patience)
 
     def _wait_for_memory(self, deadline: float) -> None:
-        """Until some was given back; whether it is enough is for the caller to find out."""
+        """Wait until memory was released; the caller checks whether it is enough."""
         freed = threading.Event()
         if not self._driver.in_driver_thread():  # a callback would wait for its own thread
             self._core.accumulator.when_memory(freed.set)
@@ -302,11 +305,14 @@ class KafkaProducer(Generic[K_contra, V_contra]):
     # --- transactions
 
     def init_transactions(self) -> None:
-        """Once, before the first transaction. Raises KafkaTimeoutError after `max_block_ms`."""
+        """Get a producer id and end what a predecessor left open; call it once, before the first transaction.
+
+        Raises KafkaTimeoutError after `max_block_ms`.
+        """
         self._driver.call(self._transactions("init_transactions").initialize)
 
     def begin_transaction(self) -> None:
-        """Records sent from here on are seen together, or not at all, by consumers that read committed records."""
+        """Begin a transaction: consumers with `read_committed` see all records sent until its end, or none."""
         self._driver.call(self._transactions("begin_transaction").begin)
 
     def send_offsets_to_transaction(
@@ -322,21 +328,24 @@ class KafkaProducer(Generic[K_contra, V_contra]):
         self._driver.call(transactions.send_offsets, offsets, group_metadata)
 
     def prepare_transaction(self) -> ProducerIdAndEpoch:
-        """Flush, and leave the transaction open for somebody else to end: who has the transactional id and this can do it with
-        EndTxn, also when this producer is closed. Raises what a record has failed with; abort it then."""
+        """Flush, and leave the transaction open, to be ended by another program (two-phase commit).
+
+        With the transactional id and the returned producer id and epoch, it can send EndTxn, even after this producer
+        was closed. Raises the error of a record that has failed; abort the transaction then.
+        """
         prepared: ProducerIdAndEpoch = self._driver.call(self._transactions("prepare_transaction").prepare)
         return prepared
 
     def commit_transaction(self) -> None:
-        """Flush and commit. Raises what a record of the transaction has failed with; abort it then."""
+        """Flush and commit. Raises the error of a record that has failed; abort the transaction then."""
         self._driver.call(self._transactions("commit_transaction").commit)
 
     def abort_transaction(self) -> None:
-        """Abort; records that wait to be sent fail with TransactionAbortedError."""
+        """Abort the transaction; its records that weren't sent yet fail with TransactionAbortedError."""
         self._driver.call(self._transactions("abort_transaction").abort)
 
     def transaction(self) -> BlockingTransaction[Self]:
-        """`with producer.transaction():` commits at its end, aborts on an exception."""
+        """Return a context manager: `with producer.transaction():` commits at its end, aborts on an exception."""
         return BlockingTransaction(self)
 
     def _transactions(self, verb: str) -> Transactions:
@@ -346,23 +355,23 @@ class KafkaProducer(Generic[K_contra, V_contra]):
     # --- the rest
 
     def bootstrap_connected(self) -> bool:
-        """Is there a connection to any broker?"""
+        """Return whether there is a connection to any broker."""
         return not self._closed and bool(self._driver.call(self._core.network.bootstrap_connected))
 
     def metrics(self, raw: bool = False) -> dict[str, Any] | Any:
-        """Return figures by group and name, under the names of the Java client and kafka-python.
+        """Return metrics by group and name, under the names of the Java client and kafka-python.
 
         None if `metrics_enabled` is off.
 
         Args:
             raw: Return the group `producer-metrics` alone, without the level of groups. Default False.
         """
-        # Any, not None, in the type: most programs don't disable them and need no check.
+        # The type has Any in place of None: most programs don't disable metrics, and need no check for None.
         return self._core.figures(raw) if self.config["metrics_enabled"] else None
 
     @classmethod
     def max_usable_produce_magic(cls, api_version: tuple[int, ...]) -> int:
-        """Return the newest message format that brokers of a release take.
+        """Return the newest message format that brokers of a release accept.
 
         Args:
             api_version: The release, for example (2, 8).
@@ -380,13 +389,17 @@ class KafkaProducer(Generic[K_contra, V_contra]):
             )
 
     def _after_fork_in_child(self) -> None:
-        """The thread that would send is the parent's, and another thread of it may have held the lock."""
+        """Mark the producer as unusable: its thread exists only in the parent, and its lock may have been held
+        there."""
         self._lock = threading.Lock()
         self._short_path = {}
 
     def close(self, timeout: float | None = None, null_logger: bool = False) -> None:
-        """Wait for what was sent, at most `timeout` seconds, and disconnect; then what is left fails. `null_logger`: the
-        interpreter is going, and nothing is to be logged any more (kafka-python's; nothing is logged here anyway)."""
+        """Wait for the sent records, at most `timeout` seconds, and disconnect; the remaining records fail.
+
+        `null_logger`: kafka-python's argument to suppress logging while the interpreter exits; without effect, because
+        `close` logs nothing.
+        """
         if timeout is not None and not 0 <= timeout <= threading.TIMEOUT_MAX:
             raise ValueError(f"Invalid timeout: {timeout}")
         if self._closed:
@@ -405,7 +418,7 @@ class KafkaProducer(Generic[K_contra, V_contra]):
             self._intake.close()
 
     def _close_from_callback(self) -> None:
-        """A callback cannot wait for its own thread: what isn't done fails."""
+        """Close without waiting, because a callback can't wait for its own thread: unfinished records fail."""
         spawn(self._core.close(0)).add_callback(lambda _: self._driver.stop())
 
     def __enter__(self) -> Self:
@@ -418,7 +431,7 @@ class KafkaProducer(Generic[K_contra, V_contra]):
         try:
             self.close(timeout=_EXIT_TIMEOUT_SECONDS)
         except Exception:
-            pass  # half made, or the interpreter is going
+            pass  # the constructor has failed, or the interpreter exits
 
     def __repr__(self) -> str:
         return (
@@ -427,7 +440,8 @@ class KafkaProducer(Generic[K_contra, V_contra]):
 
 
 def _turn_until_done(driver: ThreadDriver, batch: ProducerBatch, seconds: float | None) -> None:
-    """A thread that waits for a delivery does the client's work meanwhile. Raises IllegalStateError in a callback."""
+    """Run the client's loop on this thread until the batch is done, for at most `seconds`. Raises IllegalStateError in
+    a callback."""
     if driver.in_driver_thread():
         raise IllegalStateError(
             "A callback waits for a delivery on the thread that would bring it; give that delivery a callback of its own"
@@ -441,7 +455,7 @@ def _turn_until_done(driver: ThreadDriver, batch: ProducerBatch, seconds: float 
     try:
         driver.call(delivered, timeout_ms=None if seconds is None else seconds * 1000)
     except (KafkaTimeoutError, IllegalStateError):
-        pass  # the time is over; or the client is closed, and the batch has failed or will at once
+        pass  # timed out; or the client is closed, and the batch fails
 
 
 _producers: weakref.WeakSet[KafkaProducer] = weakref.WeakSet()

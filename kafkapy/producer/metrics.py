@@ -1,4 +1,4 @@
-"""What a producer counts: the figures behind `KafkaProducer.metrics()`, under the names of the Java client and kafka-python."""
+"""The metrics of `KafkaProducer.metrics()`, under the names of the Java client and kafka-python."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class TopicMetrics:
-    """What became of batches: a value each, of how many records or bytes they are."""
+    """Counts of records and bytes by outcome: one sample for each batch."""
 
     __slots__ = ("bytes", "compression", "errors", "records", "retries")
 
@@ -24,7 +24,7 @@ class TopicMetrics:
         self.records = stat()
         self.bytes = stat()
         self.compression = stat()
-        """Bytes after compression, by bytes before."""
+        """Compressed size / uncompressed size."""
         self.retries = stat()
         self.errors = stat()
 
@@ -43,7 +43,7 @@ class TopicMetrics:
 
 
 class ProducerMetrics(TopicMetrics):
-    """Of all topics, and of each; written on the driver's thread, read from any."""
+    """The metrics of all topics together, and of each; written on the driver's thread, read from any thread."""
 
     __slots__ = ("_stat", "queue_times", "requests", "splits", "topics")
 
@@ -56,14 +56,14 @@ class ProducerMetrics(TopicMetrics):
         self.topics: dict[str, TopicMetrics] = {}
 
     def requested(self, batches: list[ProducerBatch], now: float) -> None:
-        """A request goes out with these."""
+        """Record a request that is sent with these batches."""
         self.requests.record(sum(batch.record_count for batch in batches), now)
         for batch in batches:
             if batch.attempts == 1:
                 self.queue_times.record(now - batch.created_ms, now)
 
     def sent(self, batch: ProducerBatch, now: float) -> None:
-        """It has been acknowledged."""
+        """Record an acknowledged batch."""
         count, size, ratio = batch.record_count, batch.size_hint(), batch.compression_ratio()
         for metrics in (self, self._of(batch)):
             metrics.records.record(count, now)
@@ -106,7 +106,7 @@ class ProducerMetrics(TopicMetrics):
 
 
 def figures_of(client: NetworkClient, accumulator: RecordAccumulator, metrics: ProducerMetrics) -> dict[str, Figures]:
-    """By group and name. Groups of a topic or broker end with `.<topic>`, `.node-<id>`."""
+    """Return all metrics by group and name. Groups of a topic or broker end with `.<topic>`, `.node-<id>`."""
     now = client.driver.time.monotonic_ms()
     network = client.metrics
     latencies, throttles = network.latencies(ApiKey.PRODUCE), network.throttles(ApiKey.PRODUCE)

@@ -1,4 +1,4 @@
-"""Produce requests from batches, in the message format that the broker's version asks for."""
+"""Builds Produce requests from batches, in the message format of the broker's version."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from kafkapy.protocol.messages.produce import ProduceRequest
 from kafkapy.record.compression import CompressionType
 
 _FORMAT_V2 = 3
-"""The first version of Produce that takes record batches."""
+"""The first version of Produce with record batches (message format v2)."""
 _ZSTD = 7
 
 
 class ProduceRequestBuilder:
-    """One batch for each partition. `build` may be called more than once."""
+    """A request with one batch for each partition. `build` may be called more than once."""
 
     API_KEY = ProduceRequest.API_KEY
 
@@ -35,14 +35,15 @@ class ProduceRequestBuilder:
 
     @property
     def min_version(self) -> int:
-        """What the codec and the producer's sequences need."""
+        """Return the lowest version that supports the codec and the producer's sequences."""
         if self.codec is CompressionType.ZSTD:
             return _ZSTD
         needs_format_v2 = any(batch.has_sequence or batch.headers is not None for batch in self.batches)
         return _FORMAT_V2 if needs_format_v2 else 0
 
     def build(self, version: int) -> ProduceRequest:
-        """Raises UnsupportedVersionError if the broker is too old for what the batches hold."""
+        """Build the request. Raises UnsupportedVersionError if the broker is too old for the contents of the
+        batches."""
         if version < self.min_version:
             raise UnsupportedVersionError(f"Produce version {version} cannot carry these records")
         magic = 2 if version >= _FORMAT_V2 else 1 if version == 2 else 0

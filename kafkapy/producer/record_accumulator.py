@@ -1,11 +1,12 @@
-"""Records that wait to be sent: a queue of batches for each partition, in bounded memory (Kafka's `RecordAccumulator`).
+"""Buffers records until they are sent: a queue of batches for each partition, in bounded memory (Kafka's
+`RecordAccumulator`).
 
-Users' threads append, the driver's thread drains; one lock lies between them. The path of most records does not even
-come here: `KafkaProducer.send` finds the topic's open batch in `sticky`, sees that there is room, and appends.
+Users' threads append, the driver's thread drains, and one lock protects the queues. Most records bypass `append`:
+`KafkaProducer.send` finds the topic's open batch in `sticky`, checks that it has room, and appends.
 
-A batch begins with `batch_size` bytes of memory. It is ready to be sent when they are used up. If it still waits then,
-because the broker has enough to do, it goes on growing in steps of `batch_size` up to `max_batch_bytes`: the busier the
-broker, the larger the batches. (With a `batch_size` that the user chose, that is also the bound.)
+A batch begins with `batch_size` bytes of memory. It is ready to be sent when they are used up. While it has to wait
+because the broker is busy, it grows in steps of `batch_size` up to `max_batch_bytes`: the busier the broker, the
+larger the batches. (A `batch_size` set by the user is also the limit.)
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from kafkapy.record.batch_encoder import EncodedRecords, Headers, TimeRun
 Clock = Callable[[], float]
 
 _MAX_RECORD_OVERHEAD = 61 + 21
-"""The batch header and what a record may take besides key, value and headers."""
+"""Bytes of the batch header, and the most that a record takes besides key, value and headers."""
 
 
 class PartitionQueue:
     """The batches of one partition.
 
-    Invariant: `batches` is in the order in which they are to be sent; `open` is the last of them or None, and only it
-    takes records. `muted`: a request is in flight and order has to be kept without sequences.
+    Invariant: `batches` is in sending order; `open` is the last of them or None, and records are added only to it.
+    `muted`: a request is in flight, and the next must wait, because order is kept without sequences.
     """
 
     __slots__ = ("batches", "muted", "open", "topic_partition")
@@ -47,9 +48,9 @@ class PartitionQueue:
 class RecordAccumulator:
     """All queues of a producer.
 
-    Invariant: under `lock`, `available` is `buffer_memory` less what batches that aren't done have reserved; `waiting`
-    holds exactly the queues that have batches; `sticky[topic]` is an open batch, of the partition that records without
-    key go to at present.
+    Invariant: under `lock`, `available` is `buffer_memory` minus the bytes reserved by unfinished batches; `waiting`
+    holds exactly the queues that have batches; `sticky[topic]` is the open batch of the topic's current sticky
+    partition.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class RecordAccumulator:
         clock: Clock,
         wakeup: Callable[[], None] = lambda: None,
     ) -> None:
-        """`clock`: seconds since the epoch, for timestamps. `wakeup`: tells the sender that there may be work."""
+        """`clock`: seconds since the epoch, for timestamps. `wakeup`: notifies the sender that there may be work."""
         self.lock = threading.Lock()
         self.batch_size = max(1, batch_size)
         self.max_batch_bytes = max(self.batch_size, max_batch_bytes)
@@ -79,11 +80,11 @@ class RecordAccumulator:
         """While above 0, batches don't linger."""
         self.closed = False
         self.exhausted = False
-        """Whether a caller waits for memory: then batches don't linger."""
+        """Whether a caller waits for memory; batches don't linger then."""
         self.wait_otherwise: Callable[[ProducerBatch, float | None], object] | None = None
-        """For the batches: see there."""
+        """Passed to each batch; see `ProducerBatch`."""
         self.used_ms: dict[str, float] = {}
-        """When each topic was last used: when its last batch was begun, or its partitions were asked for."""
+        """When each topic was last used: when its last batch was created, or its partitions were requested."""
         self._queues: dict[TopicPartition, PartitionQueue] = {}
         self._choices: dict[str, StickyChoice] = {}
         self._monotonic_ms = monotonic_ms
@@ -101,9 +102,10 @@ class RecordAccumulator:
         *,
         sticky: bool = False,
     ) -> FutureRecordMetadata | None:
-        """Add a record; None if there is no memory at present.
+        """Add a record; return None if there is no memory at present.
 
-        `sticky`: the partition was chosen by `sticky_partition`; records without key may follow on the short path.
+        `sticky`: the partition was chosen by `sticky_partition`, so that records without key may use the fast path
+        next.
         Raises MessageSizeTooLargeError for a record that no request or buffer could hold.
         """
         size = self.record_size(value, key, headers)
@@ -136,7 +138,8 @@ class RecordAccumulator:
         timestamps: list[int] | None,
         size: int,
     ) -> ProducerBatch | None:
-        """Add a batch of its own, `size` bytes, behind what the partition has; None if there is no memory at present."""
+        """Append a separate batch of `size` bytes to the partition's queue; return None if there is no memory at
+        present."""
         with self.lock:
             batch = self._own_batch(topic_partition, size)
             if batch is None:
@@ -155,7 +158,7 @@ class RecordAccumulator:
         runs: Sequence[TimeRun],
         size: int,
     ) -> ProducerBatch | None:
-        """The same of records that are encoded already."""
+        """The same as `append_batch`, for records that are already encoded."""
         with self.lock:
             batch = self._own_batch(topic_partition, size)
             if batch is None:
@@ -165,7 +168,7 @@ class RecordAccumulator:
         return batch
 
     def _own_batch(self, topic_partition: TopicPartition, size: int) -> ProducerBatch | None:
-        """A batch behind what the partition has, which takes no more records than it is given now."""
+        """Append a new batch to the partition's queue, closed for further records."""
         if not self._reserve(size):
             return None
         queue = self.queue(topic_partition)
@@ -175,7 +178,7 @@ class RecordAccumulator:
         return batch
 
     def record_size(self, value: bytes | None, key: bytes | None = None, headers: Headers | None = None) -> int:
-        """What a record is counted with. Raises MessageSizeTooLargeError if it can never be sent."""
+        """Return a record's estimated size in bytes. Raises MessageSizeTooLargeError if it can never be sent."""
         size = (len(value) if value is not None else 0) + (len(key) if key is not None else 0) + RECORD_OVERHEAD
         if headers:
             size += sum(len(name.encode()) + len(content or b"") + 4 for name, content in headers)
@@ -183,7 +186,7 @@ class RecordAccumulator:
         return size
 
     def check_record_size(self, size: int) -> None:
-        """`size`: what a record is counted with. Raises MessageSizeTooLargeError if it can never be sent."""
+        """Raise MessageSizeTooLargeError if a record of this estimated size can never be sent."""
         most = size - RECORD_OVERHEAD + _MAX_RECORD_OVERHEAD
         if most > self.max_request_size:
             raise MessageSizeTooLargeError(
@@ -197,29 +200,33 @@ class RecordAccumulator:
             )
 
     def has_room(self, topic_partition: TopicPartition, size: int) -> bool:
-        """Would a record of about `size` go into the partition's open batch?"""
+        """Return whether a record of about `size` bytes fits into the partition's open batch."""
         with self.lock:
             batch = self.queue(topic_partition).open
             return batch is not None and batch.room >= size + RECORD_OVERHEAD
 
     def pieces(self, sizes: list[int]) -> list[tuple[int, int]]:
-        """How `append_batch` is best fed with records of these sizes: (start, end) of each batch."""
+        """Cut records of these sizes into batches for `append_batch`: (start, end) of each."""
         return cuts(sizes, self.piece_bytes)
 
     @property
     def piece_bytes(self) -> int:
-        """The largest batch that `append_batch` and `append_encoded` are to be fed with, but for a single record."""
+        """Return the largest size for `append_batch` and `append_encoded` in bytes; only a single record may exceed
+        it."""
         return min(self.max_batch_bytes, self.buffer_memory)
 
     def queue(self, topic_partition: TopicPartition) -> PartitionQueue:
-        """The partition's queue; made if there is none, so under the lock or on the driver's thread for a known one."""
+        """Return the partition's queue, created if there is none.
+
+        The caller holds the lock; on the driver's thread an existing queue may be looked up without it.
+        """
         queue = self._queues.get(topic_partition)
         if queue is None:
             queue = self._queues[topic_partition] = PartitionQueue(topic_partition)
         return queue
 
     def _make_room(self, queue: PartitionQueue, size: int) -> ProducerBatch | None:
-        """An open batch with room for a record: the open one, grown, or a new one. None: no memory."""
+        """Return a batch with room for a record: the open one, enlarged, or a new one. None: no memory."""
         step = max(self.batch_size, size)
         if not self._reserve(step):
             return None
@@ -257,9 +264,10 @@ class RecordAccumulator:
     # --- records without key
 
     def sticky_partition(self, topic: str, available: list[int], size: int = 0, *, count: bool = False) -> int:
-        """Where a record of `size` without key goes now (KIP-794); `available`: partitions with a leader, or else all.
+        """Return the partition for a record of `size` bytes without key (KIP-794).
 
-        `count`: it is a whole batch, which is not counted otherwise.
+        `available`: the partitions with a leader, or else all. `count`: count the bytes now, because a whole batch is
+        not counted later.
         """
         with self.lock:
             choice = self._choices.get(topic)
@@ -293,7 +301,7 @@ class RecordAccumulator:
         return False
 
     def when_memory(self, callback: Callable[[], object]) -> None:
-        """Call it when memory was given back: on the driver's thread, or at once if all of it is free."""
+        """Call `callback` when memory was released, on the driver's thread; immediately if all of it is free."""
         with self.lock:
             nothing_used = self.available == self.buffer_memory
             if not nothing_used:
@@ -304,7 +312,7 @@ class RecordAccumulator:
             self.wakeup()
 
     def release(self, batch: ProducerBatch) -> None:
-        """A batch is done: its memory is free again."""
+        """Release the memory of a finished batch."""
         with self.lock:
             self.incomplete.discard(batch)
             self.available += batch.reserved
@@ -317,7 +325,7 @@ class RecordAccumulator:
     # --- draining: the driver's thread
 
     def is_ready(self, queue: PartitionQueue, now_ms: float, linger_ms: float) -> float:
-        """0 if the queue's first batch is to be sent now, else in how many ms it is."""
+        """Return in how many ms the queue's first batch is ready to be sent; 0: now."""
         batch = queue.batches[0]
         if batch.attempts:
             return max(0.0, batch.retry_at_ms - now_ms)
@@ -328,7 +336,7 @@ class RecordAccumulator:
         return max(0.0, batch.created_ms + linger_ms - now_ms)
 
     def take(self, queue: PartitionQueue) -> ProducerBatch:
-        """Remove the first batch of a queue; it takes no more records."""
+        """Remove and return the first batch of a queue, closed for further records."""
         with self.lock:
             batch = queue.batches.popleft()
             if queue.open is batch:
@@ -338,11 +346,11 @@ class RecordAccumulator:
             return batch
 
     def put_back(self, batch: ProducerBatch) -> None:
-        """Queue a batch again that is to be retried: in the order of sequences if it has one, else in front."""
+        """Queue a batch for a retry: ordered by sequence if it has one, else at the front."""
         self._insert([batch])
 
     def replace(self, batch: ProducerBatch, parts: list[ProducerBatch]) -> None:
-        """A batch was split into others, which have its memory now."""
+        """Replace a split batch by its parts, which have its memory now."""
         self._insert(parts)
         self.release(batch)
 
@@ -358,19 +366,19 @@ class RecordAccumulator:
                 self.incomplete.add(batch)
 
     def is_used_since(self, topic: str, ms: float) -> bool:
-        """Was anything sent to the topic after then, or is it still under way?"""
+        """Return whether records were sent to the topic after `ms`, or are still unfinished."""
         if self.used_ms.get(topic, -math.inf) > ms:
             return True
         with self.lock:
             return any(batch.topic_partition.topic == topic for batch in self.incomplete)
 
     def unsent(self) -> list[ProducerBatch]:
-        """All batches in the queues, oldest first within a partition."""
+        """Return all batches in the queues, oldest first within a partition."""
         with self.lock:
             return [batch for queue in self.waiting.values() for batch in queue.batches]
 
     def remove(self, batch: ProducerBatch) -> None:
-        """Take a batch out of its queue, wherever it stands."""
+        """Remove a batch from any position of its queue."""
         with self.lock:
             queue = self.queue(batch.topic_partition)
             if batch in queue.batches:
