@@ -38,9 +38,9 @@ class BlockingClient:
         time: Time | None = None,
     ) -> None:
         """Args:
-            config: Time-outs and security; its bootstrap servers are ignored.
-            negotiate: False: every call passes its version, and ApiVersions is sent only if SASL needs it (between
-                brokers)."""
+        config: Time-outs and security; its bootstrap servers are ignored.
+        negotiate: False: every call passes its version, and ApiVersions is sent only if SASL needs it (between
+            brokers)."""
         self.address = Address(host, port)
         self._config = config or ClientConfig()
         if not negotiate and self._config.security.sasl_mechanism is None:

@@ -27,7 +27,7 @@ _AT_ONCE = 4 << 20
 def sends_of_arrow(
     intake: Intake, view: TopicView, topic: str, table: Any, partition: int | None = None
 ) -> list[BulkAppend]:
-    """Yield one bulk append for each chunk of a `pyarrow` Table or RecordBatch.
+    """Return one bulk append for each chunk of a `pyarrow` Table or RecordBatch.
 
     A table that a consumer has read is accepted unchanged. Raises ValueError for unknown columns, and the errors of
     `BulkSend`.

@@ -179,7 +179,7 @@ class BulkSend(BulkAppend):
     def _groups(
         self, partition: int | None, partitions: Sequence[int] | None
     ) -> list[tuple[int | None, list[int] | None]]:
-        """Yield each partition with the indices of its records; partition None: records that may go to any."""
+        """Return each partition with the indices of its records; partition None: records that may go to any."""
         count = len(self._values)
         if partition is not None or (len(self._view.partitions) == 1 and partitions is None):
             return [(self._view.partitions[0] if partition is None else partition, None)]

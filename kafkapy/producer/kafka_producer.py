@@ -284,7 +284,7 @@ class KafkaProducer(Generic[K_contra, V_contra]):
         return view
 
     def _call_within(self, timeout_ms: float | None, f: Callable[..., Any], *args: Any) -> Any:
-        """Call `f` on the driver's thread with the remaining time as its last argument.
+        """Call `f` on the driver's thread with `timeout_ms` as its last argument.
 
         `f` keeps that time-out itself; the outer limit is for a callback of the user that blocks the driver's
         thread.

@@ -233,7 +233,7 @@ class Sender:
                     return _NEVER_MS  # a response to one of them runs the sender again; other responses don't
             self._turn += 1
             start = self._turn % len(queues)
-            queues = queues[start:] + queues[:start]  # rotate, so that a partition omitted because of the size comes first eventually
+            queues = queues[start:] + queues[:start]  # so that no partition is omitted for ever because of the size
             batches = self._take(queues, node_id)
             if not batches:
                 return _NEVER_MS

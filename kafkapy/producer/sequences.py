@@ -200,7 +200,7 @@ class Sequences:
         if error is Errors.UNKNOWN_PRODUCER_ID:
             if log_start_offset < 0 or batch.sequence_was_reset:
                 return True
-            if sequences.last_acked_offset < log_start_offset:  # retention deleted the records, and with them the broker's state of the producer
+            if sequences.last_acked_offset < log_start_offset:  # the broker's state has expired with the records
                 if self.is_transactional:
                     sequences.begin(self.producer)
                 else:

@@ -166,7 +166,7 @@ class Transactions:
             self._pending.add(topic_partition)
 
     def producer_closes(self) -> None:
-        """Log a warning if a transaction is open: it ends at its time-out, or with the next producer of its id."""
+        """Fail an open transaction: the coordinator aborts it at its time-out, or for the next producer of its id."""
         if self.state is TransactionsState.IN_TRANSACTION:
             self._fail_transaction(self._aborted("the producer was closed"))
             self._sender.abort(self._aborted("the producer was closed"), only_unsent=True)
