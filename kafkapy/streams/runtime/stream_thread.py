@@ -97,6 +97,7 @@ class StreamThread(threading.Thread):
                 except TaskMigratedException as error:
                     log.warning("%s: tasks have gone to another instance: %s", self.name, error)
                     self.tasks.close(clean=False)
+                    self.tasks.is_rebalancing = False
                     self._consumer.unsubscribe()
                     self._subscribe()
         except BaseException as error:
@@ -147,6 +148,8 @@ class StreamThread(threading.Thread):
         self._commit_if_due()
 
     def _commit_if_due(self) -> None:
+        if self.tasks.is_rebalancing:
+            return
         now = time.monotonic()
         if self.tasks.commit_requested or now - self._last_commit >= self._config.commit_interval_ms / 1000:
             self.tasks.commit()
@@ -221,6 +224,7 @@ class _Rebalances(ConsumerRebalanceListener):
     def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
         self._on_state(self._thread, "REBALANCING")
         with self._thread.tasks.lock:
+            self._thread.tasks.is_rebalancing = False
             self._thread.take_assignment()
         if not self._thread.tasks.is_restoring:
             self._on_state(self._thread, "RUNNING")

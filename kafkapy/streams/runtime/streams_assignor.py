@@ -66,6 +66,7 @@ class StreamsPartitionAssignor(AbstractPartitionAssignor):
         process_id: Process id of the instance.
         offset_sums: Returns the sum of the changelog offsets of each task's stores.
         on_assignment: Called with this member's assignment, on the consumer's thread.
+        on_join: Called before each request to join the group, on the consumer's I/O thread.
     """
 
     name: ClassVar[str] = "stream"
@@ -80,6 +81,7 @@ class StreamsPartitionAssignor(AbstractPartitionAssignor):
         process_id: ProcessId,
         offset_sums: Callable[[], Mapping[TaskId, int]],
         on_assignment: Callable[[Assignment], None],
+        on_join: Callable[[], None] = lambda: None,
     ) -> None:
         self._builder = builder
         self._config = config
@@ -87,6 +89,7 @@ class StreamsPartitionAssignor(AbstractPartitionAssignor):
         self._process_id = process_id
         self._offset_sums = offset_sums
         self._on_assignment = on_assignment
+        self._on_join = on_join
         self._version = LATEST_VERSION
         self._unique = 0
         self.error_code = 0
@@ -98,6 +101,7 @@ class StreamsPartitionAssignor(AbstractPartitionAssignor):
         return [RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER]
 
     def user_data(self, topics: Iterable[str]) -> bytes:
+        self._on_join()
         self._unique = (self._unique + 1) % 128
         return SubscriptionInfo(
             self._version,

@@ -9,7 +9,10 @@ from typing import Any
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import (
+    CommitFailedError,
+    IllegalGenerationError,
     InvalidProducerEpochError,
+    InvalidProducerIdMappingError,
     InvalidRecordError,
     InvalidTimestampError,
     MessageSizeTooLargeError,
@@ -17,6 +20,7 @@ from kafkapy.errors import (
     PolicyViolationError,
     ProducerFencedError,
     RecordListTooLargeError,
+    UnknownMemberIdError,
 )
 from kafkapy.producer import KafkaProducer
 from kafkapy.streams.errors import StreamsException, TaskMigratedException
@@ -33,7 +37,16 @@ _OF_RECORD = (
     RecordListTooLargeError,
 )
 """The record is refused; another one may be written."""
-_MIGRATED = (ProducerFencedError, InvalidProducerEpochError, OutOfOrderSequenceNumberError)
+_MIGRATED = (
+    CommitFailedError,
+    IllegalGenerationError,
+    InvalidProducerEpochError,
+    InvalidProducerIdMappingError,
+    OutOfOrderSequenceNumberError,
+    ProducerFencedError,
+    UnknownMemberIdError,
+)
+"""Another instance has the tasks: by the group's generation, or by the transactional id."""
 
 
 class StreamsProducer:
@@ -181,5 +194,5 @@ class StreamsProducer:
 
     def _raise(self, error: BaseException) -> None:
         if isinstance(error, _MIGRATED):
-            raise TaskMigratedException(f"The producer is fenced: {error}") from error
+            raise TaskMigratedException(f"Another instance has taken over: {error}") from error
         raise StreamsException(f"Error encountered sending records: {error}") from error

@@ -8,10 +8,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple, Protocol
 
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.errors import CommitFailedError, KafkaTimeoutError, RebalanceInProgressError
 from kafkapy.streams.assignment.subscription_info import LATEST_OFFSET
 from kafkapy.streams.assignment.task_id import TaskId
 from kafkapy.streams.config import StreamsConfig
-from kafkapy.streams.errors import ProcessorStateException, TaskCorruptedException
+from kafkapy.streams.errors import ProcessorStateException, TaskCorruptedException, TaskMigratedException
 from kafkapy.streams.metrics.sensors import StreamsMetric
 from kafkapy.streams.metrics.sensors import now_ms as monotonic_ms
 from kafkapy.streams.metrics.thread_metrics import ThreadMetrics
@@ -100,6 +101,8 @@ class TaskManager:
         """Standby replicas: their stores follow the changelogs, their processors are not used."""
         self.is_paused = False
         """Whether nothing is processed, nor standby replicas followed (KIP-834); other threads may set it."""
+        self.is_rebalancing = False
+        """Whether the thread has asked to join and has no assignment yet: the group may refuse commits."""
         self.consumer: MainConsumer
         self.lock = threading.RLock()
         """Held by the thread while it changes tasks or their stores, and by others while they read stores."""
@@ -112,6 +115,8 @@ class TaskManager:
         self._suspended: set[TaskId] = set()
         self._wanted: dict[TaskId, list[TopicPartition]] = {}
         self._wanted_copies: dict[TaskId, list[TopicPartition]] = {}
+        self._commit_deadline: float | None = None
+        """When commits that time out are given up (ms, monotonic); None: the last one succeeded."""
         self._checkpointed: dict[TaskId, int] = {}
         """The sum of the offsets of each task's last checkpoint."""
         self._partitions: dict[TaskId, list[TopicPartition]] = {}
@@ -429,7 +434,12 @@ class TaskManager:
         return any(task.commit_requested for task in self.tasks.values())
 
     def commit(self) -> None:
-        """Commit all that was processed."""
+        """Commit all that was processed. If the group is rebalancing, nothing is committed, and the next commit has it all.
+
+        Raises:
+            TaskMigratedException: The group or another producer has taken the tasks away.
+            StreamsException: A record could not be written, or the broker refuses the commit.
+        """
         started = monotonic_ms()
         offsets: dict[TopicPartition, OffsetAndMetadata] = {}
         needed = [
@@ -452,13 +462,34 @@ class TaskManager:
             self._producer.flush()
             if sum(task.context.collector.send_waiting() for _, task in needed):
                 self._producer.flush()
-            if offsets:
-                self.consumer.commit(offsets)
+            if not self._commit_offsets(offsets):
+                return
         for id, task in needed:
             task.post_commit()
             if not self._config.exactly_once:
                 self._checkpoint_if_due(id, task)
         self.metrics.committed(started, len(needed))
+
+    def _commit_offsets(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> bool:
+        """Commit through the consumer. False: the group is rebalancing, or the coordinator did not answer in time."""
+        if not offsets:
+            return True
+        try:
+            self.consumer.commit(offsets)
+        except RebalanceInProgressError as error:
+            log.info("Offsets are committed after the rebalance: %s", error)
+            return False
+        except CommitFailedError as error:
+            raise TaskMigratedException(f"Consumer committing offsets failed: {error}") from error
+        except KafkaTimeoutError as error:
+            if self._commit_deadline is None:
+                self._commit_deadline = monotonic_ms() + self._config.task_timeout_ms
+            elif monotonic_ms() >= self._commit_deadline:
+                raise
+            log.warning("Offsets could not be committed, which is tried again until task.timeout.ms: %s", error)
+            return False
+        self._commit_deadline = None
+        return True
 
     def all_metrics(self) -> Iterator[StreamsMetric]:
         """What the thread and its tasks measure. Any thread may ask."""

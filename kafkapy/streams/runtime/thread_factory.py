@@ -107,8 +107,11 @@ class StreamThreadFactory:
                 assignment = assignment._replace(info=assignment.info._replace(next_rebalance_ms=0))
             thread.assigned = assignment
 
+        def joining() -> None:
+            tasks.is_rebalancing = True
+
         assignor = StreamsPartitionAssignor(
-            self._builder, config, self._topics, self._process_id, tasks.offset_sums, assigned
+            self._builder, config, self._topics, self._process_id, tasks.offset_sums, assigned, joining
         )
         assignor.error_code = error_code
         consumer = options.main_consumer(name, assignor, number)

@@ -1,19 +1,22 @@
-"""The tasks of a thread: what a task that cannot be made leaves behind."""
+"""The tasks of a thread: what a task that cannot be made leaves behind, and commits that fail."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any, NoReturn
+from types import SimpleNamespace
+from typing import Any, NoReturn, cast
 
 import pytest
 
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.errors import CommitFailedError, KafkaTimeoutError, RebalanceInProgressError
 from kafkapy.streams.assignment.task_id import TaskId
 from kafkapy.streams.config import StreamsConfig
-from kafkapy.streams.errors import ProcessorStateException
+from kafkapy.streams.errors import ProcessorStateException, TaskMigratedException
 from kafkapy.streams.runtime.state_directory import StateDirectory
 from kafkapy.streams.runtime.task_manager import TaskManager
+from kafkapy.structs import OffsetAndMetadata
 
 TASK = TaskId(0, 1)
 PARTITION = TopicPartition("lines", 1)
@@ -31,3 +34,70 @@ def test_a_task_that_cannot_be_made_leaves_its_directory_to_others(tmp_path: Pat
     with pytest.raises(ProcessorStateException):
         manager.handle_assignment({} if is_copy else {TASK: [PARTITION]}, {TASK: [PARTITION]} if is_copy else {})
     assert not directory.is_locked(TASK)
+
+
+class _Consumer:
+    """Refuses commits with the next of `errors`."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self.errors = list(errors)
+        self.committed_offsets: dict[TopicPartition, int] = {}
+
+    def commit(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> None:
+        if self.errors:
+            raise self.errors.pop(0)
+        self.committed_offsets |= {partition: one.offset for partition, one in offsets.items()}
+
+
+class _Task:
+    """Has processed all records before offset 3."""
+
+    def __init__(self) -> None:
+        self.commit_needed = True
+        self.context = SimpleNamespace(processor_metadata={}, collector=SimpleNamespace(send_waiting=lambda: 0))
+        self.group = SimpleNamespace(queues={(PARTITION.topic, PARTITION.partition): SimpleNamespace(partition_time=5)})
+        self.topology = SimpleNamespace(changelogs={})
+
+    def prepare_commit(self) -> dict[tuple[str, int], int]:
+        return {(PARTITION.topic, PARTITION.partition): 3}
+
+    def post_commit(self) -> None:
+        self.commit_needed = False
+
+
+def _manager(tmp_path: Path, consumer: _Consumer, **configs: str) -> tuple[TaskManager, _Task]:
+    unused: Any = None
+    properties = {"application.id": "app", "bootstrap.servers": "localhost:9092", **configs}
+    producer: Any = SimpleNamespace(flush=lambda: None)
+    manager = TaskManager(StreamsConfig(properties), StateDirectory(str(tmp_path), "app"), unused, unused, producer)
+    manager.consumer = cast(Any, consumer)
+    task = _Task()
+    manager.tasks[TASK] = cast(Any, task)
+    return manager, task
+
+
+@pytest.mark.parametrize("error", [RebalanceInProgressError(), KafkaTimeoutError("no answer")])
+def test_what_could_not_be_committed_is_committed_next_time(tmp_path: Path, error: Exception) -> None:
+    consumer = _Consumer(error)
+    manager, task = _manager(tmp_path, consumer)
+    manager.commit()
+    assert task.commit_needed
+    assert not consumer.committed_offsets
+    manager.commit()
+    assert not task.commit_needed
+    assert consumer.committed_offsets == {PARTITION: 3}
+
+
+def test_commits_that_time_out_are_given_up_after_the_tasks_timeout(tmp_path: Path) -> None:
+    consumer = _Consumer(KafkaTimeoutError("no answer"), KafkaTimeoutError("no answer"))
+    manager, _ = _manager(tmp_path, consumer, **{"task.timeout.ms": "0"})
+    manager.commit()
+    with pytest.raises(KafkaTimeoutError):
+        manager.commit()
+
+
+def test_a_member_that_is_out_of_its_group_has_lost_its_tasks(tmp_path: Path) -> None:
+    manager, task = _manager(tmp_path, _Consumer(CommitFailedError()))
+    with pytest.raises(TaskMigratedException):
+        manager.commit()
+    assert task.commit_needed
