@@ -1,0 +1,1 @@
+"""The configs of MirrorMaker's connectors, of its client, and of the dedicated mode."""
