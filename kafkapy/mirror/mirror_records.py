@@ -41,7 +41,7 @@ class OffsetSync(NamedTuple):
     @classmethod
     def from_record(cls, key: bytes | None, value: bytes | None) -> OffsetSync:
         """Read a record of the offset syncs topic. Raises ValueError."""
-        keys, values = _Reader(key), _Reader(value)
+        keys, values = _FieldReader(key), _FieldReader(value)
         return cls(TopicPartition(keys.string(), keys.number(_INT32)), values.number(_INT64), values.number(_INT64))
 
 
@@ -86,10 +86,10 @@ class Checkpoint(NamedTuple):
     @classmethod
     def from_record(cls, key: bytes | None, value: bytes | None) -> Checkpoint:
         """Read a record of a checkpoints topic. Raises ValueError."""
-        values = _Reader(value)
+        values = _FieldReader(value)
         values.version()
         upstream, downstream, metadata = values.number(_INT64), values.number(_INT64), values.string()
-        keys = _Reader(key)
+        keys = _FieldReader(key)
         group, topic, partition = keys.string(), keys.string(), keys.number(_INT32)
         return cls(group, TopicPartition(topic, partition), upstream, downstream, metadata)
 
@@ -124,7 +124,7 @@ class Heartbeat(NamedTuple):
     @classmethod
     def from_record(cls, key: bytes | None, value: bytes | None) -> Heartbeat:
         """Read a record of a heartbeats topic. Raises ValueError."""
-        values, keys = _Reader(value), _Reader(key)
+        values, keys = _FieldReader(value), _FieldReader(key)
         values.version()
         timestamp = values.number(_INT64)
         return cls(keys.string(), keys.string(), timestamp)
@@ -137,7 +137,7 @@ def _string(text: str) -> bytes:
     return _INT16.pack(len(encoded)) + encoded
 
 
-class _Reader:
+class _FieldReader:
     """Invariant: what lies before `_place` has been read. Bytes after the last field are left aside, as Kafka does."""
 
     def __init__(self, data: bytes | None) -> None:
