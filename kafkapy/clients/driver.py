@@ -1,8 +1,8 @@
-"""What moves a client's bytes and time: the seam between the cores and the event loops.
+"""The interface between the clients' cores and the event loops: connections, timers, threads.
 
 Implementations: `ThreadDriver` (a thread in the background, for the synchronous facades), `AsyncioDriver`,
 `TwistedDriver`.
-They differ in the loop only; sockets are `SocketTransport`'s business on all of them.
+They differ only in the loop; all of them use `SocketTransport` for sockets.
 """
 
 from __future__ import annotations
@@ -24,40 +24,41 @@ Buffer = bytes | bytearray | memoryview
 
 class TimerHandle(Protocol):
     def cancel(self) -> None:
-        """Take it back. Harmless if it has run."""
+        """Cancel the timer. Harmless if it has fired."""
         ...
 
 
 class Channel(Protocol):
-    """The upper half of a connection. It is called on the driver's thread."""
+    """The protocol half of a connection. It is called on the driver's thread."""
 
     def connected(self) -> None: ...
 
     def receive_buffer(self) -> memoryview:
-        """Writable memory for the next bytes, not empty."""
+        """Return writable memory for the next bytes, not empty."""
         ...
 
     def bytes_received(self, count: int) -> None:
-        """`count` bytes were put into the memory given last."""
+        """Process `count` bytes in the memory that was returned last."""
         ...
 
     def disconnected(self, reason: str) -> None:
-        """It failed, was refused, or the peer hung up. Not called after `Transport.close`."""
+        """Called when the connection has failed, was refused or closed by the peer. Not called after
+        `Transport.close`."""
         ...
 
 
 class Transport(Protocol):
-    """The lower half of a connection."""
+    """The socket half of a connection."""
 
     queued_bytes: int
-    """What the kernel has not taken yet."""
+    """Bytes that the kernel has not accepted yet."""
 
     def write(self, parts: Sequence[Buffer]) -> None:
-        """Send buffers in order. They must not change until they are sent."""
+        """Send buffers in order. Their contents must not change until they are sent."""
         ...
 
     def close(self) -> None:
-        """At once; what is queued is lost."""
+        """Close immediately; queued bytes are lost."""
         ...
 
     def pause_reading(self) -> None: ...
@@ -66,7 +67,7 @@ class Transport(Protocol):
 
 
 class SocketOptions(NamedTuple):
-    """How sockets are made. Buffer sizes in bytes, None or -1: the system's; `tls` None: plaintext."""
+    """Options of new sockets. Buffer sizes in bytes, None or -1: the system's; `tls` None: plaintext."""
 
     send_buffer_bytes: int | None = None
     receive_buffer_bytes: int | None = None
@@ -79,19 +80,21 @@ DEFAULT_SOCKET_OPTIONS = SocketOptions()
 
 
 class Driver(Protocol):
-    """An event loop as clients see it. Everything but `call_soon_threadsafe` is for its own thread."""
+    """An event loop as clients see it. Only `call_soon_threadsafe` may be called on other threads than its own."""
 
     time: Time
 
     @property
     def scratch(self) -> memoryview:
-        """Where its connections receive what is small, or not begun yet; shared, as they run on one thread."""
+        """Return the memory where connections receive small frames and the beginning of each; shared, as they run on
+        one thread."""
         ...
 
     def connect(
         self, host: str, port: int, channel: Channel, options: SocketOptions = DEFAULT_SOCKET_OPTIONS
     ) -> Transport:
-        """Begin to connect, without blocking; `channel` hears how it went."""
+        """Begin to connect, without blocking; `connected` or `disconnected` of `channel` is called with the
+        outcome."""
         ...
 
     def call_later(self, delay_ms: float, f: Callable[[], object]) -> TimerHandle: ...
@@ -99,25 +102,27 @@ class Driver(Protocol):
     def call_soon(self, f: Callable[[], object]) -> None: ...
 
     def call_soon_threadsafe(self, f: Callable[[], object]) -> None:
-        """From any thread."""
+        """Schedule `f` on the driver's thread. Thread-safe."""
         ...
 
     def call_now_or_soon(self, f: Callable[[], object]) -> None:
-        """From where the user calls the client: soon, or at once if that is no trouble."""
+        """Schedule `f` for a call of the user; it may run immediately if no other thread runs the client."""
         ...
 
     def sleep(self, ms: float) -> Completion[None]:
-        """Done when the time is over. Cancelling it takes the timer back."""
+        """Return a completion that is done after `ms`. Cancelling it cancels the timer."""
         ...
 
     def run_in_thread(self, f: Callable[[], T]) -> Completion[T]:
-        """The result of `f`, which may block: it runs in a thread of its own."""
+        """Run `f`, which may block, in a separate thread; return the completion of its result."""
         ...
 
 
 async def wait_for(driver: Driver, completion: Completion[T], timeout_ms: float | None) -> T:
-    """The result, if it comes in time (None: whenever it comes). Raises KafkaTimeoutError, and what a sleep of the driver
-    fails with; the completion goes on."""
+    """Wait for a result, at most `timeout_ms` (None: without a limit); the completion is not cancelled.
+
+    Raises KafkaTimeoutError, and `Cancelled` if the client is closed.
+    """
     if timeout_ms is None or completion.done:
         return await completion
     either: Completion[None] = Completion()
@@ -127,7 +132,7 @@ async def wait_for(driver: Driver, completion: Completion[T], timeout_ms: float 
     try:
         await either
         if not completion.done:
-            pause.result()  # which raises if the client was closed
+            pause.result()  # raises if the client was closed
             raise KafkaTimeoutError(f"Timed out after {timeout_ms:g} ms")
     finally:
         pause.cancel()

@@ -1,13 +1,13 @@
-"""What the faces of a client have in common: options, and methods that a core has the work of.
+"""Builds the facades of a client (blocking, asyncio, Twisted): options, and methods that delegate to the core.
 
-A core's operations are coroutine methods, written once. A face gets them by `delegates_to`, which is done when the program
-runs, so that type checkers and editors see nothing of it. For them there is a stub: the face takes its methods from a base
-class in a module of its own (`admin/methods.py`), and `kafkapy/tools/face_stubs.py` writes the `.pyi` beside that,
-with the names, arguments, results and docstrings of the core, once for each kind of face: values for the blocking one,
-coroutines for `kafkapy.aio`, `Deferred`s for `kafkapy.tx`. bin/setup.sh and the build of a wheel run it; nobody keeps
-the stubs, so run `python -m kafkapy.tools.face_stubs` after an edit of a core. What only one face has (the constructor, `close`,
-iteration) stays in the face, whose own source is checked as any other. To give another client typed faces: annotate its core's
-operations with what users get, add such a module, and a row to `FACES`.
+A core's operations are coroutine methods, written once. `delegates_to` adds them to a facade at run time, where type
+checkers and editors can't see them. For these there is a stub: the facade inherits its methods from a base class in a
+separate module (`admin/methods.py`), and `kafkapy/tools/face_stubs.py` writes the `.pyi` beside it,
+with the names, arguments, results and docstrings of the core, once for each kind of facade: values for the blocking
+one, coroutines for `kafkapy.aio`, `Deferred`s for `kafkapy.tx`. bin/setup.sh and the build of a wheel run it; the
+stubs aren't in the repository, so run `python -m kafkapy.tools.face_stubs` after a change of a core. Members that only
+one facade has (the constructor, `close`, iteration) are in its own source. To add typed facades for another client:
+annotate its core's operations with the results for users, add such a module, and a row to `FACES`.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ NOT_SUPPORTED: dict[str, Any] = {
     "kafka_client": None,
     "metric_reporters": [],
 }
-"""kafka-python's options that these clients have no use for, with the values that say nothing."""
+"""kafka-python's options without a counterpart here, with the values at which they are accepted."""
 
 
 _HAVE_NO_EFFECT = ("bootstrap_topics_filter", "legacy_iterator", "sock_chunk_buffer_count", "sock_chunk_bytes")
-"""Options of kafka-python 2 for what works otherwise here."""
+"""Options of kafka-python 2 for its internals, which differ here."""
 
 
 def without_old_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Options of kafka-python 2 under their names of today; what has no effect is left out."""
+    """Rename kafka-python 2's options to their current names; omit those without effect."""
     options = {name: value for name, value in given.items() if name not in _HAVE_NO_EFFECT}
     patience = options.pop("api_version_auto_timeout_ms", None)
     if patience is not None:
@@ -49,8 +49,10 @@ def without_old_options(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def merge_options(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The defaults with what a user gave. Raises KafkaConfigurationError for options that are unknown, or known from
-    kafka-python and not supported."""
+    """Merge the user's options into the defaults.
+
+    Raises KafkaConfigurationError for unknown options, and for kafka-python's that are not supported.
+    """
     given = without_old_options(given)
     unknown = sorted(set(given) - set(defaults) - set(NOT_SUPPORTED))
     if unknown:
@@ -62,7 +64,7 @@ def merge_options(defaults: Mapping[str, Any], given: Mapping[str, Any]) -> dict
 
 
 def shows_options(defaults: Mapping[str, Any]) -> Callable[[C], C]:
-    """Class decorator: `help` and `inspect.signature` see the options of a face, with their defaults."""
+    """Class decorator that shows the options and their defaults in `help` and `inspect.signature`."""
 
     def decorate(face: C) -> C:
         init = face.__init__  # type: ignore[misc]
@@ -77,8 +79,11 @@ def shows_options(defaults: Mapping[str, Any]) -> Callable[[C], C]:
 
 
 def operations(core: type, beneath: type = object) -> dict[str, Callable[..., Any]]:
-    """The coroutine methods of a core that are for users: public ones that its base `beneath` doesn't have, and whose first
-    argument is no `call` (such are parts of operations)."""
+    """Return the coroutine methods of a core that are for users.
+
+    These are the public ones that its base `beneath` doesn't have, except those with a first argument `call`: parts of
+    operations.
+    """
     found = {}
     for name, method in inspect.getmembers(core, inspect.iscoroutinefunction):
         is_part = list(inspect.signature(method).parameters)[1:2] == ["call"]
@@ -88,10 +93,11 @@ def operations(core: type, beneath: type = object) -> dict[str, Callable[..., An
 
 
 def delegates_to(core: type, *, coroutines: bool = False) -> Callable[[C], C]:
-    """Class decorator: gives a face each of `operations(core)`, name, signature and documentation alike.
+    """Class decorator that adds each of `operations(core)` to a facade, with name, signature and documentation.
 
-    The face's `_run(name, *args, **kwargs)` starts the core's method and gives what its users get; `coroutines`: that is
-    awaited, by methods that are coroutine functions. What the face defines by itself stays.
+    The facade's `_run(name, *args, **kwargs)` starts the core's method and returns the result for users. `coroutines`:
+    the added methods are coroutine functions, which await that result. Methods that the facade defines itself are
+    kept.
     """
 
     def decorate(face: C) -> C:
@@ -113,6 +119,6 @@ def _delegate(name: str, method: Callable[..., Any], coroutine: bool) -> Any:
     delegate: Any = awaited if coroutine else given
     functools.update_wrapper(delegate, method)
     delegate.__signature__ = inspect.signature(method)
-    del delegate.__wrapped__  # `inspect` must not take `given` for a coroutine function
+    del delegate.__wrapped__  # else `inspect` would take `given` for a coroutine function
     result: Callable[..., Any] = delegate
     return result

@@ -1,7 +1,8 @@
-"""The asking half of fetch sessions (KIP-227; Kafka's `FetchSessionHandler`), of consumers and followers, without I/O.
+"""The fetching side of fetch sessions (KIP-227; Kafka's `FetchSessionHandler`), for consumers and followers, without
+I/O.
 
-A session connects a fetching client and one broker. The broker numbers it, both count its epochs; a request names only
-what is new, what changed, and what is forgotten.
+A session connects a fetching client and one broker. The broker assigns its id, both count its epochs; a request has
+only the partitions that were added, changed or removed.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ NO_SESSION_ID = 0
 FULL_EPOCH = 0
 CLOSING_EPOCH = -1
 FIRST_WITH_TOPIC_IDS = 13
-"""The version of Fetch from which on topics are called by their ids."""
+"""The first version of Fetch with topic ids."""
 _LAST_SESSION_EPOCH = 2**31 - 1
 
 
 class PartitionWish(NamedTuple):
-    """What is wanted of one partition; -1: nothing is said of it."""
+    """The fetch parameters of one partition; -1: not set."""
 
     fetch_offset: int
     max_bytes: int
@@ -37,9 +38,9 @@ class PartitionWish(NamedTuple):
 class FetchSessionHandler:
     """The session with one broker.
 
-    Invariant: `partitions` is what the last request made the session hold, topics' ids included; a request is under way
-    at most once. (session id, epoch) is what the next request says: epoch 0 asks for a new session and names everything.
-    All requests of a session name topics by id, or all by name.
+    Invariant: `partitions` are those of the session after the last request, with the topics' ids; at most one request
+    is in flight. The next request has (session id, epoch); epoch 0 requests a new session and names all partitions.
+    Either all requests of a session name topics by id, or all by name.
     """
 
     def __init__(self, incremental: bool = True, log: logging.Logger | None = None) -> None:
@@ -55,15 +56,15 @@ class FetchSessionHandler:
 
     @property
     def is_full(self) -> bool:
-        """Does the next request name every partition?"""
+        """Return whether the next request names every partition."""
         return self.epoch in (FULL_EPOCH, CLOSING_EPOCH)
 
-    # --- asking
+    # --- requests
 
     def next_request(self, wanted: Mapping[TopicPartition, PartitionWish]) -> tuple[FetchRequest, bool]:
-        """A request for exactly these. See `request`."""
+        """Build a request for exactly these partitions. See `request`."""
         before = self.partitions
-        if self.is_full:  # in the order of what is wanted
+        if self.is_full:  # in the caller's order
             before.clear()
             self._without_id.clear()
         changed = {partition: wish for partition, wish in wanted.items() if before.get(partition) != wish}
@@ -72,8 +73,11 @@ class FetchSessionHandler:
     def request(
         self, changed: Mapping[TopicPartition, PartitionWish], gone: Iterable[TopicPartition], may_use_ids: bool = True
     ) -> tuple[FetchRequest, bool]:
-        """A request for what was wanted before with these changes, without the fields that are no matter of sessions; and
-        whether it names topics by their ids: it does if all have one, and the request's version knows them."""
+        """Build a request that applies changes to the session; return it, and whether it names topics by id.
+
+        It does if all topics have an id and the request's version supports ids. Fields that don't concern sessions are
+        not set.
+        """
         forgotten = self._take_note(changed, gone)
         uses_ids = may_use_ids and not self._without_id
         if uses_ids != self._uses_ids:
@@ -95,7 +99,7 @@ class FetchSessionHandler:
     def _take_note(
         self, changed: Mapping[TopicPartition, PartitionWish], gone: Iterable[TopicPartition]
     ) -> list[tuple[TopicPartition, bytes]]:
-        """-> what the broker is to forget, by the ids that it knows."""
+        """Apply the changes; return the partitions that the broker has to remove, with the ids that it knows."""
         partitions = self.partitions
         forgotten: list[tuple[TopicPartition, bytes]] = []
         for partition in gone:
@@ -106,7 +110,7 @@ class FetchSessionHandler:
         for partition, wish in changed.items():
             before = partitions.get(partition)
             if before is not None and before.topic_id != wish.topic_id:
-                forgotten.append((partition, before.topic_id))  # the topic has been made anew
+                forgotten.append((partition, before.topic_id))  # the topic was deleted and created again
             partitions[partition] = wish
             if wish.topic_id == ZERO_UUID:
                 self._without_id.add(partition)
@@ -115,14 +119,16 @@ class FetchSessionHandler:
         return forgotten
 
     def name_of(self, topic: FetchResponse.FetchableTopicResponse) -> str:
-        """The topic of an answer, "" if it was never asked for."""
+        """Return the topic's name; "" if it was never requested."""
         return topic.topic or self._names.get(topic.topic_id, "")
 
-    # --- answers
+    # --- responses
 
     def accept(self, response: FetchResponse, partitions: Iterable[TopicPartition] | None = None) -> bool:
-        """Take note of a response that has these partitions (None: that is not looked at). False if it is of no use: the
-        next request starts a new session then."""
+        """Process a response with these partitions (None: they are not checked).
+
+        Return False if it is unusable; then the next request starts a new session.
+        """
         if response.error_code != Errors.NONE.code:
             error = Errors.for_code(response.error_code)
             self._tell("A broker could not process a fetch of session %d: %s", self.session_id, error.name)
@@ -134,14 +140,15 @@ class FetchSessionHandler:
         if partitions is not None and not self._is_complete(response, set(partitions)):
             return False
         if response.session_id == NO_SESSION_ID or self.epoch == CLOSING_EPOCH:
-            self._forget()  # the broker has closed it, or never made one
+            self._forget()  # the broker has closed the session, or never created one
         else:
             self.session_id = response.session_id
             self.epoch = 1 if self.epoch == _LAST_SESSION_EPOCH else self.epoch + 1
         return True
 
     def _is_complete(self, response: FetchResponse, answered: set[TopicPartition]) -> bool:
-        """A full request is answered for all that it names, an incremental one for nothing else."""
+        """Return whether the response fits: all partitions after a full request, only the session's after an
+        incremental one."""
         extra = answered - self.partitions.keys()
         if not self.is_full:
             if extra:
@@ -150,7 +157,7 @@ class FetchSessionHandler:
             return not extra
         missing = self.partitions.keys() - answered
         if extra or missing:
-            if answered or not response.throttle_time_ms:  # KIP-219: an empty answer of a broker that throttles
+            if answered or not response.throttle_time_ms:  # KIP-219: a broker that throttles sends an empty response
                 self._tell("An invalid full fetch response, with %s more and without %s", extra, missing)
             self._forget()
             return False
@@ -161,11 +168,12 @@ class FetchSessionHandler:
             self._log.info(sentence, *args)
 
     def failed(self) -> None:
-        """No answer came: what the broker holds is not known. The next request closes the session and starts another."""
+        """Process a missing response: the broker's state is unknown, so the next request closes the session and starts
+        another."""
         self.epoch = self._first_epoch
 
     def closing_request(self) -> FetchRequest | None:
-        """What ends the session at the broker; None if there is none."""
+        """Return the request that closes the session at the broker; None if there is no session."""
         if self.session_id == NO_SESSION_ID:
             return None
         request = FetchRequest(max_wait_ms=0, session_id=self.session_id, session_epoch=CLOSING_EPOCH)

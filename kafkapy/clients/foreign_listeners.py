@@ -1,4 +1,5 @@
-"""What is no Kafka listener, or is not trusted, or speaks TLS where plaintext is meant, or the other way round."""
+"""Finds wrong bootstrap servers: no Kafka listener, an untrusted certificate, TLS instead of plaintext or vice
+versa."""
 
 from __future__ import annotations
 
@@ -26,13 +27,14 @@ _CORRELATION_ID = 1
 
 
 class Probe(Channel):
-    """A connection of its own to a listener that hung up on ours: does it speak the other way, TLS or plaintext?
+    """Tests with a separate connection whether a listener that closed ours speaks the other protocol (TLS or
+    plaintext).
 
-    `told` is called with what it does if it does, and not otherwise.
+    If it does, `told` is called with a description; else it is not called.
     """
 
     def __init__(self, driver: Driver, host: str, port: int, *, tls: bool, told: Callable[[str], object]) -> None:
-        """`tls`: try that, else plaintext."""
+        """`tls`: True to try TLS, False to try plaintext."""
         self._tls = tls
         self._told = told
         self._buffer = bytearray(64)
@@ -62,7 +64,7 @@ class Probe(Channel):
 
 
 class ForeignListeners:
-    """Which of a client's bootstrap servers turned out to be something else.
+    """A client's bootstrap servers that are not usable Kafka listeners.
 
     Invariant: `hopeless` is done when `sentences` has all addresses. Each address is probed at most once.
     """
@@ -76,7 +78,7 @@ class ForeignListeners:
         self._probes: dict[Address, Probe] = {}
 
     def connection_failed(self, address: Address, failure: KafkaError | None, reason: str) -> None:
-        """A connection was never ready. `reason`: what the transport said."""
+        """Examine a connection that never became ready. `reason`: the transport's description."""
         if address not in self._addresses:
             return
         if isinstance(failure, WrongProtocolError):
@@ -100,7 +102,7 @@ class ForeignListeners:
             self.hopeless.set_result(None)
 
     def close(self) -> None:
-        """Forget what was found, and end what is under way."""
+        """Discard the findings and end running probes."""
         for probe in self._probes.values():
             probe.close()
         self._probes.clear()
@@ -110,7 +112,7 @@ class ForeignListeners:
 
 @cache
 def _client_hello() -> bytes:
-    """What a TLS client says first."""
+    """Return the ClientHello of a TLS client."""
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -120,12 +122,12 @@ def _client_hello() -> bytes:
     try:
         context.wrap_bio(ssl.MemoryBIO(), said).do_handshake()
     except ssl.SSLWantReadError:
-        pass  # for the server's answer
+        pass  # it waits for the server's response
     return said.read()
 
 
 def _plain_question() -> bytes:
-    """ApiVersions 0, which each broker answers before authentication."""
+    """Return an ApiVersions request of version 0, which every broker answers before authentication."""
     header = RequestHeader(ApiKey.API_VERSIONS, 0, _CORRELATION_ID, "kafkapy-probe").encode()
     body = bytes(header) + bytes(ApiVersionsRequest().encode(0))
     return struct.pack(">i", len(body)) + body

@@ -1,4 +1,4 @@
-"""What a peer is that is no Kafka broker, by the first bytes that it sends."""
+"""Recognizes peers that aren't Kafka brokers by the first bytes that they send."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ANSWERS_IN = "answers in {}; give the port of a Kafka listener"
 
 _STARTS = {
     b"HTTP": "HTTP",
-    b"<!DO": "HTTP",  # to a request line without a version the text comes alone
+    b"<!DO": "HTTP",  # after a request line without a version, the body comes without headers
     b"<htm": "HTTP",
     b"SSH-": "SSH",
     b"220 ": "SMTP or FTP",
@@ -21,7 +21,7 @@ _TLS_RECORDS = (0x14, 0x15, 0x16, 0x17)
 
 
 def told_by(start: bytes | bytearray | memoryview) -> str | None:
-    """What the first four bytes of a peer tell of it, to go on after its address; None if they tell nothing."""
+    """Describe a peer by its first four bytes, as text that follows its address; None if they are not recognized."""
     first = bytes(start[:4])
     if len(first) == 4 and first[0] in _TLS_RECORDS and first[1] == 3 and first[2] <= 4:
         return ANSWERS_IN_TLS

@@ -1,4 +1,4 @@
-"""Cutting a byte stream into length-prefixed frames: the outermost layer of Kafka's protocol."""
+"""Cuts a byte stream into length-prefixed frames, the outermost layer of Kafka's protocol."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ from kafkapy.protocol.errors import Errors, KafkaError
 _FRAME_LENGTH = struct.Struct(">i")
 
 DEFAULT_MAX_FRAME_BYTES = 1 << 30
-"""Bound on one response: far above fetch.max.bytes (50 MiB), far below what a garbled length could ask for."""
+"""Limit of one response: far above fetch.max.bytes (50 MiB), far below the lengths that garbage could announce."""
 
 
 def frame_length(buffer: bytearray | memoryview, max_frame_bytes: int) -> int:
-    """The length at the start of `buffer`. Raises `KafkaError(UNKNOWN_SERVER_ERROR)` for one that cannot be; a
-    WrongProtocolError if it is the start of something else, which goes on after the peer's address."""
+    """Return the length at the start of `buffer`.
+
+    Raises `KafkaError(UNKNOWN_SERVER_ERROR)` for an impossible length, and WrongProtocolError, with text that follows
+    the peer's address, if the bytes belong to another protocol.
+    """
     length: int = _FRAME_LENGTH.unpack_from(buffer)[0]
     if not 0 <= length <= max_frame_bytes:
         told = told_by(buffer)
@@ -34,16 +37,17 @@ def frame_length(buffer: bytearray | memoryview, max_frame_bytes: int) -> int:
 
 
 class Receiver(Protocol):
-    """Where the bytes of a connection are received, and cut into frames."""
+    """Receives the bytes of a connection and cuts them into frames."""
 
     def buffer(self) -> memoryview:
-        """Memory for the next bytes, not empty."""
+        """Return memory for the next bytes, not empty."""
         ...
 
     def received(self, count: int) -> Iterable[tuple[memoryview, bool]]:
-        """The frames that `count` more bytes complete, without their length fields, each with whether it is owned.
+        """Return the frames that `count` more bytes complete, without their length fields, each with whether it is
+        owned.
 
-        A frame that is not owned is good until the next call of `buffer`.
+        A frame that is not owned is valid until the next call of `buffer`.
         Raises `KafkaError(UNKNOWN_SERVER_ERROR)` for a negative length or one above the bound.
         """
         ...
@@ -51,22 +55,22 @@ class Receiver(Protocol):
 
 _WHOLE_FRAME_BYTES = 1 << 20
 _LARGE_FRAME_BYTES = 1 << 21
-"""A response of one partition's `max.partition.fetch.bytes`, by default 1 MiB, is a little larger than that."""
+"""Slightly larger than a response with one partition's `max.partition.fetch.bytes`, by default 1 MiB."""
 _SPARES = 2
-"""One response is decoded while the next is received."""
+"""Two, because one response is decoded while the next is received."""
 _KEPT_BY_MALLOC = 1 << 22
-"""glibc gives blocks above a threshold back to the kernel when they are freed, and raises it to the size of those it gave back.
-What is made of a response is smaller than this: it shall not be new memory for each response."""
+"""glibc returns freed blocks above a threshold to the kernel, and raises the threshold to their size. One block of
+this size raises it so far that objects decoded from a response reuse memory instead of faulting in new pages."""
 
 
 class ReceiveBuffer:
-    """Where the bytes of one connection are received, without copies of what is large.
+    """Receives the bytes of one connection, without copies of large frames.
 
-    Invariant: bytes are received into `_scratch`, which connections of one thread share, while no frame is begun; else
-    into the first `_size` bytes of `_frame`, which holds the first `_filled` bytes of one frame (its length field included)
-    and grows with what has come, never beyond the frame's end, and beyond 2 MiB never to more than twice what has come.
-    `_spares` has the memory of the last large frames: it is used again once nobody looks into it any more, since memory
-    that is new costs more than what is received into it.
+    Invariant: while no frame is begun, bytes are received into `_scratch`, which connections of one thread share; else
+    into the first `_size` bytes of `_frame`, which holds the first `_filled` bytes of one frame (its length field
+    included). `_frame` grows with the received bytes, never beyond the frame's end, and beyond 2 MiB never to more
+    than twice what was received. `_spares` has the memory of the last large frames. It is reused when no views of it
+    are left, because faulting in new memory costs more than receiving into it.
     """
 
     def __init__(self, scratch: memoryview, max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES) -> None:
@@ -122,16 +126,16 @@ class ReceiveBuffer:
         return bigger
 
     def _memory(self, size: int) -> bytearray:
-        """At least `size` bytes, to be overwritten."""
+        """Return at least `size` bytes of memory, with arbitrary contents."""
         if not _WHOLE_FRAME_BYTES // 4 <= size <= _LARGE_FRAME_BYTES:
             return bytearray(size)
         spares = self._spares
         for index in range(len(spares)):
-            # A view of a bytearray holds it: without any there are only this list and the call.
+            # A view holds a reference to its bytearray: without views, only this list and the call do.
             if len(spares[index]) >= size and sys.getrefcount(spares[index]) == 2:
                 return spares[index]
         if not spares:
-            bytes(_KEPT_BY_MALLOC)  # zeroed by the kernel, so it is not touched
+            bytes(_KEPT_BY_MALLOC)  # zeroed by the kernel, so that no page is touched
         memory = bytearray(size)
         spares.append(memory)
         del spares[:-_SPARES]
@@ -139,10 +143,10 @@ class ReceiveBuffer:
 
 
 class BulkBuffer:
-    """Memory for large responses of which one at a time is under way: each is received where the one before was.
+    """Memory for large responses, one at a time: each is received where the previous one was.
 
-    Invariant: `_buffer` holds the first `_filled` bytes of one frame (its length field included); it grows to no more than
-    twice what has come, whatever the frame's length says. A frame is good until the next byte is received.
+    Invariant: `_buffer` holds the first `_filled` bytes of one frame (its length field included). It grows to at most
+    twice the received bytes, whatever length the frame announces. A frame is valid until the next byte is received.
     """
 
     def __init__(self, max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES) -> None:

@@ -1,6 +1,6 @@
-"""What is said before the first request of a connection: versions (KIP-511) and SASL (KIP-43, KIP-152), without I/O.
+"""The exchange before the first request of a connection: versions (KIP-511) and SASL (KIP-43, KIP-152), without I/O.
 
-Each conversation is a generator: it yields what is to be asked, or done, and is sent what came of it.
+Each conversation is a generator: it yields requests and blocking calls, and is sent their results.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ class Ask(NamedTuple):
 
 
 class Blocking(NamedTuple):
-    """A call that may block, such as a token provider's. Its result is sent back, or its error thrown in."""
+    """A call that may block, such as a token provider's. Its result is sent, or its error thrown, into the
+    conversation."""
 
     work: Callable[[], bytes]
 
 
 class Agreed(NamedTuple):
-    """The outcome: what the broker serves, and for how long the authentication holds (ms; 0: without an end)."""
+    """The outcome: the broker's versions, and the lifetime of the authentication in ms (0: unlimited)."""
 
     versions: NodeApiVersions
     lifetime_ms: int
@@ -45,7 +46,7 @@ Conversation = Generator[Ask | Blocking, Any, Agreed]
 
 
 def handshake(config: ClientConfig, host: str = "") -> Conversation:
-    """Both parts, as far as the config asks for them. `host`: the broker's, for Kerberos. Raises KafkaError."""
+    """Run both parts, as far as the config needs them. `host`: the broker's, for Kerberos. Raises KafkaError."""
     versions = config.pinned_versions
     if versions is None:
         versions = yield from negotiate()
@@ -53,9 +54,9 @@ def handshake(config: ClientConfig, host: str = "") -> Conversation:
 
 
 def negotiate() -> Generator[Ask, Any, NodeApiVersions]:
-    """Ask which versions the broker serves. Raises `KafkaError` with the broker's error code if it refuses.
+    """Request the broker's versions. Raises `KafkaError` with the broker's error code if it refuses.
 
-    A broker that does not know our version of ApiVersions answers with version 0 and says which it knows (KIP-511).
+    A broker without our version of ApiVersions responds in version 0, with the versions that it supports (KIP-511).
     """
     request = ApiVersionsRequest(client_software_name=software.NAME, client_software_version=software.VERSION)
     answer = yield Ask(request, ApiKey.API_VERSIONS, ApiKey.API_VERSIONS.max_version)
@@ -70,7 +71,7 @@ def negotiate() -> Generator[Ask, Any, NodeApiVersions]:
 
 
 def authenticate(config: ClientConfig, versions: NodeApiVersions, host: str = "") -> Conversation:
-    """SaslHandshake and the mechanism's exchange, if there is one. Raises what the broker refuses the client with."""
+    """Run SaslHandshake and the mechanism's exchange, if SASL is configured. Raises the broker's error."""
     name = config.security.sasl_mechanism
     if name is None:
         return Agreed(versions, 0)

@@ -1,7 +1,7 @@
-"""Ctrl-C while the main thread itself runs a client: at once where it sleeps, and not in the midst of its work.
+"""Delays Ctrl-C while the main thread runs a client's code; a sleep is interrupted immediately.
 
-Python runs the handlers of signals in the main thread between any two steps of its code. One that raises there would
-leave a client with half a change made.
+Python runs signal handlers in the main thread between any two instructions. A handler that raises there could leave
+the client's state inconsistent.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-try:  # what `signal` wraps, without the enumerations that cost ten times as much as the rest
+try:  # the C module below `signal`: without enumerations, its functions are ten times as fast
     import _signal  # type: ignore[import-not-found]
 except ImportError:
     _signal = signal
@@ -24,10 +24,10 @@ _SIGNALS = sorted(int(number) for number in signal.valid_signals() if number < 3
 
 
 class Shield:
-    """Between `raised` and `lowered`, Ctrl-C waits until the thread is out of the client's code.
+    """Between `raised` and `lowered`, Ctrl-C is delayed until the thread leaves the client's code.
 
-    Invariant: while `held`, an interrupt is noted in `caught` and not raised; a second one is raised nevertheless, for
-    a callback may hang. Only the main thread needs that; the shield of others is made of air.
+    Invariant: while `held`, an interrupt is recorded in `caught` and not raised; a second one is raised nevertheless,
+    because a callback may hang. Signals only reach the main thread; on other threads the shield does nothing.
     """
 
     __slots__ = ("_installed", "caught", "held")
@@ -49,13 +49,13 @@ class Shield:
         self.caught = True
 
     def check(self) -> None:
-        """Raise what was held back."""
+        """Raise the delayed interrupt, if there is one."""
         if self.caught:
             self.caught = False
             raise KeyboardInterrupt
 
     def lowered(self) -> None:
-        """End, with the interrupt that was held back."""
+        """End, and raise the delayed interrupt."""
         self.held = True
         if self._installed:
             _set_handler(_INTERRUPT, signal.default_int_handler)
@@ -64,7 +64,8 @@ class Shield:
 
 
 def shield() -> Shield | None:
-    """The shield of this thread; None if it had better not run a client: handlers of the program's own might raise."""
+    """Return a shield for this thread; None if the program has its own signal handlers, which might raise in the
+    client's code."""
     if threading.get_ident() != threading.main_thread().ident:
         return Shield()
     own = [handler for handler in map(_handler_of, _SIGNALS) if callable(handler)]

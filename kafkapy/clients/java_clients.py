@@ -1,6 +1,6 @@
-"""The configs of Kafka's producer and consumer by their Java names, without those that name a class of the program's own.
+"""The configs of Kafka's producer and consumer by their Java names, without those that name a class of the program.
 
-`java_properties.py` lists the ways in which a config is converted.
+`java_properties.py` defines how a config is converted.
 """
 
 from __future__ import annotations

@@ -1,8 +1,12 @@
-"""Kafka's client configs by their Java names, and what each is for a client of this package.
+"""Kafka's client configs by their Java names, and how each is converted for a client of this package.
 
-`COMMON` has what all of the Java clients of 3.9 know, `ADMIN` all of the admin client's configs. Each either becomes an
-argument of a Python client, or has no effect here, which draws a warning that names it when it is set to another value
-than its default, or is refused with a sentence. A name that Kafka does not know draws a warning, too.
+`COMMON` has the configs of all Java clients of 3.9, `ADMIN` those of the admin client. Each config is one of:
+
+- an argument of a Python client;
+- without effect here: a warning names it if its value is not the default;
+- refused, with a message.
+
+A warning also names configs that Kafka does not have.
 """
 
 from __future__ import annotations
@@ -33,7 +37,7 @@ Arguments = dict[str, Any]
 
 
 class Property(NamedTuple):
-    """What one config is here: exactly one of the three below `default` is set, or none for `security`'s."""
+    """The conversion of one config: exactly one of the three fields after `default` is set, or none for `security`."""
 
     type: ConfigType
     default: Any
@@ -41,14 +45,14 @@ class Property(NamedTuple):
     no_effect: str = ""
     """Why it has no effect."""
     refused: str = ""
-    """Why it cannot be done."""
+    """Why the config is not supported."""
     validator: Any = None
 
 
 def acts(
     type: ConfigType, default: Any, convert: Callable[[Any], Any] = lambda value: value, valid: Any = None
 ) -> Property:
-    """An argument of the same name, with underscores."""
+    """Convert to the argument `name`; default: the config's name with underscores."""
     return Property(type, default, lambda name, value: {name.replace(".", "_"): convert(value)}, validator=valid)
 
 
@@ -61,7 +65,7 @@ def refused(type: ConfigType, default: Any, why: str) -> Property:
 
 
 def security(type: ConfigType, default: Any) -> Property:
-    """Goes to `client_security`, which sees them all together."""
+    """Define a config that `java_security` converts, together with the others of TLS and SASL."""
     return Property(type, default)
 
 
@@ -160,7 +164,7 @@ ADMIN = COMMON | {
 
 
 def arguments_of(table: Mapping[str, Property], properties: Mapping[str, str]) -> tuple[Arguments, list[str]]:
-    """Arguments and warnings. Raises `KafkaConfigurationError` for a wrong value and for what cannot be done."""
+    """Return arguments and warnings. Raises `KafkaConfigurationError` for wrong values and unsupported configs."""
     arguments: Arguments = {}
     warnings = []
     secure: dict[str, Any] = {}

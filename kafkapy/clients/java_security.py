@@ -1,4 +1,4 @@
-"""TLS and SASL configs of the Java clients as arguments of the Python clients."""
+"""Converts the Java clients' TLS and SASL configs to arguments of the Python clients."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _LOGINS = (
     "org.apache.kafka.common.security.kerberos.KerberosLogin",
 )
 _HANDLERS = ("sasl.client.callback.handler.class", "sasl.login.callback.handler.class", "sasl.login.class")
-"""Each may name a class of the user's own."""
+"""Configs that may name the user's own class."""
 
 _OAUTH_EXAMPLE = f'{_OAUTH}.OAuthBearerLoginModule required clientId="alice" clientSecret="secret";'
 _KERBEROS_EXAMPLE = (
@@ -52,7 +52,7 @@ _WITH_OPTIONS = {
 
 
 def tls_arguments(configs: Mapping[str, Any]) -> dict[str, Any]:
-    """What the options `ssl_*` say is said with them: files of PEM. Other stores and settings make an `ssl_context`.
+    """Return `ssl_*` options if PEM files suffice, else an `ssl_context`.
 
     Raises `KafkaConfigurationError`.
     """
@@ -83,7 +83,7 @@ def _context(configs: Mapping[str, Any]) -> ssl.SSLContext:
 
 
 def sasl_arguments(configs: Mapping[str, Any]) -> dict[str, Any]:
-    """Of `sasl.mechanism`, `sasl.jaas.config` and the rest of `sasl.*`. Raises `KafkaConfigurationError`."""
+    """Convert `sasl.mechanism`, `sasl.jaas.config` and the other `sasl.*`. Raises `KafkaConfigurationError`."""
     mechanism = configs.get("sasl.mechanism", "GSSAPI")
     login_class, handler = configs.get("sasl.login.class"), configs.get("sasl.login.callback.handler.class")
     handler = handler or (None if login_class in _LOGINS else login_class)
@@ -103,7 +103,7 @@ def sasl_arguments(configs: Mapping[str, Any]) -> dict[str, Any]:
     else:
         options = jaas_options(configs.get("sasl.jaas.config") or "")
         user, password = options["username"], options["password"]
-        # Kafka's ScramLoginModule alone looks at it.
+        # Only Kafka's ScramLoginModule has this option.
         token_auth = mechanism != "PLAIN" and options.get("tokenauth", "").lower() == "true"
     arguments: dict[str, Any] = {
         "sasl_mechanism": mechanism,
@@ -116,7 +116,7 @@ def sasl_arguments(configs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _modules(configs: Mapping[str, Any], like: str) -> LoginModule:
-    """The one of `sasl.jaas.config`. Raises `KafkaConfigurationError`."""
+    """Parse the login module of `sasl.jaas.config`. Raises `KafkaConfigurationError`."""
     try:
         return single_module(parse_jaas_config(configs.get("sasl.jaas.config") or ""))
     except JaasConfigError as error:
@@ -124,7 +124,7 @@ def _modules(configs: Mapping[str, Any], like: str) -> LoginModule:
 
 
 def _own(path: str, method: str, configs: Mapping[str, Any]) -> Any:
-    """A handler of the user's own, by import path. Raises `KafkaConfigurationError`."""
+    """Import and create the user's own handler. Raises `KafkaConfigurationError`."""
     text = configs.get("sasl.jaas.config")
     try:
         modules = parse_jaas_config(text) if text else ()
@@ -148,7 +148,7 @@ def _kerberos(configs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _token_provider(configs: Mapping[str, Any], handler: str | None) -> Any:
-    """What gives tokens. Raises `KafkaConfigurationError`."""
+    """Return the provider of tokens. Raises `KafkaConfigurationError`."""
     from kafkapy.clients.oauth_login import RefreshingTokens, extensions_of, token_file, unsecured_tokens
 
     if handler is not None and handler not in (_UNSECURED_LOGIN, *_OAUTH_LOGINS):
@@ -200,7 +200,10 @@ def _refresh_times(configs: Mapping[str, Any]) -> RefreshTimes:
 
 
 def jaas_options(text: str) -> dict[str, str]:
-    """The options of `LoginModule required name="value" ...;` with username and password. Raises `KafkaConfigurationError`."""
+    """Parse the options of `LoginModule required name="value" ...;`, which must have username and password.
+
+    Raises `KafkaConfigurationError`.
+    """
     try:
         module = single_module(parse_jaas_config(text))
     except JaasConfigError as error:

@@ -9,7 +9,7 @@ from kafkapy.errors import KafkaConfigurationError, SaslAuthenticationFailedErro
 
 DEFAULT_SERVICE_NAME: Final = "kafka"
 _NO_LAYER: Final = b"\x01\x00\x00\x00"
-"""No security layer, so no size of its buffers: TLS encrypts, if something does."""
+"""No security layer, and so no buffer size: encryption is TLS's task."""
 
 
 class KerberosLogin(NamedTuple):
@@ -18,13 +18,14 @@ class KerberosLogin(NamedTuple):
     service_name: str = DEFAULT_SERVICE_NAME
     """The first part of the brokers' principal: `kafka` of `kafka/broker.example.com`."""
     keytab: str | None = None
-    """A file with the client's key: tickets are got with it, and again when they end. None: those of the ticket cache serve."""
+    """A file with the client's key, used to get tickets and to renew them. None: the tickets of the ticket cache are
+    used."""
     principal: str | None = None
-    """The client's; None: the first of the keytab or the cache."""
+    """The client's principal; None: the first of the keytab or the cache."""
 
 
 class Gssapi:
-    """One authentication. Proves the broker, too: it must have the key of `service_name/host`."""
+    """One authentication. It is mutual: the broker must have the key of `service_name/host`."""
 
     def __init__(self, login: KerberosLogin, host: str) -> None:
         """Raises KafkaConfigurationError without the extra."""
@@ -37,7 +38,7 @@ class Gssapi:
         self._context: Any = None
 
     def first(self) -> bytes:
-        """Asks the key distribution center for tickets, if there are none yet: it may block."""
+        """Return the first message. May block: without a ticket it requests one from the key distribution center."""
         import gssapi
 
         try:
@@ -82,7 +83,7 @@ class Gssapi:
 
 
 def _credentials(login: KerberosLogin) -> Any:
-    """Those of the keytab, or None for the cache's. Raises gssapi's errors."""
+    """Return the keytab's credentials; None: the cache's are used. Raises gssapi's errors."""
     import gssapi
 
     name = None
@@ -90,7 +91,7 @@ def _credentials(login: KerberosLogin) -> Any:
         name = gssapi.Name(login.principal, gssapi.NameType.kerberos_principal)
     if login.keytab is None:
         return None if name is None else gssapi.Credentials(name=name, usage="initiate")
-    # The library gets tickets into the cache by itself, and new ones before they end: that is the relogin.
+    # The library puts tickets into the cache and renews them before they expire: this replaces Kafka's relogin thread.
     store = {"client_keytab": login.keytab, "ccache": f"MEMORY:kafkapy-{login.keytab}-{login.principal or ''}"}
     return gssapi.Credentials(name=name, usage="initiate", store=store)
 

@@ -1,4 +1,4 @@
-"""Arguments that are lists. A string is none: it would be taken for a list of its letters, each of them a name."""
+"""Checks arguments that must be lists. A string is rejected, because it would be taken for a list of its letters."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 
 def check_list(name: str, value: Any) -> None:
-    """Raises TypeError for a string or bytes, for a tuple with names such as a `TopicPartition`, and for what is no list."""
+    """Raise TypeError for a string or bytes, a named tuple such as `TopicPartition`, and anything that is no list."""
     if isinstance(value, str | bytes | bytearray) or hasattr(value, "_fields") or not isinstance(value, Iterable):
         raise TypeError(f"{name} takes a list, not {value!r}: write [{value!r}]")
 
 
 def check_lists(method: MethodType, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """`check_list` for all arguments that a method says are lists, or mappings to lists. Raises TypeError.
+    """Apply `check_list` to all arguments that a method annotates as lists or mappings to lists. Raises TypeError.
 
-    It does without `inspect`, which tools have no other use for.
+    It avoids `inspect`, whose import would delay the tools' start.
     """
     found = _list_parameters(method.__func__)
     given = {**dict(zip(found.names, args, strict=False)), **kwargs}

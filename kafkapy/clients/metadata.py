@@ -18,7 +18,7 @@ _ADDRESS = re.compile(r"^(?:\w+://)?\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)$")
 
 
 class Address(NamedTuple):
-    """Where something listens; an IPv6 host without its brackets."""
+    """Host and port of a listener; an IPv6 host is without brackets."""
 
     host: str
     port: int
@@ -40,7 +40,8 @@ class Node(NamedTuple):
 
 
 def parse_bootstrap_servers(servers: str | Iterable[str]) -> list[Address]:
-    """`"a:9092,[::1]:9093"` or a list of such -> addresses (Kafka's `ClientUtils.parseAndValidateAddresses`).
+    """Parse `"a:9092,[::1]:9093"` or a list of addresses (Kafka's `ClientUtils.parseAndValidateAddresses`).
+
 
     Raises `KafkaError(INVALID_CONFIG)` if there is none, or one without a host or a port.
     """
@@ -75,7 +76,7 @@ class PartitionMetadata(NamedTuple):
 
 
 class TopicMetadata(NamedTuple):
-    """One topic; `error` is what the broker said of it, its partitions are in order of their ids."""
+    """One topic with its partitions, ordered by id; `error` is the topic's error in the response."""
 
     name: str
     topic_id: bytes
@@ -85,7 +86,7 @@ class TopicMetadata(NamedTuple):
 
 
 class ClusterMetadata(NamedTuple):
-    """One Metadata response, indexed. Immutable; a new request gets news."""
+    """One Metadata response, indexed. Immutable."""
 
     cluster_id: str | None = None
     controller_id: int = NO_NODE_ID
@@ -112,7 +113,7 @@ class ClusterMetadata(NamedTuple):
         return next((p for p in partitions if p.partition == number), None)
 
     def leader_of(self, partition: TopicPartition) -> Node:
-        """The live leader. Raises `KafkaError`: the topic's error, or LEADER_NOT_AVAILABLE if there is none."""
+        """Return the live leader. Raises `KafkaError`: the topic's error, or LEADER_NOT_AVAILABLE if there is none."""
         topic = self.topics.get(partition.topic)
         if topic is None:
             raise KafkaError(Errors.UNKNOWN_TOPIC_OR_PARTITION, f"Topic {partition.topic} is not known to the cluster")

@@ -1,4 +1,4 @@
-"""Times and destinations of a client's metadata requests (Kafka's `DefaultMetadataUpdater`)."""
+"""Schedules a client's metadata requests and chooses their destinations (Kafka's `DefaultMetadataUpdater`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _JITTER = 0.2
 
 
 class Client(Protocol):
-    """What the updater needs of the client it works for."""
+    """The client's interface for the updater."""
 
     config: ClientConfig
     metadata: ClientMetadata
@@ -34,7 +34,7 @@ class Client(Protocol):
 
 
 class MetadataUpdater:
-    """Asks until all that is wanted was answered; one request at a time."""
+    """Sends Metadata requests, one at a time, until no update is needed."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -53,13 +53,13 @@ class MetadataUpdater:
         self._refresh_at_once = self._refresh_at_once or at_once
         if not self._refreshing:
             self._refreshing = True
-            # On the next turn: what is asked for at the same time goes into one request.
+            # On the loop's next turn, so that topics that are requested at the same time share one request.
             self._client.driver.call_soon(lambda: spawn(self._refresh()))
         elif at_once and self._pause is not None:
             self._pause.set_result(None)
 
     async def _refresh(self) -> None:
-        """Ask for metadata until all that is wanted was answered."""
+        """Request metadata until no update is needed."""
         attempts = 0
         try:
             while self._client.metadata.update_wanted and not self._client.closed:
@@ -82,7 +82,7 @@ class MetadataUpdater:
             self._refreshing = False
 
     async def _refresh_pause(self, attempts: int) -> None:
-        """Not more often than once in the back-off time, but for new topics."""
+        """Wait for the back-off, so that there is at most one request in that time; new topics end the wait."""
         if self._refresh_at_once:
             self._refresh_at_once = False
             return
@@ -115,7 +115,7 @@ class MetadataUpdater:
 
     @property
     def age_ms(self) -> float:
-        """Since the metadata was last asked for; 0 if it never was."""
+        """Return the ms since the metadata was last requested; 0 if it never was."""
         asked_ms = self._refreshed_ms
         return max(0.0, self._client.driver.time.monotonic_ms() - asked_ms) if self._client.metadata.version else 0.0
 
@@ -126,7 +126,8 @@ class MetadataUpdater:
             wanted.set_exception(error)
 
     def _topics_in_trouble(self) -> bool:
-        """A topic without a leader, or not there yet: ask again, as Kafka's clients do."""
+        """Return whether a topic lacks a leader or does not exist yet: as Kafka's clients, request metadata again
+        then."""
         metadata = self._client.metadata
         trouble = any(
             topic.error.refresh_metadata or any(p.error.refresh_metadata for p in topic.partitions)
@@ -137,11 +138,12 @@ class MetadataUpdater:
         return trouble
 
     def close(self) -> None:
-        """End a pause; the client fails callers that wait for news."""
+        """End a back-off; the client fails callers that wait for metadata."""
         if self._pause is not None:
             self._pause.set_result(None)
 
 
 def exponential(first: float, most: float, attempts: int) -> float:
-    """Doubled each time, within 20 % by chance, so that clients that failed together don't come back together."""
+    """Return the back-off: doubled for each attempt, with 20 % of jitter, so that clients don't retry
+    simultaneously."""
     return min(first * 2.0 ** min(attempts, 30), most) * random.uniform(1 - _JITTER, 1 + _JITTER)

@@ -1,4 +1,4 @@
-"""A client's way to all brokers of a cluster (after Kafka's `NetworkClient`)."""
+"""Connections and requests to all brokers of a cluster (Kafka's `NetworkClient`)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _MAX_IDLE_CHECK_MS = 60_000
 
 
 class _Backoff:
-    """Failures in a row of one broker, and until when it is left alone."""
+    """Consecutive failures of one broker, and the end of its back-off."""
 
     __slots__ = ("failures", "until_ms")
 
@@ -56,12 +56,12 @@ class NetworkClient:
     """Connections to brokers, on one driver's thread.
 
     Invariant: `_connections` has at most one connection for each node id, none of them closed. Bootstrap servers have
-    negative ids; a group's coordinator has the id that `coordinator_node_id` gives besides its own.
+    negative ids; a group's coordinator also has the id that `coordinator_node_id` returns.
     """
 
     def __init__(self, driver: Driver, config: ClientConfig) -> None:
         self.driver = ClientDriver(driver)
-        """For all parts of the client: what they leave to it ends when this is closed."""
+        """The driver of all parts of the client; their timers end when the client is closed."""
         self.config = config
         self._updater = MetadataUpdater(self)
         self.metadata = ClientMetadata(self._updater.wanted, config.allow_auto_create_topics)
@@ -91,12 +91,13 @@ class NetworkClient:
         min_version: int = 0,
         max_version: int = ANY_VERSION,
     ) -> Completion[Any]:
-        """The response to `request`: a message, or an object with `API_KEY` and `build(version) -> message`.
+        """Send `request`, a message or an object with `API_KEY` and `build(version) -> message`; return its response's
+        completion.
 
-        Connects first if need be, waiting for the back-off. `timeout_ms` None: request_timeout_ms. Completes with None
+        Connects first if necessary, after the back-off. `timeout_ms` None: request_timeout_ms. Completes with None
         for a Produce with acks=0. Fails with KafkaTimeoutError, KafkaConnectionError (DisconnectError if the request may
-        have reached the broker), NodeNotReadyError (the node is not in the metadata), IncompatibleBrokerVersion, or what
-        the authentication failed with.
+        have reached the broker), NodeNotReadyError (the node is not in the metadata), IncompatibleBrokerVersion, or
+        the authentication's error.
         """
         connection = self._connections.get(node_id)
         if connection is None:
@@ -108,12 +109,13 @@ class NetworkClient:
         return connection.send(request, api_of(request.API_KEY), min_version, max_version, timeout)
 
     def is_ready(self, node_id: int) -> bool:
-        """Would a request go out at once? False also while too many are in flight or the broker throttles."""
+        """Return whether a request would be sent immediately. False also while too many are in flight or the broker
+        throttles."""
         connection = self._connections.get(node_id)
         return connection is not None and connection.connection.can_send
 
     def ready(self, node_id: int) -> bool:
-        """The same, and connects if there is no connection and no back-off."""
+        """Return `is_ready`; connect if there is no connection and no back-off."""
         if node_id not in self._connections and self.connection_delay_ms(node_id) <= 0:
             try:
                 self._open(node_id)
@@ -122,24 +124,25 @@ class NetworkClient:
         return self.is_ready(node_id)
 
     def connection_delay_ms(self, node_id: int) -> float:
-        """How long the broker is left alone yet after failures; 0 if it isn't."""
+        """Return the rest of the broker's back-off in ms; 0 if there is none."""
         backoff = self._backoffs.get(node_id)
         return 0 if backoff is None else max(0.0, backoff.until_ms - self.driver.time.monotonic_ms())
 
     def versions_of(self, node_id: int) -> NodeApiVersions | None:
-        """What the broker serves; None before its handshake."""
+        """Return the broker's versions; None before its handshake."""
         connection = self._connections.get(node_id)
         return None if connection is None else connection.connection.versions
 
     def broker_release(self) -> tuple[int, ...] | None:
-        """The release of Kafka that the brokers look like, or the option `api_version`; None before any handshake."""
+        """Return the brokers' release, guessed from their versions, or the option `api_version`; None before any
+        handshake."""
         known = self.config.pinned_versions or self._versions_seen
         for node_id in self._connections:
             known = known or self.versions_of(node_id)
         return None if known is None else release_of(known)
 
     def connect(self, node_id: int) -> Completion[NodeApiVersions]:
-        """What the broker serves; connects first if need be. Fails as `send`."""
+        """Connect if necessary; return the completion of the broker's versions. Fails like `send`."""
         connection = self._connections.get(node_id)
         if connection is None:
             try:
@@ -149,7 +152,7 @@ class NetworkClient:
         return connection.established
 
     def authentication_error(self, node_id: int) -> KafkaError | None:
-        """What the last connection's handshake was refused with."""
+        """Return the error with which the broker refused the last handshake."""
         return self._authentication_errors.get(node_id)
 
     def disconnect(self, node_id: int) -> None:
@@ -159,20 +162,20 @@ class NetworkClient:
             connection.close()
 
     def bootstrap_connected(self) -> bool:
-        """Is there a connection to any broker?"""
+        """Return whether there is a connection to any broker."""
         return any(connection.state is ConnectionState.READY for connection in self._connections.values())
 
     def why_hopeless(self) -> str:
-        """What the bootstrap servers are instead of Kafka, if all of them are something else; else nothing."""
+        """Describe the bootstrap servers if none of them is a usable Kafka listener; else return ""."""
         return "; ".join(self._foreign.sentences.values()) if self._foreign.hopeless.done else ""
 
     def _silent(self) -> list[str]:
-        """Sentences about those that have taken a connection and say nothing."""
+        """Describe the brokers that have accepted a connection and don't answer the handshake."""
         silent = {node.address for node in self._connections.values() if node.connection.is_unanswered}
         return [f"{address} has taken the connection and does not answer" for address in sorted(silent)]
 
     def why_unreachable(self) -> str:
-        """What became of the last connection, if no broker is connected; else nothing."""
+        """Describe the end of the last connection if no broker is connected; else return ""."""
         return "" if self.bootstrap_connected() else self._last_failure
 
     def _open(self, node_id: int) -> NodeConnection:
@@ -225,14 +228,16 @@ class NetworkClient:
             self.metadata.request_update()
 
     def tell_of_loss(self, node_id: int, sentence: str, is_first: bool) -> None:
-        """`is_first`: the broker was never reached, and this was the first attempt."""
+        """Log a lost connection. `is_first`: this was the first attempt to reach the broker."""
         _log.log(logging.WARNING if is_first else logging.INFO, "Broker %s: %s", _true_id(node_id), sentence)
 
     # --- any broker
 
     def least_loaded_node(self) -> Completion[int]:
-        """A broker that can be reached, by preference a connected one with little to do; waits for the shortest back-off
-        if all have failed lately."""
+        """Return an available broker, preferably a connected one with few requests in flight.
+
+        If all have failed recently, it waits for the shortest back-off.
+        """
         return spawn(self._least_loaded_node())
 
     async def _least_loaded_node(self) -> int:
@@ -244,11 +249,11 @@ class NetworkClient:
         raise IllegalStateError("The client is closed")
 
     def _best_node(self) -> tuple[int | None, float]:
-        """The node, or how long until there may be one."""
+        """Return the node, or None and the ms until one may be available."""
         known = list(self.metadata.cluster.nodes)
         random.shuffle(known)
         usable = [node_id for node_id in known if self.connection_delay_ms(node_id) <= 0]
-        if not usable:  # before the first answer, and when all that are known have failed (KIP-899)
+        if not usable:  # before the first response, and when all known brokers have failed (KIP-899)
             usable = [node_id for node_id in self._bootstrap if self.connection_delay_ms(node_id) <= 0]
             random.shuffle(usable)
         if not usable:
@@ -256,7 +261,8 @@ class NetworkClient:
         return min(usable, key=self._load), 0.0
 
     def _load(self, node_id: int) -> tuple[int, int, float]:
-        """Those that failed lately come last, so that none is tried twice before the others have been."""
+        """Return the sort key of a node: recently failed nodes come last, so that all others are tried before one is
+        tried again."""
         connection = self._connections.get(node_id)
         backoff = self._backoffs.get(node_id)
         failed_ms = backoff.until_ms if backoff is not None else 0
@@ -268,7 +274,7 @@ class NetworkClient:
         return self._updater.age_ms / 1000
 
     def figures(self) -> dict[str, float]:
-        """What `NetworkMetrics` tells of all brokers. From any thread."""
+        """Return the metrics of all brokers from `NetworkMetrics`. Thread-safe."""
         connections = [each.connection for each in list(self._connections.values())]
         ready = sum(connection.state is ConnectionState.READY for connection in connections)
         in_flight = sum(connection.pending for connection in connections)
@@ -282,7 +288,7 @@ class NetworkClient:
                 self.disconnect(node_id)
 
     def adopt_bootstrap_connections(self) -> None:
-        """A bootstrap server that has turned out to be a broker keeps its connection."""
+        """Keep the connections of bootstrap servers that the metadata has identified as brokers."""
         for node in self.metadata.cluster.nodes.values():
             for node_id in self._bootstrap:
                 connection = self._connections.get(node_id)
@@ -293,7 +299,7 @@ class NetworkClient:
                     connection.node_id = node.id
 
     def _forget_moved_nodes(self, cluster: ClusterMetadata) -> None:
-        """A broker that came back elsewhere."""
+        """Close connections to brokers whose address has changed."""
         for node_id, connection in list(self._connections.items()):
             node = self.metadata.node(node_id) if node_id >= 0 else None
             if node is not None and (node.host, node.port) != connection.address:
@@ -322,7 +328,7 @@ class NetworkClient:
     # --- with retries
 
     async def start(self, timeout_ms: float | None = None) -> None:
-        """`bootstrap`; if that fails, or is cancelled, nothing is left running, and `start` may be called again."""
+        """Run `bootstrap`; if it fails or is cancelled, close everything, so that `start` may be called again."""
         self.reopen()
         try:
             await self.bootstrap(timeout_ms)
@@ -331,8 +337,11 @@ class NetworkClient:
             raise
 
     async def bootstrap(self, timeout_ms: float | None = None) -> None:
-        """Wait for the first metadata. Raises NoBrokersAvailable (a KafkaTimeoutError; at once if all bootstrap servers are
-        something else than Kafka), or what the brokers refuse the client with."""
+        """Wait for the first metadata.
+
+        Raises NoBrokersAvailable (a KafkaTimeoutError; immediately if no bootstrap server is a usable Kafka listener),
+        or the error with which the brokers refuse the client.
+        """
         timeout = self.config.bootstrap_timeout_ms if timeout_ms is None else timeout_ms
         news, foreign = self.metadata.request_update(), self._foreign
         try:
@@ -346,16 +355,17 @@ class NetworkClient:
         told = "; ".join(foreign.sentences.values()) or self._last_failure or "; ".join(self._silent())
         has_sasl = self.config.security_protocol.startswith("SASL")
         if told == self._last_failure and told.endswith(f"ended: {PEER_CLOSED}") and not has_sasl:
-            # What a broker does with whatever comes before SASL.
+            # A listener with SASL closes connections that send other requests first.
             told += "; if the listener asks for SASL, set security_protocol to SASL_SSL or SASL_PLAINTEXT"
         within_ms = "" if foreign.hopeless.done else f" within {timeout:g} ms"
         raise NoBrokersAvailable(f"Unable to bootstrap from {servers}{within_ms}{told and f': {told}'}")
 
     async def retry(self, name: str, attempt: Callable[[], Awaitable[T]], timeout_ms: float | None = None) -> T:
-        """The result of `attempt`, repeated while it raises retriable errors; metadata is asked for where that helps.
+        """Repeat `attempt` while it raises retriable errors, and update the metadata if the error requires it; return
+        its result.
 
-        Raises the first error that isn't retriable; KafkaTimeoutError with the last one's text when the time
-        (`timeout_ms`, else request_timeout_ms) is over.
+        Raises the first error that isn't retriable; KafkaTimeoutError with the last one's text after `timeout_ms`
+        (None: request_timeout_ms).
         """
         timeout = self.config.request_timeout_ms if timeout_ms is None else timeout_ms
         deadline = self.driver.time.monotonic_ms() + timeout
@@ -377,7 +387,7 @@ class NetworkClient:
             await self.driver.sleep(delay)
 
     async def any_broker(self, request: Any, *, timeout_ms: float | None = None, **versions: int) -> Any:
-        """The response of whichever broker, with retries."""
+        """Send a request to any broker, with retries; return the response."""
 
         async def attempt() -> Any:
             return await self.send(await self.least_loaded_node(), request, **versions)
@@ -385,7 +395,8 @@ class NetworkClient:
         return await self.retry(_name(request), attempt, timeout_ms)
 
     async def controller(self, request: Any, *, timeout_ms: float | None = None, **versions: int) -> Any:
-        """The response of the active controller, with retries; NOT_CONTROLLER at the top of a response is one."""
+        """Send a request to the active controller, with retries, also after a top-level NOT_CONTROLLER; return the
+        response."""
 
         async def attempt() -> Any:
             response = await self.send(await self.controller_id(), request, **versions)
@@ -396,7 +407,8 @@ class NetworkClient:
         return await self.retry(_name(request), attempt, timeout_ms)
 
     async def controller_id(self) -> int:
-        """The broker that is the controller, asking the cluster if need be. Raises NodeNotReadyError if none is."""
+        """Return the controller's broker id, requesting metadata if necessary. Raises NodeNotReadyError if there is no
+        controller."""
         cluster = self.metadata.cluster
         if cluster.controller is None or self.metadata.update_wanted:
             cluster = await self.metadata.request_update()
@@ -405,7 +417,8 @@ class NetworkClient:
         return cluster.controller_id
 
     async def leader_of(self, partition: TopicPartition, *, timeout_ms: float | None = None) -> int:
-        """The broker that leads a partition, with retries while there is none. A topic of no interest gets some."""
+        """Return the id of a partition's leader, with retries while there is none. The topic is added to the needed
+        ones."""
 
         async def attempt() -> int:
             news = self.metadata.add_topics((partition.topic,))
@@ -421,7 +434,7 @@ class NetworkClient:
     # --- the end
 
     def reopen(self) -> None:
-        """Go on after `suspend`. Raises IllegalStateError after `close`."""
+        """Undo `suspend`. Raises IllegalStateError after `close`."""
         if not self._may_reopen:
             raise IllegalStateError("The client is closed")
         if self.closed:
@@ -430,12 +443,12 @@ class NetworkClient:
             self._check_idle_later()
 
     def close(self) -> None:
-        """`suspend`, for good."""
+        """Suspend the client permanently."""
         self._may_reopen = False
         self.suspend()
 
     def suspend(self) -> None:
-        """Close all connections and take all timers back; what is not answered, and each pause, fails with `Cancelled`."""
+        """Close all connections and cancel all timers; unanswered requests and sleeps fail with `Cancelled`."""
         if self.closed:
             return
         self.closed = True
@@ -451,7 +464,7 @@ class NetworkClient:
 
 
 async def within(driver: Driver, attempt: Callable[[], Awaitable[T]], timeout_ms: float) -> T:
-    """One attempt, cancelled when its time is over."""
+    """Run one attempt; cancel it after `timeout_ms`."""
 
     async def run() -> T:
         return await attempt()

@@ -1,4 +1,4 @@
-"""What a client counts of its connections and requests, under the names of the Java client and kafka-python."""
+"""Metrics of a client's connections and requests, under the names of the Java client and kafka-python."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Figures = dict[str, float]
 
 
 class ApiTimes(NamedTuple):
-    """Of the answered requests of an API, in ms: how long they took, and how long the broker wants it quiet."""
+    """Latency and throttle time of an API's answered requests, in ms."""
 
     latency: SampledStat
     throttle: SampledStat
 
 
 class NodeMetrics:
-    """Of one broker: bytes of requests and of responses, and times by API."""
+    """Metrics of one broker: bytes of requests and of responses, and times by API."""
 
     __slots__ = ("_stat", "by_api", "received", "sent")
 
@@ -40,7 +40,7 @@ class NodeMetrics:
 
 
 class NetworkMetrics:
-    """Of all brokers. Written on the driver's thread, read from any."""
+    """Metrics of all brokers. Written on the driver's thread, read from any thread."""
 
     def __init__(self, num_samples: int, window_ms: float) -> None:
         self.stat = partial(SampledStat, num_samples, window_ms)
@@ -55,19 +55,19 @@ class NetworkMetrics:
         return found
 
     def adopt(self, node_id: int, bootstrap_id: int) -> None:
-        """A bootstrap server has turned out to be this broker."""
+        """Continue a bootstrap server's metrics under the id of its broker."""
         if bootstrap_id in self.nodes:
             self.nodes.setdefault(node_id, self.nodes.pop(bootstrap_id))
 
     def latencies(self, api_key: Api) -> list[SampledStat]:
-        """Of an API's requests, one stat for each broker."""
+        """Return the latencies of an API's requests, one stat for each broker."""
         return [node.by_api[api_key].latency for node in list(self.nodes.values()) if api_key in node.by_api]
 
     def throttles(self, api_key: Api) -> list[SampledStat]:
         return [node.by_api[api_key].throttle for node in list(self.nodes.values()) if api_key in node.by_api]
 
     def figures(self, now: float, connections: int, in_flight: int) -> Figures:
-        """The group `<prefix>-metrics`. `connections`: those that there are now."""
+        """Return the group `<prefix>-metrics`. `connections`: the current number of connections."""
         nodes = list(self.nodes.values())
         sent, received = [node.sent for node in nodes], [node.received for node in nodes]
         return {
@@ -83,13 +83,13 @@ class NetworkMetrics:
         }
 
     def node_figures(self, prefix: str, now: float) -> dict[str, Figures]:
-        """The groups `<prefix>-node-metrics.node-<id>`. Bootstrap servers have negative ids."""
+        """Return the groups `<prefix>-node-metrics.node-<id>`. Bootstrap servers have negative ids."""
         groups = list(self.nodes.items())
         return {f"{prefix}-node-metrics.node-{node_id}": _traffic((node,), now) for node_id, node in groups}
 
 
 def timing(stats: Collection[SampledStat], now: float, count: str, time: str) -> Figures:
-    """`<count>-rate` and `-total`, `<time>-avg` and `-max` of what was timed."""
+    """Return `<count>-rate` and `-total`, `<time>-avg` and `-max` of timed events."""
     return {
         f"{count}-rate": frequency(stats, now),
         f"{count}-total": sum(stat.count for stat in stats),

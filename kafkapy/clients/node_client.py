@@ -1,4 +1,5 @@
-"""A client's way to one broker: followers to their leaders, brokers to their controller, the controller to brokers."""
+"""A client of one broker: followers use it for their leaders, brokers for the controller, the controller for
+brokers."""
 
 from __future__ import annotations
 
@@ -18,9 +19,9 @@ from kafkapy.runtime.completion import Completion
 
 
 class NodeClient:
-    """Makes its connection when there is something to send, and again after it was lost.
+    """Connects when there is a request to send, and again after the connection was lost.
 
-    Invariant: `_connection` is open or opening, or None; each completion that was given away ends.
+    Invariant: `_connection` is open or opening, or None; each completion that was returned ends.
     """
 
     def __init__(
@@ -34,7 +35,7 @@ class NodeClient:
         self.driver = driver
         self.config = config
         self.last_loss: tuple[NodeConnection, str, bool] | None = None
-        """The connection that was lost last, why, and whether its handshake had been done."""
+        """The connection that was lost last, the reason, and whether its handshake was done."""
         self._address = address
         self._new_receiver = new_receiver
         self._connection: NodeConnection | None = None
@@ -45,15 +46,17 @@ class NodeClient:
         return connection is not None and connection.state in (ConnectionState.READY, ConnectionState.AUTHENTICATING)
 
     def connect(self) -> Completion[NodeApiVersions]:
-        """What the broker serves; connects first if need be."""
+        """Connect if necessary; return the completion of the broker's versions."""
         connection = self._open()
         return connection.established if connection is not None else Completion.failed(_unknown())
 
     def call(
         self, request: Any, max_version: int = ANY_VERSION, *, min_version: int = 0, timeout_ms: float | None = None
     ) -> Completion[Any]:
-        """The response to `request` (see `NetworkClient.send`), in the highest version up to `max_version` that the broker
-        knows; ends with a `KafkaError` if none comes within `timeout_ms` (None: request_timeout_ms)."""
+        """Send `request` (see `NetworkClient.send`) in the highest common version up to `max_version`.
+
+        The completion of its response ends with a `KafkaError` after `timeout_ms` (None: request_timeout_ms).
+        """
         connection = self._open()
         if connection is None:
             return Completion.failed(_unknown())
@@ -61,7 +64,7 @@ class NodeClient:
         return connection.send(request, api_of(request.API_KEY), min_version, max_version, timeout)
 
     def close(self) -> None:
-        """Whatever is not answered fails. The next `call` connects anew."""
+        """Close the connection and fail unanswered requests. The next `call` connects again."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
@@ -77,10 +80,10 @@ class NodeClient:
             connection.open()
         return connection
 
-    # --- what the connection tells
+    # --- callbacks of the connection
 
     def connection_ready(self, connection: NodeConnection) -> None:
-        """The request that made it connect is sent by it."""
+        """Do nothing: the connection itself sends the request that opened it."""
 
     def connection_lost(self, connection: NodeConnection, reason: str, was_ready: bool) -> None:
         self.last_loss = connection, reason, was_ready

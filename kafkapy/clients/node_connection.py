@@ -1,4 +1,4 @@
-"""A `Connection` on a driver: its transport and its one timer."""
+"""Runs a `Connection` on a driver: its transport and its timer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kafkapy.runtime.completion import Completion
 
 
 class Owner(Protocol):
-    """What a connection tells the client it belongs to."""
+    """Callbacks of a connection to its client."""
 
     def connection_ready(self, connection: NodeConnection) -> None: ...
 
@@ -27,8 +27,8 @@ class Owner(Protocol):
 class NodeConnection:
     """One connection of a client to one broker.
 
-    Invariant: whenever the driver's loop goes on, `connection.out` has been written, and the timer fires no later than
-    `connection.deadline_ms`.
+    Invariant: whenever control returns to the driver's loop, `connection.out` has been written, and the timer fires no
+    later than `connection.deadline_ms`.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class NodeConnection:
         receiver: Receiver | None = None,
         metrics: NodeMetrics | None = None,
     ) -> None:
-        """`connect_timeout_ms` None: as the config says. `receiver` None: for responses of all sizes, many under way."""
+        """`connect_timeout_ms` None: the config's. `receiver` None: a `ReceiveBuffer`."""
         self.node_id = node_id
         self.address = address
         receiver = receiver or ReceiveBuffer(driver.scratch, config.receive_message_max_bytes)
@@ -97,7 +97,7 @@ class NodeConnection:
             self._watch()
         return completion
 
-    # --- what the transport and the timer tell
+    # --- callbacks of the transport and the timer
 
     def connected(self) -> None:
         self.connection.connected()
@@ -117,7 +117,7 @@ class NodeConnection:
         self._settle()
 
     def _settle(self) -> None:
-        """Do what the connection wants done."""
+        """Perform the connection's pending actions: write, start work, close, set the timer."""
         connection = self.connection
         if connection.failure is not None:
             self._lost(connection.reason)
@@ -139,7 +139,7 @@ class NodeConnection:
             self._settle()
 
     def _watch(self) -> None:
-        """One timer for all that has a time: at the earliest there may be."""
+        """Set the timer to the earliest deadline."""
         if self._timer is not None:
             self._timer.cancel()
         self._due_ms = self.connection.deadline_ms
@@ -157,7 +157,7 @@ class NodeConnection:
             fail(f"{verb}: {reason}", self.connection.authentication_error)
 
     def close(self, error: KafkaError | None = None) -> None:
-        """By our own will; what is not answered fails, with `error` if there is one."""
+        """Close the connection on this side; unanswered requests fail, with `error` if it is given."""
         if self.state is not ConnectionState.CLOSED:
             self._end()("ended: closed by the client", error)
 

@@ -1,6 +1,7 @@
-"""Tokens for OAUTHBEARER that the configs of Java's clients describe (KIP-255, KIP-768; Kafka's `OAuthBearerLoginModule`).
+"""Token providers for OAUTHBEARER, as configured by Java's client configs (KIP-255, KIP-768;
+`OAuthBearerLoginModule`).
 
-An object here is what `sasl_oauth_token_provider` takes: `token()` is called for each authentication and may block.
+They are values of the option `sasl_oauth_token_provider`: `token()` is called for each authentication and may block.
 """
 
 from __future__ import annotations
@@ -23,25 +24,25 @@ from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, Reque
 from kafkapy.errors import KafkaConfigurationError, SaslAuthenticationFailedError
 
 MOST_BYTES: Final = 1 << 20
-"""Of an answer of the provider."""
+"""Limit of a response of the identity provider, in bytes."""
 DEFAULT_LIFETIME_SECONDS: Final = 300.0
-"""Of a token that does not say until when it is good."""
+"""Assumed lifetime of a token without an expiry."""
 
 _RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504})
 _EXTENSION = "extension_"
 
 
 class RefreshTimes(NamedTuple):
-    """When a new token is asked for (`sasl.login.refresh.*`)."""
+    """When a new token is requested (`sasl.login.refresh.*`)."""
 
     window_factor: float = 0.8
-    """After so much of a token's lifetime."""
+    """Fraction of the token's lifetime."""
     window_jitter: float = 0.05
     min_period_seconds: float = 60
     buffer_seconds: float = 300
 
     def refresh_at(self, issued: float, expires: float, chance: float) -> float:
-        """The time from which on a new token is wanted.
+        """Return the time at which a new token is requested.
 
         Example:
             >>> RefreshTimes().refresh_at(0, 3600, 0)
@@ -55,11 +56,12 @@ class RefreshTimes(NamedTuple):
 
 
 class RefreshingTokens:
-    """Keeps a token until a new one is wanted; while none can be had, the old one serves until its end: there is no gap.
+    """Caches a token and refreshes it before it expires; if a refresh fails, the old token is used until its expiry.
 
-    Safe to use from several threads, which share one token. Shows no token.
+    Thread-safe: all threads share one token. `repr` hides the token.
 
-    Invariant: `_token` is the last one that was fetched, good until `_expires`; another is asked for from `_refresh_at` on.
+    Invariant: `_token` is the last one that was fetched, valid until `_expires`; a new one is requested from
+    `_refresh_at` on.
     """
 
     def __init__(
@@ -71,8 +73,8 @@ class RefreshingTokens:
     ) -> None:
         """
         Args:
-            fetch: Gives a token and when it ends (seconds since the epoch; None: it does not say); raises what it likes.
-            extensions: Are sent with each token (KIP-342).
+            fetch: Returns a token and its expiry (seconds since the epoch; None: unknown); may raise any exception.
+                extensions: SASL extensions that are sent with each token (KIP-342).
             times: When tokens are refreshed.
             now: The time, seconds since the epoch.
         """
@@ -88,7 +90,7 @@ class RefreshingTokens:
         return f"RefreshingTokens(good until {self._expires:.0f})"
 
     def token(self) -> str:
-        """Raises SaslAuthenticationFailedError if there is no token that is good."""
+        """Return a valid token, fetched if necessary. Raises SaslAuthenticationFailedError if there is none."""
         with self._lock:
             now = self._now()
             if self._token and now < self._refresh_at:
@@ -111,7 +113,10 @@ class RefreshingTokens:
 
 
 class TokenEndpoint:
-    """Asks an identity provider by `grant_type=client_credentials` (Kafka's `HttpAccessTokenRetriever`). Shows no secret."""
+    """Gets tokens from an identity provider by `grant_type=client_credentials` (Kafka's `HttpAccessTokenRetriever`).
+
+    `repr` hides the secret.
+    """
 
     def __init__(
         self,
@@ -134,10 +139,9 @@ class TokenEndpoint:
             client_secret: See above.
             scope: See above.
             url_encodes_header: `sasl.oauthbearer.header.urlencode`.
-            connect_timeout: Seconds until there is a connection; the handshake of TLS has as long.
-            read_timeout: Seconds for each part of an answer.
-            retry_backoff: Seconds before the second try; doubled each time.
-            retry_backoff_max: Seconds after which it gives up.
+            connect_timeout: Limit in seconds for connecting, and again for the TLS handshake. read_timeout: Limit in
+                seconds for each read of the response. retry_backoff: Seconds before the second attempt; doubled each
+                time. retry_backoff_max: Seconds after which no attempt is made any more.
             context: TLS; None: the system's certificates.
         """
         if url_encodes_header:
@@ -148,14 +152,14 @@ class TokenEndpoint:
         self._body = urlencode(fields).encode()
         self._timeout = connect_timeout
         self._backoff, self._backoff_max = retry_backoff, retry_backoff_max
-        # The secret goes to the address that is configured and to no other.
+        # No redirects: the secret is sent only to the configured address.
         self._opener = build_opener(_NoRedirects(), _Http(read_timeout), _Https(read_timeout, context))
 
     def __repr__(self) -> str:
         return f"TokenEndpoint({self._url})"
 
     def fetch(self) -> tuple[str, float | None]:
-        """Raises SaslAuthenticationFailedError."""
+        """Request a token; return it and its expiry. Raises SaslAuthenticationFailedError."""
         deadline, pause = time.monotonic() + self._backoff_max, self._backoff
         while True:
             try:
@@ -199,7 +203,7 @@ class _NoRedirects(HTTPRedirectHandler):
 
 
 class _ProviderConnection(HTTPConnection):
-    """Has another timeout once it is connected."""
+    """A connection with separate time-outs for connecting and reading."""
 
     def __init__(self, read_timeout: float, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -233,7 +237,7 @@ class _Https(HTTPSHandler):
 
 
 def token_file(url: str) -> Callable[[], tuple[str, float | None]]:
-    """Reads a token from a file each time (`file:` in the place of an endpoint's URL)."""
+    """Return a function that reads a token from a file (a `file:` URL in place of the endpoint)."""
     path = Path(unquote(urlsplit(url).path))
 
     def fetch() -> tuple[str, float | None]:
@@ -250,11 +254,11 @@ def unsecured_tokens(options: Mapping[str, str], now: Callable[[], float] = time
     """Makes tokens without a signature, for tests (Kafka's `OAuthBearerUnsecuredLoginCallbackHandler`).
 
     Args:
-        options: Of the JAAS module: `unsecuredLoginStringClaim_sub`, `unsecuredLoginLifetimeSeconds` ...
+        options: Options of the JAAS module: `unsecuredLoginStringClaim_sub`, `unsecuredLoginLifetimeSeconds` ...
         now: The time, seconds since the epoch.
 
     Raises:
-        KafkaConfigurationError: An option makes no sense.
+        KafkaConfigurationError: An option is invalid.
     """
     prefix = "unsecuredLogin"
     principal = options.get(f"{prefix}PrincipalClaimName", "").strip() or "sub"
@@ -277,7 +281,7 @@ def unsecured_tokens(options: Mapping[str, str], now: Callable[[], float] = time
         claims[scope] = claims[scope].split()
 
     def fetch() -> tuple[str, float | None]:
-        issued = int(now())  # not after the broker's time, which it has in milliseconds
+        issued = int(now())  # rounded down, so that it isn't after the broker's time, which is in milliseconds
         timed = {"iat": issued, "exp": issued + lifetime, **claims}
         return f"{_base64({'alg': 'none'})}.{_base64(timed)}.", timed["exp"]
 
@@ -285,12 +289,12 @@ def unsecured_tokens(options: Mapping[str, str], now: Callable[[], float] = time
 
 
 def extensions_of(options: Mapping[str, str]) -> dict[str, str]:
-    """Those that the JAAS options `extension_NAME` have."""
+    """Return the SASL extensions of the JAAS options `extension_NAME`."""
     return {name.removeprefix(_EXTENSION): value for name, value in options.items() if name.startswith(_EXTENSION)}
 
 
 def _listed(value: str) -> list[str]:
-    """The first character separates."""
+    """Split a list whose first character is the separator."""
     return value[1:].split(value[0]) if value else []
 
 
@@ -299,7 +303,8 @@ def _base64(value: Any) -> str:
 
 
 def _end_of(token: str) -> float | None:
-    """`exp` of a JWT, which is not verified: the broker does that. None: it has none, or is no JWT."""
+    """Return `exp` of a JWT; None if there is none, or it is no JWT. The signature is not verified: the broker does
+    that."""
     parts = token.split(".")
     if len(parts) != 3:
         return None

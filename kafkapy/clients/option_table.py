@@ -10,8 +10,11 @@ from kafkapy.errors import KafkaConfigurationError
 
 
 class ClientOption(NamedTuple):
-    """`least`: of a number. `java` "": the same with dots, "-": Java has none. `choices`: all values, `allowed`: in words,
-    where these are many and no numbers."""
+    """The documentation and the range of one option.
+
+    `least`: the smallest number. `java`: Java's name, "": the same with dots, "-": none. `choices`: all values;
+    `allowed`: a description of the values, if there are too many to list.
+    """
 
     meaning: str
     least: float | None = None
@@ -193,13 +196,13 @@ OPTIONS: dict[str, ClientOption] = {
 
 
 def check_types(options: Mapping[str, Any], types: Mapping[str, str]) -> None:
-    """Raises KafkaConfigurationError for what is no text or no truth value where it should be one. `types`: annotations."""
+    """Raise KafkaConfigurationError for a value that should be a string or a bool and isn't. `types`: annotations."""
     for name, value in options.items():
         if types[name] == "bool" and value not in (True, False):
             raise KafkaConfigurationError(f"{name} must be True or False; it is {value!r}")
         has_own_check = name.startswith("ssl_") or (
             name in OPTIONS and bool(OPTIONS[name].choices)
-        )  # files may be paths
+        )  # a file may be given as a path object
         is_text = types[name] in ("str", "str | None") and not has_own_check
         may_be_missing = name == "client_id" or types[name] == "str | None"
         if is_text and not (isinstance(value, str) or (value is None and may_be_missing)):
@@ -207,14 +210,15 @@ def check_types(options: Mapping[str, Any], types: Mapping[str, str]) -> None:
 
 
 def check_function(name: str, value: Any, method: str = "", kind: str = "function") -> None:
-    """Raises KafkaConfigurationError for what is no function, has no method of that name, and is not None."""
+    """Raise KafkaConfigurationError unless the value is None, a function, or an object with the given method."""
     if value is None or callable(value) or (method and hasattr(value, method)):
         return
     raise KafkaConfigurationError(f"{name} must be a {kind}; it is {value!r}")
 
 
 def check_ranges(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
-    """Raises KafkaConfigurationError for a number that is none, or is too small. Those whose default is None may be None."""
+    """Raise KafkaConfigurationError for a value that is no number or is too small. Options with default None may be
+    None."""
     for name, value in options.items():
         option = OPTIONS.get(name)
         if option is None or option.least is None or (value is None and defaults[name] is None):
@@ -225,7 +229,8 @@ def check_ranges(options: Mapping[str, Any], defaults: Mapping[str, Any]) -> Non
 
 
 def check_choice(name: str, value: Any) -> None:
-    """Raises KafkaConfigurationError, with all that there is and the nearest of it, for a value that is none of the option's."""
+    """Raise KafkaConfigurationError, with all choices and the most similar one, for a value that isn't a choice of the
+    option."""
     choices = OPTIONS[name].choices
     if value in choices:
         return
@@ -238,7 +243,7 @@ def check_choice(name: str, value: Any) -> None:
 
 
 def unrecognized(unknown: Iterable[str], known: Iterable[str]) -> str:
-    """A sentence that names the nearest right one for each, as far as there is one."""
+    """Return a message that suggests a similar known option for each unknown one, if there is one."""
     from difflib import get_close_matches
 
     names = list(known)

@@ -1,4 +1,4 @@
-"""Requests and responses of one connection as frames: messages in, bytes out; frames in, messages out."""
+"""Encodes the requests of one connection to frames, and decodes frames to responses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LAST_CORRELATION_ID = 0x7FFFFFFF
 
 
 class InFlightRequest(NamedTuple):
-    """A request whose answer has not come yet. Times in ms of the monotonic clock."""
+    """A request whose response has not arrived yet. Times in ms of the monotonic clock."""
 
     correlation_id: int
     api_key: Api
@@ -28,13 +28,15 @@ class InFlightRequest(NamedTuple):
     sent_ms: int
     deadline_ms: float
     context: Any = None
-    """Whatever the sender wants to have back with the answer."""
+    """Any object of the sender, returned with the response."""
 
 
 class Pipeline:
-    """Invariant: `in_flight` holds, oldest first, exactly the requests that were sent and will be answered; a broker
-    answers them in that order, so the next frame belongs to the first of them, and a frame with another correlation
-    id means that the stream cannot be trusted any more. A Produce with acks=0 gets no answer and is never in there.
+    """Matches responses to requests.
+
+    Invariant: `in_flight` holds, oldest first, exactly the requests that were sent and will be answered. A broker
+    answers in that order, so the next frame belongs to the first of them, and another correlation id means that the
+    stream is corrupt. A Produce with acks=0 has no response and is never in there.
     """
 
     def __init__(self, client_id: str, time: Time, first_correlation_id: int = 0) -> None:
@@ -45,7 +47,8 @@ class Pipeline:
         self._headers: dict[tuple[Api, int], bytes] = {}
 
     def send(self, message: Any, api_key: Api, version: int, timeout_ms: float, context: Any = None) -> list[Any]:
-        """Frame a request in pieces, records uncopied. `in_flight` keeps it with `context` unless it gets no answer."""
+        """Encode a request to a list of buffers, without copying records; add it to `in_flight` if it will be
+        answered."""
         parts: list[Any] = message.encode_parts(version)
         correlation_id = self._next_correlation_id
         self._next_correlation_id = 0 if correlation_id == _LAST_CORRELATION_ID else correlation_id + 1
@@ -59,17 +62,17 @@ class Pipeline:
         return parts
 
     def _header(self, api_key: Api, version: int) -> bytes:
-        """The request header without its correlation id: the same for all requests of this API and version."""
+        """Return the request header without its correlation id: the same for all requests of this API and version."""
         whole = RequestHeader(api_key, version, 0, self._client_id).encode()  # type: ignore[arg-type]
         header = self._headers[api_key, version] = whole[:4] + whole[8:]
         return header
 
     def receive(self, frame: memoryview, owned: bool) -> tuple[InFlightRequest, Any]:
-        """The request that a frame answers, and the response.
+        """Return the request that a frame answers, and the response.
 
-        `owned` False: the frame's memory will be used again. Only records are views into it (what is of type bytes is
-        copied when decoded), so a Fetch response is moved out of there first. Raises `KafkaError(UNKNOWN_SERVER_ERROR)`
-        when the bytes make no sense; the connection is then of no use.
+        `owned` False: the frame's memory will be reused. Only records are views into it (fields of type bytes are
+        copied when decoded), so the frame of a Fetch response is copied first. Raises
+        `KafkaError(UNKNOWN_SERVER_ERROR)` for invalid bytes; the connection must be closed then.
         """
         try:
             if not owned and self.in_flight and self.in_flight[0].api_key is ApiKey.FETCH:
@@ -94,7 +97,7 @@ class Pipeline:
             expected = request.correlation_id
             raise SchemaError(f"it has correlation id {correlation_id} where {expected} is expected")
         if api_key is ApiKey.API_VERSIONS and frame[position : position + 2] == _UNSUPPORTED_VERSION:
-            version = 0  # a version that the broker does not know is answered in version 0 (KIP-511)
+            version = 0  # an unsupported version is answered in version 0 (KIP-511)
         response = api_key.response.decode(frame, version, position)
-        self.in_flight.popleft()  # not before: a request whose answer cannot be read must still be failed
+        self.in_flight.popleft()  # only now: a request whose response can't be decoded must still be failed
         return request, response

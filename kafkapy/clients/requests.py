@@ -1,4 +1,4 @@
-"""Requests whose content depends on the version that the broker knows (Kafka's `AbstractRequest.Builder`)."""
+"""Requests whose content depends on the version chosen for the broker (Kafka's `AbstractRequest.Builder`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kafkapy.protocol.message import Message
 
 
 class VersionedRequest:
-    """`build` is called with the version that was chosen."""
+    """A request that `build` creates for the chosen version."""
 
     __slots__ = ("API_KEY", "build")
 

@@ -1,4 +1,4 @@
-"""SASL mechanisms without I/O: what a client says, given what the broker said.
+"""The client's side of SASL mechanisms, without I/O.
 
 PLAIN (RFC 4616), SCRAM-SHA-256 and -512 (RFC 5802, 7677), OAUTHBEARER (RFC 7628; KIP-255); GSSAPI is in `kerberos.py`.
 """
@@ -16,7 +16,7 @@ from kafkapy.security.sasl.oauth_messages import OAuthMessageError, client_initi
 
 
 class Credentials(Protocol):
-    """The options that mechanisms take theirs from."""
+    """The client options that mechanisms need."""
 
     sasl_plain_username: str | None
     sasl_plain_password: str | None
@@ -35,12 +35,13 @@ class Mechanism(Protocol):
         ...
 
     def next(self, challenge: bytes) -> bytes | None:
-        """What it says to the broker's last word; None when it is content."""
+        """Return the response to the broker's challenge; None when the exchange is complete."""
         ...
 
 
 def make_mechanism(name: str, config: Credentials, host: str = "") -> Mechanism:
-    """`host`: the broker's. Raises KafkaConfigurationError if an option that the mechanism needs is missing."""
+    """Create a mechanism. `host`: the broker's. Raises KafkaConfigurationError if an option of the mechanism is
+    missing."""
     if name == "GSSAPI":
         from kafkapy.clients.kerberos import Gssapi, KerberosLogin
 
@@ -76,7 +77,8 @@ class Plain:
 
 
 class OAuthBearer:
-    """The token comes from `sasl_oauth_token_provider`: `token()` and, if it has it, `extensions()` (a dict)."""
+    """Sends the token of `sasl_oauth_token_provider`: `token()` and, if the provider has it, `extensions()` (a
+    dict)."""
 
     def __init__(self, config: Credentials) -> None:
         self._provider = config.sasl_oauth_token_provider
@@ -95,14 +97,14 @@ class OAuthBearer:
             raise SaslAuthenticationFailedError("The broker has refused the token, and does not say so with an error")
         if challenge:
             self._refused = True
-            return b"\x01"  # the broker's complaint is acknowledged; its error follows
+            return b"\x01"  # acknowledges the broker's failure message; its error follows
         return None
 
 
 class Scram:
-    """A salted challenge and response; the broker proves that it knows the password, too.
+    """Salted challenge-response; the broker proves that it knows the password, too.
 
-    `token_auth`: the user is a delegation token's id, and the password its HMAC in Base64 (KIP-48).
+    `token_auth`: the user name is a delegation token's id, and the password its HMAC in Base64 (KIP-48).
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Which of Kafka's security protocols a client speaks, and the TLS and SASL settings for it."""
+"""A client's security protocol, and its TLS and SASL settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class SecurityOptions(Credentials, Protocol):
-    """The options of a client that say how it is to be secured; see `ClientConfig`."""
+    """The security options of a client; see `ClientConfig`."""
 
     security_protocol: str
     ssl_context: ssl.SSLContext | None
@@ -30,9 +30,9 @@ class SecurityOptions(Credentials, Protocol):
 
 
 class Security(NamedTuple):
-    """`tls` None: no TLS. `sasl_mechanism` None: no authentication by SASL.
+    """The settings in force. `tls` None: no TLS. `sasl_mechanism` None: no SASL.
 
-    It does not refer to the options it was made of, which refer to it: that would be a cycle.
+    It has no reference to the options, which refer to it: that would be a reference cycle.
     """
 
     tls: ssl.SSLContext | None
@@ -49,7 +49,7 @@ class Security(NamedTuple):
             mechanism = config.sasl_mechanism
             check_choice("sasl_mechanism", mechanism)
             assert mechanism is not None
-            make_mechanism(mechanism, config)  # says now what is missing
+            make_mechanism(mechanism, config)  # raises early if an option is missing
         return cls(tls, mechanism)
 
     def authentication(self, credentials: Credentials, host: str = "") -> Mechanism:
@@ -86,7 +86,7 @@ def _tls_context(config: SecurityOptions) -> ssl.SSLContext:
 
 @contextmanager
 def _naming(options: str, value: str) -> Iterator[None]:
-    """What the system says of a file has neither its name nor the option that has it."""
+    """Add option and file name to the system's errors, which have neither."""
     try:
         yield
     except (OSError, ValueError) as error:
