@@ -1,6 +1,6 @@
-"""Administration of a cluster: `KafkaAdminClient` with kafka-python's interface, and the values it takes and gives.
+"""Administration of a cluster: `KafkaAdminClient` with kafka-python's interface, and its arguments and results.
 
-Everything is imported when it is first asked for: the tools, which use `kafkapy.admin.client`, don't pay for it.
+Names are imported on first use, so that tools, which only use `kafkapy.admin.client`, start quickly.
 """
 
 from __future__ import annotations

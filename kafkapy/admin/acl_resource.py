@@ -1,4 +1,4 @@
-"""Where kafka-python 2 has what ACLs are made of."""
+"""The module in which kafka-python 2 has the ACL classes."""
 
 from kafkapy.admin.acl_types import ACL as ACL
 from kafkapy.admin.acl_types import ACLFilter as ACLFilter

@@ -1,4 +1,4 @@
-"""What access control lists are made of (kafka-python's names, Kafka's codes)."""
+"""The classes of access control lists (kafka-python's names, Kafka's codes)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafkapy.errors import IllegalArgumentError
 
 
 class _Comparable:
-    """Equal if all slots are; raises IllegalArgumentError when made from what makes no sense."""
+    """A value that is equal if all slots are; the constructor raises IllegalArgumentError for invalid arguments."""
 
     __slots__: tuple[str, ...] = ()
 
@@ -27,7 +27,7 @@ class _Comparable:
 
 
 class ResourcePatternFilter(_Comparable):
-    """Which resources are looked for; a name of None stands for all.
+    """Selects resources; a name of None matches all.
 
     Args:
         resource_type: The type; ANY for all.
@@ -65,7 +65,7 @@ class ResourcePattern(ResourcePatternFilter):
 
     Args:
         resource_type: TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID, DELEGATION_TOKEN or USER.
-        resource_name: The name, or what names begin with.
+        resource_name: The name, or the prefix of names.
         pattern_type: LITERAL (default) or PREFIXED (KIP-290).
 
     Example:
@@ -90,7 +90,7 @@ class ResourcePattern(ResourcePatternFilter):
 
 
 class ACLFilter(_Comparable):
-    """Which ACLs are looked for; None stands for any principal or host.
+    """Selects ACLs; None matches any principal or host.
 
     Args:
         principal: "User:alice"; None: any.
@@ -142,12 +142,12 @@ class ACLFilter(_Comparable):
 
 
 class ACL(ACLFilter):
-    """One rule.
+    """One access rule.
 
     Args:
         principal: "User:alice"; "User:*" for all.
         host: Address of the client; "*" for all.
-        operation: What the principal may do, or not.
+        operation: The operation that is allowed or denied.
         permission_type: ALLOW or DENY.
         resource_pattern: The resources.
 

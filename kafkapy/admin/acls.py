@@ -23,14 +23,15 @@ from kafkapy.protocol.messages.delete_acls import DeleteAclsRequest
 from kafkapy.protocol.messages.describe_acls import DescribeAclsRequest
 
 _USERS_VERSION = 3
-"""Of all three APIs: the first that knows resources of type USER."""
+"""The first version of the three APIs with resources of type USER."""
 
 
 class AclOperations(Router):
     async def describe_acls(
         self, acl_filter: AclBindingFilter | None = None, timeout_ms: int | None = None
     ) -> list[AclBinding]:
-        """The ACLs that match; all of them without a filter. `KafkaError` SECURITY_DISABLED: the brokers have no authorizer."""
+        """Return the ACLs that match; all without a filter. `KafkaError` SECURITY_DISABLED: the brokers have no
+        authorizer."""
         wanted = acl_filter or AclBindingFilter()
         (kind, name, pattern_type), (principal, host, operation, permission_type) = wanted
         request = DescribeAclsRequest(
@@ -47,7 +48,7 @@ class AclOperations(Router):
         return [_binding(resource, acl) for resource in answer.response.resources for acl in resource.acls]
 
     async def create_acls(self, acls: Iterable[AclBinding], timeout_ms: int | None = None) -> Results[AclBinding, None]:
-        """ACL -> None, or why it was not created."""
+        """Create ACLs; return ACL -> None, or the error."""
         wanted = list(dict.fromkeys(acls))
         request = CreateAclsRequest(
             creations=[
@@ -71,7 +72,7 @@ class AclOperations(Router):
     async def delete_acls(
         self, filters: Iterable[AclBindingFilter], timeout_ms: int | None = None
     ) -> Results[AclBindingFilter, Results[AclBinding, None]]:
-        """Filter -> ACL that matched -> None, or why it was not deleted; or why the filter could not be used."""
+        """Delete ACLs; return filter -> matching ACL -> None or the error; or filter -> the error of the filter."""
         wanted = list(dict.fromkeys(filters))
         request = DeleteAclsRequest(
             filters=[

@@ -1,4 +1,4 @@
-"""The admin client of tools: the core's operations for a thread that waits."""
+"""The blocking admin client of the tools."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from kafkapy.common.lazy_names import lazy_names
 
 DEFAULT_CLIENT_ID = "adminclient-1"
 BOOTSTRAP_TIMEOUT_MS = 15_000
-"""A tool's user waits no longer for a broker that is not there; one that answers has the time of the operation."""
+"""The longest wait of a tool for the first broker to respond; afterwards the operation's time-out applies."""
 _NEEDS_NO_TRANSLATION = {"bootstrap.servers", "client.id"}
 
 
 class AdminClient(TypedMethods):
     """A blocking admin client (after Kafka's `Admin`); a context manager.
 
-    An operation on many things returns a dict of thing -> value or `KafkaError`; `values_of` and `value_of` of
-    `results` raise them. Whatever hits the operation as a whole is raised as `KafkaError`.
+    An operation on several keys returns a dict of key -> value or `KafkaError`; `values_of` and `value_of` of
+    `results` raise them. Errors of the operation as a whole are raised as `KafkaError`.
 
-    It connects when it is first asked for something. `default_api_timeout_ms`: how long an operation may take; the other
-    options are those of `ClientConfig`.
+    It connects at the first operation. `default_api_timeout_ms`: the time limit of an operation; the other options are
+    those of `ClientConfig`.
     """
 
     def __init__(
@@ -46,10 +46,10 @@ class AdminClient(TypedMethods):
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> Self:
-        """From Kafka's admin client configs, those of TLS and SASL included.
+        """Build a client from Kafka's admin client configs, including TLS and SASL.
 
-        Raises `KafkaError(INVALID_CONFIG)` for a wrong value, and for what cannot be done here. What has no effect is
-        left aside.
+        Raises `KafkaError(INVALID_CONFIG)` for wrong values and unsupported configs. Configs without effect are
+        ignored.
         """
         if properties.keys() <= _NEEDS_NO_TRANSLATION:
             return cls(
@@ -76,11 +76,12 @@ class AdminClient(TypedMethods):
 
 
 class _QuietNetworkClient(NetworkClient):
-    """Which bootstrap servers cannot be reached, the router says; the rest is in the errors of the operations."""
+    """A client that doesn't log lost connections: the router reports unreachable servers, the operations' errors the
+    rest."""
 
     def tell_of_loss(self, node_id: int, sentence: str, is_first: bool) -> None:
         return
 
 
-if not TYPE_CHECKING:  # kafka-python has its admin client in a module of this name
+if not TYPE_CHECKING:  # the module of this name has the admin client in kafka-python
     _, __getattr__ = lazy_names("kafkapy.admin", {"kafka_admin_client": "KafkaAdminClient"})

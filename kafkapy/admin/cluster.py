@@ -1,4 +1,4 @@
-"""The cluster itself: its brokers and what they speak."""
+"""Operations on the cluster: its brokers and their API versions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ class ClusterOperations(Router):
         return ClusterDescription(response.cluster_id, nodes.get(response.controller_id), sorted(nodes.values()))
 
     async def description(self, call: Call, operations: bool) -> Answer[Any] | None:
-        """None: the broker is older than 2.8, where Metadata tells it."""
+        """Return the DescribeCluster response; None if the broker is older than 2.8, whose Metadata response has the
+        data."""
 
         async def attempt() -> Answer[Any] | None:
             node_id = await self.any_node()
@@ -43,7 +44,7 @@ class ClusterOperations(Router):
         return await self.retry(call, attempt)
 
     async def api_versions(self) -> dict[Node, NodeApiVersions | KafkaError]:
-        """What each live broker serves."""
+        """Return the API versions of each live broker."""
         results: dict[Node, NodeApiVersions | KafkaError] = {}
         for node in _by_id(await self.retry(self.call("listNodes"), lambda: self.refresh(()))):
             try:

@@ -67,7 +67,7 @@ class ConfigOperations(Router):
         include_synonyms: bool,
         include_documentation: bool = False,
     ) -> ConfigResults:
-        """The `configs` of a resource name the keys that are asked for; None: all."""
+        """Describe configs; `configs` of a resource are the requested keys, None: all."""
 
         def make(wanted: list[ConfigResource]) -> DescribeConfigsRequest:
             return DescribeConfigsRequest(
@@ -127,7 +127,8 @@ class ConfigOperations(Router):
     async def _on_owners(
         self, call: Call, resources: Iterable[ConfigResource], make: Make, parts: Any, **versions: int
     ) -> ConfigResults:
-        """A broker answers for itself and its loggers, any broker for everything else."""
+        """Send each resource to its destination: a broker and its loggers to that broker, everything else to any
+        broker."""
         wanted = list(dict.fromkeys(resources))
         by_owner: dict[int | None, list[ConfigResource]] = {}
         for resource in wanted:
@@ -145,7 +146,7 @@ class ConfigOperations(Router):
 
 
 def _alteration(message: Any, configs_of: Callable[[ConfigResource], list[Any]], validate_only: bool) -> Make:
-    """Makes a request of this kind that alters some resources."""
+    """Return a function that builds a request of type `message` for some resources."""
 
     def make(wanted: list[ConfigResource]) -> Any:
         resources = [
@@ -160,7 +161,7 @@ def _alteration(message: Any, configs_of: Callable[[ConfigResource], list[Any]],
 
 
 def _owner(resource: ConfigResource) -> int | None:
-    """Raises ValueError."""
+    """Return the broker that a resource belongs to; None: any. Raises ValueError for a name that is no broker id."""
     if resource.resource_type not in (ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER) or not resource.name:
         return None
     try:
@@ -185,7 +186,7 @@ def _entry(config: Any, resource_type: int) -> ConfigEntry:
 
 
 def _source_before_kip_226(config: Any, resource_type: int) -> ConfigSourceType:
-    """Version 0 of the response only says whether a value is the default."""
+    """Derive the source from version 0 of the response, which only has whether a value is the default."""
     if config.is_default:
         return ConfigSourceType.DEFAULT_CONFIG
     if resource_type == ConfigResourceType.TOPIC:

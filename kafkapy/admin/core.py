@@ -1,7 +1,7 @@
-"""The operations of an admin client without a loop: coroutines over completions that give typed values.
+"""The operations of an admin client without a loop: coroutines over completions that return typed values.
 
-An operation on many things gives a dict of thing -> value or `KafkaError`; `values_of` and `value_of` of `results` raise
-them. Whatever hits the operation as a whole is raised as `KafkaError`.
+An operation on several keys returns a dict of key -> value or `KafkaError`; `values_of` and `value_of` of `results`
+raise them. Errors of the operation as a whole are raised as `KafkaError`.
 """
 
 from __future__ import annotations

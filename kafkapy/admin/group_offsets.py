@@ -18,7 +18,7 @@ from kafkapy.structs import OffsetAndMetadata
 
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 Wanted = Mapping[str, Iterable[TopicPartition] | None]
-"""Group -> partitions; None: all that the group has."""
+"""Group -> partitions; None: all with a committed offset."""
 
 
 class GroupOffsetOperations(Router):
@@ -29,8 +29,10 @@ class GroupOffsetOperations(Router):
         require_stable: bool = False,
         timeout_ms: int | None = None,
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """Committed offsets, of these partitions (None where there is none) or all that the group has. A partition with
-        an error is left out, as Kafka does."""
+        """Return the committed offsets of these partitions (None: no commit), or of all.
+
+        As in Kafka, a partition with an error is omitted.
+        """
         call = self.call("listGroupOffsets", timeout_ms)
         answer = value_of((await self.fetch_offsets(call, {group_id: partitions}, require_stable))[group_id])
         raise_failure(answer.response)
@@ -48,7 +50,7 @@ class GroupOffsetOperations(Router):
     async def fetch_offsets(
         self, call: Call, wanted: Wanted, require_stable: bool = False
     ) -> Results[str, Answer[Any]]:
-        """Before 3.0 a request has one group (KIP-709)."""
+        """Send OffsetFetch; before 3.0 a request can only have one group (KIP-709)."""
         topics_of = {group: None if some is None else indexes_by_topic(some) for group, some in wanted.items()}
         message = OffsetFetchRequest
 
@@ -80,7 +82,7 @@ class GroupOffsetOperations(Router):
     async def alter_group_offsets(
         self, group_id: str, offsets: Offsets, timeout_ms: int | None = None
     ) -> Results[TopicPartition, None]:
-        """Commit these offsets for a group that has no members. Raises what concerns the group as a whole."""
+        """Commit these offsets for a group without members. Raises errors of the group as a whole."""
         results = await self.commit(self.call("alterGroupOffsets", timeout_ms), group_id, offsets)
         for error in results.values():
             if isinstance(error, KafkaError) and error.error is Errors.REBALANCE_IN_PROGRESS:
@@ -122,7 +124,8 @@ class GroupOffsetOperations(Router):
     async def delete_group_offsets(
         self, group_id: str, partitions: Iterable[TopicPartition], timeout_ms: int | None = None
     ) -> Results[TopicPartition, None]:
-        """Raises what concerns the group as a whole (GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP ...)."""
+        """Delete committed offsets. Raises errors of the group as a whole (GROUP_ID_NOT_FOUND, NON_EMPTY_GROUP
+        ...)."""
         return await self.forget(self.call("deleteGroupOffsets", timeout_ms), group_id, partitions)
 
     async def forget(

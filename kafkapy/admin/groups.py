@@ -23,7 +23,7 @@ from kafkapy.protocol.wire import SchemaError
 
 
 class GroupListing(NamedTuple):
-    """State and type are "" where the broker is too old to say."""
+    """A group in a list; state and type are "" if the broker is too old to report them."""
 
     group_id: str
     protocol_type: str
@@ -37,11 +37,11 @@ class MemberDescription(NamedTuple):
     client_id: str
     host: str
     assignment: list[TopicPartition]
-    """Empty for groups that are not of consumers."""
+    """Empty unless it is a group of consumers."""
 
 
 class GroupDescription(NamedTuple):
-    """A group that does not exist has the state "Dead"."""
+    """A group with its members; a group that does not exist has the state "Dead"."""
 
     group_id: str
     protocol_type: str
@@ -59,7 +59,7 @@ class GroupOperations(Router):
     async def list_groups(
         self, states: Iterable[str] = (), types: Iterable[str] = (), timeout_ms: int | None = None
     ) -> list[GroupListing]:
-        """All groups of all brokers, in order of their ids; only those in these states and of these types, if given."""
+        """Return all groups of all brokers, ordered by id, filtered by states and types if given."""
         call = self.call("listGroups", timeout_ms)
         request = ListGroupsRequest(states_filter=list(states), types_filter=list(types))
 
@@ -128,7 +128,7 @@ class GroupOperations(Router):
         reason: str | None = None,
         timeout_ms: int | None = None,
     ) -> Results[MemberToRemove, None]:
-        """Throw these members out of the group; None: all it has. Raises what concerns the group as a whole."""
+        """Remove members from the group; None: all. Raises errors of the group as a whole."""
         if members is None:
             group = value_of((await self.describe_groups([group_id], timeout_ms))[group_id])
             members = [MemberToRemove(m.member_id, m.group_instance_id, reason) for m in group.members]
@@ -137,7 +137,7 @@ class GroupOperations(Router):
     async def remove(
         self, call: Call, group_id: str, members: Sequence[MemberToRemove], node_id: int | None = None
     ) -> Results[MemberToRemove, None]:
-        """Before 2.3 a request has one member and no instance ids."""
+        """Send LeaveGroup; before 2.3 a request has one member and no instance ids."""
         if not members:
             return {}
         results: Results[MemberToRemove, None] = {}
@@ -177,7 +177,7 @@ class GroupOperations(Router):
 
 
 def lowest_for(request: ListGroupsRequest) -> int:
-    """The version that knows the filters."""
+    """Return the lowest version that supports the request's filters."""
     return 5 if request.types_filter else 4 if request.states_filter else 0
 
 
@@ -190,7 +190,8 @@ def _leave_request_before_kip_345(group_id: str, member: MemberToRemove) -> Leav
 
 
 def _is_same(found: Any, member: MemberToRemove) -> bool:
-    """A member that was named by its instance id alone is told with both."""
+    """Return whether a response's member is the requested one; the response has both ids, the request may have only
+    one."""
     if member.group_instance_id is not None:
         return bool(found.group_instance_id == member.group_instance_id)
     return bool(found.member_id == member.member_id)
@@ -214,7 +215,7 @@ def described(group: Any, coordinator: Node) -> GroupDescription:
 
 
 def assigned_partitions(assignment: bytes) -> list[TopicPartition]:
-    """What a member of a consumer group was assigned; `KafkaError(UNKNOWN_SERVER_ERROR)` if it cannot be read."""
+    """Decode a consumer's assignment. Raises `KafkaError(UNKNOWN_SERVER_ERROR)` if it is malformed."""
     try:
         version = min(version_prefix(assignment), ConsumerProtocolAssignment.VERSIONS.highest)
         decoded = ConsumerProtocolAssignment.decode(assignment, version, 2)

@@ -24,8 +24,8 @@ ADMIN_DEFAULTS: dict[str, Any] = {
 class KafkaAdminClient(BlockingMethods):
     """Administers a cluster. Thread-safe; a context manager. The methods block and raise `kafkapy.errors`.
 
-    The constructor connects, unless `api_version` is given. `metrics_*` are taken and have no effect: this client
-    measures nothing. The methods are those of `KafkaPythonCore`.
+    The constructor connects, unless `api_version` is given. `metrics_*` are accepted without effect: this client has
+    no metrics. The methods are those of `KafkaPythonCore`.
 
     Args:
         configs: Options with kafka-python's names and defaults (`DEFAULT_CONFIG`, docs/client_options.md).
@@ -65,7 +65,7 @@ class KafkaAdminClient(BlockingMethods):
         return self._driver.call(self._core.operation(name, args, kwargs))
 
     def close(self) -> None:
-        """Close the connections. Harmless if they are closed."""
+        """Close the connections. Idempotent."""
         if self._closed:
             return
         self._closed = True

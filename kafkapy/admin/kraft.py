@@ -1,4 +1,4 @@
-"""Messages of APIs that only newer brokers, or those in KRaft mode, serve. A broker of this package doesn't."""
+"""Messages of APIs that only newer brokers, or those in KRaft mode, serve; kafkapy's brokers don't."""
 
 from __future__ import annotations
 

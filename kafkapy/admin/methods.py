@@ -1,5 +1,6 @@
-"""kafka-python's operations as methods of the three faces. What type checkers and editors see is the stub that is made beside
-this file, where they give values, coroutines or Deferreds.
+"""kafka-python's operations as methods of the three facades.
+
+Type checkers and editors use the stub generated beside this file, where they return values, coroutines or Deferreds.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from kafkapy.clients.facade import delegates_to
 class BlockingMethods:
     """The methods of `kafkapy.KafkaAdminClient`."""
 
-    if TYPE_CHECKING:  # where no stub has been made yet
+    if TYPE_CHECKING:  # before the stub is generated
 
         def __getattr__(self, name: str) -> Any: ...
 

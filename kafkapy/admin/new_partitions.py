@@ -1,4 +1,4 @@
-"""Where kafka-python 2 has `NewPartitions`."""
+"""The module in which kafka-python 2 has `NewPartitions`."""
 
 from kafkapy.admin.topics import NewPartitions
 

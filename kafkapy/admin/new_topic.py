@@ -1,4 +1,4 @@
-"""Where kafka-python 2 has `NewTopic`."""
+"""The module in which kafka-python 2 has `NewTopic`."""
 
 from kafkapy.admin.topics import NewTopic
 

@@ -1,4 +1,4 @@
-"""What is asked of partition leaders: offsets, and the deletion of records."""
+"""Operations of partition leaders: look-up of offsets, deletion of records."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kafkapy.protocol.messages.list_offsets import ListOffsetsRequest
 from kafkapy.structs import IsolationLevel, OffsetAndTimestamp, OffsetSpec
 
 UNKNOWN_OFFSET = -1
-"""Of a record that is looked up by its time: there is none that young."""
+"""The offset in a response if no record has such a timestamp."""
 
 _LOWEST_VERSION = {OffsetSpec.MAX_TIMESTAMP: 7, OffsetSpec.EARLIEST_LOCAL: 8, OffsetSpec.LATEST_TIERED: 9}
 
@@ -28,7 +28,7 @@ class PartitionOperations(Router):
         isolation_level: int = IsolationLevel.READ_UNCOMMITTED,
         timeout_ms: int | None = None,
     ) -> Results[TopicPartition, OffsetAndTimestamp]:
-        """The first offset whose timestamp is at least the one given (ms), or what an `OffsetSpec` stands for."""
+        """Return the first offset whose timestamp is at least the given one (ms), or the offset of an `OffsetSpec`."""
         call = self.call("listOffsets", timeout_ms)
         return read(await self.look_up_offsets(call, timestamps, isolation_level), _found)
 
@@ -68,7 +68,7 @@ class PartitionOperations(Router):
     async def delete_records(
         self, offsets: Mapping[TopicPartition, int], timeout_ms: int | None = None
     ) -> Results[TopicPartition, int]:
-        """Delete what lies before these offsets (-1: before the high watermark); the new log start offsets."""
+        """Delete records before these offsets (-1: the high watermark); return the new log start offsets."""
         answers = await self.delete_before(self.call("deleteRecords", timeout_ms), offsets)
         return read(answers, lambda part: int(part.low_watermark))
 

@@ -31,7 +31,7 @@ class QuotaOperations(Router):
     async def describe_client_quotas(
         self, filters: Iterable[QuotaFilter], strict: bool = True, timeout_ms: int | None = None
     ) -> dict[QuotaEntity, dict[str, float]]:
-        """`strict`: only entities that have exactly the types of the filters."""
+        """Return quotas of matching entities. `strict`: only entities that have exactly the types of the filters."""
         component = DescribeClientQuotasRequest.ComponentData
         components = [component(entity_type=f.entity_type, match_type=f.match_type, match=f.match) for f in filters]
         request = DescribeClientQuotasRequest(components=components, strict=strict)
@@ -47,7 +47,7 @@ class QuotaOperations(Router):
     async def alter_client_quotas(
         self, entity: QuotaEntity, quotas: Mapping[str, float | None], timeout_ms: int | None = None
     ) -> None:
-        """Set these quotas of one entity; None removes."""
+        """Set quotas of one entity; None removes a quota."""
         message = AlterClientQuotasRequest
         entry = message.EntryData(
             entity=[message.EntityData(entity_type=type_, entity_name=name) for type_, name in entity],

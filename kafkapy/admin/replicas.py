@@ -1,4 +1,4 @@
-"""Where replicas lie and which of them leads: reassignments, elections, log directories."""
+"""Operations on replicas: reassignments, elections, log directories."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Topics = Mapping[str, Iterable[int]]
 
 
 class PartitionReassignment(NamedTuple):
-    """A change of replicas that is under way (KIP-455)."""
+    """An ongoing change of replicas (KIP-455)."""
 
     replicas: tuple[int, ...]
     adding_replicas: tuple[int, ...]
@@ -33,7 +33,7 @@ class PartitionReassignment(NamedTuple):
 
 
 class ReplicaInfo(NamedTuple):
-    """One replica in a log directory: bytes, and how many records it is behind (`offset_lag`)."""
+    """One replica in a log directory: its size in bytes, and its lag in records (`offset_lag`)."""
 
     size: int
     offset_lag: int
@@ -41,7 +41,7 @@ class ReplicaInfo(NamedTuple):
 
 
 class LogDirDescription(NamedTuple):
-    """One log directory of a broker; bytes are -1 where the broker is too old to say."""
+    """One log directory of a broker; bytes are -1 if the broker is too old to report them."""
 
     error: KafkaError | None
     replicas: dict[TopicPartition, ReplicaInfo]
@@ -50,7 +50,7 @@ class LogDirDescription(NamedTuple):
 
 
 class ReplicaLogDirInfo(NamedTuple):
-    """The directories of one replica, None where there is none: where it is, and where it is being moved to."""
+    """The current directory of one replica, and the one it is being moved to; None if there is none."""
 
     current: str | None = None
     future: str | None = None
@@ -62,7 +62,7 @@ class ReplicaOperations(Router):
     async def alter_partition_reassignments(
         self, reassignments: Replicas, timeout_ms: int | None = None
     ) -> Results[TopicPartition, None]:
-        """Start to move partitions to these brokers; None: give up a move that is under way (KIP-455)."""
+        """Start to move partitions to these brokers; None: cancel an ongoing reassignment (KIP-455)."""
         answer = await self.reassign(self.call("alterPartitionReassignments", timeout_ms), reassignments)
         raise_failure(answer.response)
         return told(failures_of_reassignment(answer.response), reassignments, "controller", "partition")
@@ -86,7 +86,7 @@ class ReplicaOperations(Router):
     async def list_partition_reassignments(
         self, partitions: Iterable[TopicPartition] | None = None, timeout_ms: int | None = None
     ) -> dict[TopicPartition, PartitionReassignment]:
-        """The reassignments that are under way, of these partitions or of all."""
+        """Return the ongoing reassignments of these partitions, or of all."""
         topics = None if partitions is None else indexes_by_topic(partitions)
         return await self.reassignments(self.call("listPartitionReassignments", timeout_ms), topics)
 
@@ -113,7 +113,8 @@ class ReplicaOperations(Router):
         partitions: Iterable[TopicPartition] | None = None,
         timeout_ms: int | None = None,
     ) -> Results[TopicPartition, None]:
-        """Elect leaders of these partitions, or of all that can do with an election. ELECTION_NOT_NEEDED: all is well."""
+        """Elect leaders of these partitions, or of all that need it. ELECTION_NOT_NEEDED: the leader is right
+        already."""
         wanted = None if partitions is None else list(partitions)
         call = self.call("electLeaders", timeout_ms)
         answer = await self.elect(call, election_type, None if wanted is None else indexes_by_topic(wanted))
@@ -142,7 +143,7 @@ class ReplicaOperations(Router):
     async def describe_log_dirs(
         self, broker_ids: Iterable[int], timeout_ms: int | None = None
     ) -> Results[int, dict[str, LogDirDescription]]:
-        """Broker id -> path -> what lies there."""
+        """Return broker id -> path -> description of the log directory."""
         call = self.call("describeLogDirs", timeout_ms)
         answers = await self.on_nodes(call, dict.fromkeys(broker_ids, log_dirs_request(None)))
         return read(answers, lambda response: {result.log_dir: _log_dir(result) for result in response.results})
@@ -150,7 +151,7 @@ class ReplicaOperations(Router):
     async def describe_replica_log_dirs(
         self, replicas: Iterable[TopicPartitionReplica], timeout_ms: int | None = None
     ) -> dict[TopicPartitionReplica, ReplicaLogDirInfo]:
-        """Where these replicas lie; what lies in a directory that has failed is not seen."""
+        """Return the directories of these replicas; those in a failed directory are not reported."""
         call = self.call("describeReplicaLogDirs", timeout_ms)
         by_broker: dict[int, list[TopicPartition]] = {}
         for topic, partition, broker in replicas:
@@ -171,8 +172,10 @@ class ReplicaOperations(Router):
     async def alter_replica_log_dirs(
         self, assignment: Mapping[TopicPartitionReplica, str], timeout_ms: int | None = None
     ) -> Results[TopicPartitionReplica, None]:
-        """Move replicas to other directories of their brokers. REPLICA_NOT_AVAILABLE: not there yet; the broker will
-        create it in this directory."""
+        """Move replicas to other directories of their brokers.
+
+        REPLICA_NOT_AVAILABLE: the replica does not exist yet; the broker will create it in this directory.
+        """
         answers = await self.move_replicas(self.call("alterReplicaLogDirs", timeout_ms), assignment)
         return outcomes(told(answers, assignment, "broker", "replica"))
 
@@ -194,7 +197,7 @@ class ReplicaOperations(Router):
 
 
 def log_dirs_request(topics: Topics | None) -> DescribeLogDirsRequest:
-    """None: of all topics."""
+    """Build the request; `topics` None: all topics."""
     struct = DescribeLogDirsRequest.DescribableLogDirTopic
     return DescribeLogDirsRequest(
         topics=None if topics is None else [struct(topic=t, partitions=list(p)) for t, p in topics.items()]

@@ -1,4 +1,4 @@
-"""What became of each key of an operation on many: its value, or the error that is final for it."""
+"""The results of an operation on several keys: for each key its value or its final error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Results = dict[K, V | KafkaError]
 
 
 class Answer(Generic[T]):
-    """A response, or one key's part of it, with the version in which it came and the broker that gave it."""
+    """A response, or one key's part of it, with its version and the broker that sent it."""
 
     __slots__ = ("node_id", "response", "version")
 
@@ -27,24 +27,24 @@ class Answer(Generic[T]):
 
 
 def value_of(result: V | KafkaError) -> V:
-    """The value of one key; raises its error."""
+    """Return the value of one key, or raise its error."""
     if isinstance(result, KafkaError):
         raise result
     return result
 
 
 def values_of(results: Mapping[K, V | KafkaError]) -> dict[K, V]:
-    """All values; raises the first error there is (Kafka's `all().get()`)."""
+    """Return all values, or raise the first error (Kafka's `all().get()`)."""
     return {key: value_of(result) for key, result in results.items()}
 
 
 def error_of(code: int, message: str | None = None) -> KafkaError | None:
-    """The error that a response's fields stand for, None for success."""
+    """Return the error of a code and message; None for success."""
     return None if code == 0 else error_for(code, message)
 
 
 def failure_of(part: Any) -> KafkaError | None:
-    """The error in the fields of a response's part; None for success."""
+    """Return the error in the fields of a response's part; None for success."""
     return error_of(part.error_code, getattr(part, "error_message", None))
 
 
@@ -55,7 +55,7 @@ def raise_failure(part: Any) -> None:
 
 
 def read(answers: Mapping[K, Answer[Any] | KafkaError], value: Callable[[Any], V]) -> Results[K, V]:
-    """The value of each part that has no error."""
+    """Convert each part: to its value, or to the error that it has."""
     return {
         key: answer if isinstance(answer, KafkaError) else failure_of(answer.response) or value(answer.response)
         for key, answer in answers.items()
@@ -63,7 +63,7 @@ def read(answers: Mapping[K, Answer[Any] | KafkaError], value: Callable[[Any], V
 
 
 def outcomes(answers: Mapping[K, Answer[Any] | KafkaError]) -> Results[K, None]:
-    """The error of each part, None for success."""
+    """Return the error of each part; None for success."""
     return {
         key: answer if isinstance(answer, KafkaError) else failure_of(answer.response)
         for key, answer in answers.items()
@@ -71,6 +71,6 @@ def outcomes(answers: Mapping[K, Answer[Any] | KafkaError]) -> Results[K, None]:
 
 
 def told(results: Mapping[K, V | KafkaError], keys: Iterable[K], who: str, what: str) -> Results[K, V]:
-    """Of each key what the response says of it, an error for those it doesn't name."""
+    """Return the result of each key; an error for keys that are missing in the response."""
     missing = error_for(Errors.UNKNOWN_SERVER_ERROR, f"The {who}'s response lacks a result for this {what}")
     return {key: results.get(key, missing) for key in keys}

@@ -1,5 +1,7 @@
-"""Where the requests of an admin client go: any broker, the controller, leaders, coordinators; again and again until they
-succeed or their time is up (after Kafka's `KafkaAdminClient.Call` and `AdminApiDriver`).
+"""Routes an admin client's requests to any broker, the controller, leaders or coordinators.
+
+Requests are repeated until they succeed or the operation times out (Kafka's `KafkaAdminClient.Call` and
+`AdminApiDriver`).
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ _COORDINATOR_MOVED = frozenset(
 
 
 class Call:
-    """One operation under way: until when it may be repeated, and what is said when that is over."""
+    """The deadline of a running operation, and the errors to raise when it has passed."""
 
     def __init__(self, name: str, timeout_ms: float, request_timeout_ms: int, time: Time) -> None:
         self.name = name
@@ -66,7 +68,8 @@ class Call:
 
     @property
     def server_timeout_ms(self) -> int:
-        """How long a broker may work on a request before it answers REQUEST_TIMED_OUT: less than we wait for it."""
+        """Return the broker's limit for a request, after which it answers REQUEST_TIMED_OUT: less than the
+        client's."""
         timeout = max(1, int(min(self.request_timeout_ms, self.remaining_ms)))
         return timeout - min(1_000, timeout // 2)
 
@@ -81,8 +84,8 @@ class Call:
 class Router:
     """Sends requests and repeats them while that may help.
 
-    What a broker answers is left to the caller, but for NOT_CONTROLLER and what says that a leader or a coordinator has
-    moved. `api_timeout_ms`: how long an operation may take that is given no time-out of its own.
+    Error codes in responses are the caller's task, except NOT_CONTROLLER and those that mean that a leader or a
+    coordinator has moved. `api_timeout_ms`: the default time limit of an operation.
     """
 
     def __init__(self, client: NetworkClient, api_timeout_ms: int | None = None) -> None:
@@ -91,19 +94,19 @@ class Router:
         self.api_timeout_ms = self.request_timeout_ms if api_timeout_ms is None else api_timeout_ms
         self._coordinators: dict[tuple[int, str], int] = {}
         self._unreachable: set[int] = set()
-        """Bootstrap servers told of already: one warning for each is enough."""
+        """Bootstrap servers that were reported: there is one warning for each."""
         self._give_up_ms: float | None = None
-        """When they have been tried for long enough."""
+        """When `bootstrap_timeout_ms` ends."""
 
     def call(self, name: str, timeout_ms: float | None = None) -> Call:
         """`name`: the operation's in Kafka's `Admin`."""
         timeout = self.api_timeout_ms if timeout_ms is None else timeout_ms
         return Call(name, timeout, self.request_timeout_ms, self.client.driver.time)
 
-    # --- again and again
+    # --- retries
 
     async def retry(self, call: Call, attempt: Callable[[], Awaitable[T]]) -> T:
-        """The result of `attempt`, which is repeated while it raises a retriable error."""
+        """Repeat `attempt` while it raises a retriable error; return its result."""
 
         async def the_only(_: list[None]) -> dict[None, T | KafkaError]:
             return {None: await attempt()}
@@ -117,9 +120,9 @@ class Router:
         attempt: Callable[[list[K]], Awaitable[Mapping[K, T | KafkaError]]],
         may_repeat: Callable[[Any], bool] = lambda result: False,
     ) -> Results[K, T]:
-        """Run `attempt(keys)` and repeat it for the keys that ended with what may be repeated, as long as there is time.
+        """Run `attempt(keys)`, and repeat it until the deadline for the keys with a retriable error.
 
-        An error that `attempt` raises counts for all keys it was asked for; one that may not be repeated is raised.
+        An error that `attempt` raises applies to all of its keys; one that is not retriable is raised.
         """
         results: Results[K, T] = {}
         left = list(dict.fromkeys(keys))
@@ -128,7 +131,7 @@ class Router:
             outcome: Mapping[K, T | KafkaError]
             try:
                 outcome = await within(self.client.driver, partial(attempt, left), call.remaining_ms)
-                # `may_repeat` is asked about each: it may have to forget where it has asked.
+                # `may_repeat` is called first, and for each key: it may have to forget a coordinator.
                 left = [key for key in left if may_repeat(outcome[key]) or _unanswered(outcome[key])]
             except KafkaError as error:
                 failure = as_client_error(error)
@@ -162,8 +165,11 @@ class Router:
         return Answer(response, version, node_id)
 
     async def any_node(self) -> int:
-        """A broker that can be reached. The first time the bootstrap servers are tried in turn, for `bootstrap_timeout_ms`: then
-        `BootstrapError`, which nobody repeats."""
+        """Return an available broker.
+
+        The first call tries the bootstrap servers in turn for `bootstrap_timeout_ms`, then raises `BootstrapError`,
+        which is not retried.
+        """
         if self.client.metadata.version:
             return await self.client.least_loaded_node()
         config, time = self.client.config, self.client.driver.time
@@ -181,7 +187,7 @@ class Router:
                     self._unreachable.add(node_id)
                     _log.warning("%s. Trying on.", error.message.replace("The connection", "Connection", 1))
             except KafkaTimeoutError:
-                pass  # it says nothing at all
+                pass  # it does not respond
         sentence = f"None of the bootstrap servers could be reached: {','.join(map(str, config.bootstrap))}"
         hopeless = self.client.why_hopeless()
         if hopeless:
@@ -192,7 +198,7 @@ class Router:
         raise KafkaConnectionError(sentence)
 
     async def refresh(self, topics: Iterable[str] | None) -> ClusterMetadata:
-        """Ask any broker for metadata of these topics (None: all); its brokers and controller are remembered."""
+        """Request metadata of these topics (None: all) from any broker; store its brokers and controller."""
         wanted = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in topics]
         return self.remember((await self.ask(await self.any_node(), metadata_request(wanted))).response)
 
@@ -202,7 +208,7 @@ class Router:
         return ClusterMetadata.of(response)
 
     async def know(self, node_ids: Iterable[int]) -> None:
-        """Look for brokers that have joined since the last metadata."""
+        """Update the metadata if it lacks one of these brokers."""
         if any(self.client.metadata.node(node_id) is None for node_id in node_ids):
             await self.refresh(())
 
@@ -237,8 +243,11 @@ class Router:
     async def on_controller(
         self, call: Call, request: Any, codes: Callable[[Any], Iterable[int]], **versions: int
     ) -> Answer[Any]:
-        """`codes`: the error codes of a response. Only NOT_CONTROLLER among them leads to another attempt: another one,
-        even a retriable one, may mean that the work goes on."""
+        """Send a request to the controller. `codes` returns the error codes of a response.
+
+        Only NOT_CONTROLLER is retried: after other errors, even retriable ones, the controller may still be
+        working.
+        """
 
         async def attempt() -> Answer[Any]:
             if not self.client.metadata.version:
@@ -260,10 +269,11 @@ class Router:
         node_id: int | None = None,
         **versions: int,
     ) -> Results[TopicPartition, Answer[Any]]:
-        """Each partition's part of its leader's response to `make(partitions)`.
+        """Send `make(partitions)` to the leaders; return each partition's part of the response.
 
-        `may_repeat`: after which errors of a partition its leader is looked up again. `all_must_exist`: nobody is asked
-        if one of the partitions is not known. With `node_id` that broker is asked, and once.
+        `may_repeat`: returns whether to look up the leader again after an error of a partition. `all_must_exist`: no
+        request is sent if one of the partitions is not known. With `node_id`, only that broker is asked, without
+        retries.
         """
 
         async def ask(leader: int, wanted: list[TopicPartition]) -> Results[TopicPartition, Answer[Any]]:
@@ -302,7 +312,7 @@ class Router:
     async def leaders(
         self, partitions: Iterable[TopicPartition], all_must_exist: bool = False
     ) -> Results[TopicPartition, int]:
-        """The leader of each partition, or what the cluster says instead."""
+        """Return the leader of each partition, or its error in the metadata."""
         wanted = list(partitions)
         cluster = await self.refresh(sorted({partition.topic for partition in wanted}))
         found: Results[TopicPartition, int] = {}
@@ -331,11 +341,11 @@ class Router:
         one_by_one_below: int = 0,
         **versions: int,
     ) -> Results[str, Answer[Any]]:
-        """Each key's part of its coordinator's response to `make(keys)`.
+        """Send `make(keys)` to the coordinators; return each key's part of the response.
 
-        `parts(keys, response)` takes a response apart; `codes` are the error codes of a part, of which those that say
-        that the coordinator has moved or is busy loading lead to another attempt. Below version `one_by_one_below` a
-        request has one key. With `node_id` that broker is asked in place of the coordinators.
+        `parts(keys, response)` splits a response; `codes` returns the error codes of a part, of which those that mean
+        that the coordinator has moved or is loading are retried. Below version `one_by_one_below` a request has one
+        key. With `node_id`, that broker is asked in place of the coordinators.
         """
 
         async def ask(coordinator: int, wanted: list[str]) -> Results[str, Answer[Any]]:
@@ -386,14 +396,14 @@ class Router:
         node_id: int | None = None,
         **versions: int,
     ) -> Answer[Any]:
-        """A whole response of one group's coordinator."""
+        """Return the whole response of one group's coordinator."""
         answers = await self.on_coordinators(
             call, [key], lambda _: request, lambda keys, r: {keys[0]: r}, codes, node_id, **versions
         )
         return value_of(answers[key])
 
     async def find_coordinators(self, keys: Iterable[str], kind: int = GROUP) -> Results[str, int]:
-        """Which broker coordinates each key; asked once, what was found is remembered."""
+        """Return the coordinator of each key; without retries. Coordinators that were found are cached."""
         wanted = list(keys)
         results: Results[str, int] = {
             key: self._coordinators[kind, key] for key in wanted if (kind, key) in self._coordinators
@@ -425,12 +435,14 @@ class Router:
 def metadata_request(
     topics: Sequence[MetadataRequest.MetadataRequestTopic] | None, operations: bool = False
 ) -> VersionedRequest:
-    """Metadata of these topics, None: of all. `operations`: with what the client is authorized for."""
+    """Build a Metadata request for these topics (None: all). `operations`: include the client's authorized
+    operations."""
 
     def build(version: int) -> MetadataRequest:
         return MetadataRequest(
             topics=[] if version == 0 and topics is None else None if topics is None else list(topics),
-            allow_auto_topic_creation=version < 4,  # before, there is no switch: brokers create what they are asked for
+            allow_auto_topic_creation=version
+            < 4,  # version 3 and below have no such field: brokers create the requested topics
             include_cluster_authorized_operations=operations and 8 <= version <= 10,
             include_topic_authorized_operations=operations and version >= 8,
         )
@@ -439,7 +451,7 @@ def metadata_request(
 
 
 def _unanswered(result: object) -> bool:
-    """Was the request lost, and may it be sent again?"""
+    """Return whether the request was lost and may be sent again."""
     if isinstance(result, NoResponseError):
         return True
     return isinstance(result, ClientError) and not isinstance(result, BrokerResponseError) and result.retriable

@@ -1,4 +1,4 @@
-"""Messages as plain dictionaries, the form in which kafka-python's admin client gives answers."""
+"""Converts messages to plain dictionaries, the form of kafka-python's results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NO_OPERATIONS = -(1 << 31)
 
 
 def as_dict(struct: Struct, version: int) -> dict[str, Any]:
-    """The fields that the struct has in this version; uuids as text (None for zero), bytes as text."""
+    """Return the struct's fields in this version; uuids as text (None for zero), bytes as text."""
     return {
         field.name: _plain(getattr(struct, field.name), field.type, version)
         for field in type(struct).FIELDS
@@ -32,7 +32,7 @@ def _plain(value: Any, kind: str, version: int) -> Any:
 
 
 def operations_of(bits: int) -> list[str] | None:
-    """Names of the operations that a client is authorized for; None if the broker was not asked or doesn't say."""
+    """Return the names of the authorized operations; None if they were not requested or not returned."""
     from kafkapy.admin.acl_types import ACLOperation
 
     if bits == _NO_OPERATIONS:
@@ -41,7 +41,7 @@ def operations_of(bits: int) -> list[str] | None:
 
 
 def with_operations(plain: dict[str, Any], field: str = "authorized_operations") -> dict[str, Any]:
-    """Replace the bits of `field` by names, as `authorized_operations`."""
+    """Replace the bit field `field` by names under the key `authorized_operations`."""
     if field in plain:
         plain["authorized_operations"] = operations_of(plain.pop(field))
     return plain

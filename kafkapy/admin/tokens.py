@@ -22,7 +22,8 @@ _FIRST_WITH_OWNER = 3
 
 
 class TokenOperations(Router):
-    """Kafka's `Admin.createDelegationToken` and its like. Times are ms, points in time ms since the epoch."""
+    """Kafka's `Admin.createDelegationToken` and the other operations on tokens. Times in ms, timestamps in ms since
+    the epoch."""
 
     async def create_delegation_token(
         self,
@@ -31,17 +32,16 @@ class TokenOperations(Router):
         max_lifetime_ms: int = -1,
         timeout_ms: int | None = None,
     ) -> DelegationToken:
-        """Make a token, with which others may log in by SCRAM as its owner.
+        """Create a token, with which other clients may log in by SCRAM as its owner.
 
         Args:
-            renewers: May renew it and let it expire, beside its owner.
-            owner: None: the client itself. Another one takes the right CREATE_TOKENS of that user, and brokers of Kafka 3.3.
-            max_lifetime_ms: It cannot be renewed beyond; -1: as long as the brokers allow.
-            timeout_ms: For the operation; None: the client's.
+            renewers: Principals that may renew or expire the token, besides its owner. owner: None: the client itself.
+                Another one needs CREATE_TOKENS on that user, and brokers from 3.3 on. max_lifetime_ms: Limit of
+                renewals, in ms; -1: the brokers' limit. timeout_ms: Limit of the operation, in ms; None: the client's.
 
         Raises:
-            KafkaError: DELEGATION_TOKEN_AUTH_DISABLED, DELEGATION_TOKEN_REQUEST_NOT_ALLOWED (on a connection that is not
-                authenticated, or is so by a token), DELEGATION_TOKEN_AUTHORIZATION_FAILED, INVALID_PRINCIPAL_TYPE.
+            KafkaError: DELEGATION_TOKEN_AUTH_DISABLED, DELEGATION_TOKEN_REQUEST_NOT_ALLOWED (the connection is not
+                authenticated, or by a token), DELEGATION_TOKEN_AUTHORIZATION_FAILED, INVALID_PRINCIPAL_TYPE.
 
         Example:
             token = admin.create_delegation_token(renewers=["User:bob"])
@@ -82,11 +82,11 @@ class TokenOperations(Router):
     async def renew_delegation_token(
         self, hmac: bytes, renew_time_period_ms: int = -1, timeout_ms: int | None = None
     ) -> int:
-        """Put off a token's expiry, by its owner or a renewer.
+        """Postpone a token's expiry, as its owner or a renewer.
 
         Args:
             hmac: The token's.
-            renew_time_period_ms: For how long it is good from now on; -1: as long as the brokers say.
+            renew_time_period_ms: New validity from now on, in ms; -1: `delegation.token.expiry.time.ms`.
             timeout_ms: For the operation; None: the client's.
 
         Returns:
@@ -105,18 +105,18 @@ class TokenOperations(Router):
     async def expire_delegation_token(
         self, hmac: bytes, expiry_time_period_ms: int = -1, timeout_ms: int | None = None
     ) -> int:
-        """Bring a token's expiry forward, by its owner or a renewer.
+        """Shorten a token's life, as its owner or a renewer.
 
         Args:
             hmac: The token's.
-            expiry_time_period_ms: For how long it is still good; -1: not at all, it is gone.
+            expiry_time_period_ms: Remaining validity, in ms; -1: the token is deleted.
             timeout_ms: For the operation; None: the client's.
 
         Returns:
             When it expires.
 
         Raises:
-            KafkaError: As `renew_delegation_token`.
+            KafkaError: Those of `renew_delegation_token`.
         """
         request = ExpireDelegationTokenRequest(hmac=_hmac(hmac), expiry_time_period_ms=expiry_time_period_ms)
         response = (await self.on_any(self.call("expireDelegationToken", timeout_ms), request)).response
@@ -127,14 +127,14 @@ class TokenOperations(Router):
     async def describe_delegation_token(
         self, owners: Iterable[Principal] | None = None, timeout_ms: int | None = None
     ) -> list[DelegationToken]:
-        """The tokens that the client may see, with what one logs in with.
+        """Return the tokens that the client may see, with their HMACs.
 
         Args:
-            owners: Only tokens that one of them owns, has asked for or may renew; None: of all.
+            owners: Return only tokens that one of them owns, has requested or may renew; None: all.
             timeout_ms: For the operation; None: the client's.
 
         Raises:
-            KafkaError: As `create_delegation_token`.
+            KafkaError: Those of `create_delegation_token`.
         """
         message = DescribeDelegationTokenRequest
         named = None

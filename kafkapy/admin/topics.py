@@ -1,4 +1,4 @@
-"""Topics: list, describe, create, delete, more partitions."""
+"""Operations on topics: list, describe, create, delete, add partitions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kafkapy.protocol.messages.metadata import MetadataRequest
 
 
 class NewTopic(NamedTuple):
-    """A topic to be created: counts (-1: the broker's default) or an assignment, partition -> broker ids.
+    """A topic to be created, with counts (-1: the broker's default) or an assignment, partition -> broker ids.
 
     Attributes:
         name: Name of the topic.
@@ -42,7 +42,7 @@ class NewTopic(NamedTuple):
 
 
 class CreatedTopic(NamedTuple):
-    """What the broker made of it; counts are -1 and the id zero where it is too old to say."""
+    """A created topic; counts are -1 and the id is zero if the broker is too old to report them."""
 
     topic_id: bytes
     num_partitions: int
@@ -50,10 +50,10 @@ class CreatedTopic(NamedTuple):
 
 
 class NewPartitions(NamedTuple):
-    """The count a topic shall have, and the replicas of each new partition if they shall not be chosen.
+    """The new partition count of a topic, and optionally the replicas of each new partition.
 
     Attributes:
-        total_count: Number of partitions in the end.
+        total_count: Number of partitions afterwards.
         new_assignments: Broker ids for each new partition. None (default): the controller chooses.
 
     Example:
@@ -67,7 +67,7 @@ class NewPartitions(NamedTuple):
 
 class TopicOperations(Router):
     async def list_topics(self, list_internal: bool = True) -> dict[str, TopicMetadata]:
-        """All topics that the client may see, in order of their names."""
+        """Return all topics that the client may see, ordered by name."""
         cluster = await self.retry(self.call("listTopics"), lambda: self.refresh(None))
         return {
             name: cluster.topics[name]
@@ -76,7 +76,7 @@ class TopicOperations(Router):
         }
 
     async def describe_topics(self, topics: Iterable[str]) -> Results[str, TopicMetadata]:
-        """Topics by name. A topic that does not exist is not asked for again: UNKNOWN_TOPIC_OR_PARTITION."""
+        """Return topics by name. UNKNOWN_TOPIC_OR_PARTITION for a topic that does not exist; this is not retried."""
         names = list(dict.fromkeys(topics))
         if not names:
             return {}
@@ -84,7 +84,7 @@ class TopicOperations(Router):
         return {name: _described(cluster.topics.get(name)) for name in names}
 
     async def describe_topic_ids(self, topic_ids: Iterable[bytes]) -> Results[bytes, TopicMetadata]:
-        """Topics by id (brokers from 3.1 on): UNKNOWN_TOPIC_ID for one that does not exist."""
+        """Return topics by id (brokers from 3.1 on). UNKNOWN_TOPIC_ID for a topic that does not exist."""
         ids = list(dict.fromkeys(topic_ids))
         wanted = [uuid.UUID(bytes=topic_id) for topic_id in ids]
         cluster = ClusterMetadata.of((await self.metadata(self.call("describeTopics"), wanted)).response)
@@ -95,7 +95,7 @@ class TopicOperations(Router):
     async def metadata(
         self, call: Call, topics: Iterable[str | uuid.UUID] | None, operations: bool = False
     ) -> Answer[Any]:
-        """The Metadata of topics by name or id (KIP-516), None: of all."""
+        """Return the Metadata response of topics by name or id (KIP-516); None: all topics."""
         wanted = None if topics is None else [_metadata_topic(topic) for topic in topics]
         by_id = any(topic.name is None for topic in wanted or ())
         return await self.on_any(call, metadata_request(wanted, operations), min_version=12 if by_id else 0)
@@ -103,7 +103,7 @@ class TopicOperations(Router):
     async def create_topics(
         self, new_topics: Iterable[NewTopic], timeout_ms: int | None = None, validate_only: bool = False
     ) -> Results[str, CreatedTopic]:
-        """An assignment stands for the counts: they are left out then."""
+        """Create topics. With an assignment, the counts are not sent."""
         topics = {
             topic.name: topic._replace(num_partitions=-1, replication_factor=-1) if topic.replica_assignments else topic
             for topic in new_topics
@@ -142,7 +142,7 @@ class TopicOperations(Router):
         return told({t.name: failure_of(t) for t in answer.response.responses}, names, "controller", "topic")
 
     async def delete(self, call: Call, topics: Sequence[str | uuid.UUID]) -> Answer[Any]:
-        """By name or id."""
+        """Delete topics by name or id."""
 
         def build(version: int) -> DeleteTopicsRequest:
             if version < 6:

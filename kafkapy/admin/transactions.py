@@ -1,4 +1,4 @@
-"""Transactions as an administrator sees them: which there are, which hang, and an end to those (KIP-664)."""
+"""Administration of transactions: list, describe and abort them (KIP-664)."""
 
 from __future__ import annotations
 
@@ -36,8 +36,10 @@ class TransactionOperations(Router):
         duration_ms: int | None = None,
         timeout_ms: int | None = None,
     ) -> Results[int, list[TransactionListing]]:
-        """Broker -> the transactions that it coordinates, all or those that match. `duration_ms`: those that have been open for
-        longer, all if below 0; it needs brokers from 3.8 on."""
+        """Return broker -> the transactions that it coordinates, all or those that match.
+
+        `duration_ms`: only transactions that have been open for longer; below 0: all; needs brokers from 3.8 on.
+        """
         call = self.call("listTransactions", timeout_ms)
         nodes = sorted((await self.retry(call, lambda: self.refresh(()))).nodes)
         return await self.listings(call, nodes, producer_ids, states, duration_ms)
@@ -69,7 +71,7 @@ class TransactionOperations(Router):
     async def describe_transactions(
         self, transactional_ids: Iterable[str], timeout_ms: int | None = None
     ) -> Results[str, TransactionDescription]:
-        """Transactional id -> its state, as the coordinator knows it."""
+        """Return transactional id -> its state at the coordinator."""
         return await self.transaction_descriptions(self.call("describeTransactions", timeout_ms), transactional_ids)
 
     async def transaction_descriptions(
@@ -87,7 +89,7 @@ class TransactionOperations(Router):
     async def describe_producers(
         self, partitions: Iterable[TopicPartition], broker_id: int | None = None, timeout_ms: int | None = None
     ) -> Results[TopicPartition, PartitionProducerState]:
-        """Partition -> its active producers, as its leader knows them, or the replica on `broker_id`."""
+        """Return partition -> its active producers, from its leader or the replica on `broker_id`."""
         return await self.producer_states(self.call("describeProducers", timeout_ms), partitions, broker_id)
 
     async def producer_states(

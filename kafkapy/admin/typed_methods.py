@@ -1,7 +1,7 @@
-"""The core's operations as methods of the tools' client. Type checkers and editors see the stub that is made beside it.
+"""The core's operations as methods of the tools' client. Type checkers and editors use the stub generated beside it.
 
-A tool needs a few operations and starts often: an operation's module, with its messages, is imported when it is first asked
-for.
+An operation's module, with its messages, is imported at its first call, because a tool needs few operations and must
+start quickly.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class TypedMethods:
         self._areas: dict[str, Router] = {}
 
     def _run(self, operation: Any) -> Any:
-        """The result of a coroutine function over completions."""
+        """Run a coroutine function over completions; return its result."""
         raise NotImplementedError
 
     def __getattr__(self, name: str) -> Any:

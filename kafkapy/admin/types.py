@@ -21,7 +21,7 @@ class ConfigResource:
     Args:
         resource_type: TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS or GROUP.
         name: Name of the topic, or id of the broker; the empty name is the default of all brokers.
-        configs: Keys to ask for or reset, or a dict of values to set. None (default): all.
+        configs: Keys to describe or reset, or a dict of values to set. None (default): all.
 
     Example:
         >>> ConfigResource("topic", "clicks", {"retention.ms": "86400000"}).resource_type.name
@@ -58,7 +58,7 @@ class ConfigResource:
 
 
 class ConfigFilterType(EnumHelper, IntEnum):
-    """Which configs `describe_configs` shows.
+    """Selects the configs that `describe_configs` returns.
 
     Example:
         >>> ConfigFilterType.build_from("modified").name
@@ -72,7 +72,7 @@ class ConfigFilterType(EnumHelper, IntEnum):
     STATIC = 4
 
     def should_skip(self, source: ConfigSourceType) -> bool:
-        """Return whether a config is left out.
+        """Return whether a config is omitted.
 
         Args:
             source: Where the config's value comes from.
@@ -123,8 +123,8 @@ class MemberToRemove(NamedTuple):
     """A member named by its id (dynamic) or its instance id (static).
 
     Attributes:
-        member_id: Id that the coordinator has given to it. None (default): it is static.
-        group_instance_id: Its `group_instance_id` (KIP-345). None (default): it is dynamic.
+        member_id: Id from the coordinator. None (default): a static member.
+        group_instance_id: Its `group_instance_id` (KIP-345). None (default): a dynamic member.
         reason: For the coordinator's log (KIP-800). None (default): none.
 
     Example:
@@ -158,7 +158,7 @@ class UpdateFeatureType(EnumHelper, IntEnum):
 
 
 class TransactionListing(NamedTuple):
-    """A transactional id that a coordinator knows.
+    """A transactional id of a coordinator.
 
     Attributes:
         transactional_id: The id.
@@ -202,7 +202,7 @@ class TransactionDescription(NamedTuple):
 
 
 class ProducerState(NamedTuple):
-    """What a partition knows of a producer.
+    """The state of a producer in a partition.
 
     Attributes:
         producer_id: Id of the producer.
@@ -276,7 +276,7 @@ class ScramMechanism(IntEnum):
 
     @property
     def mechanism_name(self) -> str:
-        """As SASL spells it."""
+        """Return the mechanism's name in SASL."""
         return self.name.replace("_", "-")
 
     @property
@@ -320,7 +320,7 @@ class UserScramCredentialDeletion:
 
 
 class UserScramCredentialUpsertion:
-    """A user's credential to set. The password is salted and hashed here: the broker never sees it.
+    """A user's credential to set. The password is salted and hashed by the client and never sent.
 
     Args:
         user: Name of the user.

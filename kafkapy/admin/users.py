@@ -19,7 +19,7 @@ class UserOperations(Router):
     async def describe_user_scram_credentials(
         self, users: Iterable[str] = (), timeout_ms: int | None = None
     ) -> Results[str, list[tuple[ScramMechanism, int]]]:
-        """User -> mechanism and iterations; of all users if none is named."""
+        """Return user -> mechanism and iterations; all users if none is given."""
         call = self.call("describeUserScramCredentials", timeout_ms)
         response = (await self.scram_credentials(call, list(users) or None)).response
         return {

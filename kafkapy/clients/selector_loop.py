@@ -1,4 +1,4 @@
-"""Sockets, timers and callbacks that any thread may run, one at a time."""
+"""An event loop of sockets, timers and callbacks that any thread may run, one thread at a time."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _MAX_SELECT_SECONDS = 0.5 if sys.platform == "win32" else 60.0
 """On Windows a signal (Ctrl-C) does not end the sleep in `select`, so its handler runs only after that."""
 
 _ONE = (1).to_bytes(8, "little")
-"""What an eventfd counts up by; to a socket it is any eight bytes."""
+"""The increment of an eventfd; for a socket the eight bytes have no meaning."""
 
 _CHANGES_WHILE_ASLEEP = ("EpollSelector", "KqueueSelector", "DevpollSelector")
-"""Selectors that mind what is registered while they sleep."""
+"""Selectors that honour sockets registered while they sleep."""
 
 
 def seconds_until(deadline: float | None) -> float:
-    """How long a lock may be waited for; -1, as locks have it, for no end."""
+    """Return the time-out for acquiring a lock; -1 (no limit) for None."""
     return -1 if deadline is None else min(max(0.0, deadline - _time.monotonic()), threading.TIMEOUT_MAX)
 
 
 class LoopTimer:
-    """An entry of the heap of timers."""
+    """A timer in the loop's heap."""
 
     __slots__ = ("f",)
 
@@ -44,7 +44,7 @@ class LoopTimer:
 
 
 class SocketWatch:
-    """What to call when a socket is ready; nothing once it isn't watched any more."""
+    """The callbacks of a socket; None when it isn't watched any more."""
 
     __slots__ = ("reader", "writer")
 
@@ -54,14 +54,14 @@ class SocketWatch:
 
 
 class Baton:
-    """The holding thread runs the client, and only it may access the client's state."""
+    """A lock: only the holding thread runs the client and may access its state."""
 
     __slots__ = ("_lock", "holder")
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.holder = 0
-        """The thread's identity; 0 for none."""
+        """The holding thread's identity; 0 for none."""
 
     def __enter__(self) -> None:
         self._lock.acquire()
@@ -71,14 +71,15 @@ class Baton:
         self.give_back()
 
     def take_by(self, deadline: float | None) -> bool:
-        """Take it, to `give_back`; False if others keep it until `deadline` (monotonic seconds; None: no end)."""
+        """Acquire the baton; return False if other threads hold it until `deadline` (monotonic seconds; None: no
+        limit)."""
         if not self._lock.acquire(timeout=seconds_until(deadline)):
             return False
         self.holder = threading.get_ident()
         return True
 
     def try_take(self) -> bool:
-        """Take it, to `give_back`, if it is free."""
+        """Acquire the baton if it is free; return whether it was."""
         if not self._lock.acquire(blocking=False):
             return False
         self.holder = threading.get_ident()
@@ -92,16 +93,17 @@ class Baton:
 class SelectorLoop:
     """An event loop without a thread of its own.
 
-    Invariant: callbacks run, and `_timers` and the watched sockets change, only while the runner holds `baton`. At most
-    one thread is in `turn`; it sleeps there without the baton, so that others can run something meanwhile. Other threads
-    append to `_ready` (a deque: atomic) and wake the sleeper. `_wake_at` is when the sleeper wakes by itself, and never
+    Invariant: callbacks run, and `_timers` and the watched sockets change, only on the thread that holds `baton`. At
+    most one thread is in `turn`; it sleeps there without the baton, so that other threads can run callbacks meanwhile.
+    They append to `_ready` (a deque: atomic) and wake the sleeping thread. `_wake_at` is the end of its sleep, never
     later than the first timer.
-    No selector is entered by two threads at once, which poll's does not allow: `_selector` belongs to the thread in
+
+    No selector is used by two threads at once, which poll's does not allow: `_selector` belongs to the thread in
     `turn`, `_glances` to the holder of `baton`. Both watch the same sockets; only `_selector` has the waker.
     """
 
     def __init__(self, now: Callable[[], float] | None = None) -> None:
-        """`now`: the clock of timers and deadlines, in monotonic seconds; None: the machine's."""
+        """`now`: the clock of timers and deadlines, in monotonic seconds; None: the system's."""
         self.now = now or _time.monotonic
         self.baton = Baton()
         self._selector = selectors.DefaultSelector()
@@ -119,18 +121,18 @@ class SelectorLoop:
     # --- one turn
 
     def turn(self, deadline: float | None = None, ready: Callable[[], bool] | None = None) -> None:
-        """Sleep until something happens (or `deadline`, in seconds of `now`), then do what is to be done.
+        """Sleep until an event (or `deadline`, in seconds of `now`), then run what is due.
 
-        `ready`: is asked before it sleeps whether there is something that it must not sleep over.
+        `ready`: called before the sleep; True: don't sleep.
         """
         self.dispatch(self.select(deadline, ready))
 
     def select(
         self, deadline: float | None = None, ready: Callable[[], bool] | None = None
     ) -> list[tuple[selectors.SelectorKey, int]]:
-        """The first half of `turn`: without the baton, and nothing is lost if it is interrupted."""
+        """Wait for events, the first half of `turn`: without the baton. An interrupt loses no event."""
         self._may_sleep = True
-        # After the flag, so that what another thread does is either seen here or wakes the selector.
+        # After the flag is set, so that another thread's callback is either seen here or wakes the selector.
         if self._ready or (ready is not None and ready()):
             timeout = 0.0
         else:
@@ -141,16 +143,17 @@ class SelectorLoop:
         except OSError:
             if self._sees_changes:
                 raise
-            events = []  # a socket was closed during the call, which Windows takes for an error
+            events = []  # a socket was closed during the call, which is an error on Windows
         self._may_sleep = False
         return events
 
     def dispatch(
         self, events: list[tuple[selectors.SelectorKey, int]], enough: Callable[[], bool] | None = None
     ) -> None:
-        """The second half. What `select` saw may be out of date by now: watches know.
+        """Run callbacks for the events of `select`, the second half of `turn`.
 
-        `enough`: returns whether the remaining non-urgent work may be left to the next thread that runs the loop.
+        Events may be outdated by now: a `SocketWatch` without callbacks is skipped. `enough`: returns whether the
+        remaining non-urgent work may be left to the next thread that runs the loop.
         """
         with self.baton:
             self.work_off(events, enough)
@@ -158,7 +161,7 @@ class SelectorLoop:
     def work_off(
         self, events: list[tuple[selectors.SelectorKey, int]], enough: Callable[[], bool] | None = None
     ) -> None:
-        """The same for a caller that holds the baton."""
+        """The same as `dispatch`, for a caller that holds the baton."""
         self._serve(events)
         if enough is None or not enough():
             self._run_ready()
@@ -176,15 +179,17 @@ class SelectorLoop:
                 self._guard(watch.writer)
 
     def glance(self) -> None:
-        """Do what has come up, without sleep; the caller has the baton. Else a thread that calls and calls, and never
-        waits, would keep the thread in `turn` from it."""
-        if self.watches_any:  # Windows' select refuses to look at nothing
+        """Process pending events without sleeping; the caller holds the baton.
+
+        Otherwise a thread that calls repeatedly without waiting would starve the thread in `turn`.
+        """
+        if self.watches_any:  # Windows' select rejects an empty set
             self._serve(self._glances.select(0))
         self._run_ready()
         self._run_timers()
 
     def run_with_baton(self, f: Callable[[], object]) -> None:
-        """Run this, and what it leaves to be done soon, on this thread; the caller has the baton."""
+        """Run `f` and the callbacks that it schedules on this thread; the caller holds the baton."""
         f()
         if self._ready:
             self._run_ready()
@@ -192,7 +197,7 @@ class SelectorLoop:
                 self.wake()
 
     def wake(self) -> None:
-        """End the sleep of the thread that is in `turn`, if it sleeps or is about to."""
+        """Wake the thread in `turn` if it sleeps or is about to."""
         if self._may_sleep:
             self._may_sleep = False
             self._waker.wake()
@@ -261,7 +266,7 @@ class SelectorLoop:
         return bool(self._glances.get_map())
 
     def _watch(self, sock: socket.socket, event: int, f: Callable[[], None] | None) -> None:
-        if self._closed:  # and so is the socket
+        if self._closed:  # and the socket, too
             return
         key = self._selector.get_map().get(sock)
         watch: SocketWatch = key.data if key is not None else SocketWatch()
@@ -295,13 +300,13 @@ class SelectorLoop:
         self._waker.close()
 
     def forget(self) -> None:
-        """Nothing of what was to be done will be done."""
+        """Discard all callbacks and timers."""
         self._ready.clear()
         self._timers.clear()
 
 
 class _Waker:
-    """Ends the selector's sleep from another thread: an eventfd where there are such, else a pair of sockets."""
+    """Wakes the selector from another thread: an eventfd if the system has it, else a pair of sockets."""
 
     def __init__(self) -> None:
         self._sockets: tuple[socket.socket, ...] = ()
@@ -321,7 +326,7 @@ class _Waker:
             else:
                 os.write(self.reader, _ONE)
         except OSError:
-            pass  # full: it is awake anyway; closed: nothing runs any more
+            pass  # full: a wake-up is pending; closed: nothing runs any more
 
     def drain(self) -> None:
         try:
@@ -335,6 +340,6 @@ class _Waker:
     def close(self) -> None:
         for each in self._sockets:
             each.close()
-        fd, self.reader = self.reader, -1  # first: the number may belong to others soon
+        fd, self.reader = self.reader, -1  # before closing: the number may be reused immediately
         if not self._sockets:
             os.close(fd)

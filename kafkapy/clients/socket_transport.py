@@ -1,6 +1,6 @@
 """A TCP or TLS connection on any event loop that can watch sockets.
 
-Reads go straight into memory that the channel offers, writes go out by `sendmsg` without joining buffers.
+It reads directly into the channel's memory, and writes by `sendmsg` without joining buffers.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ T = TypeVar("T")
 
 
 def _text_of(code: int) -> str:
-    """An error of a socket in the system's words."""
-    if sys.platform == "win32":  # those of the C library do not cover sockets
+    """Return the system's message for a socket's error code."""
+    if sys.platform == "win32":  # the C library has no messages for socket errors
         import ctypes
 
         return ctypes.FormatError(code).rstrip(" .\r\n")
@@ -34,7 +34,7 @@ def _text_of(code: int) -> str:
 
 
 READS_PER_TURN = 8
-"""System calls on one socket before the loop looks at others."""
+"""Consecutive reads of one socket before the loop serves others."""
 
 PEER_CLOSED = "the peer closed it"
 NOT_TLS = "the peer does not answer in TLS"
@@ -47,14 +47,14 @@ _TLS_CHUNK = 1 << 18
 _SCRATCH_BYTES = 1 << 18
 
 _GATHERS = hasattr(socket.socket, "sendmsg")
-"""Does the kernel take several buffers in one call? On Windows Python has no such call."""
+"""Whether several buffers can be sent in one system call; Python lacks it on Windows."""
 
 SocketAddress = tuple[int, Any]
-"""Address family and what `socket.connect` wants."""
+"""Address family and the argument of `socket.connect`."""
 
 
 class Loop(Driver, Protocol):
-    """A driver that tells when a socket is ready: what a transport needs, and all that the drivers share."""
+    """A driver that can watch sockets, as transports need it; has the methods that all drivers share."""
 
     @cached_property
     def scratch(self) -> memoryview:
@@ -72,9 +72,9 @@ class Loop(Driver, Protocol):
         return pause
 
     def run_in_thread(self, f: Callable[[], T]) -> Completion[T]:
-        """The result of `f`, which may block: it runs in a thread of its own.
+        """Run `f`, which may block, in a new thread; return the completion of its result.
 
-        Not in a pool: the interpreter waits for pools at its exit, and a look-up of a name may hang for a minute.
+        No thread pool is used: the interpreter waits for pools at its exit, and a DNS look-up may take a minute.
         """
         completion: Completion[T] = Completion()
 
@@ -100,10 +100,11 @@ class Loop(Driver, Protocol):
 
 
 class SocketTransport:
-    """One connection, from the look-up of the name to its end.
+    """One connection, from the DNS look-up to its end.
 
-    Invariant: `_queue` holds what `write` took and the kernel has not, in order; the socket is watched for writing
-    exactly when the connection is open and `_queue` is not empty. After `_end` nothing is watched and no callback comes.
+    Invariant: `_queue` holds the written bytes that the kernel has not accepted yet, in order; the socket is watched
+    for writing exactly when the connection is open and `_queue` is not empty. After `_end` nothing is watched and no
+    callback is called.
     """
 
     def __init__(self, loop: Loop, host: str, port: int, channel: Channel, options: SocketOptions) -> None:
@@ -143,7 +144,7 @@ class SocketTransport:
             self._try_next(f"{self.host} has no address")
 
     def _try_next(self, reason: str) -> None:
-        """Connect to the next of the host's addresses; `reason` is what happened to the one before."""
+        """Connect to the next of the host's addresses; `reason`: the failure of the previous one."""
         while self._addresses and not self._closed:
             family, address = self._addresses.popleft()
             try:
@@ -263,12 +264,12 @@ class SocketTransport:
             self._loop.call_soon(self._on_readable)
 
     def _pending(self) -> bool:
-        """Are there bytes inside OpenSSL? They don't make the socket readable."""
+        """Return whether OpenSSL has buffered bytes, which don't make the socket readable."""
         tls = self._options.tls is not None and self._socket is not None
         return tls and self._socket.pending() > 0  # type: ignore[union-attr]  # of `ssl.SSLSocket`
 
     def _receive(self) -> bool:
-        """One system call; False if there is nothing more to read at present."""
+        """Read once; return False if there is nothing more to read at present."""
         sock = self._socket
         if sock is None or not self._reading:
             return False
@@ -298,7 +299,7 @@ class SocketTransport:
             return
         idle = self._open and not self._queue
         if idle and len(parts) == 1 and not self._options.tls:
-            # The usual case, without a detour through the queue.
+            # The usual case bypasses the queue.
             part = parts[0]
             try:
                 sent = self._socket.send(part)  # type: ignore[union-attr]
@@ -322,7 +323,7 @@ class SocketTransport:
                 self._loop.add_writer(self._socket, self._on_writable)
 
     def _fail_soon(self, reason: str) -> None:
-        """The caller is in the midst of something; the channel hears of it on the next turn."""
+        """Report the failure on the loop's next turn, because the caller may not expect a callback inside its call."""
         self._loop.call_soon(lambda: self._fail(reason))
 
     def _on_writable(self) -> None:
@@ -333,7 +334,7 @@ class SocketTransport:
             self._loop.remove_writer(self._socket)
 
     def _flush(self) -> str | None:
-        """Give the kernel what it takes; the reason if the connection is broken."""
+        """Write as much of the queue as the kernel accepts; return the reason if the connection is broken."""
         sock = self._socket
         if sock is None:
             return None
@@ -388,12 +389,12 @@ class SocketTransport:
         self._queue.clear()
         self.queued_bytes = 0
         if self._look_up is not None:
-            self._look_up.cancel()  # else its thread, which may hang for long, would keep the connection in memory
+            self._look_up.cancel()  # else its thread, which may block for long, would keep the connection in memory
         self._drop_attempt()
 
 
 def _literal_address(host: str, port: int) -> SocketAddress | None:
-    """An address that needs no look-up; None for a name."""
+    """Return the address if `host` is an IP address; None for a name."""
     for family in (socket.AF_INET, socket.AF_INET6):
         try:
             socket.inet_pton(family, host)
@@ -404,7 +405,7 @@ def _literal_address(host: str, port: int) -> SocketAddress | None:
 
 
 def _resolve(host: str, port: int) -> list[SocketAddress]:
-    """All addresses of a name, without repetition. May block."""
+    """Resolve a name to its addresses, without duplicates. May block."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys((family, address) for family, _, _, _, address in found))
 
@@ -414,7 +415,7 @@ def _reason(error: OSError) -> str:
 
 
 def _tls_failure(error: OSError) -> str:
-    """Why a handshake came to nothing. A plaintext listener hangs up, or answers what is no TLS."""
+    """Describe a failed handshake. A plaintext listener closes the connection or sends other bytes than TLS."""
     import ssl
 
     if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError | ConnectionResetError | BrokenPipeError):
@@ -429,7 +430,8 @@ def _tls_failure(error: OSError) -> str:
 
 
 def _tls_wants(error: OSError) -> str:
-    """What TLS waits for: "read", "write", or "write" "" if the error is a real one. (Clients without TLS do not load `ssl`.)"""
+    """Return whether TLS waits for "read" or "write"; "" for a real error. (Clients without TLS do not import
+    `ssl`.)"""
     import ssl
 
     if isinstance(error, ssl.SSLWantReadError):

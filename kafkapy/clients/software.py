@@ -1,4 +1,4 @@
-"""How this client introduces itself in ApiVersions (KIP-511)."""
+"""The client's software name and version in ApiVersions requests (KIP-511)."""
 
 NAME = "kafkapy"
 VERSION = "0.1.0"
@@ -8,4 +8,4 @@ KAFKA_VERSION = "3.9.1"
 """The Apache Kafka version that the broker, the clients and the tools follow."""
 
 VERSION_LINE = f"{KAFKA_VERSION} (kafkapy {VERSION})"
-"""What every program says to `--version`: Kafka's version comes first, since scripts look for it."""
+"""The output of `--version` of every program; Kafka's version is first, because scripts parse it."""

@@ -1,4 +1,4 @@
-"""A driver with a thread of its own: below the synchronous clients."""
+"""A driver with a background thread, for the synchronous clients."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ T = TypeVar("T")
 
 
 class ThreadDriver(SelectorLoop, Loop):
-    """Runs a client in the background of the user's threads; `call` is their door.
+    """Runs a client in the background of the user's threads, which use `call`.
 
-    A daemon thread turns the loop. But a thread of the user that has to wait turns it itself meanwhile, and the daemon
-    thread rests: what the user waits for reaches him without a change of threads, which costs more than all the rest.
+    A daemon thread runs the loop. A user's thread that waits in `call` runs the loop itself, while the daemon thread
+    sleeps: this avoids a switch of threads for each result, the most expensive part of a call.
 
-    Invariant: whoever turns the loop holds `_turning`. That is the daemon thread, unless there is a `_guest`; then it
-    rests until a word comes through `_rest`. `_waiters` are the calls without an outcome.
-    A child of `fork` has no such thread: there, `call` raises `IllegalStateError`, and the sockets are closed without a
-    word to the broker.
+    Invariant: the thread that runs the loop holds `_turning`. That is the daemon thread, unless there is a `_guest`;
+    then it sleeps until it is notified by `_rest`. `_waiters` are the calls without an outcome.
+
+    A child of `fork` has no such thread: there, `call` raises `IllegalStateError`, and the sockets are closed without
+    sending anything to the broker.
     """
 
     def __init__(self, name: str = "kafkapy", time: Time | None = None) -> None:
@@ -51,14 +52,14 @@ class ThreadDriver(SelectorLoop, Loop):
     # --- life
 
     def start(self) -> None:
-        """Start the thread. Harmless if it runs."""
+        """Start the thread. Idempotent."""
         if self._thread is None:
             self._running = True
             self._thread = threading.Thread(target=self._run, name=f"{self._name}-io", daemon=True)
             self._thread.start()
 
     def stop(self, timeout_ms: float = 5_000) -> None:
-        """End the thread and close what is open; nothing runs afterwards. Harmless if it was stopped."""
+        """End the thread and close all connections; no callback runs afterwards. Idempotent."""
         if not self._running or self._forked:
             return
         self.call_soon_threadsafe(self._halt)
@@ -70,7 +71,7 @@ class ThreadDriver(SelectorLoop, Loop):
         return self._running and not self._forked
 
     def in_driver_thread(self) -> bool:
-        """Is this thread running the client at present (a callback, for instance)?"""
+        """Return whether this thread is running the client at present (in a callback, for instance)."""
         return self.baton.holder == threading.get_ident()
 
     def _halt(self) -> None:
@@ -84,7 +85,7 @@ class ThreadDriver(SelectorLoop, Loop):
                         self.turn(ready=self._has_guest)
                 else:
                     self._resting = True
-                    if self._guest is not None:  # else it left before it could know of a waiting thread
+                    if self._guest is not None:  # else the guest left before this thread could begin to wait
                         self._rest.get()
                     self._resting = False
         finally:
@@ -100,22 +101,23 @@ class ThreadDriver(SelectorLoop, Loop):
 
     def _after_fork_in_child(self) -> None:
         if self._thread is None:
-            return  # it had not begun: the child may start it
+            return  # it was not started: the child may start it
         self._forked = True
         self._running = False
         self.forget()
         try:
             self.close()
         except Exception:
-            pass  # the parent was in the midst of a change; the descriptors end with the child
+            pass  # the parent's state was inconsistent; the descriptors are closed with the child
 
-    # --- the door
+    # --- calls
 
     def call(self, f: Callable[..., Any], *args: Any, timeout_ms: float | None = None) -> Any:
-        """Run a function, or a coroutine function over completions, as the client's; wait for what it gives.
+        """Run a function, or a coroutine function over completions, as the client's code; wait for its result and
+        return it.
 
-        Raises what it raises; KafkaTimeoutError if it takes longer than `timeout_ms` (a coroutine is cancelled then, as
-        it is by Ctrl-C); IllegalStateError if the driver is stopped, or belongs to the parent of this process.
+        Raises its error; KafkaTimeoutError if it takes longer than `timeout_ms` (a coroutine is cancelled then, as it
+        is by Ctrl-C); IllegalStateError if the driver is stopped, or belongs to the parent process.
         """
         self._check_usable()
         deadline = None if timeout_ms is None else _time.monotonic() + max(0.0, timeout_ms) / 1000
@@ -135,7 +137,8 @@ class ThreadDriver(SelectorLoop, Loop):
         return waiter.result()
 
     def call_now_or_soon(self, f: Callable[[], object]) -> None:
-        """Run this now, on this thread, if no thread runs the client at present; else the running thread does it."""
+        """Run `f` immediately on this thread if no thread runs the client at present; else the running thread does
+        it."""
         if self._guest is None and not self._ready and self._running:
             cover = shield()
             if cover is not None:
@@ -151,17 +154,21 @@ class ThreadDriver(SelectorLoop, Loop):
         self.call_soon_threadsafe(f)
 
     def _run_here(self, waiter: _Waiter, deadline: float | None) -> None:
-        """Run the call on this thread, and turn the loop until it has an outcome; or leave both to others. Others that
-        run the client (a callback that sleeps) are waited for until the deadline, no longer."""
+        """Run the call and the loop on this thread until the call has an outcome, or leave both to another thread.
+
+        If another thread runs the client (in a callback that sleeps), wait for it until the deadline.
+        """
         cover = shield()
         if cover is None:
             self.call_soon_threadsafe(waiter.run)
             return
         try:
             if self._guest is None:
-                self._guest = waiter  # at once: the daemon thread need not come in between
+                self._guest = (
+                    waiter  # set before the baton is released, so that the daemon thread does not run in between
+                )
             if not self.baton.take_by(deadline):
-                return  # a callback of the user's takes its time
+                return  # a callback of the user blocks the client
             try:
                 if not self._ended:
                     self.run_with_baton(waiter.run)
@@ -173,14 +180,14 @@ class ThreadDriver(SelectorLoop, Loop):
                 self._turn_for(waiter, deadline, cover)
         finally:
             cover.held = True
-            if self._guest is waiter:  # else another one has come
+            if self._guest is waiter:  # else another guest has replaced it
                 self._guest = None
             if self._resting:
                 self._rest.put(None)
             cover.lowered()
 
     def _turn_for(self, waiter: _Waiter, deadline: float | None, cover: Shield) -> None:
-        """Turn the loop in the daemon thread's stead."""
+        """Run the loop in place of the daemon thread."""
         self.wake()
         if not self._turning.acquire(timeout=seconds_until(deadline)):
             return
@@ -191,7 +198,7 @@ class ThreadDriver(SelectorLoop, Loop):
                 events = self.select(deadline)
                 cover.held = True
                 if not self.baton.take_by(deadline):
-                    break  # what was seen will be seen again
+                    break  # the next `select` returns these events again
                 try:
                     self.work_off(events, waiter.is_finished)
                 finally:
@@ -202,7 +209,7 @@ class ThreadDriver(SelectorLoop, Loop):
             self._turning.release()
 
     def _wait_for(self, waiter: _Waiter, deadline: float | None) -> bool:
-        """Wait while others turn the loop; False when the time is over."""
+        """Wait while another thread runs the loop; return False after the deadline."""
         if self._ended:
             waiter.abort()
         return waiter.wait(seconds_until(deadline))
@@ -241,7 +248,7 @@ class _Waiter:
         self._error: BaseException | None = None
         self.finished = False
         self.given_up = False
-        """The caller no longer waits: don't start what has not started."""
+        """Whether the caller no longer waits; then the call is not started."""
         self._lock = threading.Lock()
         self._lock.acquire()
 
@@ -276,7 +283,7 @@ class _Waiter:
         return self.finished
 
     def abort(self) -> None:
-        """The loop has ended: there will be no outcome."""
+        """End the wait with an error, because the loop has ended."""
         self._finish(None, IllegalStateError("The Kafka client was closed"))
 
     def cancel(self) -> None:
@@ -301,7 +308,7 @@ def _forget_parents_drivers() -> None:
 
 
 def _stop_all() -> None:
-    """At the interpreter's exit, before its modules go: a daemon thread must not run into that."""
+    """Stop all drivers at the interpreter's exit, before its modules are torn down under the daemon threads."""
     for driver in list(_drivers):
         driver.stop(timeout_ms=1_000)
 

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 @implementer(IReadWriteDescriptor)
 class _ReactorWatch:
-    """A socket as the reactor sees it."""
+    """A socket's callbacks, with the reactor's interface."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
@@ -38,7 +38,8 @@ class _ReactorWatch:
             self.writer()
 
     def connectionLost(self, reason: Any) -> None:
-        """The poller reports a hang-up, or the reactor stops: the next system call on the socket tells why."""
+        """Call the reader and writer after a hang-up, or when the reactor stops: their system call returns the
+        error."""
         for f in (self.reader, self.writer):
             if f is not None:
                 f()
@@ -49,7 +50,7 @@ class _ReactorWatch:
 
 
 class _DelayedCall:
-    """Twisted's raises when it is cancelled too late; ours doesn't."""
+    """A timer whose `cancel` is harmless after it has fired; Twisted's raises then."""
 
     __slots__ = ("_call",)
 
@@ -122,7 +123,8 @@ class TwistedDriver(Loop):
 
 
 def _check_where(reactor: Any) -> None:
-    """Raises RuntimeError where a client would hear nothing: beside the reactor's thread, or under asyncio's loop alone."""
+    """Raise RuntimeError where no callback would run: on another thread than the reactor's, or in a plain asyncio
+    loop."""
     if getattr(reactor, "running", False):
         if not threadable.isInIOThread():  # type: ignore[no-untyped-call]
             raise RuntimeError(

@@ -1,4 +1,4 @@
-"""A thread that watches sockets for an event loop that can't, as Windows' default loop of asyncio."""
+"""Watches sockets on a thread, for event loops that can't, such as asyncio's default loop on Windows."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from typing import Any
 from kafkapy.clients.selector_loop import SelectorLoop
 
 _CHECK_SECONDS = 60.0
-"""How often a thread whose event loop does not answer looks whether that is closed."""
+"""How often a thread checks whether an event loop that does not respond is closed."""
 
 
 class WatchingThread:
-    """The thread sleeps in a selector. What it has seen is served on the event loop's thread, and then it sleeps again.
+    """A thread that sleeps in a selector; its events are served on the event loop's thread, then it sleeps again.
 
-    Everything but the sleep happens on the event loop's thread. Invariant: `_sockets` is not None exactly while a thread
-    runs, or has been told to end. A thread without a socket ends when its sleep does; the next socket starts a new one.
+    Invariant: `_sockets` is not None exactly while a thread runs or is about to end. Only the sleep happens on that
+    thread. A thread without a socket ends after its sleep; the next socket starts a new one.
     """
 
     def __init__(self, post: Callable[[Callable[[], object]], bool]) -> None:
-        """`post`: has the event loop call a function, from any thread; False if the loop is closed."""
+        """`post`: schedules a function on the event loop, thread-safe; returns False if the loop is closed."""
         self._post = post
         self._sockets: SelectorLoop | None = None
 

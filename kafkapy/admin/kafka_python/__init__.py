@@ -1,1 +1,1 @@
-"""Administration with kafka-python's names, arguments and answers: `core.KafkaPythonCore` and what it is made of."""
+"""Administration with kafka-python's names, arguments and results: `core.KafkaPythonCore` and its base classes."""

@@ -21,12 +21,12 @@ from kafkapy.protocol.messages.delete_acls import DeleteAclsRequest
 from kafkapy.protocol.messages.describe_acls import DescribeAclsRequest
 
 _USERS_VERSION = 3
-"""Of all three APIs: the first that knows resources of type USER."""
+"""The first version of the three APIs with resources of type USER."""
 
 
 class AclMethods(Face):
     async def describe_acls(self, acl_filter: ACLFilter) -> tuple[list[ACL], ErrorClass]:
-        """The ACLs that match, and `NoError`. Raises SecurityDisabledError if the brokers have no authorizer.
+        """Return the ACLs that match, and `NoError`. Raises SecurityDisabledError if the brokers have no authorizer.
 
         Args:
             acl_filter: Which ACLs are returned.
@@ -46,7 +46,7 @@ class AclMethods(Face):
         return [_acl(resource, acl) for resource in response.resources for acl in resource.acls], NoError
 
     async def create_acls(self, acls: Sequence[ACL]) -> dict[str, list[Any]]:
-        """{succeeded: [ACL], failed: [error class]}.
+        """Create ACLs; return {succeeded: [ACL], failed: [error class]}.
 
         Args:
             acls: The rules to add.
@@ -77,7 +77,8 @@ class AclMethods(Face):
         return outcome
 
     async def delete_acls(self, acl_filters: Sequence[ACLFilter]) -> list[tuple[ACLFilter, list[ACL], ErrorClass]]:
-        """For each filter: it, the ACLs that were deleted, and an error class (`NoError` for success).
+        """Delete ACLs; return for each filter: the filter, the deleted ACLs, and an error class (`NoError` for
+        success).
 
         Args:
             acl_filters: Each ACL that matches one of them is deleted.

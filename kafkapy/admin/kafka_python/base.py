@@ -1,4 +1,4 @@
-"""What the operations with kafka-python's interface have in common: its time-outs, and how it reports errors."""
+"""Common parts of the operations with kafka-python's interface: time-outs and error reporting."""
 
 from __future__ import annotations
 
@@ -23,8 +23,11 @@ ErrorClass = type[BrokerResponseError]
 
 
 class PythonCall(Call):
-    """An operation that goes on for `request_timeout_ms`. What a user names as `timeout_ms` is the broker's time; where the
-    controller does the work, ours begins after it."""
+    """An operation limited to `request_timeout_ms`.
+
+    The user's `timeout_ms` is the broker's limit; if the controller does the work, the client's limit is added to
+    it.
+    """
 
     def __init__(self, name: str, timeout_ms: float, server_timeout_ms: int, time: Time) -> None:
         super().__init__(name, timeout_ms, server_timeout_ms, time)
@@ -42,14 +45,14 @@ class PythonCall(Call):
 
 
 class Face:
-    """Operations that give what kafka-python's give, over those of the core."""
+    """Base class of operations that return kafka-python's results, on top of the core's operations."""
 
     def __init__(self, client: NetworkClient) -> None:
         self.client = client
         self.core = AdminCore(client)
 
     def operation(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Callable[[], Any]:
-        """One of them with its arguments, to be begun. Raises TypeError for arguments that it does not take."""
+        """Return a function that starts the operation with these arguments. Raises TypeError for wrong arguments."""
         method = getattr(self, name)
         check_lists(method, args, kwargs)
         return partial(method, *args, **kwargs)
@@ -59,7 +62,7 @@ class Face:
         return PythonCall(name, timeout_ms or timeout, int(timeout_ms or timeout), self.client.driver.time)
 
     def _controller_call(self, name: str, timeout_ms: float | None) -> PythonCall:
-        """The controller's time, and then ours."""
+        """Return a call whose limit is the controller's time plus the client's."""
         timeout = self.core.request_timeout_ms
         total = timeout if timeout_ms is None else timeout_ms + timeout
         return PythonCall(name, total, int(timeout_ms or timeout), self.client.driver.time)
@@ -75,14 +78,14 @@ class Face:
 
 
 def first_error(results: Mapping[Any, Any]) -> None:
-    """Raise the first one."""
+    """Raise the first error, if there is one."""
     for result in results.values():
         if isinstance(result, KafkaError):
             raise result
 
 
 def raise_code(code: int, message: str | None = None) -> None:
-    """Raise the exception of an error code that isn't 0."""
+    """Raise the exception of an error code; do nothing for 0."""
     if code:
         raise error_for(code, message)
 
@@ -95,7 +98,7 @@ def raise_first(codes: Iterable[tuple[int, str | None]], ignored: Iterable[int] 
 
 
 def error_class(error: int | KafkaError | None) -> ErrorClass:
-    """`NoError` for success, as kafka-python reports it for one of many."""
+    """Return the error's class; `NoError` for success, as in kafka-python's results by key."""
     code = error.error.code if isinstance(error, KafkaError) else error
     return for_code(code) if code else NoError
 
@@ -107,5 +110,5 @@ def error_text(part: Any) -> str:
 
 
 def topic_partitions(values: Mapping[Any, T]) -> dict[TopicPartition, T]:
-    """Keys may be plain tuples."""
+    """Convert keys that are plain tuples to `TopicPartition`."""
     return {TopicPartition(*key): value for key, value in values.items()}

@@ -24,7 +24,7 @@ _NOT_TOLD = ("error_code", "error_message", "endpoint_type", "throttle_time_ms")
 
 
 class BrokerVersionData:
-    """What a broker serves. `broker_version`: the release of Kafka that this looks like; `api_versions`: by API key."""
+    """A broker's versions. `broker_version`: Kafka's release, guessed from them; `api_versions`: by API key."""
 
     def __init__(self, versions: NodeApiVersions) -> None:
         self.broker_version = release_of(versions)
@@ -36,7 +36,7 @@ class BrokerVersionData:
 
 class ClusterMethods(GroupMethods, ConfigMethods):
     async def describe_cluster(self) -> dict[str, Any]:
-        """cluster_id, controller_id, brokers (broker_id, host, port, rack) and authorized_operations."""
+        """Return cluster_id, controller_id, brokers (broker_id, host, port, rack) and authorized_operations."""
         answer = await self.core.description(self._call("DescribeCluster"), operations=True)
         if answer is None:
             return await self._describe_old_cluster()
@@ -46,7 +46,7 @@ class ClusterMethods(GroupMethods, ConfigMethods):
         return with_operations(described, "cluster_authorized_operations")
 
     async def _describe_old_cluster(self) -> dict[str, Any]:
-        """Before 2.8 Metadata tells it."""
+        """Describe the cluster by Metadata, for brokers before 2.8."""
         described = await self._cluster_metadata([])
         described.pop("topics")
         described.pop("throttle_time_ms", None)
@@ -55,13 +55,14 @@ class ClusterMethods(GroupMethods, ConfigMethods):
         return described
 
     async def api_versions(self) -> dict[ApiKey | int, tuple[int, int]]:
-        """API -> lowest and highest version that a broker serves; a plain number for an API unknown here."""
+        """Return API -> lowest and highest version of one broker; the key of an API unknown to this client is its
+        number."""
         node_id = await self.client.least_loaded_node()
         ranges = (await self.client.connect(node_id)).ranges
         return {ApiKey(key) if key in _KNOWN else key: served for key, served in ranges.items()}
 
     async def get_broker_version_data(self, broker_id: int) -> BrokerVersionData:
-        """What one broker serves.
+        """Return one broker's API versions and release.
 
         Args:
             broker_id: Id of the broker.
@@ -72,7 +73,7 @@ class ClusterMethods(GroupMethods, ConfigMethods):
     # --- features
 
     async def describe_features(self, send_request_to_controller: bool = False) -> dict[str, dict[str, Any]]:
-        """Feature -> supported (lowest, highest), finalized (lowest, highest), finalized_epoch (KIP-584).
+        """Return feature -> supported (lowest, highest), finalized (lowest, highest), finalized_epoch (KIP-584).
 
         Args:
             send_request_to_controller: Ask the controller. Default False: any broker.
@@ -97,7 +98,7 @@ class ClusterMethods(GroupMethods, ConfigMethods):
     async def update_features(
         self, feature_updates: Mapping[str, Any], validate_only: bool = False, timeout_ms: int = 60_000
     ) -> dict[str, str]:
-        """Finalize features: name -> level or (UpdateFeatureType, level). Feature -> "OK" or an error.
+        """Finalize features: name -> level or (UpdateFeatureType, level). Return feature -> "OK" or an error.
 
         Args:
             feature_updates: The new levels by feature.
@@ -135,7 +136,7 @@ class ClusterMethods(GroupMethods, ConfigMethods):
     # --- KRaft
 
     async def describe_metadata_quorum(self) -> dict[str, Any]:
-        """Leader, voters and observers of the metadata log. Needs a cluster in KRaft mode."""
+        """Return leader, voters and observers of the metadata log. Needs a cluster in KRaft mode."""
         from kafkapy.admin.kraft import DescribeQuorumRequest as Request
 
         request = Request(

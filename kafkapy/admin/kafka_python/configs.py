@@ -33,7 +33,8 @@ class ConfigMethods(Face):
         include_synonyms: bool = False,
         config_filter: ConfigFilterType | str = "modified",
     ) -> dict[str, Described]:
-        """Resource type -> name -> key -> what is known of it. A resource's `configs` name the keys; None: all.
+        """Return resource type -> name -> key -> the config as a dict. A resource's `configs` are the keys; None: all.
+
 
         `config_filter`: modified (set for the resource), dynamic (may be altered), default, static or all.
 
@@ -67,10 +68,11 @@ class ConfigMethods(Face):
         raise_on_unknown: bool = True,
         incremental: bool | None = None,
     ) -> dict[str, dict[str, str]]:
-        """Set configs; a value may be `(op, value)` with an `AlterConfigOp`. Resource type -> name -> "OK" or an error.
+        """Set configs; a value may be `(op, value)` with an `AlterConfigOp`. Return resource type -> name -> "OK" or
+        an error.
 
-        `incremental` None: where the broker can (from 2.3 on), else all is written anew with what was set before.
-        Raises ValueError for keys that are not known, unless `raise_on_unknown` is False.
+        Without IncrementalAlterConfigs (brokers before 2.3), all configs that were set are read first, and written
+        together with the changes. Raises ValueError for unknown keys, unless `raise_on_unknown` is False.
 
         Args:
             config_resources: Resources with their new configs.
@@ -95,7 +97,7 @@ class ConfigMethods(Face):
         raise_on_unknown: bool = True,
         incremental: bool | None = None,
     ) -> dict[str, dict[str, str]]:
-        """Back to the defaults: the keys that a resource's `configs` name; all that were set if there are none.
+        """Reset configs to their defaults: the keys in a resource's `configs`, or all that were set if there are none.
 
         Args:
             config_resources: Resources with the keys to reset.
@@ -131,7 +133,7 @@ class ConfigMethods(Face):
                 raise ValueError(f"Unrecognized configs: {unknown}")
 
     async def _modified_but_not_named(self, resources: list[ConfigResource]) -> list[dict[str, str]]:
-        """For each resource what is set and not among its `configs`."""
+        """Return for each resource the configs that are set and not among its `configs`."""
         lookups = [ConfigResource(resource.resource_type, resource.name) for resource in resources]
         described = await self.describe_configs(lookups, config_filter="modified")
         found = []
@@ -164,8 +166,9 @@ class ConfigMethods(Face):
     async def list_config_resources(
         self, resource_types: Iterable[ConfigResourceType | str] | None = None
     ) -> dict[str, list[str]]:
-        """Resource type -> names of the resources that have configs (KIP-1142). Needs a broker from 4.1 on (3.7 for
-        CLIENT_METRICS).
+        """Return resource type -> names of the resources that have configs (KIP-1142).
+
+        Needs a broker from 4.1 on (3.7 for CLIENT_METRICS).
 
         Args:
             resource_types: Which types. None (default): all.
@@ -187,7 +190,7 @@ class ConfigMethods(Face):
 
 
 def plain_config(config: dict[str, Any], resource_type: ConfigResourceType) -> tuple[str, dict[str, Any]]:
-    """The key of a described config, and the rest with names in the place of codes."""
+    """Return the key of a described config, and its other fields with names in place of codes."""
     source = _source(config, resource_type)
     name = config.pop("name")
     config["config_source"] = source.name
@@ -199,7 +202,7 @@ def plain_config(config: dict[str, Any], resource_type: ConfigResourceType) -> t
 
 
 def _source(config: dict[str, Any], resource_type: ConfigResourceType) -> ConfigSourceType:
-    """Before version 1 the broker only says whether a value is a default."""
+    """Return a config's source; before version 1 the response only has whether a value is a default."""
     if "config_source" in config:
         return ConfigSourceType.build_from(config["config_source"])
     if config["read_only"] and resource_type is ConfigResourceType.BROKER:

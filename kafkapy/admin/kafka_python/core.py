@@ -1,4 +1,4 @@
-"""The operations with kafka-python's names, arguments and answers, for the public clients of all three kinds."""
+"""All operations with kafka-python's names, arguments and results, for the three public admin clients."""
 
 from __future__ import annotations
 

@@ -32,8 +32,9 @@ class GroupMethods(PartitionMethods):
         states_filter: Iterable[GroupState | str] | None = None,
         types_filter: Iterable[GroupType | str] | None = None,
     ) -> list[dict[str, Any]]:
-        """Groups as dicts, as in ListGroups; of these brokers, else of all. A broker that is loading its groups is asked again,
-        as Java's admin client does.
+        """Return groups as dicts, as in ListGroups, of these brokers, else of all.
+
+        As in Java's admin client, a broker that is loading its groups is asked again.
 
         Args:
             broker_ids: Ids of the brokers to ask. None (default): all.
@@ -65,8 +66,10 @@ class GroupMethods(PartitionMethods):
         group_coordinator_id: int | None = None,
         include_authorized_operations: bool = False,
     ) -> dict[str, dict[str, Any]]:
-        """Group -> description, as in DescribeGroups, members' metadata and assignment decoded. `error` is None or a
-        sentence. `include_authorized_operations` has no effect: they are always asked for, as kafka-python does.
+        """Return group -> description, as in DescribeGroups, with members' metadata and assignment decoded.
+
+        `error` is None or a message. As in kafka-python, `include_authorized_operations` has no effect: they are
+        always requested.
 
         Args:
             group_ids: Ids of the groups.
@@ -87,7 +90,7 @@ class GroupMethods(PartitionMethods):
         return described
 
     async def delete_groups(self, group_ids: Iterable[str], group_coordinator_id: int | None = None) -> dict[str, str]:
-        """Group -> "OK" or the name of an error's class.
+        """Delete groups; return group -> "OK" or the name of an error's class.
 
         Args:
             group_ids: Ids of the groups.
@@ -100,7 +103,7 @@ class GroupMethods(PartitionMethods):
     async def remove_group_members(
         self, group_id: str, members: Iterable[MemberToRemove], group_coordinator_id: int | None = None
     ) -> dict[str, ErrorClass]:
-        """Throw members out. Member id (else instance id) -> error class, `NoError` for success.
+        """Remove members; return member id (else instance id) -> error class, `NoError` for success.
 
         Args:
             group_id: The group's id.
@@ -116,9 +119,9 @@ class GroupMethods(PartitionMethods):
     async def list_group_offsets(
         self, group_specs: str | Sequence[str] | Mapping[str, Iterable[TopicPartition] | None]
     ) -> dict[str, Offsets]:
-        """Group -> partition -> committed offset. Groups by name, or {group: partitions} (None: all there are).
+        """Return group -> partition -> committed offset. Groups by name, or {group: partitions} (None: all).
 
-        Partitions without a committed offset that are asked for by name have offset -1. Raises the first error.
+        Requested partitions without a committed offset have offset -1. Raises the first error.
 
         Args:
             group_specs: The groups, with or without partitions.
@@ -135,7 +138,7 @@ class GroupMethods(PartitionMethods):
         offsets: Mapping[TopicPartition, OffsetAndMetadata],
         group_coordinator_id: int | None = None,
     ) -> dict[TopicPartition, ErrorClass]:
-        """Commit offsets for a group without members. Partition -> error class, `NoError` for success.
+        """Commit offsets for a group without members; return partition -> error class, `NoError` for success.
 
         Args:
             group_id: The group's id.
@@ -155,13 +158,13 @@ class GroupMethods(PartitionMethods):
         offset_specs: Mapping[TopicPartition, OffsetSpec | OffsetTimestamp | int],
         group_coordinator_id: int | None = None,
     ) -> dict[TopicPartition, dict[str, Any]]:
-        """Commit what `OffsetSpec`, `OffsetTimestamp` or a plain offset stand for, moved into the partition's range.
+        """Commit the offsets of `OffsetSpec`, `OffsetTimestamp` or plain numbers, clamped to the partition's range.
 
-        Partition -> {error: class, offset: what was committed}.
+        Return partition -> {error: class, offset: the committed offset}.
 
         Args:
             group_id: The group's id.
-            offset_specs: By partition, where to: an `OffsetSpec`, an `OffsetTimestamp`, or an offset.
+            offset_specs: Partition -> an `OffsetSpec`, an `OffsetTimestamp`, or an offset.
             group_coordinator_id: Broker to ask. None (default): the group's coordinator is looked up.
         """
         specs = topic_partitions(offset_specs)
@@ -188,7 +191,8 @@ class GroupMethods(PartitionMethods):
     async def delete_group_offsets(
         self, group_id: str, partitions: Iterable[TopicPartition], group_coordinator_id: int | None = None
     ) -> dict[TopicPartition, ErrorClass]:
-        """Forget committed offsets. Partition -> error class, `NoError` for success. Raises what concerns the group.
+        """Delete committed offsets; return partition -> error class, `NoError` for success. Raises errors of the
+        group.
 
         Args:
             group_id: The group's id.
@@ -204,7 +208,7 @@ class GroupMethods(PartitionMethods):
 
 
 def _decoded(message: type[Message], data: bytes) -> Any:
-    """What members of a consumer group tell each other, as a dict; text where it is something else."""
+    """Decode a consumer's subscription or assignment to a dict; return other data as text."""
     if not data:
         return ""
     try:

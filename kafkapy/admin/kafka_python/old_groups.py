@@ -1,4 +1,4 @@
-"""Consumer groups under kafka-python 2's names, in its shapes."""
+"""Consumer groups with kafka-python 2's names and results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kafkapy.structs import GroupInformation, MemberInformation
 
 
 class MemberMetadata:
-    """What a consumer told when it joined."""
+    """A consumer's subscription, from its join."""
 
     def __init__(self, said: ConsumerProtocolSubscription) -> None:
         self.topics = self.subscription = list(said.topics)
@@ -29,7 +29,7 @@ class MemberMetadata:
 
 
 class MemberAssignment:
-    """What a consumer was given."""
+    """A consumer's assignment."""
 
     def __init__(self, given: ConsumerProtocolAssignment) -> None:
         self.assignment = [(part.topic, list(part.partitions)) for part in given.assigned_partitions]
@@ -41,7 +41,7 @@ class MemberAssignment:
 
 class OldGroupMethods(GroupMethods):
     async def list_consumer_groups(self, broker_ids: Iterable[int] | None = None) -> list[tuple[str, str]]:
-        """(group, protocol type) of every group (kafka-python 2's `list_groups`).
+        """Return (group, protocol type) of every group (kafka-python 2's `list_groups`).
 
         Args:
             broker_ids: Ids of the brokers to ask. None (default): all.
@@ -55,7 +55,7 @@ class OldGroupMethods(GroupMethods):
         group_coordinator_id: int | None = None,
         include_authorized_operations: bool = False,
     ) -> list[GroupInformation]:
-        """A `GroupInformation` for each (kafka-python 2's `describe_groups`).
+        """Return a `GroupInformation` for each group (kafka-python 2's `describe_groups`).
 
         Args:
             group_ids: Ids of the groups.
@@ -72,8 +72,9 @@ class OldGroupMethods(GroupMethods):
         group_coordinator_id: int | None = None,
         partitions: Iterable[TopicPartition] | None = None,
     ) -> Offsets:
-        """Partition -> committed offset (kafka-python 2's `list_group_offsets`); -1 for partitions that are asked for by
-        name and have none. The coordinator is looked up.
+        """Return partition -> committed offset (kafka-python 2's `list_group_offsets`).
+
+        Requested partitions without a committed offset have -1. The coordinator is looked up.
 
         Args:
             group_id: The group's id.
@@ -85,7 +86,8 @@ class OldGroupMethods(GroupMethods):
     async def delete_consumer_groups(
         self, group_ids: Iterable[str], group_coordinator_id: int | None = None
     ) -> list[tuple[str, ErrorClass]]:
-        """(group, error class) of each, `NoError` for success (kafka-python 2's `delete_groups`).
+        """Delete groups; return (group, error class) of each, `NoError` for success (kafka-python 2's
+        `delete_groups`).
 
         Args:
             group_ids: Ids of the groups.
@@ -97,7 +99,7 @@ class OldGroupMethods(GroupMethods):
     async def perform_leader_election(
         self, election_type: ElectionType | int, topic_partitions: Chosen = None, timeout_ms: int | None = None
     ) -> ElectLeadersResponse:
-        """kafka-python 2's `elect_leaders`.
+        """Elect leaders (kafka-python 2's `elect_leaders`).
 
         Args:
             election_type: PREFERRED, or UNCLEAN, which may lose records (KIP-460).
@@ -125,7 +127,7 @@ def _information(group_id: str, group: Any) -> GroupInformation:
 
 
 def _decoded_by(message: type[Message], made: Any, data: bytes) -> Any:
-    """The bytes themselves where they are something else."""
+    """Decode `data`; return the bytes themselves if they have another format."""
     try:
         return made(message.decode(data, min(version_prefix(data), message.VERSIONS.highest), 2)) if data else None
     except (SchemaError, KafkaError):

@@ -1,4 +1,4 @@
-"""Partitions: their leaders and replicas, deleted records, offsets."""
+"""Operations on partitions: leaders and replicas, deletion of records, offsets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Chosen = Mapping[str, Iterable[int]] | Iterable[str] | None
 
 
 def _has_moved(error: Errors) -> bool:
-    """What isn't there is not waited for."""
+    """Return whether the leader has moved; an unknown partition is no reason to retry."""
     return error.refresh_metadata and error is not Errors.UNKNOWN_TOPIC_OR_PARTITION
 
 
@@ -40,8 +40,10 @@ class PartitionMethods(TopicMethods):
         timeout_ms: int | None = None,
         partition_leader_id: int | None = None,
     ) -> dict[TopicPartition, dict[str, Any]]:
-        """Delete what lies before the offsets (-1: all there is). Partition -> {partition_index, low_watermark,
-        error_code}. Raises the partitions' errors. With `partition_leader_id` that broker is asked, and once.
+        """Delete the records before the offsets (-1: all). Return partition -> {partition_index, low_watermark,
+        error_code}.
+
+        Raises the partitions' errors. With `partition_leader_id`, only that broker is asked, without retries.
 
         Args:
             records_to_delete: By partition, the offset of the first record that is kept.
@@ -110,8 +112,9 @@ class PartitionMethods(TopicMethods):
         timeout_ms: int | None = None,
         raise_errors: bool = True,
     ) -> ElectLeadersResponse:
-        """Elect leaders anew: {topic: [partitions]}, [topics] or None for all. Gives the response; raises the first
-        error but ELECTION_NOT_NEEDED, unless `raise_errors` is False.
+        """Elect leaders of {topic: [partitions]}, [topics] or None for all; return the response.
+
+        Raises the first error except ELECTION_NOT_NEEDED, unless `raise_errors` is False.
 
         Args:
             election_type: PREFERRED, or UNCLEAN, which may lose records (KIP-460).
@@ -129,7 +132,7 @@ class PartitionMethods(TopicMethods):
         return response
 
     async def _topic_partitions(self, given: Chosen) -> dict[str, list[int]]:
-        """For names of topics, or None for all, what there is."""
+        """Return topic -> partitions; expand topic names, or None for all, by the cluster's metadata."""
         if isinstance(given, Mapping):
             return {topic: list(numbers) for topic, numbers in given.items()}
         described = await self.describe_topics(given)
@@ -138,7 +141,8 @@ class PartitionMethods(TopicMethods):
     async def alter_partition_reassignments(
         self, reassignments: Mapping[TopicPartition, Sequence[int] | None], timeout_ms: int | None = None
     ) -> dict[TopicPartition, ErrorClass | None]:
-        """Give partitions other replicas (broker ids; None: cancel). Partition -> error class, None for success.
+        """Assign other replicas to partitions (broker ids; None: cancel). Return partition -> error class, None for
+        success.
 
         Args:
             reassignments: Broker ids of the new replicas by partition, the preferred leader first; None cancels (KIP-455).
@@ -161,7 +165,7 @@ class PartitionMethods(TopicMethods):
         topic_partitions: Mapping[str, Iterable[int]] | Iterable[TopicPartition] | None = None,
         timeout_ms: int | None = None,
     ) -> dict[TopicPartition, dict[str, list[int]]]:
-        """Reassignments that are under way: of {topic: [partitions]}, [TopicPartition] or None for all.
+        """Return the ongoing reassignments of {topic: [partitions]}, [TopicPartition] or None for all.
 
         Args:
             topic_partitions: Which partitions. None (default): all.
@@ -180,7 +184,7 @@ class PartitionMethods(TopicMethods):
     async def describe_topic_partitions(
         self, topics: Iterable[str], response_partition_limit: int = 2000, cursor: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Partitions page by page, with eligible leader replicas (KIP-966). Needs a KRaft broker from 3.7 on.
+        """Return a page of partitions, with eligible leader replicas (KIP-966). Needs a KRaft broker from 3.7 on.
 
         Args:
             topics: Names of the topics.
@@ -205,7 +209,8 @@ class PartitionMethods(TopicMethods):
     async def describe_log_dirs(
         self, topic_partitions: Chosen = None, brokers: Iterable[int] | None = None
     ) -> list[dict[str, Any]]:
-        """Sizes of replicas: of {topic: [partitions]}, [topics] or None for all; on these brokers, else on all.
+        """Return the sizes of replicas of {topic: [partitions]}, [topics] or None for all, on these brokers, else on
+        all.
 
         Args:
             topic_partitions: Which replicas. None (default): all.
@@ -223,7 +228,7 @@ class PartitionMethods(TopicMethods):
     async def alter_replica_log_dirs(
         self, replica_assignments: Mapping[TopicPartitionReplica, str]
     ) -> dict[TopicPartitionReplica, ErrorClass]:
-        """Move replicas to other directories of their brokers. Replica -> error class, `NoError` for success.
+        """Move replicas to other directories of their brokers; return replica -> error class, `NoError` for success.
 
         Args:
             replica_assignments: Absolute paths of directories in `log.dirs`, by replica.

@@ -17,9 +17,8 @@ class TokenMethods(Face):
         max_lifetime_ms: int = -1,
         timeout_ms: int | None = None,
     ) -> DelegationToken:
-        """A new token, with which others may log in as `owner` (None: this client) by SCRAM; `renewers` may renew it.
+        """Create a token, with which other clients may log in by SCRAM as `owner`; `renewers` may renew it.
 
-        `max_lifetime_ms`: it cannot be renewed beyond; -1: as long as the brokers allow.
 
         Args:
             renewers: Principals that may renew the token. Default: its owner alone.
@@ -32,9 +31,8 @@ class TokenMethods(Face):
     async def renew_delegation_token(
         self, hmac: bytes, renew_time_period_ms: int = -1, timeout_ms: int | None = None
     ) -> int:
-        """Put off the expiry of the token of this HMAC; when it expires now, ms since the epoch.
+        """Postpone the expiry of the token with this HMAC; return its new expiry in ms since the epoch.
 
-        `renew_time_period_ms`: for how long it is good from now on; -1: as long as the brokers say.
 
         Args:
             hmac: The token's HMAC.
@@ -46,9 +44,8 @@ class TokenMethods(Face):
     async def expire_delegation_token(
         self, hmac: bytes, expiry_time_period_ms: int = -1, timeout_ms: int | None = None
     ) -> int:
-        """Bring forward the expiry of the token of this HMAC; when it expires now, ms since the epoch.
+        """Shorten the life of the token with this HMAC; return its new expiry in ms since the epoch.
 
-        `expiry_time_period_ms`: for how long it is still good; -1: not at all, it is gone.
 
         Args:
             hmac: The token's HMAC.
@@ -60,7 +57,9 @@ class TokenMethods(Face):
     async def describe_delegation_token(
         self, owners: Iterable[Principal] | None = None, timeout_ms: int | None = None
     ) -> list[DelegationToken]:
-        """The tokens that this client may see; with `owners` those that one of them owns, has asked for or may renew.
+        """Return the tokens that this client may see; with `owners`, only those that one of them owns, has requested
+        or may renew.
+
 
         Args:
             owners: Principals. None (default): any.

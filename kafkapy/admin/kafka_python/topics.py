@@ -1,4 +1,4 @@
-"""Topics: list, describe, create, wait for, delete, more partitions."""
+"""Operations on topics: list, describe, create, wait for, delete, add partitions."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ NewTopics = Iterable[str | NewTopic] | Mapping[str, Mapping[str, Any]]
 
 class TopicMethods(Face):
     async def list_topics(self) -> list[str]:
-        """Names of all topics."""
+        """Return the names of all topics."""
         metadata = await self._cluster_metadata(None)
         return [topic["name"] for topic in metadata["topics"]]
 
     async def describe_topics(self, topics: Iterable[str | uuid.UUID] | None = None) -> list[dict[str, Any]]:
-        """Topics with their partitions, as in Metadata; None: all. A `uuid.UUID` is a topic's id (KIP-516).
+        """Return topics with their partitions, as in Metadata; None: all. A `uuid.UUID` is a topic's id (KIP-516).
 
         Args:
             topics: Names or ids of the topics. None (default): all.
@@ -51,15 +51,17 @@ class TopicMethods(Face):
         raise_errors: bool = True,
         wait_for_metadata: bool = False,
     ) -> dict[str, Any]:
-        """Create topics: a list of names or `NewTopic`s, or a dict of name -> {num_partitions, replication_factor,
-        assignments, configs}. Gives the response as a dict. Raises the first error, unless `raise_errors` is False.
+        """Create topics; return the response as a dict. Raises the first error, unless `raise_errors` is False.
+
+        `new_topics`: a list of names or `NewTopic`s, or a dict of name -> {num_partitions, replication_factor,
+        assignments, configs}.
 
         Args:
             new_topics: The topics.
             timeout_ms: The time that the brokers may take, in ms. None (default): `request_timeout_ms`.
             validate_only: Check, and change nothing. Default False.
             raise_errors: Raise the first error. Default True; else errors are in the response.
-            wait_for_metadata: Return only when brokers know the topics. Default False.
+            wait_for_metadata: Return only when the topics are in the brokers' metadata. Default False.
         """
         if validate_only and wait_for_metadata:
             raise ValueError("validate_only and wait_for_metadata are mutually exclusive")
@@ -78,7 +80,7 @@ class TopicMethods(Face):
         return result
 
     async def wait_for_topics(self, topic_names: Iterable[str], timeout_ms: float = 10_000) -> None:
-        """Until each topic is there with a leader for each partition. Raises KafkaTimeoutError.
+        """Wait until each topic exists and each partition has a leader. Raises KafkaTimeoutError.
 
         Args:
             topic_names: Names of the topics.
@@ -103,7 +105,8 @@ class TopicMethods(Face):
     async def delete_topics(
         self, topics: Sequence[str | uuid.UUID], timeout_ms: int | None = None, raise_errors: bool = True
     ) -> dict[str, Any]:
-        """Delete topics by name or id. Gives the response as a dict; raises the first error.
+        """Delete topics by name or id; return the response as a dict. Raises the first error, unless `raise_errors` is
+        False.
 
         Args:
             topics: Names or ids of the topics.
@@ -125,8 +128,9 @@ class TopicMethods(Face):
         validate_only: bool = False,
         raise_errors: bool = True,
     ) -> CreatePartitionsResponse:
-        """More partitions: topic -> the count it shall have, a `NewPartitions`, or {count, assignments}. Gives the
-        response; raises the first error, unless `raise_errors` is False.
+        """Add partitions: topic -> the new count, a `NewPartitions`, or {count, assignments}; return the response.
+
+        Raises the first error, unless `raise_errors` is False.
 
         Args:
             topic_partitions: By topic, the count in total.

@@ -1,4 +1,4 @@
-"""Transactions as an administrator sees them: which hang, and an end to them (KIP-664)."""
+"""Administration of transactions: find and abort those that hang (KIP-664)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kafkapy.errors import UnsupportedVersionError
 from kafkapy.protocol.errors import Errors, KafkaError
 
 _SLACK_MS = 300_000
-"""On top of the longest transaction there may be, before one is said to hang (as in Kafka's tool)."""
+"""Added to the longest transaction timeout before a transaction is reported as hanging (as in Kafka's tool)."""
 
 _OVER = {
     TransactionState.EMPTY,
@@ -38,8 +38,10 @@ class TransactionMethods(Face):
         duration_filter_ms: int | None = None,
         transactional_id_pattern: str | None = None,
     ) -> dict[int, list[TransactionListing]]:
-        """Broker -> transactions that it coordinates. `duration_filter_ms` needs a broker from 3.8 on;
-        `transactional_id_pattern` (KIP-1152) is not supported and raises UnsupportedVersionError.
+        """Return broker -> transactions that it coordinates.
+
+        `duration_filter_ms` needs a broker from 3.8 on; `transactional_id_pattern` (KIP-1152) is not supported and
+        raises UnsupportedVersionError.
 
         Args:
             broker_ids: Ids of the brokers to ask. None (default): all.
@@ -57,7 +59,7 @@ class TransactionMethods(Face):
         return values_of(await self.core.listings(call, nodes, producer_id_filters or (), states, duration_ms))
 
     async def describe_transactions(self, transactional_ids: Iterable[str]) -> dict[str, TransactionDescription]:
-        """Transactional id -> its state. Raises the first one's error.
+        """Return transactional id -> its state. Raises the first error.
 
         Args:
             transactional_ids: The transactional ids (KIP-664).
@@ -67,7 +69,7 @@ class TransactionMethods(Face):
     async def describe_producers(
         self, partitions: Iterable[TopicPartition], broker_id: int | None = None
     ) -> dict[TopicPartition, PartitionProducerState]:
-        """Partition -> its active producers, as the leader (or the replica on `broker_id`) knows them.
+        """Return partition -> its active producers, from the leader or the replica on `broker_id`.
 
         Args:
             partitions: The partitions (KIP-664).
@@ -79,18 +81,19 @@ class TransactionMethods(Face):
         """Write an abort marker into one partition. Raises its error.
 
         Args:
-            spec: The partition and the producer, as `find_hanging_transactions` tells them.
+            spec: The partition and the producer, from `find_hanging_transactions`.
         """
         await self.core.abort(self._call("WriteTxnMarkers"), spec)
 
     async def find_hanging_transactions(
         self, broker_ids: Iterable[int] | None = None, max_transaction_timeout_ms: int = 900_000
     ) -> list[dict[str, Any]]:
-        """Transactions that are older than any may be, as dicts.
+        """Return transactions that are older than the longest transaction timeout, as dicts.
 
-        Those that coordinators (on these brokers) know, as in kafka-python. Then those that are open in the log of a partition
-        (led there), and that no coordinator will end, as `kafka-transactions.sh find-hanging` has them: each partition has a
-        dict of its own, with None as `transactional_id`, `state` and `coordinator_id`; `age_ms` counts from the last record.
+        First those of the coordinators (on these brokers), as in kafka-python. Then those that are open in the log of
+        a partition (led by these brokers) and that no coordinator will end, as `kafka-transactions.sh find-hanging`
+        finds them. The latter have one dict for each partition, with `transactional_id`, `state` and `coordinator_id`
+        None; `age_ms` is that of the last record.
 
         Args:
             broker_ids: Ids of the brokers to ask. None (default): all.
@@ -123,7 +126,7 @@ class TransactionMethods(Face):
         return {
             transactional_id: value_of(found)
             for transactional_id, found in described.items()
-            # One that is not found has expired since it was listed.
+            # An id that is not found has expired since it was listed.
             if not (isinstance(found, KafkaError) and found.error is Errors.TRANSACTIONAL_ID_NOT_FOUND)
         }
 

@@ -13,7 +13,7 @@ class UserMethods(Face):
     async def alter_user_scram_credentials(
         self, alterations: Iterable[UserScramCredentialDeletion | UserScramCredentialUpsertion]
     ) -> dict[str, str | None]:
-        """User -> None, or why it failed.
+        """Set and delete credentials; return user -> None, or the error.
 
         Args:
             alterations: Credentials to set and to delete (KIP-554).
@@ -22,7 +22,7 @@ class UserMethods(Face):
         return {result.user: result.error_message if result.error_code else None for result in answer.response.results}
 
     async def describe_user_scram_credentials(self, users: Iterable[str] | None = None) -> dict[str, dict[str, Any]]:
-        """User -> {error, credential_infos: [{mechanism, iterations}]}; None: all users that have any.
+        """Return user -> {error, credential_infos: [{mechanism, iterations}]}; None: all users with credentials.
 
         Args:
             users: Names of the users. None (default): all.
