@@ -42,7 +42,6 @@ class Node(NamedTuple):
 def parse_bootstrap_servers(servers: str | Iterable[str]) -> list[Address]:
     """Parse `"a:9092,[::1]:9093"` or a list of addresses (Kafka's `ClientUtils.parseAndValidateAddresses`).
 
-
     Raises `KafkaError(INVALID_CONFIG)` if there is none, or one without a host or a port.
     """
     parts = [servers] if isinstance(servers, str) else servers

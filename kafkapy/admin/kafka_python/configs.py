@@ -35,7 +35,6 @@ class ConfigMethods(Face):
     ) -> dict[str, Described]:
         """Return resource type -> name -> key -> the config as a dict. A resource's `configs` are the keys; None: all.
 
-
         `config_filter`: modified (set for the resource), dynamic (may be altered), default, static or all.
 
         Args:

@@ -19,7 +19,6 @@ class TokenMethods(Face):
     ) -> DelegationToken:
         """Create a token, with which other clients may log in by SCRAM as `owner`; `renewers` may renew it.
 
-
         Args:
             renewers: Principals that may renew the token. Default: its owner alone.
             owner: Principal that the token stands for. None (default): this client's.
@@ -33,7 +32,6 @@ class TokenMethods(Face):
     ) -> int:
         """Postpone the expiry of the token with this HMAC; return its new expiry in ms since the epoch.
 
-
         Args:
             hmac: The token's HMAC.
             renew_time_period_ms: How long the token stays valid, in ms. Default -1: `delegation.token.expiry.time.ms`.
@@ -45,7 +43,6 @@ class TokenMethods(Face):
         self, hmac: bytes, expiry_time_period_ms: int = -1, timeout_ms: int | None = None
     ) -> int:
         """Shorten the life of the token with this HMAC; return its new expiry in ms since the epoch.
-
 
         Args:
             hmac: The token's HMAC.
@@ -59,7 +56,6 @@ class TokenMethods(Face):
     ) -> list[DelegationToken]:
         """Return the tokens that this client may see; with `owners`, only those that one of them owns, has requested
         or may renew.
-
 
         Args:
             owners: Principals. None (default): any.

@@ -84,7 +84,7 @@ class TopicMethods(Face):
 
         Args:
             topic_names: Names of the topics.
-            timeout_ms: The time that the brokers may take, in ms. None (default): `request_timeout_ms`.
+            timeout_ms: The longest time to wait, in ms. Default 10,000.
         """
         names = list(topic_names)
         time = self.client.driver.time
