@@ -146,6 +146,10 @@ class RebalanceNeededException(ConnectException):
     java_class = f"{_DISTRIBUTED}RebalanceNeededException"
 
 
+class ConnectorBusyException(ConnectException):
+    """A connector has not answered yet; its answer can be asked for again."""
+
+
 class ClassCastException(ConnectException, TypeError):
     """A value has another type than its schema says, found while it is converted."""
 

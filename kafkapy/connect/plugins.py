@@ -201,7 +201,7 @@ class Plugins:
             if not os.path.isdir(path):
                 _add_module(path, classes)
         for extra in self._extra:
-            classes[_name_of(extra)] = extra
+            classes[class_name_of(extra)] = extra
         plugins = [plugin for name, found in classes.items() for plugin in _plugins_of(name, found)]
         return sorted(plugins, key=lambda plugin: (plugin.class_name, plugin.type))
 
@@ -212,7 +212,7 @@ class Plugins:
             log.error("The entry point %s = %s cannot be loaded: %s", point.name, point.value, error)
             return
         if isinstance(found, type):
-            classes[_name_of(found)] = found
+            classes[class_name_of(found)] = found
             self._names[point.name] = found
 
 
@@ -226,11 +226,11 @@ def _version_of(found: type) -> str:
         version = getattr(found, "version", None)
         if isinstance(version, str):
             return version
-        return java_classes.VERSION if _name_of(found).startswith(java_classes.KAFKA) else UNDEFINED
+        return java_classes.VERSION if class_name_of(found).startswith(java_classes.KAFKA) else UNDEFINED
     try:
         return str(found().version())
     except Exception as error:
-        log.warning("%s does not tell its version: %s", _name_of(found), error)
+        log.warning("%s does not tell its version: %s", class_name_of(found), error)
         return UNDEFINED
 
 
@@ -253,7 +253,7 @@ def _add_module(path: str, classes: dict[str, type]) -> None:
         return
     for found in vars(module).values():
         if isinstance(found, type) and found.__module__ == module.__name__ and _is_plugin(found):
-            classes[_name_of(found)] = found
+            classes[class_name_of(found)] = found
 
 
 def _is_plugin(found: type) -> bool:
@@ -275,7 +275,8 @@ def _simple_name(class_name: str) -> str:
     return class_name.replace(":", ".").replace("$", ".").rpartition(".")[2]
 
 
-def _name_of(found: type) -> str:
+def class_name_of(found: type) -> str:
+    """The name by which `Plugins.find_class` finds a class: Java's, or the import path."""
     java = getattr(found, "java_class", None)
     return java if isinstance(java, str) else f"{found.__module__}:{found.__qualname__}"
 

@@ -206,6 +206,14 @@ class DistributedConfig:
         return bool(self.values["exactly.once.source.support"].upper() != "DISABLED")
 
     @property
+    def group_id(self) -> str:
+        return str(self.values["group.id"])
+
+    @property
+    def offsets_topic(self) -> str:
+        return self.topic("offset")
+
+    @property
     def leader_transactional_id(self) -> str:
         return f"connect-cluster-{self.values['group.id']}"
 

@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 from urllib.parse import quote
 
-from kafkapy.common.java_hash_order import hash_map_copy_order
 from kafkapy.connect.config.config_def import ConfigValue
 from kafkapy.connect.errors import (
     AlreadyExistsException,
@@ -21,6 +20,7 @@ from kafkapy.connect.errors import (
     RebalanceNeededException,
 )
 from kafkapy.connect.herder.callbacks import Callback, FutureCallback
+from kafkapy.connect.herder.config_patch import patched
 from kafkapy.connect.herder.connector_context import HerderConnectorContext
 from kafkapy.connect.herder.exactly_once_checks import check_boundary, check_support
 from kafkapy.connect.herder.herder_machine import HerderMachine
@@ -161,13 +161,7 @@ class DistributedHerder(HerderMachine):
             info = self.connector_info_now(connector)
             if info is None:
                 raise NotFoundException(f"Connector {connector} not found")
-            config = {name: info.config[name] for name in hash_map_copy_order(info.config)}
-            for name, value in patch.items():
-                if value is None:
-                    config.pop(name, None)
-                else:
-                    config[name] = value
-            self._put_config(connector, config, callback, True, None)
+            self._put_config(connector, patched(info.config, patch), callback, True, None)
 
         self.add_request(change, callback)
 

@@ -47,6 +47,15 @@ def check_sink(config: Config, values: dict[str, ConfigValue]) -> None:
         _add(values, "topics.regex", regex, text)
 
 
+def refuse_wrong_topics(config: Config) -> None:
+    """Raises ConfigException for the first thing that `check_sink` finds."""
+    values: dict[str, ConfigValue] = {}
+    check_sink(config, values)
+    for about in values.values():
+        for text in about.errors:
+            raise ConfigException.invalid(about.name, about.value, text)
+
+
 def _matches(regex: str, topic: str) -> bool:
     try:
         return java(regex).fullmatch(topic) is not None

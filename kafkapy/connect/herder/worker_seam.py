@@ -17,7 +17,8 @@ from kafkapy.connect.storage import (
     TaskStatusListener,
 )
 
-Offsets = Mapping[tuple[tuple[str, Any], ...], "Mapping[str, Any] | None"]
+Offsets = Sequence[tuple[Mapping[str, Any], "Mapping[str, Any] | None"]]
+"""Pairs of a partition and its offset; None resets one. `kafkapy.connect.runtime.partition_key` makes partitions hashable."""
 
 
 class HerderWorker(Protocol):
@@ -78,7 +79,12 @@ class HerderWorker(Protocol):
     def stop_and_await_task(self, id: ConnectorTaskId) -> None: ...
     def stop_and_await_tasks(self, ids: Collection[ConnectorTaskId] | None = None) -> None: ...
     def fence_zombies(self, name: str, tasks: int, connector_config: Config) -> Future[None]: ...
-    def connector_offsets(self, name: str, connector_config: Config, callback: Callback) -> None: ...
+    def connector_offsets(self, name: str, connector_config: Config, callback: Callback) -> None:
+        """`callback` is told `Offsets`."""
+        ...
+
     def modify_connector_offsets(
-        self, name: str, connector_config: Config, offsets: Any, callback: Callback
-    ) -> None: ...
+        self, name: str, connector_config: Config, offsets: Offsets | None, callback: Callback
+    ) -> None:
+        """`offsets` None: reset all. `callback` is told the message of the answer."""
+        ...

@@ -9,15 +9,16 @@ from typing import Any, NamedTuple
 
 from kafkapy.connect.runtime.partition_key import PartitionKey, partition_key
 
+Partition = Mapping[str, Any] | None
+Offset = Mapping[str, Any] | None
+
 
 class SubmittedRecord:
     """A record on its way to Kafka."""
 
     __slots__ = ("_owner", "acked", "key", "offset", "partition")
 
-    def __init__(
-        self, owner: SubmittedRecords, key: PartitionKey, partition: Mapping[str, Any], offset: Mapping[str, Any] | None
-    ) -> None:
+    def __init__(self, owner: SubmittedRecords, key: PartitionKey, partition: Partition, offset: Offset) -> None:
         self._owner = owner
         self.key = key
         self.partition = partition
@@ -36,7 +37,7 @@ class SubmittedRecord:
 class CommittableOffsets(NamedTuple):
     """Pairs of partition and offset under the partitions' keys, and how many records they stand for."""
 
-    offsets: dict[PartitionKey, tuple[Mapping[str, Any], Mapping[str, Any] | None]]
+    offsets: dict[PartitionKey, tuple[Partition, Offset]]
     committable: int = 0
     uncommittable: int = 0
 
@@ -74,7 +75,7 @@ class SubmittedRecords:
         self._unacked = 0
         self._changed = threading.Condition()
 
-    def submit(self, partition: Mapping[str, Any], offset: Mapping[str, Any] | None) -> SubmittedRecord:
+    def submit(self, partition: Partition, offset: Offset) -> SubmittedRecord:
         """Take a record that is about to be sent."""
         key = partition_key(partition)
         record = SubmittedRecord(self, key, partition, offset)

@@ -9,7 +9,7 @@ from concurrent.futures import Future, InvalidStateError
 
 from kafkapy.connect.storage import SetCallback
 from kafkapy.connect.topics.config_store import MakeLog
-from kafkapy.connect.topics.topic_json import dumps, java_kind, loads
+from kafkapy.connect.topics.partition_table import PartitionTable
 from kafkapy.connect.topics.topic_log import LogRecord
 
 log = logging.getLogger("kafkapy.connect.topics")
@@ -23,7 +23,7 @@ class KafkaOffsetStore:
         self._log = make_log(self._read)
         self._lock = threading.Lock()
         self._data: dict[bytes, bytes] = {}
-        self._partitions: dict[str, dict[bytes, dict[str, object]]] = {}
+        self._partitions = PartitionTable()
 
     def start(self) -> None:
         """Raises ConnectException, ConfigException, KafkaError."""
@@ -38,6 +38,8 @@ class KafkaOffsetStore:
         found: Future[dict[bytes, bytes | None]] = Future()
 
         def finish(read: Future[None]) -> None:
+            if not found.set_running_or_notify_cancel():
+                return  # the reader was closed
             error = read.exception()
             if error is not None:
                 found.set_exception(error)
@@ -82,7 +84,7 @@ class KafkaOffsetStore:
 
     def connector_partitions(self, connector: str) -> list[dict[str, object]]:
         with self._lock:
-            return [dict(partition) for partition in self._partitions.get(connector, {}).values()]
+            return self._partitions.of(connector)
 
     def _read(self, record: LogRecord) -> None:
         key = record.key
@@ -90,30 +92,8 @@ class KafkaOffsetStore:
             log.warning("Ignoring offset partition key with an unexpected null value")
             return
         with self._lock:
-            self._track_partition(key, record.value)
+            self._partitions.track(key, record.value is not None)
             if record.value is None:
                 self._data.pop(key, None)
             else:
                 self._data[key] = record.value
-
-    def _track_partition(self, key: bytes, value: bytes | None) -> None:
-        try:
-            parsed = loads(key)
-        except ValueError:
-            log.warning("Ignoring offset partition key with unknown serialization. Expected json.")
-            return
-        if not isinstance(parsed, list) or len(parsed) != 2 or not isinstance(parsed[0], str):
-            log.warning("Ignoring offset partition key with an unexpected format: %s", java_kind(parsed))
-            return
-        connector, partition = parsed
-        if not isinstance(partition, dict):
-            return
-        # Two keys may name one partition: other workers may write its fields in another order.
-        identity = dumps(dict(sorted(partition.items())))
-        known = self._partitions.setdefault(connector, {})
-        if value is None:
-            known.pop(identity, None)
-            if not known:
-                del self._partitions[connector]
-        else:
-            known[identity] = partition

@@ -1,0 +1,1 @@
+"""Errors of records: retries, tolerance, reports."""

@@ -1,0 +1,30 @@
+"""A connector that makes more tasks than `tasks.max` (KIP-1004)."""
+
+from __future__ import annotations
+
+import logging
+
+from kafkapy.connect.errors import ConnectException
+
+log = logging.getLogger("kafkapy.connect.runtime")
+
+
+class TooManyTasksException(ConnectException):
+    """More tasks than `tasks.max` were made, and `tasks.max.enforce` is on."""
+
+    java_class = "org.apache.kafka.connect.runtime.TooManyTasksException"
+
+
+def check_tasks_max(connector: str, made: int, most: int, enforce: bool) -> None:
+    """Compare the number of tasks with `tasks.max`; without `enforce` the log says it only. Raises TooManyTasksException."""
+    if made <= most:
+        return
+    if not enforce:
+        log.warning("Connector %s makes %d tasks, more than its tasks.max of %d: a fault of its", connector, made, most)
+        return
+    raise TooManyTasksException(
+        f"The connector {connector} has generated {made} tasks, which is greater than {most}, the maximum number of tasks "
+        "it is configured to create. This behaviour should be considered a bug and is disallowed. If necessary, it can be "
+        "permitted by reconfiguring the connector with 'tasks.max.enforce' set to false; however, this option will be "
+        "removed in a future release of Kafka Connect."
+    )

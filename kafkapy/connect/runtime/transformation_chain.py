@@ -1,0 +1,126 @@
+"""The transforms of a connector, one after the other (Kafka's `TransformationChain`, `TransformationStage`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from kafkapy.common.wire_enums import ConfigType
+from kafkapy.connect.config.config_def import parse_value
+from kafkapy.connect.config.connector_configs import PluginClasses
+from kafkapy.connect.errors import ConnectException
+from kafkapy.connect.records import ConnectRecord
+from kafkapy.connect.runtime.errors.processing_context import ProcessingContext
+from kafkapy.connect.runtime.errors.retry_operator import RetryWithToleranceOperator
+from kafkapy.connect.runtime.errors.stage import Stage
+from kafkapy.connect.runtime.worker_task import close_quietly
+from kafkapy.connect.transforms.transformation import Predicate, Transformation
+
+R = TypeVar("R", bound=ConnectRecord)
+
+
+class TransformationStage:
+    """A transform, and the predicate of the records that it is for (KIP-585)."""
+
+    def __init__(
+        self, transformation: Transformation, predicate: Predicate | None = None, negate: bool = False
+    ) -> None:
+        """
+        Args:
+            transformation: Was configured.
+            predicate: Was configured. Default: the transform is for all records.
+            negate: True: it is for those for which the predicate is false.
+        """
+        self.transformation = transformation
+        self.predicate = predicate
+        self.negate = negate
+
+    def apply(self, record: R) -> R | None:
+        """Return the record, transformed or as it is; None: it is dropped."""
+        if self.predicate is None or self.negate != self.predicate.test(record):
+            return self.transformation.apply(record)
+        return record
+
+    def close(self) -> None:
+        close_quietly(self.transformation, "A transform")
+        if self.predicate is not None:
+            close_quietly(self.predicate, "A predicate")
+
+
+class TransformationChain:
+    """Errors of a transform are the task's operator's to tolerate."""
+
+    def __init__(self, stages: Sequence[TransformationStage], operator: RetryWithToleranceOperator) -> None:
+        """
+        Args:
+            stages: In their order.
+            operator: The task's.
+        """
+        self._stages = stages
+        self._operator = operator
+
+    def apply(self, context: ProcessingContext, record: R) -> R | None:
+        """Return what becomes of a record; None: it is dropped, or has failed, which the context knows.
+
+        Raises:
+            ConnectException: A transform has failed, which is not tolerated.
+        """
+        current: R | None = record
+        for stage in self._stages:
+            if current is None:
+                break
+            current = self._apply(context, stage, current)
+        return current
+
+    def _apply(self, context: ProcessingContext, stage: TransformationStage, record: R) -> R | None:
+        return self._operator.execute(
+            context, lambda: stage.apply(record), Stage.TRANSFORMATION, type(stage.transformation)
+        )
+
+    def close(self) -> None:
+        for stage in self._stages:
+            stage.close()
+
+
+def transformation_stages(plugins: PluginClasses, config: Mapping[str, str | None]) -> list[TransformationStage]:
+    """Make and configure the transforms and predicates that a connector's config names.
+
+    Args:
+        plugins: Finds their classes.
+        config: The connector's.
+
+    Raises:
+        ConnectException: One cannot be made, or refuses its configs.
+    """
+    aliases = parse_value("transforms", config.get("transforms"), ConfigType.LIST) or []
+    stages = []
+    for alias in aliases:
+        try:
+            stages.append(_stage(plugins, alias, config))
+        except Exception as error:
+            for stage in stages:
+                stage.close()
+            raise ConnectException.of(error) from error
+    return stages
+
+
+def _stage(plugins: PluginClasses, alias: str, config: Mapping[str, str | None]) -> TransformationStage:
+    prefix = f"transforms.{alias}."
+    own = _with_prefix(config, prefix)
+    transformation = plugins.find_class(own.get("type") or "")()
+    predicate_alias, negate = own.pop("predicate", None), own.pop("negate", None)
+    transformation.configure(own)
+    if predicate_alias is None:
+        return TransformationStage(transformation)
+    settings = _with_prefix(config, f"predicates.{predicate_alias}.")
+    predicate = plugins.find_class(settings.get("type") or "")()
+    predicate.configure(settings)
+    return TransformationStage(transformation, predicate, (negate or "").strip().lower() == "true")
+
+
+def _with_prefix(config: Mapping[str, str | None], prefix: str) -> dict[str, str]:
+    return {
+        name.removeprefix(prefix): value
+        for name, value in config.items()
+        if name.startswith(prefix) and value is not None
+    }
