@@ -6,7 +6,7 @@ python="$base/.venv/bin/python"
 case $1 in
     examples.quickstart) needs=quickstart ;;
     schema_registry_start) needs=registry ;;
-    kafka_rest_start) needs=rest ;;
+    kafka_rest_start | connect.*) needs=rest ;;
     schemas | bus) needs=bus ;;
     streams) needs=streams ;;
     warehouse | examples.pipeline) needs=warehouse ;;

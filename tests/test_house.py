@@ -26,7 +26,7 @@ FACES = {"Bus", "Dispatcher", "KafkaAdminClient", "KafkaConsumer", "KafkaProduce
 OF_STREAMS = {"RecordMetadata"}
 """Kafka has it in its clients, and once more in Streams."""
 
-OF_CONNECT = {"ConfigDef", "ConfigKey", "Field", "Schema", "Struct", "TransactionContext"}
+OF_CONNECT = {"ConfigDef", "ConfigKey", "Field", "Schema", "Stage", "Struct", "TransactionContext", "Worker"}
 """Kafka uses these names for Connect, too, with other members."""
 
 

@@ -47,6 +47,7 @@ def run(clone: Path, *words: str) -> tuple[list[str], str]:
         ("cluster_local start --apache", "zookeeper"),
         ("schema_registry_start f", "registry"),
         ("kafka_rest_start f", "rest"),
+        ("connect.connect_standalone f g", "rest"),
         ("schemas", "bus"),
         ("warehouse", "warehouse"),
         ("examples.quickstart", "quickstart"),

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from kafkapy.clients.software import VERSION_LINE
 from kafkapy.common.capabilities import STOP_SIGNALS
@@ -34,28 +34,45 @@ class HttpProcess(Protocol):
 
 Make = Callable[[dict[str, str], Any], HttpProcess]
 """Properties and the reactor -> the server. Raises ConfigException."""
+MakeOfFiles = Callable[[dict[str, str], Sequence[str], Any], HttpProcess]
+"""The same, with the other files of the command line."""
+
+
+class ServerCommand(NamedTuple):
+    """A command that runs a server. `module`: below `kafkapy.tools`; `takes_files`: more files may follow the properties."""
+
+    name: str
+    module: str
+    usage: str
+    takes_files: bool = False
 
 
 def run_server(name: str, arguments: Sequence[str], make: Make) -> int:
     """The exit status. A configuration that cannot be is one sentence on stderr and 1."""
     usage = f"USAGE: {name}.sh [-daemon] {name.removesuffix('-start')}.properties [--override property=value]*"
+    command = ServerCommand(name, name.replace("-", "_"), usage)
+    return run_command(command, arguments, lambda properties, _, reactor: make(properties, reactor))
+
+
+def run_command(command: ServerCommand, arguments: Sequence[str], make: MakeOfFiles) -> int:
+    """As `run_server`."""
     words = list(arguments)
     if words in (["--help"], ["-h"]):
-        print(usage)
+        print(command.usage)
         return 0
     if words == ["--version"]:
         print(VERSION_LINE)
         return 0
     if words[:1] == ["-daemon"]:
-        return _start_daemon(name, words[1:])
+        return _start_daemon(command, words[1:])
     try:
-        properties = _properties(words, usage)
+        properties, files = _properties(words, command)
         from kafkapy.common.logging_setup import setup_logging
 
         setup_logging()
         from twisted.internet import reactor
 
-        server = make(properties, reactor)
+        server = make(properties, files, reactor)
     except (ConfigException, ValueError) as error:
         return _fail(str(error))
     except OSError as error:
@@ -63,21 +80,22 @@ def run_server(name: str, arguments: Sequence[str], make: Make) -> int:
     return _run(server, reactor)
 
 
-def _start_daemon(name: str, arguments: list[str]) -> int:
+def _start_daemon(server: ServerCommand, arguments: list[str]) -> int:
     """Start the server in a session of its own, its output in the log directory, where Confluent's scripts have it."""
     from kafkapy.common.logging_setup import default_log_dir
 
     directory = Path(default_log_dir())
     directory.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", f"kafkapy.tools.{name.replace('-', '_')}", *arguments]
-    with open(directory / f"{name.removesuffix('-start')}.out", "ab") as out:
+    command = [sys.executable, "-m", f"kafkapy.tools.{server.module}", *arguments]
+    with open(directory / f"{server.name.removesuffix('-start')}.out", "ab") as out:
         subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
     return 0
 
 
-def _properties(words: list[str], usage: str) -> dict[str, str]:
+def _properties(words: list[str], command: ServerCommand) -> tuple[dict[str, str], list[str]]:
     properties: dict[str, str] | None = None
     overrides = {}
+    files = []
     while words:
         word = words.pop(0)
         if word == "--override" and words and "=" in words[0]:
@@ -85,11 +103,13 @@ def _properties(words: list[str], usage: str) -> dict[str, str]:
             overrides[key.strip()] = value.strip()
         elif properties is None and not word.startswith("-"):
             properties = load_file(word)
+        elif command.takes_files and not word.startswith("-"):
+            files.append(word)
         else:
-            raise ValueError(f"Not understood: {word}. {usage}")
+            raise ValueError(f"Not understood: {word}. {command.usage}")
     if properties is None:
-        raise ValueError(usage)
-    return properties | overrides
+        raise ValueError(command.usage)
+    return properties | overrides, files
 
 
 def _fail(sentence: str) -> int:

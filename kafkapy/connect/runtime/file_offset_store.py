@@ -17,7 +17,7 @@ from pathlib import Path
 from kafkapy.connect.errors import ConnectException
 from kafkapy.connect.runtime.java_hash_map import JavaStreamError, read_map, write_map
 from kafkapy.connect.storage import SetCallback
-from kafkapy.connect.topics.partition_table import PartitionTable
+from kafkapy.connect.topics.offset_partitions import OffsetPartitions
 
 log = logging.getLogger("kafkapy.connect.runtime")
 
@@ -40,7 +40,7 @@ class FileOffsetStore:
         self._file = Path(file)
         self._lock = threading.Lock()
         self._data: dict[bytes, bytes | None] = {}
-        self._partitions = PartitionTable()
+        self._partitions = OffsetPartitions()
 
     def start(self) -> None:
         """Read the file. Raises ConnectException."""

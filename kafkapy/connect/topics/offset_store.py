@@ -9,7 +9,7 @@ from concurrent.futures import Future, InvalidStateError
 
 from kafkapy.connect.storage import SetCallback
 from kafkapy.connect.topics.config_store import MakeLog
-from kafkapy.connect.topics.partition_table import PartitionTable
+from kafkapy.connect.topics.offset_partitions import OffsetPartitions
 from kafkapy.connect.topics.topic_log import LogRecord
 
 log = logging.getLogger("kafkapy.connect.topics")
@@ -23,7 +23,7 @@ class KafkaOffsetStore:
         self._log = make_log(self._read)
         self._lock = threading.Lock()
         self._data: dict[bytes, bytes] = {}
-        self._partitions = PartitionTable()
+        self._partitions = OffsetPartitions()
 
     def start(self) -> None:
         """Raises ConnectException, ConfigException, KafkaError."""

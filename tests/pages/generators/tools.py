@@ -36,6 +36,7 @@ FAMILIES = {
         ("zookeeper-server-stop", "Stops ZooKeepers on this machine."),
         ("schema-registry-start", "Starts a schema registry."),
         ("schema-registry-stop", "Stops schema registries on this machine."),
+        ("connect-standalone", "Starts a Connect worker that is alone, with its connectors."),
         ("kafka-rest-start", "Starts the HTTP proxy."),
         ("kafka-rest-stop", "Stops HTTP proxies on this machine."),
         ("kafka-cluster-local", "Starts and stops a whole cluster on this machine."),

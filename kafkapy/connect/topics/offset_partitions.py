@@ -10,11 +10,11 @@ from kafkapy.connect.topics.topic_json import java_kind, loads
 log = logging.getLogger("kafkapy.connect.topics")
 
 
-class PartitionTable:
+class OffsetPartitions:
     """Invariant: a connector has an entry while one of its partitions has an offset. Its owner keeps threads apart.
 
     Example:
-        >>> table = PartitionTable()
+        >>> table = OffsetPartitions()
         >>> table.track(b'["lines",{"filename":"a"}]', True)
         >>> table.of("lines")
         [{'filename': 'a'}]
