@@ -130,7 +130,7 @@ class AbstractWorkerSourceTask(WorkerTask):
 
     @abstractmethod
     def _polled(self, records: Sequence[SourceRecord]) -> None:
-        """After each poll that has returned records."""
+        """After each poll."""
 
     @abstractmethod
     def _record_dropped(self, record: SourceRecord) -> None:
@@ -231,10 +231,10 @@ class AbstractWorkerSourceTask(WorkerTask):
         if self._to_send is None:
             self._prepare_to_poll()
             self._to_send = self._poll()
+            self._polled(self._to_send or ())
             if self._to_send is None:
                 self._batch_dispatched()
                 return
-            self._polled(self._to_send)
         if not self._send_records():
             self._sleep_unless_stopping(_SEND_FAILED_BACKOFF_S)
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from kafkapy.common.time import Time
 from kafkapy.connect.clients import make_admin, make_producer
-from kafkapy.connect.config.connector_configs import connector_config_def
+from kafkapy.connect.config.connector_configs import connector_config_def, source_config_def
 from kafkapy.connect.converters.converter import Converter, HeaderConverter
 from kafkapy.connect.errors import ConnectException
 from kafkapy.connect.herder.infos import SOURCE, Config
@@ -18,46 +16,24 @@ from kafkapy.connect.runtime.abstract_source_task import SourceTaskParts
 from kafkapy.connect.runtime.client_configs import ClientConfigs, ClientSettings
 from kafkapy.connect.runtime.errors.retry_operator import RetryWithToleranceOperator
 from kafkapy.connect.runtime.errors.stage import ToleranceType
+from kafkapy.connect.runtime.exactly_once_source_task import ExactlyOnceWorkerSourceTask
 from kafkapy.connect.runtime.offset_storage import OffsetStorageWriter, StoredOffsetReader
 from kafkapy.connect.runtime.offset_stores import OffsetStores
 from kafkapy.connect.runtime.source_task import WorkerSourceTask
 from kafkapy.connect.runtime.task_contexts import WorkerSourceTaskContext
+from kafkapy.connect.runtime.task_requests import TaskRequest
 from kafkapy.connect.runtime.topic_creation import TopicCreation, configured_groups
+from kafkapy.connect.runtime.transaction_boundaries import boundaries_of
+from kafkapy.connect.runtime.transaction_context import WorkerTransactionContext
 from kafkapy.connect.runtime.transformation_chain import TransformationChain, transformation_stages
 from kafkapy.connect.runtime.worker_config import WorkerConfig
 from kafkapy.connect.runtime.worker_task import WorkerTask
-from kafkapy.connect.source import SourceTask, TransactionContext
-from kafkapy.connect.storage import (
-    ClusterConfigState,
-    ConnectorTaskId,
-    StatusBackingStore,
-    TargetState,
-    TaskStatusListener,
-)
+from kafkapy.connect.source import SourceTask, TransactionBoundary, TransactionContext
+from kafkapy.connect.storage import StatusBackingStore
 
 log = logging.getLogger("kafkapy.connect.runtime")
 
 _SIMPLE_HEADERS = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
-
-
-@dataclass(frozen=True)
-class ExactlyOnceChecks:
-    """What a source task does before and after its producer fences earlier ones (KIP-618). They raise ConnectException."""
-
-    before_producer: Callable[[], None]
-    after_producer: Callable[[], None]
-
-
-@dataclass(frozen=True)
-class TaskRequest:
-    """A task that shall start. `checks`: only with exactly-once support."""
-
-    id: ConnectorTaskId
-    state: ClusterConfigState
-    connector_config: Config
-    listener: TaskStatusListener
-    initial_state: TargetState
-    checks: ExactlyOnceChecks | None = None
 
 
 class TaskBuilder:
@@ -88,8 +64,22 @@ class TaskBuilder:
         return WorkerSourceTask(self._source_parts(request, _source(task), configs, None))
 
     def exactly_once_source_task(self, request: TaskRequest, task: Any) -> WorkerTask:
-        """With exactly-once. Not there yet: ExactlyOnceWorkerSourceTask."""
-        raise ConnectException(f"Task {request.id} cannot run with exactly-once support here yet")
+        """With exactly-once."""
+        id, config, checks = request.id, request.connector_config, request.checks
+        assert checks is not None
+        known = source_config_def(self._plugins).parse(config)
+        boundary = TransactionBoundary.from_property(known["transaction.boundary"])
+        transactions = WorkerTransactionContext() if boundary is TransactionBoundary.CONNECTOR else None
+        interval = known["transaction.boundary.interval.ms"]
+        boundaries = boundaries_of(
+            boundary,
+            self._config["offset.flush.interval.ms"] if interval is None else interval,
+            transactions,
+            self._time,
+        )
+        configs = self._clients.exactly_once_producer(id, config)
+        parts = self._source_parts(request, _source(task), configs, transactions)
+        return ExactlyOnceWorkerSourceTask(parts, boundaries, checks, transactions)
 
     def _source_parts(
         self, request: TaskRequest, task: SourceTask, configs: ClientSettings, transactions: TransactionContext | None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 
 from kafkapy.connect.source import SourceRecord
 
@@ -11,7 +12,8 @@ class WorkerTransactionContext:
     """Keeps what a task has asked for until the worker sends the record or batch.
 
     Invariant: records in `_committable` and `_abortable` are known by identity, and held so that no other record gets
-    their identity. Methods can be called from any thread.
+    their identity. One that two polls have not returned is forgotten, so that there are no more of them than two polls have
+    marked; `_waiting` has those that one poll has not returned. Methods can be called from any thread.
 
     Example:
         >>> context = WorkerTransactionContext()
@@ -26,6 +28,7 @@ class WorkerTransactionContext:
         self._abortable: dict[int, SourceRecord] = {}
         self._commit_batch = False
         self._abort_batch = False
+        self._waiting: set[int] = set()
 
     def commit_transaction(self, record: SourceRecord | None = None) -> None:
         """Commit after this record; without one after the batch."""
@@ -42,6 +45,20 @@ class WorkerTransactionContext:
                 self._abort_batch = True
             else:
                 self._abortable[id(record)] = record
+
+    def polled(self, records: Iterable[SourceRecord]) -> None:
+        """Forget records that neither this poll nor the one before it has returned: they are never sent.
+
+        Args:
+            records: What the poll has returned.
+        """
+        returned = {id(record) for record in records}
+        with self._lock:
+            missing = (self._committable.keys() | self._abortable.keys()) - returned
+            for key in missing & self._waiting:
+                self._committable.pop(key, None)
+                self._abortable.pop(key, None)
+            self._waiting = missing - self._waiting
 
     def should_commit_batch(self) -> bool:
         """Whether a commit was asked for since the last call. Raises RuntimeError if an abort was, too."""

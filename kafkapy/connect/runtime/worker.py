@@ -23,7 +23,8 @@ from kafkapy.connect.runtime.offset_committer import SourceOffsetCommitter
 from kafkapy.connect.runtime.offset_storage import StoredOffsetReader
 from kafkapy.connect.runtime.offset_stores import OffsetStores
 from kafkapy.connect.runtime.source_task import WorkerSourceTask
-from kafkapy.connect.runtime.task_builder import ExactlyOnceChecks, TaskBuilder, TaskRequest
+from kafkapy.connect.runtime.task_builder import TaskBuilder
+from kafkapy.connect.runtime.task_requests import ExactlyOnceChecks, TaskRequest
 from kafkapy.connect.runtime.too_many_tasks import check_tasks_max
 from kafkapy.connect.runtime.worker_config import WorkerConfig
 from kafkapy.connect.runtime.worker_connector import WorkerConnector

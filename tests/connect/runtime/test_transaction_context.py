@@ -37,3 +37,14 @@ def test_boundaries_by_name() -> None:
     assert TransactionBoundary.from_property(" CONNECTOR ") is TransactionBoundary.CONNECTOR
     with pytest.raises(ValueError, match="record"):
         TransactionBoundary.from_property("record")
+
+
+def test_a_record_that_two_polls_do_not_return_is_forgotten() -> None:
+    context = WorkerTransactionContext()
+    kept, late, lost = (SimpleNamespace(topic="t", kafka_partition=0) for _ in range(3))
+    for record in (kept, late, lost):
+        context.commit_transaction(record)
+    context.polled([kept])
+    context.polled([late])
+    assert context.should_commit_on(kept) and context.should_commit_on(late)
+    assert not context.should_commit_on(lost)
