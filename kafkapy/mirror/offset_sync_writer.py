@@ -1,0 +1,148 @@
+"""Writes offset syncs, as few as translation of offsets allows (Kafka's `OffsetSyncWriter`)."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import Any, Protocol
+
+from kafkapy.mirror.mirror_records import OffsetSync
+from kafkapy.protocol.errors import KafkaError
+from kafkapy.structs import TopicPartition
+
+log = logging.getLogger("kafkapy.mirror")
+
+MAX_OUTSTANDING_OFFSET_SYNCS = 10
+
+
+class SyncProducer(Protocol):
+    """What the writer needs of a producer."""
+
+    def send(self, topic: str, *, key: bytes, value: bytes, partition: int) -> Any: ...
+    def close(self) -> None: ...
+
+
+class PartitionSyncState:
+    """Whether the newest offset sync of a partition is too old (Kafka's `OffsetSyncWriter.PartitionState`).
+
+    Invariant: `_is_due` stays true from the first `update` that asks for a sync until `reset`.
+
+    Example:
+        >>> state = PartitionSyncState(max_offset_lag=100)
+        >>> found = [state.update(10, 8)]
+        >>> state.reset()
+        >>> [*found, state.update(11, 9), state.update(13, 10)]
+        [True, False, True]
+    """
+
+    __slots__ = ("_is_due", "_last_sync_downstream", "_max_offset_lag", "_previous_downstream", "_previous_upstream")
+
+    def __init__(self, max_offset_lag: int) -> None:
+        """`max_offset_lag`: `offset.lag.max`."""
+        self._max_offset_lag = max_offset_lag
+        self._previous_upstream = -1
+        self._previous_downstream = -1
+        self._last_sync_downstream = -1
+        self._is_due = False
+
+    def update(self, upstream: int, downstream: int) -> bool:
+        """Take the offsets of a record and of its copy; return whether a sync of them is to be written at once.
+
+        It is: for the first record, after `offset.lag.max` records, where the source has a gap, and where the remote topic
+        was made anew. A group beyond the sync is translated to the sync's offset and one, hence that one here.
+        """
+        if (
+            self._last_sync_downstream == -1
+            or downstream - (self._last_sync_downstream + 1) >= self._max_offset_lag
+            or upstream - self._previous_upstream != 1
+            or downstream < self._previous_downstream
+        ):
+            self._last_sync_downstream = downstream
+            self._is_due = True
+        self._previous_upstream = upstream
+        self._previous_downstream = downstream
+        return self._is_due
+
+    def reset(self) -> None:
+        """Note that the sync was taken."""
+        self._is_due = False
+
+
+class OffsetSyncWriter:
+    """Invariant: a partition has at most one sync in `_pending` and one in `_delayed`, its newest; at most
+    `MAX_OUTSTANDING_OFFSET_SYNCS` are with the producer. Methods can be called from any thread.
+    """
+
+    def __init__(
+        self,
+        producer: SyncProducer,
+        topic: str,
+        max_offset_lag: int,
+        max_outstanding: int = MAX_OUTSTANDING_OFFSET_SYNCS,
+    ) -> None:
+        """
+        Args:
+            producer: Closed by `close`.
+            topic: The offset syncs topic.
+            max_offset_lag: `offset.lag.max`.
+            max_outstanding: Syncs that may be under way at once. Default: 10.
+        """
+        self._producer = producer
+        self._topic = topic
+        self._max_offset_lag = max_offset_lag
+        self._free = max_outstanding
+        self._states: dict[TopicPartition, PartitionSyncState] = {}
+        self._delayed: dict[TopicPartition, OffsetSync] = {}
+        self._pending: dict[TopicPartition, OffsetSync] = {}
+        self._lock = threading.Lock()
+
+    def maybe_queue(self, partition: TopicPartition, upstream: int, downstream: int) -> None:
+        """Take the offsets of a record and of its copy: their sync is written with the next `fire_pending`, or later."""
+        sync = OffsetSync(partition, upstream, downstream)
+        with self._lock:
+            state = self._states.get(partition)
+            if state is None:
+                state = self._states[partition] = PartitionSyncState(self._max_offset_lag)
+            if state.update(upstream, downstream):
+                self._delayed.pop(partition, None)
+                self._pending[partition] = sync
+                state.reset()
+            else:
+                self._delayed[partition] = sync
+
+    def promote_delayed(self) -> None:
+        """Have the delayed syncs written, too: the end of a partition that gets few records must not stay behind."""
+        with self._lock:
+            self._pending.update(self._delayed)
+            self._delayed.clear()
+
+    def fire_pending(self) -> None:
+        """Send pending syncs, as many as may be under way."""
+        while True:
+            with self._lock:
+                if not self._pending or not self._free:
+                    return
+                partition = next(iter(self._pending))
+                sync = self._pending.pop(partition)
+                self._free -= 1
+            self._send(sync)  # without the lock: it may wait for metadata
+
+    def close(self) -> None:
+        self._producer.close()
+
+    def _send(self, sync: OffsetSync) -> None:
+        try:
+            sent = self._producer.send(self._topic, key=sync.record_key(), value=sync.record_value(), partition=0)
+        except KafkaError as error:
+            self._failed(error)
+            return
+        sent.add_callback(self._sent)
+        sent.add_errback(self._failed)
+
+    def _sent(self, _: object) -> None:
+        with self._lock:
+            self._free += 1
+
+    def _failed(self, error: BaseException) -> None:
+        log.error("An offset sync could not be written to %s: %s", self._topic, error)
+        self._sent(None)

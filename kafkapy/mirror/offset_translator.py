@@ -1,0 +1,115 @@
+"""Which checkpoints a task writes, and which offsets it commits (the rules of Kafka's `MirrorCheckpointTask`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from kafkapy.mirror.checkpoint_store import CheckpointStore
+from kafkapy.mirror.filters import TopicFilter
+from kafkapy.mirror.mirror_records import Checkpoint
+from kafkapy.mirror.offset_sync_store import OffsetSyncStore
+from kafkapy.mirror.replication_policy import ReplicationPolicy, SourceAndTarget
+from kafkapy.structs import OffsetAndMetadata, TopicPartition
+
+log = logging.getLogger("kafkapy.mirror")
+
+GroupOffsets = Mapping[TopicPartition, OffsetAndMetadata | None]
+
+
+class OffsetTranslator:
+    """A group's translated offset goes back only if the group itself has gone back on the source cluster.
+
+    Args:
+        pair: The two clusters.
+        policy: Names remote topics.
+        topic_filter: Offsets of the topics that it chooses are translated.
+        syncs: Translates offsets.
+        checkpoints: What was translated before.
+    """
+
+    def __init__(
+        self,
+        pair: SourceAndTarget,
+        policy: ReplicationPolicy,
+        topic_filter: TopicFilter,
+        syncs: OffsetSyncStore,
+        checkpoints: CheckpointStore,
+    ) -> None:
+        self._pair = pair
+        self._policy = policy
+        self._topics = topic_filter
+        self._syncs = syncs
+        self._checkpoints = checkpoints
+
+    def new_checkpoints(self, group: str, offsets: GroupOffsets) -> dict[TopicPartition, Checkpoint]:
+        """Return the checkpoints of a group that are to be written, by partitions of the target cluster.
+
+        Args:
+            group: Id of the group.
+            offsets: What it has committed on the source cluster.
+        """
+        last = self._checkpoints.get(group)
+        found = {}
+        for partition, committed in offsets.items():
+            if committed is None or not self._topics.should_replicate_topic(partition.topic):
+                continue
+            checkpoint = self._translated(group, partition, committed)
+            if checkpoint is not None and _is_news(checkpoint, last.get(checkpoint.topic_partition)):
+                found[checkpoint.topic_partition] = checkpoint
+        return found
+
+    def remote_partition(self, partition: TopicPartition) -> TopicPartition:
+        """Return the partition's name on the target cluster; a topic that came from there has its own name again."""
+        topic = partition.topic
+        if self._policy.topic_source(topic) == self._pair.target:
+            return TopicPartition(self._policy.original_topic(topic), partition.partition)
+        return TopicPartition(self._policy.format_remote_topic(self._pair.source, topic), partition.partition)
+
+    def _translated(self, group: str, partition: TopicPartition, committed: OffsetAndMetadata) -> Checkpoint | None:
+        downstream = self._syncs.translate(partition, committed.offset)
+        if downstream is None or downstream < 0:
+            return None
+        remote = self.remote_partition(partition)
+        return Checkpoint(group, remote, committed.offset, downstream, committed.metadata or "")
+
+
+def _is_news(checkpoint: Checkpoint, last: Checkpoint | None) -> bool:
+    return (
+        last is None
+        or checkpoint.upstream_offset < last.upstream_offset
+        or checkpoint.downstream_offset > last.downstream_offset
+    )
+
+
+def offsets_to_commit(
+    translated: Mapping[str, Mapping[TopicPartition, OffsetAndMetadata]], idle: Mapping[str, GroupOffsets]
+) -> dict[str, dict[TopicPartition, OffsetAndMetadata]]:
+    """Return what is to be committed on the target cluster, by groups.
+
+    Args:
+        translated: The translated offsets of all groups.
+        idle: What the groups without members have committed on the target cluster; groups that are not there are new on it,
+            or have members: the brokers refuse the latter.
+
+    Offsets of groups that have read on there are left as they are.
+
+    Example:
+        >>> translated = {"g": {TopicPartition("A.t", 0): OffsetAndMetadata(5)}}
+        >>> offsets_to_commit(translated, {"g": {TopicPartition("A.t", 0): OffsetAndMetadata(7)}})
+        {}
+    """
+    found = {}
+    for group, offsets in translated.items():
+        there = idle.get(group)
+        if there is None:
+            wanted = dict(offsets)
+        else:
+            wanted = {
+                partition: offset
+                for partition, offset in offsets.items()
+                if (known := there.get(partition)) is None or known.offset < offset.offset
+            }
+        if wanted or there is None:
+            found[group] = wanted
+    return {group: wanted for group, wanted in found.items() if wanted}

@@ -1,0 +1,52 @@
+"""The pause between two rounds of a task that has work from time to time only."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+_LONGEST_WAIT_S = 1.0
+
+
+class PollPause:
+    """A poll never waits for a whole interval, so that the task can be stopped and paused meanwhile.
+
+    Args:
+        interval_s: Time from round to round, in s; None: there is none.
+        longest_wait_s: How long `wait` blocks at most, in s. Default: 1.
+        clock: Monotonic, in s.
+    """
+
+    def __init__(
+        self,
+        interval_s: float | None,
+        longest_wait_s: float = _LONGEST_WAIT_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._interval_s = interval_s
+        self._longest_wait_s = longest_wait_s
+        self._clock = clock
+        self._stopped = threading.Event()
+        self._due = clock() + (interval_s or 0.0)
+
+    def wait(self) -> bool:
+        """Wait a while; return whether it is time for a round, and begin the next interval then."""
+        if self._interval_s is None:
+            self._stopped.wait(self._longest_wait_s)
+            return False
+        remaining = self._due - self._clock()
+        if remaining > 0:
+            self._stopped.wait(min(remaining, self._longest_wait_s))
+        if self._stopped.is_set() or self._clock() < self._due:
+            return False
+        self._due = self._clock() + self._interval_s
+        return True
+
+    def stop(self) -> None:
+        """End the wait and all later ones."""
+        self._stopped.set()
+
+    @property
+    def is_stopped(self) -> bool:
+        return self._stopped.is_set()

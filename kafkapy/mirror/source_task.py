@@ -1,0 +1,155 @@
+"""A task that copies partitions (Kafka's `MirrorSourceTask`)."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafkapy.connect import java_classes
+from kafkapy.connect.clients import make_consumer, make_producer
+from kafkapy.connect.data.schema import BYTES_SCHEMA, OPTIONAL_BYTES_SCHEMA
+from kafkapy.connect.headers import Header, Headers
+from kafkapy.connect.records import SourceRecord
+from kafkapy.connect.source import SourceTask
+from kafkapy.errors import WakeupException
+from kafkapy.mirror.config.connector_config import SOURCE
+from kafkapy.mirror.config.source_config import MirrorSourceTaskConfig
+from kafkapy.mirror.mirror_metrics import MirrorSourceMetrics
+from kafkapy.mirror.offset_sync_writer import OffsetSyncWriter
+from kafkapy.mirror.replication_policy import ReplicationPolicy
+from kafkapy.mirror.source_offsets import OFFSET_KEY, unwrap_offset, wrap_partition
+from kafkapy.producer.future import RecordMetadata
+from kafkapy.protocol.errors import KafkaError
+from kafkapy.structs import TopicPartition
+
+log = logging.getLogger("kafkapy.mirror")
+
+
+class MirrorSourceTask(SourceTask):
+    """Reads its partitions without a group: its place in them is the offset that the worker has stored.
+
+    Invariant: one thread at a time uses the consumer, the one that holds `_consumer_access`.
+    """
+
+    def __init__(self) -> None:
+        self.metrics: MirrorSourceMetrics | None = None
+        self._consumer: Any = None
+        self._consumer_access = threading.Lock()
+        self._writer: OffsetSyncWriter | None = None
+        self._source_alias = ""
+        self._policy = ReplicationPolicy()
+        self._poll_timeout_ms = 1_000.0
+        self._is_stopping = False
+        self._wrapped: dict[TopicPartition, tuple[str, dict[str, Any]]] = {}
+
+    def version(self) -> str:
+        return java_classes.VERSION
+
+    def start(self, config: Mapping[str, str]) -> None:
+        checked = MirrorSourceTaskConfig(config)
+        writer = None
+        if checked.emit_offset_syncs_enabled:
+            producer = make_producer(checked.offset_syncs_topic_producer_config())
+            writer = OffsetSyncWriter(producer, checked.offset_syncs_topic(), int(checked["offset.lag.max"]))
+        consumer = make_consumer(checked.consumer_config(SOURCE, "replication-consumer"), group_id=None)
+        self.begin(checked, consumer, writer)
+
+    def begin(self, config: MirrorSourceTaskConfig, consumer: Any, writer: OffsetSyncWriter | None) -> None:
+        """Begin with these clients, which `stop` closes."""
+        self._consumer, self._writer = consumer, writer
+        self._source_alias = alias = config.source_cluster_alias
+        self._policy = policy = config.replication_policy
+        self._poll_timeout_ms = float(config["consumer.poll.timeout.ms"])
+        partitions = config.topic_partitions()
+        self.metrics = MirrorSourceMetrics(
+            alias if config["add.source.alias.to.metrics"] else None,
+            config.target_cluster_alias,
+            [TopicPartition(policy.format_remote_topic(alias, each.topic), each.partition) for each in partitions],
+        )
+        self._seek(partitions)
+        log.info("%s copies %d partitions", config.entity_label(), len(partitions))
+
+    def poll(self) -> Sequence[SourceRecord] | None:
+        if self._is_stopping or not self._consumer_access.acquire(blocking=False):
+            return None
+        try:
+            batches = self._consumer.poll(timeout_ms=self._poll_timeout_ms)
+        except WakeupException:
+            return None
+        except KafkaError as error:
+            log.warning("Reading from %s failed and is tried again: %s", self._source_alias, error)
+            return None
+        finally:
+            self._consumer_access.release()
+        records = [self._copied(record) for batch in batches.values() for record in batch]
+        return records or None
+
+    def commit(self) -> None:
+        if self._writer is not None:
+            self._writer.promote_delayed()
+            self._writer.fire_pending()
+
+    def commit_record(self, record: SourceRecord, metadata: RecordMetadata | None) -> None:
+        if self._is_stopping or metadata is None:
+            return
+        if metadata.offset < 0:
+            log.error("The offset of a record of %s is not known: it cannot be synced", record.topic)
+            return
+        partition = TopicPartition(record.topic or "", record.kafka_partition or 0)
+        if self.metrics is not None and record.timestamp is not None:
+            self.metrics.written(partition, time.time() * 1000 - record.timestamp)
+        if self._writer is not None:
+            place = record.source_partition or {}
+            source = TopicPartition(place["topic"], place["partition"])
+            self._writer.maybe_queue(source, unwrap_offset(record.source_offset), metadata.offset)
+            self._writer.fire_pending()
+
+    def stop(self) -> None:
+        self._is_stopping = True
+        if self._consumer is None:
+            return
+        self._consumer.wakeup()
+        with self._consumer_access:
+            for client in (self._consumer, self._writer):
+                try:
+                    if client is not None:
+                        client.close()
+                except Exception as error:
+                    log.warning("Closing a client of %s failed: %s", self._source_alias, error)
+
+    def _seek(self, partitions: Sequence[TopicPartition]) -> None:
+        """Go behind the record of each partition that was copied last; the others begin by `auto.offset.reset`."""
+        self._consumer.assign(partitions)
+        reader = self.context.offset_storage_reader()
+        stored = reader.offsets([wrap_partition(each, self._source_alias) for each in partitions])
+        for partition, wrapped in zip(partitions, stored, strict=True):
+            offset = unwrap_offset(wrapped)
+            if offset >= 0:
+                self._consumer.seek(partition, offset + 1)
+
+    def _copied(self, record: Any) -> SourceRecord:
+        source = TopicPartition(record.topic, record.partition)
+        known = self._wrapped.get(source)
+        if known is None:
+            remote = self._policy.format_remote_topic(self._source_alias, record.topic)
+            known = self._wrapped[source] = remote, wrap_partition(source, self._source_alias)
+        topic, place = known
+        value = record.value
+        if self.metrics is not None:
+            age = time.time() * 1000 - record.timestamp
+            self.metrics.polled(TopicPartition(topic, record.partition), age, 0 if value is None else len(value))
+        return SourceRecord(
+            place,
+            {OFFSET_KEY: record.offset},
+            topic,
+            record.partition,
+            OPTIONAL_BYTES_SCHEMA,
+            record.key,
+            BYTES_SCHEMA,
+            value,
+            record.timestamp,
+            Headers([Header(key, BYTES_SCHEMA, content) for key, content in record.headers]),
+        )
