@@ -242,7 +242,7 @@ class LogAndContinueExceptionHandler(_DeadLetters, DeserializationExceptionHandl
     Example:
         >>> from kafkapy.streams import Headers
         >>> context = ErrorHandlerContext("lines", 0, 42, Headers(), "map", "0_0", 1_700_000_000_000)
-        >>> LogAndContinueExceptionHandler().handle(context, None, ValueError("no number")).name
+        >>> LogAndContinueExceptionHandler().handle(context, None, ValueError("no number")).result.name
         'CONTINUE'
     """
 
@@ -257,7 +257,7 @@ class LogAndFailExceptionHandler(_DeadLetters, DeserializationExceptionHandler):
     Example:
         >>> from kafkapy.streams import Headers
         >>> context = ErrorHandlerContext("lines", 0, 42, Headers(), "map", "0_0", 1_700_000_000_000)
-        >>> LogAndFailExceptionHandler().handle(context, None, ValueError("no number")).name
+        >>> LogAndFailExceptionHandler().handle(context, None, ValueError("no number")).result.name
         'FAIL'
     """
 
@@ -294,7 +294,7 @@ class LogAndContinueProcessingExceptionHandler(_DeadLetters, ProcessingException
     Example:
         >>> from kafkapy.streams import Headers
         >>> context = ErrorHandlerContext("lines", 0, 42, Headers(), "map", "0_0", 1_700_000_000_000)
-        >>> LogAndContinueProcessingExceptionHandler().handle(context, None, ValueError("no number")).name
+        >>> LogAndContinueProcessingExceptionHandler().handle(context, None, ValueError("no number")).result.name
         'CONTINUE'
     """
 
@@ -309,7 +309,7 @@ class LogAndFailProcessingExceptionHandler(_DeadLetters, ProcessingExceptionHand
     Example:
         >>> from kafkapy.streams import Headers
         >>> context = ErrorHandlerContext("lines", 0, 42, Headers(), "map", "0_0", 1_700_000_000_000)
-        >>> LogAndFailProcessingExceptionHandler().handle(context, None, ValueError("no number")).name
+        >>> LogAndFailProcessingExceptionHandler().handle(context, None, ValueError("no number")).result.name
         'FAIL'
     """
 
@@ -361,7 +361,7 @@ class DefaultProductionExceptionHandler(_DeadLetters, ProductionExceptionHandler
     Example:
         >>> from kafkapy.streams import Headers
         >>> context = ErrorHandlerContext("lines", 0, 42, Headers(), "map", "0_0", 1_700_000_000_000)
-        >>> DefaultProductionExceptionHandler().handle(context, None, ValueError("no number")).name
+        >>> DefaultProductionExceptionHandler().handle(context, None, ValueError("no number")).result.name
         'FAIL'
     """
 

@@ -10,7 +10,12 @@ Q = TypeVar("Q", bound="_Keys")
 
 
 class Query(Generic[R_co]):
-    """A question whose answer is of type R."""
+    """A query of a store whose result is of type R: the base of all queries (KIP-796).
+
+    Example:
+        >>> isinstance(KeyQuery("Berlin"), Query)
+        True
+    """
 
 
 @dataclass(frozen=True)
