@@ -1,0 +1,1 @@
+"""Lines of files to topics, and records of topics to lines of files."""
