@@ -1,6 +1,6 @@
-"""The Kafka clients of a worker, made of Java's configs by their names.
+"""Builds the Kafka clients of a worker from Java's client configs.
 
-A worker hands all of its configs to each client, so a name that the client does not know is passed over.
+A worker passes all of its configs to each client, so names that the client does not know are ignored.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ def arguments_for(table: Mapping[str, Property], configs: Mapping[str, object]) 
 
     Args:
         table: The configs that the client knows.
-        configs: Java's configs; values of other types than text are written as text; None leaves one out.
+        configs: Java's configs; values are converted to text; a config with value None is omitted.
 
     Raises:
-        KafkaConfigurationError: A value is wrong, or cannot be done here.
+        KafkaConfigurationError: A value is wrong or not supported.
 
     Example:
         >>> arguments_for(java_clients.PRODUCER, {"acks": "all", "group.id": "connect"})
@@ -42,21 +42,23 @@ def arguments_for(table: Mapping[str, Property], configs: Mapping[str, object]) 
 
 
 def make_producer(configs: Mapping[str, object], **arguments: Any) -> KafkaProducer[bytes, bytes]:
-    """A producer of bytes. `arguments`: more of the Python client's. Raises KafkaConfigurationError, KafkaError."""
+    """Create a producer of bytes. `arguments`: further arguments of the Python client. Raises KafkaConfigurationError,
+    KafkaError."""
     from kafkapy.producer.kafka_producer import KafkaProducer
 
     return KafkaProducer(**(arguments_for(java_clients.PRODUCER, configs) | arguments))
 
 
 def make_consumer(configs: Mapping[str, object], **arguments: Any) -> KafkaConsumer[bytes, bytes]:
-    """A consumer of bytes. `arguments`: more of the Python client's. Raises KafkaConfigurationError, KafkaError."""
+    """Create a consumer of bytes. `arguments`: further arguments of the Python client. Raises KafkaConfigurationError,
+    KafkaError."""
     from kafkapy.consumer.kafka_consumer import KafkaConsumer
 
     return KafkaConsumer(**(arguments_for(java_clients.CONSUMER, configs) | arguments))
 
 
 def make_admin(configs: Mapping[str, object]) -> AdminClient:
-    """An admin client, for one thread. Raises KafkaError."""
+    """Create an admin client; it is not thread-safe. Raises KafkaError."""
     from kafkapy.admin.client import AdminClient
 
     return AdminClient.from_properties(

@@ -1,4 +1,4 @@
-"""What every connector is made of: a `Connector`, which plans tasks, and its tasks (Kafka's `connect.connector`)."""
+"""Base classes of connectors: a `Connector`, which plans tasks, and its tasks (Kafka's `connect.connector`)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from kafkapy.connect.config import ConfigDef
 
 
 class ConnectorContext(Protocol):
-    """What the worker does for a connector (Kafka's `ConnectorContext`). Methods can be called from any thread."""
+    """The worker's interface for a connector (Kafka's `ConnectorContext`). Thread-safe."""
 
     def request_task_reconfiguration(self) -> None:
-        """Ask for `task_configs` again, because the connector would answer differently now."""
+        """Request another call of `task_configs`, because its result has changed."""
         ...
 
     def raise_error(self, error: BaseException) -> None:
@@ -22,15 +22,15 @@ class ConnectorContext(Protocol):
 
 
 class ConnectorTask(ABC):
-    """A part of a connector's work (Kafka's `Task`). The worker calls its methods on one thread, the task's own."""
+    """A part of a connector's work (Kafka's `Task`). The worker calls its methods on the task's thread."""
 
     @abstractmethod
     def version(self) -> str:
-        """The version that status and plugin list show, often the connector's."""
+        """Return the version for status and plugin list, usually the connector's."""
 
     @abstractmethod
     def start(self, config: Mapping[str, str]) -> None:
-        """Begin with one of the configs that the connector's `task_configs` has returned.
+        """Start the task with one of the configs that the connector's `task_configs` has returned.
 
         Raises:
             ConnectException: The task cannot run with this config; it becomes FAILED.
@@ -38,7 +38,7 @@ class ConnectorTask(ABC):
 
     @abstractmethod
     def stop(self) -> None:
-        """Give back what `start` has opened."""
+        """Release the resources that `start` has opened."""
 
 
 class Connector(ABC):
@@ -57,26 +57,26 @@ class Connector(ABC):
     def initialize(
         self, context: ConnectorContext, task_configs: Sequence[Mapping[str, str | None]] | None = None
     ) -> None:
-        """Take the context, before `start`.
+        """Receive the context, before `start`.
 
         Args:
-            context: What the worker does for this connector.
-            task_configs: Configs of the tasks that run already, after a failure; None if there are none (default).
+            context: The worker's interface for this connector. task_configs: Configs of the running tasks, after a
+                failure of the connector; None (default): there are none.
         """
         self.context = context
 
     @abstractmethod
     def start(self, config: Mapping[str, str]) -> None:
-        """Begin. `config` is the connector's, with the values that config providers have put in."""
+        """Start the connector. `config`: its config, in which variables of config providers are replaced."""
 
     def reconfigure(self, config: Mapping[str, str]) -> None:
-        """Take another config; by default by `stop` and `start`."""
+        """Apply a changed config; by default by `stop` and `start`."""
         self.stop()
         self.start(config)
 
     @abstractmethod
     def task_class(self) -> type[ConnectorTask]:
-        """The class of the tasks; it is made without arguments."""
+        """Return the class of the tasks; the worker instantiates it without arguments."""
 
     @abstractmethod
     def task_configs(self, max_tasks: int) -> Sequence[Mapping[str, str]]:
@@ -84,8 +84,8 @@ class Connector(ABC):
 
     @abstractmethod
     def stop(self) -> None:
-        """End what `start` has begun. The tasks are stopped apart from it."""
+        """Stop the connector. The worker stops the tasks separately."""
 
     @abstractmethod
     def config(self) -> ConfigDef:
-        """The configs that the connector knows; validation, REST answers and documentation come from it."""
+        """Return the definitions of the connector's configs, for validation, REST responses and documentation."""

@@ -1,7 +1,7 @@
 """The exceptions of Connect: Kafka's names, messages and hierarchy.
 
-Each class has `java_class`, the full name that Kafka Connect writes into a dead letter's headers, a task's trace and
-REST answers; `java_class_of` finds it for any exception.
+Each class has `java_class`, the full name that Kafka Connect writes to headers of dead letters, traces of tasks and
+REST responses; `java_class_of` returns it for any exception.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class AlreadyExistsException(ConnectException):
 
 
 class IllegalWorkerStateException(ConnectException):
-    """A method was called at a time when its caller may not call it."""
+    """A method was called in a state in which it is not allowed."""
 
     java_class = f"{_ERRORS}IllegalWorkerStateException"
 
@@ -105,7 +105,7 @@ class ConnectRestException(ConnectException):
 
 
 class BadRequestException(ConnectRestException):
-    """A request makes no sense: status 400."""
+    """A request is malformed: status 400."""
 
     java_class = f"{_REST}BadRequestException"
 
@@ -114,7 +114,7 @@ class BadRequestException(ConnectRestException):
 
 
 class RequestTargetException(ConnectException):
-    """A request reached the wrong worker.
+    """A request was sent to the wrong worker.
 
     Args:
         message: What went wrong.
@@ -129,7 +129,7 @@ class RequestTargetException(ConnectException):
 
 
 class NotLeaderException(RequestTargetException):
-    """Only the group's leader can do this."""
+    """The operation needs the group's leader, and this worker is not the leader."""
 
     java_class = f"{_DISTRIBUTED}NotLeaderException"
 
@@ -151,13 +151,13 @@ class ConnectorBusyException(ConnectException):
 
 
 class ClassCastException(ConnectException, TypeError):
-    """A value has another type than its schema says, found while it is converted."""
+    """A value does not have the type of its schema; detected during its conversion."""
 
     java_class = "java.lang.ClassCastException"
 
 
 class NullPointerException(ConnectException, TypeError):
-    """A value is missing where Java has no check of its own."""
+    """A value is missing; Java has no explicit check at this place."""
 
     java_class = "java.lang.NullPointerException"
 

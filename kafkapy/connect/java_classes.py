@@ -71,7 +71,7 @@ ALL: Final = (*_CONNECTORS, *_CONVERTERS, *_TRANSFORMS, *_PREDICATES)
 
 
 def class_of(name: str) -> type[Any]:
-    """Return the class that stands for one of Kafka's.
+    """Return the Python class for one of Kafka's names.
 
     Args:
         name: Full Java name.

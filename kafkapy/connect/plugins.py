@@ -1,8 +1,9 @@
-"""The classes that a worker finds by name (Kafka's `Plugins`): Kafka's own names and aliases, the entry points of installed
-packages, and import paths `package.module:Class`.
+"""Finds a worker's plugin classes by name (Kafka's `Plugins`).
 
-A package offers a connector by an entry point of the group `kafkapy.connect`. The entry point's name can be the Java class
-that the connector stands for, so that a config for that class works here:
+A name may be one of Kafka's, an alias, an entry point of an installed package, or an import path
+`package.module:Class`. A package provides a connector by an entry point of the group `kafkapy.connect`. The entry
+point's name can be the Java class
+that the connector replaces, so that a config for that class works here:
 
     [project.entry-points."kafkapy.connect"]
     "org.example.OrdersConnector" = "orders.connector:OrdersConnector"
@@ -45,7 +46,7 @@ KINDS: Final[dict[str, type]] = {
 """The kinds of plugins, in the order of REST's list, and their bases."""
 
 UNDEFINED: Final = "undefined"
-"""The version of a plugin that does not tell it."""
+"""The version of a plugin that has none."""
 
 _Class = type[Any]
 _SUFFIXES: Final = {
@@ -60,8 +61,8 @@ _SUFFIXES: Final = {
 
 @dataclass(frozen=True)
 class Plugin:
-    """A class of one kind (Kafka's `PluginDesc`); a class of two kinds makes two. `class_name`: Java's name, or the import
-    path."""
+    """A plugin class of one kind (Kafka's `PluginDesc`); a class of two kinds has two. `class_name`: Java's name, or
+    the import path."""
 
     class_name: str
     type: str
@@ -76,10 +77,9 @@ class Plugin:
 
 
 class Plugins:
-    """Finds classes and makes plugins.
+    """Finds and instantiates plugins. Thread-safe.
 
-    Invariant: the table of plugins is made once, under `_lock`, when it is first needed; import paths need no row in it.
-    Methods can be called from any thread.
+    Invariant: the table of plugins is built once, under `_lock`, when it is first needed; import paths are not in it.
 
     Example:
         >>> plugins = Plugins()
@@ -92,8 +92,8 @@ class Plugins:
     def __init__(self, plugin_path: Iterable[str] = (), connectors: Sequence[type[Connector]] = ()) -> None:
         """
         Args:
-            plugin_path: Folders with Python packages, and modules whose plugins are listed (`plugin.path`). Default: only
-                what is installed.
+            plugin_path: Folders with Python packages, and modules whose plugins are listed (`plugin.path`). Default:
+                only installed packages.
             connectors: More classes that are listed, for tests and embedded workers. Default: none.
         """
         self._paths = [path for path in plugin_path if path]
@@ -106,7 +106,7 @@ class Plugins:
             if os.path.isdir(path) and path not in sys.path:
                 sys.path.append(path)
 
-    # -- what the herder, the REST interface and the worker call
+    # -- for the herder, the REST interface and the worker
 
     def find_class(self, name: str) -> Any:
         """Return the class of a Java name, an alias, an entry point's name or an import path. Raises LookupError."""
@@ -127,11 +127,11 @@ class Plugins:
         return other
 
     def classes(self, kind: str) -> Sequence[type]:
-        """The classes of one of `KINDS`, by their names."""
+        """Return name -> class for one of `KINDS`."""
         return [plugin.plugin_class for plugin in self._of_kind(kind)]
 
     def list(self) -> Sequence[Plugin]:
-        """All plugins, kind by kind, each by names."""
+        """Return all plugins, sorted by kind and name."""
         return [plugin for kind in KINDS for plugin in self._of_kind(kind)]
 
     def connector_class(self, name: str) -> type[Connector]:
@@ -160,7 +160,7 @@ class Plugins:
         return found
 
     def new_connector(self, name: str) -> Connector:
-        """Make a connector. Raises ConnectException."""
+        """Create a connector. Raises ConnectException."""
         found = self.connector_class(name)
         try:
             return found()
@@ -168,7 +168,7 @@ class Plugins:
             raise ConnectException("Instantiation error") from error
 
     def new_plugin(self, name: str) -> Any:
-        """Make a plugin of any kind. Raises LookupError, ConnectException."""
+        """Create a plugin of any kind. Raises LookupError, ConnectException."""
         found = self.find_class(name)
         try:
             return found()
@@ -235,7 +235,7 @@ def _version_of(found: type) -> str:
 
 
 def _aliases_of(plugins: Iterable[Plugin]) -> dict[str, str]:
-    """Short names; one that two classes have is no alias."""
+    """Return the short names, except those that two classes share."""
     names: dict[str, set[str]] = {}
     for plugin in plugins:
         simple, suffix = _simple_name(plugin.class_name), _SUFFIXES[plugin.type]
@@ -266,7 +266,7 @@ def _imported(path: str) -> Any:
         found: Any = import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
-    except Exception as error:  # whatever the module does when it is imported
+    except Exception as error:  # importing the module may raise anything
         raise LookupError(f"{path} cannot be imported: {error}") from error
     return found
 
@@ -283,7 +283,7 @@ def class_name_of(found: type) -> str:
 
 @cache
 def _other_java_classes() -> dict[str, Any]:
-    """Classes of Java that are no plugins, but can be named by mistake."""
+    """Return Java classes that are no plugins, but may be configured by mistake."""
     from kafkapy.connect.data.struct import Struct
 
     return {"org.apache.kafka.connect.data.Struct": Struct, "java.lang.String": str, "java.lang.Object": object}

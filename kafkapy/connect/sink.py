@@ -1,4 +1,4 @@
-"""The bases of sink connectors, which copy data out of Kafka (Kafka's `connect.sink`)."""
+"""Base classes of sink connectors, which copy data out of Kafka (Kafka's `connect.sink`)."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from kafkapy.connect.connector import Connector, ConnectorContext, ConnectorTask
 from kafkapy.structs import OffsetAndMetadata
 
 SinkRecord = Any
-"""A record with `kafka_offset`, and the topic, partition and offset that it had before transforms."""
+"""A record with `kafka_offset`, and its topic, partition and offset before transforms."""
 
 TOPICS_CONFIG = "topics"
 TOPICS_REGEX_CONFIG = "topics.regex"
 
 
 class ErrantRecordReporter(Protocol):
-    """Takes records that a task cannot write (KIP-610): to the dead-letter topic, to the log, as errors.* say."""
+    """Reports records that a task cannot write (KIP-610), to the dead-letter topic or the log, as configured by
+    errors.*."""
 
     def report(self, record: SinkRecord, error: BaseException) -> Future[None]:
-        """Report a record; the future is done when the report is safe. Offsets are committed after that only.
+        """Report a record; the future is done when the report is durable. Offsets are committed only afterwards.
 
         Raises:
             ConnectException: `errors.tolerance` is none.
@@ -35,34 +36,34 @@ class SinkConnectorContext(ConnectorContext, Protocol):
 
 
 class SinkTaskContext(Protocol):
-    """What the worker does for a sink task; called on the task's thread."""
+    """The worker's interface for a sink task; called on the task's thread."""
 
     def configs(self) -> dict[str, str | None]:
-        """The task's newest config, with what config providers say now."""
+        """Return the task's newest config, with current values of config providers."""
         ...
 
     def offset(self, partition: TopicPartition, offset: int) -> None:
-        """Read on from this offset, after the current call."""
+        """Continue reading at this offset, after the current call."""
         ...
 
     def timeout(self, timeout_ms: float) -> None:
-        """Wait this long before records are put again; for a RetriableException that follows."""
+        """Set the delay before records are put again after the RetriableException that follows."""
         ...
 
     def assignment(self) -> set[TopicPartition]: ...
 
     def pause(self, *partitions: TopicPartition) -> None:
-        """Stop reading these. Raises IllegalWorkerStateException."""
+        """Stop reading these partitions. Raises IllegalWorkerStateException."""
         ...
 
     def resume(self, *partitions: TopicPartition) -> None: ...
 
     def request_commit(self) -> None:
-        """Commit offsets soon and not only after `offset.flush.interval.ms`."""
+        """Commit offsets soon, without waiting for `offset.flush.interval.ms`."""
         ...
 
     def errant_record_reporter(self) -> ErrantRecordReporter | None:
-        """None: the task's errors are not to be tolerated or reported."""
+        """Return the reporter; None: errors are neither tolerated nor reported."""
         ...
 
 
@@ -70,7 +71,7 @@ class SinkConnector(Connector):
     """A connector whose tasks copy data out of Kafka."""
 
     def alter_offsets(self, config: Mapping[str, str], offsets: Mapping[TopicPartition, int | None]) -> bool:
-        """Check or carry over offsets that a user wants to set (KIP-875); None resets one.
+        """Check, or store in the external system, offsets that a user wants to set (KIP-875); None resets one.
 
         Returns:
             Whether they were checked; False by default.
@@ -87,7 +88,7 @@ class SinkTask(ConnectorTask):
     context: SinkTaskContext
 
     def initialize(self, context: SinkTaskContext) -> None:
-        """Take the context."""
+        """Receive the context."""
         self.context = context
 
     @abstractmethod
@@ -100,17 +101,17 @@ class SinkTask(ConnectorTask):
         """
 
     def flush(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        """Make safe all that was put; `offsets` are those after it."""
+        """Make all records that were put durable; `offsets` are those after them."""
 
     def pre_commit(
         self, offsets: Mapping[TopicPartition, OffsetAndMetadata]
     ) -> Mapping[TopicPartition, OffsetAndMetadata]:
-        """Return the offsets that may be committed; by default those given, after `flush`. Nothing: no commit."""
+        """Return the offsets that may be committed; by default the given ones, after `flush`. Empty: no commit."""
         self.flush(offsets)
         return offsets
 
     def open(self, partitions: Collection[TopicPartition]) -> None:
-        """Called when the task gets partitions, before their records come."""
+        """Called when the task is assigned partitions, before their records are put."""
 
     def close(self, partitions: Collection[TopicPartition]) -> None:
-        """Called when the task loses partitions; opposite of `open`."""
+        """Called when partitions are revoked; the counterpart of `open`."""

@@ -1,4 +1,4 @@
-"""The bases of source connectors, which copy data into Kafka (Kafka's `connect.source`)."""
+"""Base classes of source connectors, which copy data into Kafka (Kafka's `connect.source`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TRANSACTION_BOUNDARY_CONFIG = "transaction.boundary"
 
 
 class TransactionBoundary(Enum):
-    """Where transactions of a source task end with exactly-once support (KIP-618).
+    """How transactions of a source task are delimited with exactly-once support (KIP-618).
 
     Example:
         >>> TransactionBoundary.from_property(" Interval ")
@@ -38,33 +38,33 @@ class TransactionBoundary(Enum):
 
 
 class ExactlyOnceSupport(Enum):
-    """What a connector says of exactly-once with a config."""
+    """Whether a connector supports exactly-once with a config."""
 
     SUPPORTED = "SUPPORTED"
     UNSUPPORTED = "UNSUPPORTED"
 
 
 class ConnectorTransactionBoundaries(Enum):
-    """Whether a connector's tasks can say themselves where transactions end."""
+    """Whether a connector's tasks can define transaction boundaries."""
 
     SUPPORTED = "SUPPORTED"
     UNSUPPORTED = "UNSUPPORTED"
 
 
 class OffsetStorageReader(Protocol):
-    """Reads the offsets that earlier runs of a connector have committed. It blocks; raises ConnectException."""
+    """Reads the offsets that earlier runs of a connector have committed. Blocks; raises ConnectException."""
 
     def offset(self, partition: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The offset of one source partition; None if it has none."""
+        """Return the offset of one source partition; None if it has none."""
         ...
 
     def offsets(self, partitions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | None]:
-        """The offsets of several source partitions, in their order; None where there is none."""
+        """Return the offsets of several source partitions, in their order; None if there is none."""
         ...
 
 
 class TransactionContext(Protocol):
-    """With `transaction.boundary=connector` a task says here where its transactions end.
+    """Ends transactions of a task with `transaction.boundary=connector`.
 
     Without a record: after the batch that the current or next `poll` returns; with one: after that record.
     """
@@ -80,16 +80,16 @@ class SourceConnectorContext(ConnectorContext, Protocol):
 
 
 class SourceTaskContext(Protocol):
-    """What the worker does for a source task."""
+    """The worker's interface for a source task."""
 
     def configs(self) -> dict[str, str | None]:
-        """The task's newest config, with what config providers say now."""
+        """Return the task's newest config, with current values of config providers."""
         ...
 
     def offset_storage_reader(self) -> OffsetStorageReader: ...
 
     def transaction_context(self) -> TransactionContext | None:
-        """None unless exactly-once support is on and `transaction.boundary` is `connector`."""
+        """Return the context; None unless exactly-once support is on and `transaction.boundary` is `connector`."""
         ...
 
 
@@ -97,11 +97,11 @@ class SourceConnector(Connector):
     """A connector whose tasks copy data into Kafka."""
 
     def exactly_once_support(self, config: Mapping[str, str]) -> ExactlyOnceSupport | None:
-        """Whether this config gives exactly-once; None (default): not said."""
+        """Return whether the connector is exactly-once with this config; None (default): unknown."""
         return None
 
     def can_define_transaction_boundaries(self, config: Mapping[str, str]) -> ConnectorTransactionBoundaries:
-        """Whether tasks use `TransactionContext`; UNSUPPORTED by default."""
+        """Return whether tasks use `TransactionContext`; UNSUPPORTED by default."""
         return ConnectorTransactionBoundaries.UNSUPPORTED
 
     def alter_offsets(
@@ -124,25 +124,25 @@ class SourceTask(ConnectorTask):
     context: SourceTaskContext
 
     def initialize(self, context: SourceTaskContext) -> None:
-        """Take the context."""
+        """Receive the context."""
         self.context = context
 
     @abstractmethod
     def poll(self) -> Sequence[SourceRecord] | None:
-        """Return the next records; None or nothing if there are none yet.
+        """Return the next records; None or an empty list if there are none yet.
 
-        It may wait a while for some, but returns now and then, so that the task can be paused and stopped.
+        It may block for a while, but must return regularly, so that the task can be paused and stopped.
 
         Raises:
-            RetriableException: It is called again.
+            RetriableException: The worker calls `poll` again.
             Exception: The task becomes FAILED.
         """
 
     def commit(self) -> None:
-        """Called after offsets were committed; errors are logged only."""
+        """Called after offsets were committed; errors are only logged."""
 
     def commit_record(self, record: SourceRecord, metadata: RecordMetadata | None) -> None:
-        """Called when a record is in Kafka, or was dropped (`metadata` None); errors are logged only.
+        """Called when a record is in Kafka, or was dropped (`metadata` None); errors are only logged.
 
-        A task that doesn't override it costs nothing for a record.
+        For a task that doesn't override it, the worker makes no calls.
         """

@@ -1,7 +1,7 @@
-"""What a worker and its herder keep: statuses, target states, configs and offsets, and the stores that hold them.
+"""The persistent state of a worker: statuses, target states, configs and offsets, and the interfaces of their stores.
 
-The classes are immutable; the protocols are what `kafkapy.connect.topics` implements on Kafka's three internal topics,
-and what a standalone worker implements in memory or in a file. Methods of the stores can be called from any thread.
+The data classes are immutable. `kafkapy.connect.topics` implements the stores on Kafka's three internal topics; a
+standalone worker implements them in memory or in a file. The stores are thread-safe.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 
 
 class TargetState(Enum):
-    """The state that users ask for: Kafka's `TargetState` (KIP-52, KIP-875)."""
+    """The state that users request: Kafka's `TargetState` (KIP-52, KIP-875)."""
 
     STARTED = "STARTED"
     PAUSED = "PAUSED"
@@ -111,8 +111,8 @@ class TaskStatusListener(Protocol):
 
 @dataclass(frozen=True)
 class SessionKey:
-    """The key with which workers sign what they send each other (KIP-507). `algorithm`: for example HmacSHA256;
-    `creation_timestamp` in ms."""
+    """The key that signs requests between workers (KIP-507). `algorithm`: for example HmacSHA256; `creation_timestamp`
+    in ms."""
 
     key: bytes = field(repr=False)
     algorithm: str
@@ -121,7 +121,7 @@ class SessionKey:
 
 @dataclass(frozen=True)
 class RestartRequest:
-    """A restart of a connector, with its tasks or without, of all or only of what failed (KIP-745)."""
+    """A restart of a connector, with or without its tasks, of all instances or only of failed ones (KIP-745)."""
 
     connector: str
     only_failed: bool = False
@@ -129,14 +129,14 @@ class RestartRequest:
 
     @property
     def impact(self) -> int:
-        """The larger, the more is restarted: a request replaces those of less impact that wait."""
+        """Return a number that grows with what is restarted: a request replaces pending ones of lower impact."""
         if self.only_failed:
             return 1 if self.include_tasks else 0
         return 3 if self.include_tasks else 2
 
     @property
     def force_connector_only(self) -> bool:
-        """Restart the connector whatever its state, and no task: the meaning before KIP-745."""
+        """Return whether it restarts the connector in any state, and no task: the meaning before KIP-745."""
         return not self.only_failed and not self.include_tasks
 
     def should_restart_connector(self, state: StatusState) -> bool:
@@ -153,17 +153,19 @@ class RestartRequest:
 
 
 ConfigTransformer = Callable[[str | None, Mapping[str, str | None]], dict[str, str | None]]
-"""Replaces each `${provider:path:key}` by its value: (connector, its config) -> the config. With None for the connector, no
-reload is scheduled for values that expire."""
+"""Replaces each `${provider:path:key}` by its value: (connector, its config) -> the config.
+
+If the connector is None, no reload is scheduled for values that expire.
+"""
 
 
 @dataclass(frozen=True)
 class ClusterConfigState:
     """All configs at one offset of the configs topic (Kafka's `ClusterConfigState`). The maps are never changed.
 
-    `applied_connector_configs`: the connector's config of which its tasks' configs were made;
-    `connectors_pending_fencing`: tasks with new configs that were not fenced yet (KIP-618); `inconsistent_connectors`:
-    compaction has taken some of their tasks' configs.
+    `applied_connector_configs`: the connector configs on which the current task configs are based;
+    `connectors_pending_fencing`: tasks with new configs whose predecessors were not fenced yet (KIP-618);
+    `inconsistent_connectors`: connectors some of whose task configs were removed by compaction.
     """
 
     offset: int = -1
@@ -187,7 +189,7 @@ class ClusterConfigState:
         return connector in self.connector_configs
 
     def connector_config(self, connector: str) -> dict[str, str | None] | None:
-        """The config with what config providers say; None: there is no such connector. Raises ConfigException."""
+        """Return the config with variables replaced; None: there is no such connector. Raises ConfigException."""
         return self._transformed(connector, self.connector_configs.get(connector))
 
     def raw_connector_config(self, connector: str) -> Mapping[str, str | None] | None:
@@ -200,7 +202,7 @@ class ClusterConfigState:
         return self.target_states.get(connector)
 
     def task_config(self, task: ConnectorTaskId) -> dict[str, str | None] | None:
-        """The config with what config providers say; None: there is no such task. Raises ConfigException."""
+        """Return the config with variables replaced; None: there is no such task. Raises ConfigException."""
         return self._transformed(task.connector, self.task_configs.get(task))
 
     def raw_task_config(self, task: ConnectorTaskId) -> Mapping[str, str | None] | None:
@@ -210,7 +212,7 @@ class ClusterConfigState:
         return self.task_counts.get(connector, 0)
 
     def tasks(self, connector: str) -> list[ConnectorTaskId]:
-        """The tasks whose configs are complete; none of an inconsistent connector."""
+        """Return the connector's tasks; empty if the connector is inconsistent."""
         if connector in self.inconsistent_connectors:
             return []
         return [ConnectorTaskId(connector, number) for number in range(self.task_count(connector))]
@@ -238,7 +240,7 @@ EMPTY_CONFIG_STATE = ClusterConfigState()
 class ConfigUpdateListener(Protocol):
     """Receives the changes in the configs topic (Kafka's `ConfigBackingStore.UpdateListener`).
 
-    The store calls it on its own thread, in the topic's order, once `start` has read the topic to its end.
+    The store calls it on its own thread, in the topic's order, after `start` has read the topic to its end.
     """
 
     def on_connector_config_remove(self, connector: str) -> None: ...
@@ -251,7 +253,7 @@ class ConfigUpdateListener(Protocol):
 
 
 class ConfigBackingStore(Protocol):
-    """Stores the configs (Kafka's `ConfigBackingStore`). The methods that write block until it is read back."""
+    """Stores the configs (Kafka's `ConfigBackingStore`). Methods that write block until the record is read back."""
 
     def start(self) -> None: ...
     def stop(self) -> None: ...
@@ -272,8 +274,8 @@ class ConfigBackingStore(Protocol):
     def put_restart_request(self, request: RestartRequest) -> None: ...
     def put_task_count_record(self, connector: str, task_count: int) -> None: ...
     def claim_write_privileges(self) -> None:
-        """Fence the writers before this one, where exactly-once support is on; called when this worker becomes leader.
-        Raises ConnectException."""
+        """Fence earlier writers, if exactly-once support is on; called when this worker becomes leader. Raises
+        ConnectException."""
         ...
 
     def put_logger_level(self, namespace: str, level: str) -> None: ...
@@ -281,13 +283,13 @@ class ConfigBackingStore(Protocol):
 
 
 class StatusBackingStore(Protocol):
-    """Stores the statuses (Kafka's `StatusBackingStore`). The methods that write return at once."""
+    """Stores the statuses (Kafka's `StatusBackingStore`). Methods that write return immediately."""
 
     def start(self) -> None: ...
     def stop(self) -> None: ...
     def put_connector(self, status: ConnectorStatus) -> None: ...
     def put_connector_safe(self, status: ConnectorStatus) -> None:
-        """Write it unless another worker has written a status of a later generation."""
+        """Write the status unless another worker has written one of a later generation."""
         ...
 
     def put_task(self, status: TaskStatus) -> None: ...
@@ -313,13 +315,13 @@ class OffsetBackingStore(Protocol):
     def start(self) -> None: ...
     def stop(self) -> None: ...
     def get(self, keys: Collection[bytes]) -> Future[dict[bytes, bytes | None]]:
-        """The values of these keys; a key without a value may be absent."""
+        """Return the values of these keys; a key without a value may be absent."""
         ...
 
     def set(self, values: Mapping[bytes, bytes | None], callback: SetCallback | None = None) -> Future[None]:
-        """Write; a value None deletes its key."""
+        """Write values; None deletes its key."""
         ...
 
     def connector_partitions(self, connector: str) -> list[dict[str, object]]:
-        """All source partitions for which the connector has an offset."""
+        """Return all source partitions for which the connector has an offset."""
         ...

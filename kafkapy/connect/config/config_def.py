@@ -1,7 +1,7 @@
 """Definitions of configs with groups, widths, dependents and recommended values (Kafka's `ConfigDef`).
 
-The broker's configs need less and have tables (`kafkapy.common.config_def`); types, texts of errors and validators are
-shared with them.
+The broker's configs need fewer attributes and are in tables (`kafkapy.common.config_def`); both share types, error
+messages and validators.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NO_DEFAULT: Final = _NoDefault.NO_DEFAULT
 
 
 class Width(Enum):
-    """How wide an entry field for the config should be."""
+    """Width of an entry field for the config in a user interface."""
 
     NONE = "NONE"
     SHORT = "SHORT"
@@ -42,24 +42,22 @@ class Recommender(Protocol):
     """Suggests values of a config, depending on those of others (`ConfigDef.Recommender`)."""
 
     def valid_values(self, name: str, parsed: Mapping[str, Any]) -> list[Any]:
-        """Return the values that may be chosen; none: any."""
+        """Return the recommended values; empty: any value."""
         ...
 
     def visible(self, name: str, parsed: Mapping[str, Any]) -> bool:
-        """Return whether the config matters with these values."""
+        """Return whether the config is relevant with these values."""
         ...
 
 
 @dataclass
 class ConfigValue:
-    """What validation says of a config.
+    """The result of the validation of a config.
 
     Args:
         name: The config's.
         value: Parsed; None if it is wrong or missing.
-        recommended_values: What its recommender suggests.
-        errors: Sentences.
-        visible: Whether the config matters.
+        recommended_values: Those of its recommender. errors: Error messages. visible: Whether the config is relevant.
     """
 
     name: str
@@ -99,8 +97,8 @@ class ConfigDef:
     Invariant: each name is defined once; `groups` has each group once, in the order of first use.
 
     Args:
-        base: Its definitions are taken over. Default: none.
-        find_class: Finds the class of a config of type CLASS. Default: None, its text stays a text.
+        base: Its definitions are copied. Default: none. find_class: Finds the class of a config of type CLASS.
+            Default: None, the value remains a string.
 
     Example:
         >>> configs = ConfigDef().define("file", ConfigType.STRING, doc="Name of the file.", importance=Importance.HIGH)
@@ -213,11 +211,12 @@ class ConfigDef:
         return value
 
     def validate(self, properties: Mapping[str, str | None]) -> list[ConfigValue]:
-        """Return what is to be said of each config, in the order of definition; raises nothing for wrong values."""
+        """Return the result for each config, in the order of definition. Wrong values are reported in the results, not
+        raised."""
         return list(self.validate_all(properties).values())
 
     def validate_all(self, properties: Mapping[str, str | None]) -> dict[str, ConfigValue]:
-        """Do as `validate`; the answer is by name."""
+        """The same as `validate`, with the results by name."""
         found = {name: ConfigValue(name) for name in self.keys}
         for name in self._undefined_dependents():
             error = f"{name} is referred in the dependents, but not defined."
@@ -283,7 +282,7 @@ class ConfigDef:
             self._recommend(dependent, parsed, found)
 
     def embed(self, prefix: str, group_prefix: str, starting_order: int, child: ConfigDef) -> None:
-        """Add another's definitions, their names with a prefix, each group `group_prefix: group`."""
+        """Add the definitions of `child`, with prefixed names, in groups `group_prefix: group`."""
         for order, key in enumerate(child.sorted_keys(), starting_order):
             self.define_key(
                 replace(
@@ -298,7 +297,7 @@ class ConfigDef:
             )
 
     def sorted_keys(self) -> list[ConfigKey]:
-        """Return the definitions in the order of documentation: group, place in it, required first, importance, name."""
+        """Return the definitions in documentation order: group, order in it, required first, importance, name."""
         importances = list(Importance)
 
         def place(key: ConfigKey) -> tuple[Any, ...]:
@@ -308,7 +307,7 @@ class ConfigDef:
         return sorted(self.keys.values(), key=place)
 
     def parse_type(self, name: str, value: object, type: ConfigType) -> Any:
-        """Return a value as one of the type; see `parse_value`."""
+        """Convert a value to the config's type; see `parse_value`."""
         return parse_value(name, value, type, self.find_class)
 
 
@@ -350,16 +349,16 @@ _INTEGERS = {
 
 
 def parse_value(name: str, value: object, type: ConfigType, find_class: ClassFinder | None = None) -> Any:
-    """Return a value as one of the type (`ConfigDef.parseType`).
+    """Convert a value to the config's type (`ConfigDef.parseType`).
 
     Args:
         name: For the message.
         value: Text, a typed value, or None.
         type: The config's.
-        find_class: Finds the class of a CLASS. Default: a name stays a text.
+        find_class: Finds the class of a CLASS. Default: a name remains a string.
 
     Raises:
-        ConfigException: It is none of the type.
+        ConfigException: The value can't be converted.
 
     Example:
         >>> parse_value("n", " 5 ", ConfigType.INT), parse_value("l", "a , b", ConfigType.LIST)
@@ -381,7 +380,7 @@ def parse_value(name: str, value: object, type: ConfigType, find_class: ClassFin
 
 
 def _refusal(value: object, type: ConfigType) -> str:
-    """Return why a value that is no text does not fit, or an empty text."""
+    """Return why a value that is no string has the wrong type; "" if it is right."""
     is_number = isinstance(value, int) and not isinstance(value, bool)
     but = f"but it was a {java_class_name(value)}"
     match type:

@@ -1,5 +1,7 @@
-"""Definitions of the configs that every connector has, beside its own (Kafka's `ConnectorConfig`, `SourceConnectorConfig`,
-`SinkConnectorConfig`, `TopicCreationConfig`), and of those of its transforms and predicates."""
+"""Definitions of the configs that every connector has besides its own, and of those of its transforms and predicates.
+
+Source: Kafka's `ConnectorConfig`, `SourceConnectorConfig`, `SinkConnectorConfig`, `TopicCreationConfig`.
+"""
 
 from __future__ import annotations
 
@@ -20,19 +22,19 @@ Configs = Mapping[str, "str | None"]
 
 
 class PluginClasses(Protocol):
-    """The classes that a worker knows."""
+    """Finds a worker's plugin classes."""
 
     def find_class(self, name: str) -> Any:
-        """The class of a name or alias. Raises LookupError."""
+        """Return the class of a name or alias. Raises LookupError."""
         ...
 
     def classes(self, kind: str) -> Sequence[type]:
-        """Those of a kind: `transformation`, `predicate`, …"""
+        """Return the classes of a kind: `transformation`, `predicate`, …"""
         ...
 
 
 def connector_config_def(plugins: PluginClasses) -> ConfigDef:
-    """What sources and sinks have in common.
+    """Return the definitions that sources and sinks share.
 
     Args:
         plugins: Finds the classes that configs name.
@@ -80,7 +82,7 @@ def _add_error_configs(errors: _Group) -> None:
 
 
 def source_config_def(plugins: PluginClasses) -> ConfigDef:
-    """What every source has."""
+    """Return the definitions of every source."""
     low, medium = Importance.LOW, Importance.MEDIUM
     definitions = connector_config_def(plugins)
     group = _Group(definitions, TOPIC_CREATION)
@@ -109,7 +111,7 @@ def source_config_def(plugins: PluginClasses) -> ConfigDef:
 
 
 def sink_config_def(plugins: PluginClasses) -> ConfigDef:
-    """What every sink has."""
+    """Return the definitions of every sink."""
     medium, high = Importance.MEDIUM, Importance.HIGH
     definitions = connector_config_def(plugins)
     common = _Group(definitions, COMMON)
@@ -138,12 +140,12 @@ def sink_config_def(plugins: PluginClasses) -> ConfigDef:
 
 
 def topic_creation_def(group: str, replication_factor: Any = NO_DEFAULT, partitions: Any = NO_DEFAULT) -> ConfigDef:
-    """The configs of one group of topics that a source creates (KIP-158), without their prefix.
+    """Return the configs of one topic creation group (KIP-158), without their prefix.
 
     Args:
         group: Name of the group.
-        replication_factor: That of the default group. Default: it must be set.
-        partitions: The same.
+        replication_factor: Default value of the config, from the default group. Default: it must be set. partitions:
+            Default value of the config, from the default group. Default: it must be set.
     """
     low = Importance.LOW
     is_default = replication_factor is NO_DEFAULT
@@ -181,7 +183,7 @@ def enrich(plugins: PluginClasses, base: ConfigDef, configs: Configs, require_al
         plugins: Finds their classes.
         base: The definitions so far.
         configs: The connector's.
-        require_all: True: raise ConfigException for a class that is missing or wrong; False: leave its definitions out.
+        require_all: True: raise ConfigException for a class that is missing or wrong; False: omit its definitions.
     """
     from kafkapy.connect.transforms.transformation import Predicate, Transformation
 
@@ -194,7 +196,7 @@ def enrich(plugins: PluginClasses, base: ConfigDef, configs: Configs, require_al
 
 
 class ConcreteSubclass:
-    """Accepts a class that can be made, derived from a base."""
+    """Accepts a subclass of a base that can be instantiated."""
 
     def __init__(self, base: type) -> None:
         self.base = base
@@ -208,7 +210,7 @@ class ConcreteSubclass:
 
 
 class Instantiable:
-    """Accepts a class that can be made without arguments."""
+    """Accepts a class that can be instantiated without arguments."""
 
     def __call__(self, name: str, value: Any) -> None:
         if value is None:
@@ -227,7 +229,7 @@ class Instantiable:
 
 
 def ensure_concrete_subclass(base: type, found: Any) -> None:
-    """Raises ConfigException unless a class is derived from the base and can be made."""
+    """Raise ConfigException unless a class is a subclass of `base` and can be instantiated."""
     name = _class_name(found)
     if not (isinstance(found, type) and issubclass(found, base)):
         inherits = "implement" if base.__name__ != "Task" else "extend"
@@ -251,7 +253,7 @@ def _class_name(found: Any) -> str:
 
 
 class _Group:
-    """Adds definitions to one group, numbered as they come; the number goes on when the group's name changes."""
+    """Adds definitions to one group, numbered in order; the numbers continue when the group's name changes."""
 
     def __init__(self, definitions: ConfigDef, name: str, order: int = 0) -> None:
         self.name = name

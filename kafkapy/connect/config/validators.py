@@ -11,7 +11,7 @@ from kafkapy.common.patterns import PatternError, java
 
 
 class NonEmptyStringWithoutControlChars:
-    """Accepts a missing value, and text with one character or more and none of control."""
+    """Accepts a missing value, and non-empty text without control characters."""
 
     def __call__(self, name: str, value: str | None) -> None:
         if value is None:
@@ -30,7 +30,7 @@ class NonEmptyStringWithoutControlChars:
 
 
 class ListSize:
-    """Accepts a missing value, and a list of `most` items at most."""
+    """Accepts a missing value, and a list of at most `most` items."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -44,7 +44,7 @@ class ListSize:
 
 
 class NonEmptyList:
-    """Accepts a list with one item or more."""
+    """Accepts a list that is not empty."""
 
     def __call__(self, name: str, value: Sequence[str] | None) -> None:
         if not value:
@@ -55,7 +55,7 @@ class NonEmptyList:
 
 
 class RegexPattern:
-    """Accepts a regular expression of Java."""
+    """Accepts a regular expression in Java's syntax."""
 
     def __call__(self, name: str, value: str | None) -> None:
         if value is None:
@@ -70,7 +70,7 @@ class RegexPattern:
 
 
 class All:
-    """Accepts what each of some validators accepts."""
+    """Accepts a value that all of the given validators accept."""
 
     def __init__(self, *validators: Validator) -> None:
         self.validators = validators

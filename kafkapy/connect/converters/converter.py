@@ -1,4 +1,4 @@
-"""The bases of converters, which change data to bytes and back (`org.apache.kafka.connect.storage`)."""
+"""Base classes of converters between Connect's data and bytes (`org.apache.kafka.connect.storage`)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Converter(ABC):
     """
 
     def configure(self, configs: Mapping[str, object], is_key: bool = False) -> None:  # noqa: B027  # nothing by default
-        """Take the settings.
+        """Receive the settings.
 
         Args:
             configs: By name, without the converter's prefix.
@@ -46,7 +46,7 @@ class Converter(ABC):
             topic: Of the record.
             schema: None: the value has none.
             value: The value.
-            headers: Of the record that is written; may be added to. Default: none.
+            headers: Headers of the record to be written; the converter may add some. Default: none.
 
         Raises:
             DataException: The value cannot be converted.
@@ -59,7 +59,7 @@ class Converter(ABC):
         Args:
             topic: Of the record.
             value: None: a tombstone.
-            headers: Of the record that was read. Default: none.
+            headers: Headers of the record that was read. Default: none.
 
         Raises:
             DataException: The bytes cannot be converted.
@@ -77,7 +77,7 @@ class HeaderConverter(ABC):
     """Converts values of headers."""
 
     def configure(self, configs: Mapping[str, object], is_key: bool = False) -> None:  # noqa: B027  # nothing by default
-        """Take the settings. Raises ConfigException.
+        """Receive the settings. Raises ConfigException.
 
         Args:
             configs: By name; `converter.type` is `header`.
@@ -114,7 +114,7 @@ class HeaderConverter(ABC):
 
 
 class DataConverter(Converter, HeaderConverter):
-    """Base of converters that treat headers as they treat values."""
+    """Base of converters that convert headers the same way as values."""
 
     def from_connect_header(self, topic: str, name: str, schema: Schema | None, value: Any) -> bytes | None:
         return self.from_connect_data(topic, schema, value)
@@ -127,7 +127,7 @@ class DataConverter(Converter, HeaderConverter):
 
 
 def converter_config_def() -> ConfigDef:
-    """Return definitions of what each converter has (`ConverterConfig`)."""
+    """Return the definitions of every converter's settings (`ConverterConfig`)."""
     return ConfigDef().define(
         TYPE_CONFIG,
         ConfigType.STRING,

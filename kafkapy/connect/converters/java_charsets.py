@@ -1,4 +1,4 @@
-"""Encodes and decodes text by names of Java's character sets, with Java's replacements for what cannot be."""
+"""Encodes and decodes text in character sets with Java's names, with Java's replacement characters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def codec_of(charset: str) -> str:
 
 
 def encode(text: str, codec: str) -> bytes:
-    """Encode; `?` stands for what the character set lacks.
+    """Encode; `?` replaces characters that the character set lacks.
 
     Args:
         text: The text.
@@ -36,7 +36,7 @@ def encode(text: str, codec: str) -> bytes:
 
 
 def decode(data: bytes, codec: str) -> str:
-    """Decode; U+FFFD stands for what is malformed.
+    """Decode; U+FFFD replaces malformed bytes.
 
     Args:
         data: The bytes.

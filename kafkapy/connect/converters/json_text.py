@@ -1,7 +1,7 @@
-"""JSON as Jackson reads and writes it, where that differs from Python's.
+"""Reads and writes JSON as Jackson does, where that differs from Python's module.
 
-Numbers with a fraction or an exponent become `Decimal`. What follows the first value is ignored, leading zeros and
-a mark of the byte order are accepted; no input gives `MISSING`.
+Numbers with a fraction or an exponent become `Decimal`. Text after the first value is ignored, leading zeros and a
+byte order mark are accepted; empty input gives `MISSING`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BLANKS = re.compile(r"[ \t\r\n]*")
 _LONG_NUMBER = re.compile(r"[\d.eE+-]{1001}")
 _MOST_DEPTH: Final = 1000
 _MARKED: Final = 4
-"""Jackson looks for a mark of the byte order in this many bytes or more."""
+"""Jackson looks for a byte order mark only in input of at least this length."""
 _ESCAPES = re.compile(r'["\\\x00-\x1f\ud800-\udfff\U00010000-\U0010ffff]')
 _SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -113,7 +113,7 @@ def _without_zeros(match: re.Match[str]) -> str:
 
 
 def _check_limits(text: str) -> None:
-    """Raise ValueError for more than Jackson accepts, before Python's parser spends its stack on it."""
+    """Raise ValueError if Jackson's limits are exceeded, before Python's parser overflows its stack."""
     if text.count("[") + text.count("{") > _MOST_DEPTH:
         depth = 0
         for bracket in _BRACKET.findall(_STRING.sub("", text)):

@@ -11,7 +11,7 @@ from kafkapy.connect.errors import DataException, SchemaBuilderException
 
 
 class SchemaBuilder:
-    """Collects what makes a schema; each method returns the builder, `build` the schema.
+    """Collects the attributes of a schema; each method returns the builder, `build` the schema.
 
     Args:
         type: The schema's.

@@ -9,7 +9,7 @@ from typing import Any
 from kafkapy.common.java_hash_order import java_string_hash
 
 _FEW = 64
-"""The order of more keys than this is not kept."""
+"""Maps with more keys than this keep their own order."""
 
 
 def hash_map(entries: Mapping[Any, Any], capacity: int = 16) -> dict[Any, Any]:

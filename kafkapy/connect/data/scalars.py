@@ -1,7 +1,7 @@
-"""Scalars whose type Python cannot tell: integers and floats of a width, `BigInteger`, and `java.util.Date`.
+"""Scalars without a Python type: integers and floats of a fixed width, `BigInteger`, and `java.util.Date`.
 
-Connect's data are Python's own where that is enough: `int` is INT64 and `float` is FLOAT64 where no schema says
-otherwise, and a plain `int` fits each schema of an integer.
+Other data of Connect have Python's types: without a schema `int` is INT64 and `float` is FLOAT64, and a plain `int`
+fits each integer schema.
 """
 
 from __future__ import annotations

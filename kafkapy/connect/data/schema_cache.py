@@ -1,4 +1,4 @@
-"""Keeps what was made of schemas, so that it is made once for many records."""
+"""Caches values derived from schemas, so that they are not computed for each record."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ V = TypeVar("V")
 
 
 class SchemaCache(Generic[K, V]):
-    """The values that were used last.
+    """A cache of the least recently used kind.
 
     Invariant: it holds `most` values at most.
 
@@ -29,7 +29,7 @@ class SchemaCache(Generic[K, V]):
         self._values: OrderedDict[K, V] = OrderedDict()
 
     def get(self, key: K, make: Callable[[K], V]) -> V:
-        """Return the value of a key, made anew if it is not kept.
+        """Return the value of a key; create it if it is not cached.
 
         Args:
             key: Such as a schema.

@@ -11,7 +11,8 @@ _ORDER = (Type.INT8, Type.INT16, Type.INT32, Type.INT64, Type.FLOAT32, Type.FLOA
 class SchemaMerger:
     """Merges schemas.
 
-    Invariant: `schema` fits each value since the first, and is None before the first and once two do not go together.
+    Invariant: `schema` fits each value since the first. It is None before the first value, and after two incompatible
+    ones.
     """
 
     def __init__(self) -> None:
@@ -19,7 +20,7 @@ class SchemaMerger:
         self._compatible = True
 
     def merge(self, latest: SchemaAndValue | None) -> None:
-        """Take one more value into account; None and values without a schema change nothing."""
+        """Merge the schema of one more value; None and values without a schema change nothing."""
         if latest is None or latest.schema is None or not self._compatible:
             return
         if self.schema is None:

@@ -67,7 +67,7 @@ def parse_string(text: str | None) -> SchemaAndValue:
 
 
 class _ValueTokens:
-    """The tokens of a text: delimiters, and what lies between them. `position` is the end of the last one."""
+    """The tokens of a text: delimiters, and the text between them. `position` is the end of the last token."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -94,7 +94,7 @@ class _ValueTokens:
         return token
 
     def next_ones(self, count: int) -> str | None:
-        """The text of so many tokens, None without moving on if there are fewer."""
+        """Consume `count` tokens and return their text; None, without consuming any, if there are fewer."""
         start = self.mark()
         for _ in range(count):
             if not self.more():
@@ -104,7 +104,7 @@ class _ValueTokens:
         return self.text[start : self.position]
 
     def consume(self, expected: str) -> bool:
-        """Whether the next token, with blanks skipped, is this one; if so, it is taken."""
+        """Consume the next token, after blanks, if it is the expected one; return whether it was."""
         if self._ahead is None:
             if not self.more():
                 return False
@@ -130,7 +130,7 @@ class _ValueParser:
         self._text = text
 
     def parse(self, embedded: bool) -> SchemaAndValue | None:
-        """Read a value; None stands for null. `embedded`: in an array or a map."""
+        """Parse a value; None stands for null. `embedded`: within an array or a map."""
         tokens = self._tokens
         if not tokens.more():
             return None
@@ -175,7 +175,7 @@ class _ValueParser:
         return SchemaAndValue(STRING_SCHEMA, self._text)
 
     def _temporal_tokens(self, token: str) -> SchemaAndValue | None:
-        """A time of five tokens, as its colons are delimiters, or a date of one."""
+        """Return a time, which is five tokens because colons are delimiters, or a date, which is one."""
         start = self._tokens.mark()
         rest = self._tokens.next_ones(4)
         if rest is not None:
@@ -270,7 +270,7 @@ def _temporal(token: str) -> SchemaAndValue | None:
 
 
 def _number(token: str) -> SchemaAndValue:
-    """The smallest type that holds a number. Raises NumberFormatException."""
+    """Parse a number to the smallest type that holds it. Raises NumberFormatException."""
     value = parse_decimal(token)
     whole = _whole_number(value)
     if whole is not None:

@@ -1,4 +1,4 @@
-"""What the members of a Connect group tell each other: a worker's state and an assignment, as data."""
+"""The data that members of a Connect group exchange: a worker's state and an assignment."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ConnectProtocol(Enum):
 
     @property
     def version(self) -> int:
-        """The version in the bytes: 0, 1, 2."""
+        """Return the protocol's version: 0, 1 or 2."""
         return {"default": 0, "compatible": 1, "sessioned": 2}[self.value]
 
     @property
@@ -29,7 +29,7 @@ class ConnectProtocol(Enum):
 
     @classmethod
     def of_setting(cls, setting: str) -> ConnectProtocol:
-        """Of the worker's `connect.protocol`: eager, compatible, sessioned, in any case. Raises ValueError.
+        """Parse the worker's `connect.protocol`: eager, compatible or sessioned, case-insensitive. Raises ValueError.
 
         Example:
             >>> ConnectProtocol.of_setting("eager").value
@@ -47,10 +47,10 @@ class ConnectProtocol(Enum):
 
 @dataclass(frozen=True)
 class ConnectAssignment:
-    """What the leader gives a worker (Kafka's `ExtendedAssignment`): only what is new with the incremental protocols, all
-    with the eager one.
+    """The assignment of a worker (Kafka's `ExtendedAssignment`).
 
-    `delay`: ms until the leader wants another rebalance; 0 for none. `offset`: that of the configs it was made of.
+    With the incremental protocols it has only new connectors and tasks, with the eager one all. `delay`: ms until the
+    leader requests another rebalance; 0: none. `offset`: that of the configs it is based on.
     """
 
     version: int = 1
@@ -69,7 +69,7 @@ class ConnectAssignment:
         return self.error != NO_ERROR
 
     def added_to(self, owned: ConnectAssignment | None) -> ConnectAssignment:
-        """This assignment together with what the worker owns already and keeps."""
+        """Return this assignment merged with the connectors and tasks that the worker owns and keeps."""
         if owned is None:
             return self
         revoked_connectors, revoked_tasks = set(self.revoked_connectors), set(self.revoked_tasks)
@@ -83,7 +83,7 @@ class ConnectAssignment:
 
 @dataclass(frozen=True)
 class WorkerState:
-    """What a worker tells the leader: where its REST interface is, how far it has read the configs, what it owns."""
+    """A worker's state for the leader: URL of its REST interface, offset in the configs topic, what it owns."""
 
     url: str
     offset: int
@@ -92,14 +92,14 @@ class WorkerState:
 
 @dataclass(frozen=True)
 class LeaderState:
-    """What the leader knows of the whole group after an assignment: to which worker a request has to go."""
+    """The leader's view of the group after an assignment, used to forward requests to the right worker."""
 
     urls: dict[str, str] = field(default_factory=dict)
     connector_owners: dict[str, str] = field(default_factory=dict)
     task_owners: dict[ConnectorTaskId, str] = field(default_factory=dict)
 
     def connector_url(self, connector: str) -> str | None:
-        """The URL of the worker that has the connector; None: none has it."""
+        """Return the URL of the worker that owns the connector; None: no worker owns it."""
         owner = self.connector_owners.get(connector)
         return None if owner is None else self.urls.get(owner)
 

@@ -1,4 +1,4 @@
-"""Connectors, then tasks, dealt out round robin (Kafka's `EagerAssignor`)."""
+"""Assigns connectors, then tasks, round-robin (Kafka's `EagerAssignor`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ AssignedTasks = dict[str, list[ConnectorTaskId]]
 
 
 def assign_eagerly(config: ClusterConfigState, members: Collection[str]) -> tuple[Assigned, AssignedTasks]:
-    """Deal all connectors and tasks out anew.
+    """Assign all connectors and tasks from scratch.
 
     Args:
         config: The configs; inconsistent connectors get no tasks.

@@ -1,7 +1,7 @@
-"""Assignments that move as little as possible (KIP-415; Kafka's `IncrementalCooperativeAssignor`).
+"""Makes assignments that move as little as possible (KIP-415; Kafka's `IncrementalCooperativeAssignor`).
 
-A worker keeps what it has until it is told to give it back. What a departed worker had is only given to others after a
-delay, so that a worker that is restarted finds its tasks waiting. Too much on one worker is revoked in one rebalance and
+A worker keeps its connectors and tasks until they are revoked. Those of a departed worker are reassigned only after a
+delay, so that a restarted worker gets its tasks back. An overloaded worker's surplus is revoked in one rebalance and
 assigned in the next.
 """
 
@@ -50,7 +50,7 @@ class ConnectorsAndTasks:
             self.tasks.pop(task, None)
 
     def minus(self, *others: ConnectorsAndTasks) -> ConnectorsAndTasks:
-        """What is in none of the others, sorted."""
+        """Return the elements that are in none of the others, sorted."""
         left = ConnectorsAndTasks.of(sorted(self.connectors), sorted(self.tasks))
         for other in others:
             left.remove(other)
@@ -64,7 +64,7 @@ class ConnectorsAndTasks:
 
 @dataclass(frozen=True)
 class ClusterAssignment:
-    """For each member: what is new, what is revoked, and all that it has afterwards."""
+    """For each member: the new, the revoked, and all connectors and tasks after the rebalance."""
 
     assigned: Mapping[str, ConnectorsAndTasks] = field(default_factory=dict)
     revoked: Mapping[str, ConnectorsAndTasks] = field(default_factory=dict)
@@ -75,10 +75,11 @@ Loads = dict[str, ConnectorsAndTasks]
 
 
 class IncrementalCooperativeAssignor:
-    """The leader's memory between rebalances.
+    """Computes assignments, and keeps the leader's state between rebalances.
 
-    Invariant: `_previous` is what the last assignment left to the members, with what was lost then; `_revoked_before` is
-    what it took away. `_scheduled_rebalance` is 0, or the time (ms) at which lost tasks are given to others.
+    Invariant: `_previous` is the result of the last assignment, including connectors and tasks that were lost then;
+    `_revoked_before` are those that it revoked. `_scheduled_rebalance` is 0, or the time (ms) at which lost tasks are
+    reassigned.
 
     Example:
         >>> from kafkapy.common.time import MockTime
@@ -90,7 +91,8 @@ class IncrementalCooperativeAssignor:
     """
 
     def __init__(self, time: Time, max_delay_ms: int) -> None:
-        """`max_delay_ms`: the worker's `scheduled.rebalance.max.delay.ms`; 0: lost tasks move at once."""
+        """`max_delay_ms`: the worker's `scheduled.rebalance.max.delay.ms`; 0: lost tasks are reassigned
+        immediately."""
         self._time = time
         self._max_delay_ms = max_delay_ms
         self._previous = ConnectorsAndTasks()
@@ -99,7 +101,7 @@ class IncrementalCooperativeAssignor:
         self._candidates: dict[str, None] = {}
         self._scheduled_rebalance = 0
         self.delay = 0
-        """Ms until the next rebalance, for the last assignment."""
+        """Ms until the next rebalance; belongs to the last assignment."""
         self._previous_generation = -1
         self._previous_members: frozenset[str] = frozenset()
         self._successive_revocations = 0
@@ -111,13 +113,13 @@ class IncrementalCooperativeAssignor:
         generation: int,
         members: Mapping[str, ConnectorsAndTasks],
     ) -> ClusterAssignment:
-        """Make the assignment of one rebalance.
+        """Compute the assignment of one rebalance.
 
         Args:
             config: The configs.
             last_completed_generation: The last generation in which this member got an assignment.
             generation: The generation that the assignment is for.
-            members: Id of each member -> what it has.
+            members: Member id -> its state.
         """
         if self._previous_generation != last_completed_generation:
             log.debug("The assignment of generation %d was not completed and is forgotten", self._previous_generation)
@@ -158,7 +160,7 @@ class IncrementalCooperativeAssignor:
         )
 
     def _check_revoked(self, active: ConnectorsAndTasks) -> None:
-        """A member that still has what was revoked did not get the last assignment."""
+        """Detect members that did not get the last assignment: they still own what it revoked."""
         if self._revoked_before:
             if self._revoked_before.common(active):
                 self._previous = active
@@ -174,10 +176,10 @@ class IncrementalCooperativeAssignor:
         previous.add(lost)
         self._previous = previous
 
-    # -- what a departed worker had
+    # -- connectors and tasks of departed workers
 
     def _handle_lost(self, lost: ConnectorsAndTasks, loads: Loads) -> ConnectorsAndTasks:
-        """What of it is to be assigned as if it were new. Sets the delay."""
+        """Return the lost connectors and tasks to be assigned now. Sets the delay."""
         none = ConnectorsAndTasks()
         if not lost and not self._revoked_in_previous:
             self._reset_delay()
@@ -240,7 +242,7 @@ class IncrementalCooperativeAssignor:
 
 
 def _duplicated(shares: Iterable[ConnectorsAndTasks]) -> ConnectorsAndTasks:
-    """What more than one member has."""
+    """Return connectors and tasks that more than one member owns."""
     connectors: Counter[str] = Counter()
     tasks: Counter[ConnectorTaskId] = Counter()
     for share in shares:
@@ -264,7 +266,7 @@ def _unsorted_minus(share: ConnectorsAndTasks, other: ConnectorsAndTasks) -> Con
 
 
 def _surplus(configured: ConnectorsAndTasks, loads: Loads) -> Loads:
-    """What members have above their fair share."""
+    """Return each member's connectors and tasks above its fair share."""
     if not any(loads.values()) or not configured:
         return {}
     found: Loads = {}
@@ -297,7 +299,7 @@ def _above_share(total: int, loads: Loads, part: Callable[[ConnectorsAndTasks], 
 
 
 def _deal(loads: Loads, items: Iterable[T], part: Callable[[ConnectorsAndTasks], dict[T, None]]) -> None:
-    """Give the items out, always to the members with the least."""
+    """Assign each item to the member with the lowest load."""
     waiting = list(items)
     order = sorted(loads, key=lambda member: (len(part(loads[member])), member))
     at = 0

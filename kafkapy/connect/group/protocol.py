@@ -4,7 +4,7 @@
     assignment: version INT16, error INT16, leader STRING, leader-url STRING, config-offset INT64,
                 [connector STRING, [task INT32]] [, revoked: the same, delay INT32]
 
-Task -1 stands for the connector itself. Fields at the end may be missing, and what is behind the known ones is ignored.
+Task -1 is the connector itself. Fields at the end may be missing; bytes after the known fields are ignored.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _CONNECTOR = -1
 
 
 class ConnectProtocolError(ValueError):
-    """Bytes that are no metadata or assignment of a Connect group."""
+    """The bytes are no valid metadata or assignment of a Connect group."""
 
 
 def metadata_of(state: WorkerState, protocol: ConnectProtocol) -> list[tuple[str, bytes]]:
-    """The protocols with which a worker joins, the preferred one first (Kafka's `metadataRequest`)."""
+    """Return the protocols for a worker's JoinGroup, the preferred one first (Kafka's `metadataRequest`)."""
     eager = (ConnectProtocol.EAGER.value, encode_metadata(state, 0))
     if protocol is ConnectProtocol.EAGER:
         return [eager]
@@ -35,7 +35,7 @@ def metadata_of(state: WorkerState, protocol: ConnectProtocol) -> list[tuple[str
 
 
 def encode_metadata(state: WorkerState, version: int) -> bytes:
-    """Return the worker's state as JoinGroup has it.
+    """Encode a worker's state for JoinGroup.
 
     Example:
         >>> encode_metadata(WorkerState("http://a:1", 7), 0).hex()
@@ -117,7 +117,7 @@ def _shares(connectors: Iterable[str], tasks: Iterable[ConnectorTaskId]) -> byte
 
 
 class _ProtocolReader:
-    """Reads fields in their order. It takes memory only for what is there."""
+    """Reads fields in order. Announced lengths are checked against the remaining bytes before memory is allocated."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -153,7 +153,7 @@ class _ProtocolReader:
         return None if length < 0 else self._take(length)
 
     def shares(self) -> tuple[list[str], list[ConnectorTaskId]]:
-        """Connectors and tasks of a nullable array, which may be missing."""
+        """Read connectors and tasks from a nullable array, which may be missing."""
         connectors: list[str] = []
         tasks: list[ConnectorTaskId] = []
         for _ in range(self.int32() if self.more else 0):

@@ -1,7 +1,7 @@
 """A worker's membership in its group (Kafka's `WorkerGroupMember` and `WorkerCoordinator`).
 
-The herder's thread polls; requests, heartbeats and the leader's computing happen on the driver's thread. A change of the
-assignment is handed to the herder's thread while that polls, so a herder changes its work between two polls only.
+The herder's thread polls; requests, heartbeats and the leader's assignment run on the driver's thread. A changed
+assignment is delivered on the herder's thread during `poll`, so that the set of running tasks changes only there.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _STEP_S = 1.0
 
 
 class RebalanceListener(Protocol):
-    """Told of assignments, on the thread that polls (Kafka's `WorkerRebalanceListener`)."""
+    """Receives assignments, on the thread that polls (Kafka's `WorkerRebalanceListener`)."""
 
     def on_assigned(self, assignment: ConnectAssignment, generation: int) -> None: ...
     def on_revoked(self, leader: str, connectors: Collection[str], tasks: Collection[ConnectorTaskId]) -> None: ...
@@ -52,9 +52,10 @@ class RebalanceListener(Protocol):
 
 
 class GroupShare:
-    """What members share, as data: the metadata of this worker, and the leader's assignment. No I/O, no threads.
+    """Computes this worker's metadata and, as leader, the assignment. No I/O, no threads.
 
-    Invariant: `assignment` is all that this worker has; None until it has got one, and after it was cut off.
+    Invariant: `assignment` has all connectors and tasks of this worker; None until the first assignment, and after the
+    coordinator was unreachable.
     """
 
     def __init__(
@@ -68,8 +69,8 @@ class GroupShare:
         """
         Args:
             url: URL of this worker's REST interface.
-            snapshot: Returns the configs as this worker has read them.
-            protocol: The newest protocol that the worker speaks.
+            snapshot: Returns the configs that this worker has read. protocol: The newest protocol that the worker
+                supports.
             time: The clock.
             max_delay_ms: The worker's `scheduled.rebalance.max.delay.ms`.
         """
@@ -88,16 +89,15 @@ class GroupShare:
     def assign(
         self, leader: str, protocol_name: str, generation: int, members: Mapping[str, bytes]
     ) -> dict[str, bytes]:
-        """Make the assignment of the whole group.
+        """Compute the assignment of the whole group.
 
         Args:
             leader: This member's id.
-            protocol_name: The protocol that the group has chosen.
-            generation: The generation that begins.
+            protocol_name: The group's protocol. generation: The new generation.
             members: Id of each member -> its metadata.
 
         Raises:
-            ConnectProtocolError: A member's metadata cannot be read.
+            ConnectProtocolError: A member's metadata is malformed.
             ValueError: The protocol is unknown.
         """
         states = {member: decode_metadata(metadata) for member, metadata in members.items()}
@@ -147,7 +147,7 @@ class GroupShare:
         return self._assignor.assign(config, self.last_completed_generation, generation, owned)
 
     def take(self, generation: int, protocol_name: str, assignment: ConnectAssignment) -> ConnectAssignment:
-        """Take over what the leader gave; return all that the worker has now."""
+        """Apply the leader's assignment; return all connectors and tasks of the worker."""
         self.current_protocol = ConnectProtocol(protocol_name)
         if self.current_protocol is not ConnectProtocol.EAGER:
             assignment = assignment.added_to(self.assignment)
@@ -161,8 +161,11 @@ class GroupShare:
 
 
 class WorkerGroupMember:
-    """Invariant: `_share.assignment` changes on the polling thread only. `_tasks` are what the driver's thread wants done
-    there, each with the completion that the driver's thread awaits."""
+    """A member of the group, for the herder.
+
+    Invariant: `_share.assignment` changes on the polling thread only. `_tasks` are calls to be made there, each with
+    the completion that the driver's thread awaits.
+    """
 
     protocol_type = "connect"
 
@@ -173,8 +176,7 @@ class WorkerGroupMember:
         Args:
             config: The client's config.
             times: Id of the group, and its times.
-            share: What members tell each other.
-            listener: Told of assignments.
+            share: Computes metadata and assignments. listener: Receives assignments.
         """
         self._share = share
         self._listener = listener
@@ -204,22 +206,23 @@ class WorkerGroupMember:
         self._member = self._driver.call(make)
 
     def ensure_active(self) -> bool:
-        """Join the group if needed, and wait until that is done; False: `wakeup` has ended the wait. Raises KafkaError."""
+        """Join the group if necessary, and wait until it has joined; False: `wakeup` has ended the wait. Raises
+        KafkaError."""
         return self._turn(None, until_joined=True)
 
     def poll(self, timeout_ms: float | None) -> bool:
-        """Take part in the group until the time is over; False: `wakeup` has ended it earlier.
+        """Process group events for `timeout_ms`; False: `wakeup` has ended it earlier.
 
         Args:
             timeout_ms: How long; None: until `wakeup`.
 
         Raises:
-            KafkaError: The group refuses the worker.
+            KafkaError: The group rejects the worker.
         """
         return self._turn(timeout_ms, until_joined=False)
 
     def wakeup(self) -> None:
-        """End the poll that waits, or the next one; from any thread."""
+        """End the running poll, or the next one. Thread-safe."""
         with self._changed:
             self._woken = True
             self._changed.notify_all()
@@ -228,7 +231,7 @@ class WorkerGroupMember:
         self._rejoin_reason = reason
 
     def leave(self, reason: str) -> None:
-        """Leave the group, as long as it can be reached; the next poll joins again."""
+        """Leave the group, if the coordinator is reachable; the next poll joins again."""
         if self._member is not None:
             try:
                 self._driver.call(self._member.leave, reason, timeout_ms=5_000)
@@ -250,7 +253,7 @@ class WorkerGroupMember:
 
     @property
     def member_id(self) -> str:
-        """Empty while the worker is not in the group."""
+        """Return the member id; empty while the worker is not in the group."""
         return "" if self._member is None else self._member.membership.stable_generation.member_id
 
     @property
@@ -258,7 +261,7 @@ class WorkerGroupMember:
         return self._share.current_protocol.version
 
     def connector_url(self, connector: str) -> str | None:
-        """As leader: the worker that has the connector."""
+        """Return the URL of the worker that owns the connector; only on the leader."""
         return self._leader_state.connector_url(connector)
 
     def task_url(self, task: ConnectorTaskId) -> str | None:
@@ -276,7 +279,7 @@ class WorkerGroupMember:
         member = self._member
         return member.membership.rejoin_needed or member.rebalancing or self.rejoin_reason() is not None
 
-    # -- turns of the polling thread
+    # -- on the polling thread
 
     def _turn(self, timeout_ms: float | None, until_joined: bool) -> bool:
         now = self._driver.time.monotonic_ms
@@ -332,7 +335,7 @@ class WorkerGroupMember:
             self._driver.call_soon_threadsafe(lambda: done.set_exception(error))
 
     def _revoke_if_cut_off(self) -> None:
-        """A worker that cannot reach the coordinator gives its tasks up: others may get them any time."""
+        """Revoke all tasks if the coordinator is unreachable, because it may assign them to other workers."""
         assert self._member is not None
         assignment = self._share.assignment
         if self._member.lookup.node_id is not None or assignment is None:
@@ -395,7 +398,7 @@ class WorkerGroupMember:
         await self._on_polling_thread(take_over)
 
     async def on_leave_prepare(self) -> None:
-        """A worker keeps its tasks; the herder stops them."""
+        """Do nothing: the herder stops the tasks."""
 
     def on_poll_timeout(self) -> str:
         self._listener.on_poll_timeout_expiry()

@@ -1,1 +1,1 @@
-"""The herder: decides what a worker runs, and answers what users ask about connectors."""
+"""The herder: decides what a worker runs, and serves requests about connectors."""

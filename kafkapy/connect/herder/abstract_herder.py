@@ -1,4 +1,4 @@
-"""What standalone and distributed herders have in common (Kafka's `AbstractHerder`)."""
+"""Base class of standalone and distributed herders (Kafka's `AbstractHerder`)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _VALIDATION_THREADS = 32
 
 
 class AbstractHerder(ABC):
-    """Owns the worker and the stores. Methods that take a callback return at once; the others answer from memory."""
+    """Owns the worker and the stores. Methods with a callback return immediately; the others read memory only."""
 
     def __init__(
         self,
@@ -57,8 +57,7 @@ class AbstractHerder(ABC):
         Args:
             worker: Runs connectors and tasks.
             cluster_id: Id of the Kafka cluster, for `GET /`.
-            status_store: Where statuses are.
-            config_store: Where configs are.
+            status_store: Stores statuses. config_store: Stores configs.
             override_policy: Decides which client configs a connector may override. Default: all.
             time: The clock. Default: the system's.
         """
@@ -75,17 +74,17 @@ class AbstractHerder(ABC):
         self._validations = ThreadPoolExecutor(_VALIDATION_THREADS, "connect-validation")
         self._types: dict[str, str] = {}
 
-    # -- what differs
+    # -- for subclasses to define
 
     @property
     @abstractmethod
     def generation(self) -> int:
-        """The group's generation; 0 where there is no group."""
+        """Return the group's generation; 0 without a group."""
 
     @property
     @abstractmethod
     def stage(self) -> WorkStage | None:
-        """What the herder's thread does at the moment."""
+        """Return the current stage of the herder's thread."""
 
     @abstractmethod
     def _raw_config(self, connector: str) -> Config | None: ...
@@ -93,11 +92,11 @@ class AbstractHerder(ABC):
     @abstractmethod
     def _modify_offsets(self, connector: str, offsets: Any, callback: Callback) -> None: ...
 
-    # -- life
+    # -- life cycle
 
     @property
     def is_ready(self) -> bool:
-        """Has the worker read its topics and joined its group once?"""
+        """Return whether the worker has read its topics and joined its group."""
         return self._ready
 
     def _start_services(self) -> None:
@@ -123,7 +122,7 @@ class AbstractHerder(ABC):
         return self.config_store.snapshot().connectors
 
     def connector_info_now(self, connector: str) -> ConnectorInfo | None:
-        """As the store has it; None: there is no such connector."""
+        """Return the connector from the store; None: there is no such connector."""
         state = self.config_store.snapshot()
         config = state.raw_connector_config(connector)
         if config is None:
@@ -131,7 +130,7 @@ class AbstractHerder(ABC):
         return ConnectorInfo(connector, config, state.tasks(connector), self.connector_type(config))
 
     def connector_type(self, config: Config | None) -> str:
-        """source, sink, or unknown if the class cannot be found."""
+        """Return source, sink, or unknown if the class cannot be found."""
         name = None if config is None else config.get(CONNECTOR_CLASS)
         if name is None:
             return UNKNOWN
@@ -199,7 +198,7 @@ class AbstractHerder(ABC):
     # -- restarts
 
     def build_restart_plan(self, request: RestartRequest) -> RestartPlan | None:
-        """What the request restarts, by the statuses; None: there is no status of the connector."""
+        """Return what the request restarts, according to the statuses; None: the connector has no status."""
         status = self.status_store.connector(request.connector)
         if status is None:
             return None
@@ -241,7 +240,7 @@ class AbstractHerder(ABC):
     # -- validation
 
     def validate_connector_config(self, config: Config, callback: Callback) -> None:
-        """Validate on a thread apart, because the connector's own code takes part."""
+        """Validate on a separate thread, because the connector's code is called."""
 
         def validate() -> None:
             try:
@@ -263,19 +262,19 @@ class AbstractHerder(ABC):
         return validate_config(self, config)
 
     def check_source(self, connector: Any, config: Config, values: dict[str, ConfigValue]) -> None:
-        """Note in `values` what else is wrong with a source's config. A worker alone has nothing to check."""
+        """Add further errors of a source's config to `values`. A standalone worker has no further checks."""
         del connector, config, values
 
     def check_sink(self, config: Config, values: dict[str, ConfigValue]) -> None:
-        """Note in `values` what else is wrong with a sink's config."""
+        """Add further errors of a sink's config to `values`."""
         check_sink(config, values)
 
     def source_uses_own_clients(self, type: str, config: Config) -> bool:
-        """Does a source have an admin client and a consumer of its own, for its offsets?"""
+        """Return whether a source uses a separate admin client and consumer for its offsets."""
         return False
 
     def refuse_invalid(self, infos: Any, callback: Callback) -> bool:
-        """Answer with all errors of a validation; False: there are none."""
+        """Call the callback with all errors of a validation; return False if there are none."""
         if infos.error_count == 0:
             return False
         errors = "".join(f"\n{error}" for info in infos.configs for error in info.errors)

@@ -1,4 +1,4 @@
-"""Answers that come later, from another thread (Kafka's `Callback` and `FutureCallback`), and stages of work."""
+"""Asynchronous results (Kafka's `Callback` and `FutureCallback`), and stages of work."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 
 Callback = Callable[[BaseException | None, Any], None]
-"""Called once with (error, result): the error is None if it went well."""
+"""Called once with (error, result); the error is None after success."""
 
 
 class FutureCallback(Generic[T]):
-    """A callback whose outcome a thread can wait for.
+    """A callback with whose outcome a thread can wait.
 
     Example:
         >>> callback: FutureCallback[int] = FutureCallback()
@@ -34,10 +34,10 @@ class FutureCallback(Generic[T]):
             else:
                 self.future.set_result(result)
         except InvalidStateError:
-            pass  # the first outcome counts
+            pass  # only the first outcome is kept
 
     def result(self, timeout_s: float | None = None) -> T:
-        """Wait for the result. Raises the error that was given, TimeoutError."""
+        """Wait for the result. Raises the callback's error, TimeoutError."""
         return self.future.result(timeout_s)
 
     @property
@@ -47,7 +47,7 @@ class FutureCallback(Generic[T]):
 
 @dataclass(frozen=True)
 class WorkStage:
-    """What a worker does, for those that wait for it (KIP-1009's timeouts say what took so long). Times in ms."""
+    """A stage of the worker's work, named in messages of time-outs (KIP-1009). Times in ms."""
 
     description: str
     started_ms: int
@@ -57,7 +57,7 @@ class WorkStage:
         return replace(self, completed_ms=now_ms)
 
     def summarize(self) -> str:
-        """A sentence.
+        """Describe the stage in a sentence.
 
         Example:
             >>> WorkStage("polling", 0).summarize()

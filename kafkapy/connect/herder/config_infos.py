@@ -1,4 +1,4 @@
-"""The answer of a validation, as the REST interface shows it (Kafka's `ConfigInfos`)."""
+"""The result of a validation, in the form of the REST interface (Kafka's `ConfigInfos`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafkapy.connect.config.config_def import ConfigKey, ConfigValue, convert_to
 
 @dataclass(frozen=True)
 class ConfigKeyInfo:
-    """The definition of a config; `prefix` comes before its name."""
+    """Convert the definition of a config; `prefix` is prepended to its name."""
 
     key: ConfigKey
     prefix: str = ""
@@ -80,7 +80,7 @@ class ConfigInfo:
 
 @dataclass(frozen=True)
 class ConfigInfos:
-    """All that a validation says. `error_count`: of configs of clients, those with errors; of others, the errors."""
+    """The result of a validation. `error_count` counts client configs with errors, and all errors of other configs."""
 
     name: str
     error_count: int
@@ -99,13 +99,12 @@ class ConfigInfos:
 def generate_result(
     name: str, keys: Mapping[str, ConfigKey], values: Iterable[ConfigValue], groups: Sequence[str]
 ) -> ConfigInfos:
-    """Put definitions and values together; the last value of a name counts.
+    """Combine definitions and values; the last value of a name wins.
 
     Args:
         name: The connector's class, as it was given.
         keys: The definitions.
-        values: What validation says.
-        groups: All groups, in their order.
+        values: The results of validation. groups: All groups, in order.
     """
     by_name: dict[str, ConfigValue] = {}
     infos: list[ConfigInfo] = []
@@ -124,7 +123,7 @@ def generate_result(
 
 
 def prefixed_infos(keys: Mapping[str, ConfigKey], values: Iterable[ConfigValue], prefix: str) -> ConfigInfos:
-    """The same for configs that belong to a part of the connector: a converter, a client."""
+    """Combine definitions and values of a part of the connector, such as a converter or a client."""
     infos: list[ConfigInfo] = []
     groups: dict[str, None] = {}
     errors = 0

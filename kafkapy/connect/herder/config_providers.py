@@ -1,4 +1,5 @@
-"""Values from outside: files, directories, environment (KIP-297, KIP-421, KIP-887). Values are never logged."""
+"""Config providers: values from files, directories, environment (KIP-297, KIP-421, KIP-887). Values are never
+logged."""
 
 from __future__ import annotations
 
@@ -17,29 +18,29 @@ _MOST_BYTES = 8 * 1024 * 1024
 
 
 class ConfigProvider:
-    """Derive from it for providers of your own; a worker makes it without arguments (Kafka's `ConfigProvider`)."""
+    """Base class of config providers; a worker instantiates them without arguments (Kafka's `ConfigProvider`)."""
 
     def configure(self, configs: Mapping[str, str]) -> None:
-        """Take the configs `config.providers.NAME.param.*`, without that prefix. Raises ConfigException."""
+        """Receive the configs `config.providers.NAME.param.*`, without that prefix. Raises ConfigException."""
 
     def get(self, path: str, keys: Collection[str]) -> Mapping[str, str]:
-        """Return the values of those keys that are there.
+        """Return the values of those keys that exist.
 
         Args:
-            path: What stands between provider and key; empty without one.
+            path: The part between provider and key; empty if there is none.
             keys: The keys.
 
         Raises:
-            ConfigException: The place cannot be read.
+            ConfigException: The path cannot be read.
         """
         raise NotImplementedError
 
     def close(self) -> None:
-        """Give back what `configure` has opened."""
+        """Release the resources that `configure` has opened."""
 
 
 class _PathProvider(ConfigProvider):
-    """`allowed.paths`: directories and files, with commas between, outside of which nothing is read. Default: all."""
+    """Reads only below `allowed.paths`: comma-separated directories and files. Default: all paths are allowed."""
 
     def __init__(self) -> None:
         self._allowed: list[Path] | None = None
@@ -81,7 +82,7 @@ class FileConfigProvider(_PathProvider):
 
 
 class DirectoryConfigProvider(_PathProvider):
-    """`${directory:/path:file-name}`: the whole content of a file, for secrets that are mounted."""
+    """`${directory:/path:file-name}`: the whole content of a file, for mounted secrets."""
 
     def get(self, path: str, keys: Collection[str]) -> Mapping[str, str]:
         directory = Path(path)
@@ -131,13 +132,13 @@ PROVIDERS: dict[str, type[ConfigProvider]] = {
 
 
 def make_providers(configs: Mapping[str, object]) -> dict[str, ConfigProvider]:
-    """Make the providers that `config.providers` lists.
+    """Create the providers that `config.providers` lists.
 
     Args:
         configs: The worker's configs.
 
     Raises:
-        ConfigException: A provider's class is missing, unknown, or refuses its configs.
+        ConfigException: A provider's class is missing or unknown, or rejects its configs.
     """
     found = {}
     for name in filter(None, map(str.strip, str(configs.get("config.providers") or "").split(","))):

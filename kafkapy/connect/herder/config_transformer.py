@@ -1,4 +1,4 @@
-"""Puts the values of config providers into configs (Kafka's `ConfigTransformer`)."""
+"""Replaces variables in configs by values of config providers (Kafka's `ConfigTransformer`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafkapy.connect.herder.task_configs import VARIABLE
 
 
 class ProviderTransformer:
-    """Replaces `${provider:[path:]key}`; what no provider knows stays as it is.
+    """Replaces `${provider:[path:]key}`; variables without a value remain unchanged.
 
     Example:
         >>> import os
@@ -21,11 +21,11 @@ class ProviderTransformer:
     """
 
     def __init__(self, providers: Mapping[str, ConfigProvider]) -> None:
-        """`providers`: by their names in `config.providers`."""
+        """`providers`: name in `config.providers` -> provider."""
         self._providers = providers
 
     def __call__(self, connector: str | None, config: Mapping[str, str | None]) -> dict[str, str | None]:
-        """Return the config with the values. Raises ConfigException."""
+        """Return the config with variables replaced. Raises ConfigException."""
         wanted: dict[tuple[str, str], set[str]] = {}
         for value in config.values():
             for match in VARIABLE.finditer(value or ""):

@@ -1,4 +1,4 @@
-"""What a connector can ask of its herder (Kafka's `HerderConnectorContext`)."""
+"""The herder's interface for a connector (Kafka's `HerderConnectorContext`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ log = logging.getLogger("kafkapy.connect.herder")
 
 
 class HerderConnectorContext:
-    """After `close`, what a connector asks is only logged: it was stopped, or replaced by another instance."""
+    """Passes requests of a connector to the herder. After `close` they are only logged: the connector was stopped or
+    replaced."""
 
     def __init__(
         self,

@@ -20,7 +20,7 @@ _OWN = {"topic", "partitions", "replication.factor", "cleanup.policy"}
 
 
 def worker_config_def() -> ConfigDef:
-    """What each worker has, standalone ones too."""
+    """Return the definitions of every worker's configs, standalone or distributed."""
     low, high = Importance.LOW, Importance.HIGH
     return (
         ConfigDef()
@@ -57,7 +57,7 @@ def worker_config_def() -> ConfigDef:
 
 
 def distributed_config_def() -> ConfigDef:
-    """What a distributed worker has."""
+    """Return the definitions of a distributed worker's configs."""
     medium, low, high = Importance.MEDIUM, Importance.LOW, Importance.HIGH
     definitions = worker_config_def()
     definitions.define("group.id", ConfigType.STRING, NO_DEFAULT, importance=high, doc="Id of the cluster of workers.")
@@ -187,11 +187,11 @@ class DistributedConfig:
         return self.values[name]
 
     def topic(self, kind: str) -> str:
-        """The name of a topic: `config`, `offset` or `status`."""
+        """Return the name of a topic; `kind`: `config`, `offset` or `status`."""
         return str(self.values[f"{kind}.storage.topic"])
 
     def topic_settings(self, kind: str) -> dict[str, str]:
-        """Topic configs that are set with the prefix `KIND.storage.`."""
+        """Return the topic configs that are set with the prefix `KIND.storage.`."""
         prefix = f"{kind}.storage."
         given = {name.removeprefix(prefix): value for name, value in self.originals.items() if name.startswith(prefix)}
         return {name: value for name, value in given.items() if name not in _OWN}
@@ -202,7 +202,7 @@ class DistributedConfig:
 
     @property
     def transactional_leader(self) -> bool:
-        """Does the leader fence the one before it?"""
+        """Return whether a new leader fences the previous one."""
         return bool(self.values["exactly.once.source.support"].upper() != "DISABLED")
 
     @property

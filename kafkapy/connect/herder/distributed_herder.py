@@ -1,4 +1,5 @@
-"""A worker of a cluster (Kafka's `DistributedHerder`): what users and other workers ask of it, and starting its work."""
+"""The herder of a distributed worker (Kafka's `DistributedHerder`): requests of users and workers, and starting
+work."""
 
 from __future__ import annotations
 
@@ -48,16 +49,16 @@ class WorkerClient(Protocol):
 
 
 class DistributedHerder(HerderMachine):
-    """Every request is done on the herder's thread, where it is checked again whether this worker may do it.
+    """Serves requests on the herder's thread, where it checks again whether this worker is responsible.
 
-    Invariant: `_leader_requests` has one thread: requests to the leader do not overtake each other.
+    Invariant: `_leader_requests` has one thread, so that requests to the leader remain in order.
     """
 
     def __init__(self, client: WorkerClient, **machine: Any) -> None:
         """
         Args:
             client: Sends requests to other workers.
-            machine: What `HerderMachine` takes.
+            machine: Arguments of `HerderMachine`.
         """
         super().__init__(**machine)
         self._client = client
@@ -82,11 +83,11 @@ class DistributedHerder(HerderMachine):
         self.connector_info(connector, lambda error, info: callback(error, None if info is None else info.config))
 
     def tasks_config(self, connector: str, callback: Callback) -> None:
-        """Task -> its config."""
+        """Call the callback with task -> its config."""
         self._read(callback, lambda: dict(self._task_configs(connector)), connector)
 
     def task_configs(self, connector: str, callback: Callback) -> None:
-        """(task, its config) in the tasks' order."""
+        """Call the callback with pairs (task, its config), ordered by task."""
         self._read(callback, lambda: self._task_configs(connector), connector)
 
     def _task_configs(self, connector: str) -> list[tuple[ConnectorTaskId, Config]]:
@@ -147,14 +148,13 @@ class DistributedHerder(HerderMachine):
         Args:
             connector: Its name.
             config: Its config.
-            callback: Told `Created`.
-            allow_replace: False: AlreadyExistsException if it is there.
+            callback: Called with a `Created`. allow_replace: False: AlreadyExistsException if the connector exists.
             target_state: The first state; None: started.
         """
         self.add_request(lambda: self._put_config(connector, config, callback, allow_replace, target_state), callback)
 
     def patch_connector_config(self, connector: str, patch: Config, callback: Callback) -> None:
-        """Change some keys; a value None takes its key away (KIP-477)."""
+        """Change some keys; a value None removes its key (KIP-477)."""
 
         def change() -> None:
             self._require_leader("Only the leader can set connector configs.")
@@ -192,7 +192,7 @@ class DistributedHerder(HerderMachine):
         self.validate_connector_config(config, validated)
 
     def stop_connector(self, connector: str, callback: Callback) -> None:
-        """Give its tasks up and stop it (KIP-875)."""
+        """Stop the connector and remove its tasks (KIP-875)."""
 
         def stop() -> None:
             self._require(connector, "Unknown connector {}")
@@ -210,7 +210,7 @@ class DistributedHerder(HerderMachine):
     def put_task_configs(
         self, connector: str, configs: Sequence[Config], callback: Callback, signature: RequestSignature | None
     ) -> None:
-        """For other workers: the configs that the connector on that worker has made."""
+        """Store the task configs that a connector on another worker has computed."""
         if self._refuse_unsigned(signature, callback):
             return
 
@@ -256,7 +256,7 @@ class DistributedHerder(HerderMachine):
         return True
 
     def request_task_reconfiguration(self, connector: str) -> None:
-        """Ask the connector for its tasks' configs anew; from any thread."""
+        """Have the connector compute its tasks' configs again. Thread-safe."""
         now = self._now()
         self.add_request(
             lambda: self._reconfigure_with_retry(connector, now, 0), _logged(f"Task reconfiguration for {connector}")
@@ -301,7 +301,7 @@ class DistributedHerder(HerderMachine):
             self._to_leader(f"connectors/{quote(connector, safe='')}/tasks", "POST", configs, callback)
 
     def _to_leader(self, path: str, method: str, body: Any, callback: Callback) -> None:
-        """Send a signed request to the leader, on the thread for that."""
+        """Send a signed request to the leader, on the thread for leader requests."""
         url, key = self.leader_url, self.session_key
 
         def send() -> None:
@@ -326,7 +326,7 @@ class DistributedHerder(HerderMachine):
         except RuntimeError:
             callback(ConnectException("Worker is shutting down"), None)
 
-    # -- starting work, on the threads for that
+    # -- starting work, on its thread pool
 
     def _try_start_connector(self, connector: str) -> None:
         try:
@@ -388,7 +388,7 @@ class DistributedHerder(HerderMachine):
     # -- exactly once
 
     def _fence_before(self, task: ConnectorTaskId) -> None:
-        """On the task's thread: wait until earlier tasks are fenced. Raises ConnectException."""
+        """Wait, on the task's thread, until earlier tasks are fenced. Raises ConnectException."""
         fenced: FutureCallback[None] = FutureCallback()
 
         def tried(error: BaseException | None, _: Any) -> None:
@@ -401,7 +401,7 @@ class DistributedHerder(HerderMachine):
         _result(fenced, "Failed to perform round of zombie fencing")
 
     def _verify_ownership(self, task: ConnectorTaskId, generation: int | None) -> None:
-        """On the task's thread: is the task still this worker's? Raises ConnectException."""
+        """Check, on the task's thread, that this worker still owns the task. Raises ConnectException."""
         self.config_store.refresh(_NEVER_MS)
         verified: FutureCallback[None] = FutureCallback()
 
@@ -422,7 +422,7 @@ class DistributedHerder(HerderMachine):
         _result(verified, f"Failed to perform preflight check for task {task}")
 
     def fence_zombie_source_tasks(self, connector: str, callback: Callback, signature: RequestSignature | None) -> None:
-        """For other workers: fence the earlier tasks of a connector."""
+        """Fence the earlier tasks of a connector, for other workers."""
         if not self._refuse_unsigned(signature, callback):
             self.add_request(lambda: self._fence(connector, callback), callback)
 
@@ -522,7 +522,7 @@ class DistributedHerder(HerderMachine):
         self.add_request(restart, callback)
 
     def restart_connector_and_tasks(self, request: RestartRequest, callback: Callback) -> None:
-        """Tell all workers of the restart (KIP-745); `callback` is told the `ConnectorStateInfo` that it comes to."""
+        """Write a restart request for all workers (KIP-745); the callback gets the resulting `ConnectorStateInfo`."""
 
         def restart() -> None:
             self._refuse_while_rebalancing()

@@ -1,4 +1,4 @@
-"""Can a source keep what its config asks of it? (KIP-618)"""
+"""Checks whether a source supports the exactly-once settings of its config (KIP-618)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ log = logging.getLogger("kafkapy.connect.herder")
 
 
 def check_support(connector: Any, config: Config, about: ConfigValue, is_enabled: bool) -> None:
-    """Note why `exactly.once.support=required` cannot be kept.
+    """Add an error if `exactly.once.support=required` is not supported.
 
     Args:
         connector: The source.
         config: Its config.
-        about: What validation says of `exactly.once.support`.
-        is_enabled: Does the worker support it?
+        about: The validation result of `exactly.once.support`. is_enabled: Whether the worker has exactly-once
+            support.
     """
     if about.errors or str(about.value).strip().upper() != "REQUIRED":
         return
@@ -42,7 +42,7 @@ def check_support(connector: Any, config: Config, about: ConfigValue, is_enabled
 
 
 def check_boundary(connector: Any, config: Config, about: ConfigValue) -> None:
-    """Note why `transaction.boundary=connector` cannot be kept. `about`: what validation says of it."""
+    """Add an error if `transaction.boundary=connector` is not supported. `about`: its validation result."""
     if about.errors or str(about.value).strip().upper() != "CONNECTOR":
         return
     try:

@@ -1,6 +1,6 @@
 """The distributed herder's thread: membership, rebalances, changes of configs, requests (Kafka's `DistributedHerder.tick`).
 
-Everything that changes what the worker runs happens on this thread, one thing after the other.
+All changes of the worker's connectors and tasks happen on this thread, one after the other.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _PRIVILEGED = "org.apache.kafka.connect.storage.PrivilegedWriteException"
 
 
 class WorkerMembership(Protocol):
-    """The worker's membership, as the herder uses it."""
+    """The membership's interface for the herder."""
 
     @property
     def member_id(self) -> str: ...
@@ -57,9 +57,10 @@ class WorkerMembership(Protocol):
 
 
 class HerderMachine(AbstractHerder):
-    """Invariant: `assignment` is the last one got, `_running` what of it was started; `_rebalance_resolved` is False from an
-    assignment until its work was started. `config_state` is replaced on the herder's thread only. What the store's thread
-    reports waits in `_connector_updates`, `_task_updates`, `_target_changes` and `_restarts`, under `_lock`.
+    """Invariant: `assignment` is the last one received, `_running` its part that was started; `_rebalance_resolved` is
+    False from an assignment until its work was started. `config_state` is replaced on the herder's thread only.
+    Changes reported by the store's thread are queued in `_connector_updates`, `_task_updates`, `_target_changes` and
+    `_restarts`, under `_lock`.
     """
 
     def __init__(self, settings: HerderSettings, member: WorkerMembership, **common: Any) -> None:
@@ -67,7 +68,7 @@ class HerderMachine(AbstractHerder):
         Args:
             settings: The worker's.
             member: The membership; its listener must be this herder.
-            common: What `AbstractHerder` takes.
+            common: Arguments of `AbstractHerder`.
         """
         super().__init__(**common)
         self.settings = settings
@@ -98,7 +99,7 @@ class HerderMachine(AbstractHerder):
         self._key_expiration: int | None = None
         self._fencings: dict[str, ZombieFencing] = {}
 
-    # -- life
+    # -- life cycle
 
     def initialize(self) -> None:
         """Start worker and stores, and read the topics; on the herder's thread. Raises ConnectException, KafkaError."""
@@ -107,14 +108,14 @@ class HerderMachine(AbstractHerder):
             self.member.start()
 
     def run(self) -> None:
-        """The herder's thread, until `request_stop`. Raises what makes the worker useless."""
+        """Run the herder's thread until `request_stop`. Raises errors after which the worker can't continue."""
         while not self._stopping.is_set():
             self.tick()
             self._ready = True
         self._halt()
 
     def request_stop(self) -> None:
-        """End `run` soon; from any thread."""
+        """Let `run` end soon. Thread-safe."""
         self._stopping.set()
         self.member.wakeup()
 
@@ -153,12 +154,11 @@ class HerderMachine(AbstractHerder):
     # -- requests
 
     def add_request(self, action: Callable[[], None], failed: Callback, delay_ms: int = 0) -> HerderRequest:
-        """Have the herder's thread call `action`.
+        """Schedule `action` on the herder's thread.
 
         Args:
-            action: What is to be done.
-            failed: Told the error that it raises.
-            delay_ms: When, from now on.
+            action: The function to be called. failed: Called with the error that `action` raises. delay_ms: Delay from
+                now, in ms.
         """
         request, first = self._requests.add(self._now() + delay_ms, action, failed)
         if first:
@@ -168,7 +168,8 @@ class HerderMachine(AbstractHerder):
     # -- one turn
 
     def tick(self) -> None:
-        """Join if needed, start what was assigned, answer requests, take in changes, and wait for more."""
+        """Run one iteration: join if necessary, start assigned work, serve requests, apply changes, and wait for
+        events."""
         if not self._can_read_configs:
             if not self._read_configs_to_end():
                 return
@@ -196,7 +197,7 @@ class HerderMachine(AbstractHerder):
             request.run()
 
     def _wait_ms(self) -> int | None:
-        """Until something is due; None: nothing is planned."""
+        """Return the ms until something is due; None: nothing is scheduled."""
         times = [self._requests.next_at_ms()]
         if self._scheduled_rebalance is not None:
             times.append(self._scheduled_rebalance)
@@ -219,7 +220,7 @@ class HerderMachine(AbstractHerder):
 
     @property
     def signs_requests(self) -> bool:
-        """Does the group's protocol want signatures?"""
+        """Return whether the group's protocol requires signed requests."""
         return self.member.current_protocol_version >= 2
 
     @property
@@ -239,7 +240,7 @@ class HerderMachine(AbstractHerder):
         return True
 
     def write_as_leader(self, description: str, write: Callable[[], None]) -> None:
-        """Write configs. Raises ConnectException, also if this worker was fenced by another leader."""
+        """Write configs. Raises ConnectException, also if another leader has fenced this worker."""
         try:
             with self._in_stage(description):
                 write()
@@ -282,7 +283,7 @@ class HerderMachine(AbstractHerder):
     # -- changes of configs
 
     def _take_updates(self) -> bool:
-        """Take in what the store has reported; False: the group has to rebalance first."""
+        """Apply changes that the store has reported; False: the group has to rebalance first."""
         eager = self.member.current_protocol_version == 0
         with self._lock:
             rebalance = self._needs_rebalance
@@ -344,7 +345,7 @@ class HerderMachine(AbstractHerder):
     # -- rebalances
 
     def _handle_rebalance(self) -> bool:
-        """Start what was assigned; False: the worker must join again."""
+        """Start the assigned work; False: the worker must join again."""
         if self._rebalance_resolved:
             return True
         assignment = self.assignment
@@ -406,7 +407,7 @@ class HerderMachine(AbstractHerder):
         return False
 
     def refresh_configs(self, timeout_ms: float) -> bool:
-        """Read the configs topic to its end; False: it took too long."""
+        """Read the configs topic to its end; False: timed out."""
         try:
             with self._in_stage("reading to the end of the config topic"):
                 self.config_store.refresh(timeout_ms)
@@ -418,7 +419,7 @@ class HerderMachine(AbstractHerder):
         return True
 
     def _back_off(self, ms: int) -> None:
-        """Wait; with the incremental protocols a worker that stays behind gives its work up at last."""
+        """Wait; with the incremental protocols, a worker that fails to catch up finally revokes its own work."""
         if self._protocol_version == 0:
             self._sleep(ms)
         elif self._retries > 0:
@@ -487,7 +488,7 @@ class HerderMachine(AbstractHerder):
         )
 
     def _forget_deleted(self) -> None:
-        """Take away the statuses of connectors and tasks that are no more."""
+        """Delete the statuses of removed connectors and tasks."""
         state = self.config_store.snapshot()
         for connector in self.status_store.connectors():
             if not state.contains(connector):
@@ -550,7 +551,7 @@ class HerderMachine(AbstractHerder):
     def on_logging_level_update(self, namespace: str, level: str) -> None:
         self.loggers.set_level(namespace, level)
 
-    # -- what the rest of the herder does
+    # -- for subclasses to define
 
     def _raw_config(self, connector: str) -> Config | None:
         return self.config_state.raw_connector_config(connector)

@@ -1,4 +1,4 @@
-"""What the herder tells of connectors and tasks, as the REST interface shows it (Kafka's `rest.entities`)."""
+"""Information about connectors and tasks, in the form of the REST interface (Kafka's `rest.entities`)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class ConnectorInfo:
 
 @dataclass(frozen=True)
 class StateInfo:
-    """The state of a connector, or with `id` of a task."""
+    """The state of a connector, or, with `id`, of a task."""
 
     state: StatusState
     worker_id: str
@@ -71,7 +71,7 @@ class ConnectorStateInfo:
 
 @dataclass(frozen=True)
 class RestartPlan:
-    """What a restart request comes to: what it restarts is in the state RESTARTING (KIP-745)."""
+    """The result of a restart request: everything that it restarts has the state RESTARTING (KIP-745)."""
 
     request: RestartRequest
     info: ConnectorStateInfo
@@ -95,7 +95,7 @@ class RestartPlan:
 
 @dataclass(frozen=True)
 class Created:
-    """The outcome of a write of a config: `created` is False if the connector was there already."""
+    """The result of writing a connector's config; `created` is False if the connector existed before."""
 
     created: bool
     info: ConnectorInfo | None

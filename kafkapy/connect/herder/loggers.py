@@ -1,4 +1,4 @@
-"""Levels of loggers by their names (KIP-495, KIP-976; Kafka's `Loggers`)."""
+"""Reads and sets the levels of loggers (KIP-495, KIP-976; Kafka's `Loggers`)."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ _NAMES = {number: name for name, number in LEVELS.items()}
 
 
 class WorkerLoggers:
-    """Invariant: `_modified` has a time for each logger whose level was changed here; there are no more of them than loggers.
+    """The loggers of a worker.
 
-    A namespace is a logger's name; Java's packages (`org.apache.kafka.connect`) are loggers of their own here, made when a
-    level is set.
+    Invariant: `_modified` has the time of the last change for each logger whose level was changed here; it never has
+    more entries than there are loggers. A namespace is a logger's name. Java's packages (`org.apache.kafka.connect`)
+    are separate loggers here, created when their level is set.
     """
 
     def __init__(self, time: Time) -> None:
@@ -40,20 +41,20 @@ class WorkerLoggers:
         self._lock = threading.Lock()
 
     def level(self, name: str) -> dict[str, Any] | None:
-        """Level and time of the change; None: there is no such logger."""
+        """Return the level and the time of its change; None: there is no such logger."""
         with self._lock:
             logger = self._find(name)
             return None if logger is None else self._info(logger)
 
     def all_levels(self) -> dict[str, dict[str, Any]]:
-        """Of all loggers that have a level of their own, sorted by name."""
+        """Return the levels of all loggers with an explicit level, sorted by name."""
         with self._lock:
             found = {logger.name: self._info(logger) for logger in _loggers() if logger.level != logging.NOTSET}
             found[ROOT] = self._info(logging.getLogger())
             return dict(sorted(found.items()))
 
     def set_level(self, namespace: str, level: str) -> list[str]:
-        """Set the level of a logger and of all whose names begin with it.
+        """Set the level of a logger and of all loggers below it.
 
         Args:
             namespace: A logger's name, or `root` for all.

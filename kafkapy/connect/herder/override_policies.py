@@ -1,4 +1,4 @@
-"""Which client configs a connector may override (KIP-458): `connector.client.config.override.policy`."""
+"""Policies for overrides of client configs by connectors (KIP-458): `connector.client.config.override.policy`."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class OverrideRequest(NamedTuple):
 
 
 class OverridePolicy(Protocol):
-    """Derive from nothing: a class with this method, by its import path, is a policy."""
+    """The interface of a policy; any class with this method may be configured by its import path."""
 
     def refusal(self, request: OverrideRequest, config: str) -> str | None:
-        """Why this config may not be overridden; None: it may."""
+        """Return why this config may not be overridden; None: it may."""
         ...
 
 
 class AllOverridePolicy:
-    """Kafka's default since 3.0."""
+    """Allows all overrides: Kafka's default since 3.0."""
 
     def refusal(self, request: OverrideRequest, config: str) -> str | None:
         return None
@@ -40,7 +40,7 @@ class NoneOverridePolicy:
 
 
 class PrincipalOverridePolicy:
-    """Who a client is may be overridden, and nothing else."""
+    """Allows overrides of the client's credentials only."""
 
     def refusal(self, request: OverrideRequest, config: str) -> str | None:
         return None if config in _PRINCIPAL else _refusal("Principal", config)
@@ -60,7 +60,7 @@ _SUFFIX = "ConnectorClientConfigOverridePolicy"
 
 
 def make_policy(name: str) -> OverridePolicy:
-    """Make the policy of a worker's config: All, None, Principal, their Java classes, or an import path.
+    """Create the policy of a worker's config: All, None, Principal, their Java classes, or an import path.
 
     Raises:
         ConfigException: There is no such policy.

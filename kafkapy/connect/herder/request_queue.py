@@ -1,4 +1,4 @@
-"""What the herder's thread has to do, by time (Kafka's `DistributedHerderRequest`)."""
+"""A queue of requests for the herder's thread, ordered by time (Kafka's `DistributedHerderRequest`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from kafkapy.connect.herder.callbacks import Callback
 
 @dataclass(order=True)
 class HerderRequest:
-    """`at_ms`: when it is due; `sequence` orders those of one time. `failed`: told the error that `action` raises."""
+    """`at_ms`: when it is due; `sequence` orders requests of the same time. `failed`: called with the error of
+    `action`."""
 
     at_ms: int
     sequence: int
@@ -31,7 +32,7 @@ class HerderRequest:
 
 
 class RequestQueue:
-    """Invariant: `_heap` has the requests that were not taken yet, cancelled ones included until they are due."""
+    """Invariant: `_heap` has the pending requests, and cancelled ones until they are due."""
 
     def __init__(self) -> None:
         self._heap: list[HerderRequest] = []
@@ -39,7 +40,7 @@ class RequestQueue:
         self._lock = threading.Lock()
 
     def add(self, at_ms: int, action: Callable[[], None], failed: Callback) -> tuple[HerderRequest, bool]:
-        """Returns the request, and whether it is the first of the queue now."""
+        """Add a request; return it, and whether it is now the first of the queue."""
         with self._lock:
             self._sequence += 1
             request = HerderRequest(at_ms, self._sequence, action, failed)

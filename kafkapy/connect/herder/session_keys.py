@@ -25,11 +25,11 @@ _DIGESTS = {
     "hmacsha512": "sha512",
 }
 _KEY_SIZES = {"hmacmd5": 64, "hmacsha1": 64, "hmacsha224": 28, "hmacsha256": 32, "hmacsha384": 48, "hmacsha512": 64}
-"""Bytes, as the JDK's key generators have them."""
+"""Key sizes in bytes of the JDK's key generators."""
 
 
 def is_known(algorithm: str) -> bool:
-    """Can requests be signed, and keys made, with this algorithm?
+    """Return whether this algorithm is supported for signatures and keys.
 
     Example:
         >>> is_known("HmacSHA256")
@@ -39,7 +39,7 @@ def is_known(algorithm: str) -> bool:
 
 
 def new_key(algorithm: str, size_bits: int | None, now_ms: int) -> SessionKey:
-    """Make a key.
+    """Create a key.
 
     Args:
         algorithm: For example HmacSHA256.
@@ -55,13 +55,13 @@ def key_bytes(algorithm: str, size_bits: int | None) -> int:
 
 
 def signature_headers(key: bytes, algorithm: str, body: bytes) -> dict[str, str]:
-    """The headers of a signed request. Raises ConnectException."""
+    """Return the headers of a signed request. Raises ConnectException."""
     signature = base64.b64encode(_sign(key, algorithm, body)).decode()
     return {SIGNATURE_HEADER: signature, ALGORITHM_HEADER: algorithm}
 
 
 class RequestSignature(NamedTuple):
-    """The signature with which a request came (Kafka's `InternalRequestSignature`)."""
+    """The signature of a received request (Kafka's `InternalRequestSignature`)."""
 
     body: bytes
     algorithm: str
@@ -73,7 +73,7 @@ class RequestSignature(NamedTuple):
 
         Args:
             body: The request's.
-            headers: With names in small letters.
+            headers: Headers with lower-case names.
 
         Returns:
             None: the request is not signed.

@@ -1,4 +1,4 @@
-"""What a distributed herder takes from the worker's configs."""
+"""The settings of a distributed herder, from the worker's configs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class HerderSettings:
-    """By the names of the worker's configs; times in ms."""
+    """Settings with the names of the worker's configs; times in ms."""
 
     group_id: str
     worker_sync_timeout_ms: int = 3_000

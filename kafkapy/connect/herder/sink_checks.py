@@ -1,4 +1,4 @@
-"""What a sink's config must have beside what each config must be (Kafka's `SinkConnectorConfig.validate`)."""
+"""Checks of a sink's config that involve several keys (Kafka's `SinkConnectorConfig.validate`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def has_dead_letters(config: Config) -> bool:
 
 
 def check_sink(config: Config, values: dict[str, ConfigValue]) -> None:
-    """Note what is wrong with topics and the topic of dead letters in `values`."""
+    """Add errors of the topics and the dead-letter topic to `values`."""
     topics, regex = config.get("topics"), config.get("topics.regex")
     has_topics, has_regex = bool((topics or "").strip()), bool((regex or "").strip())
     if has_topics == has_regex:
@@ -64,7 +64,7 @@ def _matches(regex: str, topic: str) -> bool:
 
 
 def check_sink_group(config: Config, values: dict[str, ConfigValue], worker_group: str) -> None:
-    """A sink's consumers must not be in the group of the workers."""
+    """Add an error if a sink's consumer group is the group of the workers."""
     if _GROUP_OVERRIDE in config:
         group = config[_GROUP_OVERRIDE]
         about = values.setdefault(_GROUP_OVERRIDE, ConfigValue(_GROUP_OVERRIDE, group))

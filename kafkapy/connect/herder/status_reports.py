@@ -1,4 +1,4 @@
-"""Writes what becomes of connectors and tasks into the status store."""
+"""Writes the states of connectors and tasks to the status store."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from kafkapy.connect.storage import (
 
 
 def trace_of(error: BaseException) -> str:
-    """The stack trace, its first line `java.class.Name: message` for an exception that Kafka has, then Python's frames."""
+    """Return the stack trace: first `java.class.Name: message` if the exception exists in Kafka, then Python's
+    frames."""
     from kafkapy.connect.errors import java_class_of
 
     message = str(error)

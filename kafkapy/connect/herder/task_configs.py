@@ -1,4 +1,4 @@
-"""Are the configs of tasks others than before? What config providers say stays out of them (Kafka's `AbstractHerder`)."""
+"""Compares task configs, and removes the values of config providers from them (Kafka's `AbstractHerder`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafkapy.connect.herder.infos import Config
 from kafkapy.connect.storage import ClusterConfigState, ConnectorTaskId
 
 VARIABLE = re.compile(r"\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}")
-"""`${provider:[path:]key}`, as Kafka's `ConfigTransformer` finds it."""
+"""`${provider:[path:]key}`: the pattern of Kafka's `ConfigTransformer`."""
 
 
 def reverse_transform(
@@ -21,7 +21,7 @@ def reverse_transform(
     Args:
         connector: Its name.
         state: The configs.
-        configs: The tasks' configs as the connector has made them.
+        configs: The tasks' configs from the connector.
     """
     raw = state.raw_connector_config(connector) or {}
     variables = {key: value for key, value in raw.items() if value is not None and VARIABLE.search(value)}
@@ -29,7 +29,8 @@ def reverse_transform(
 
 
 def task_configs_changed(state: ClusterConfigState, connector: str, configs: Sequence[Config]) -> bool:
-    """Do the tasks need other configs than they have, or was the connector's own changed since?"""
+    """Return whether the tasks' configs differ from the stored ones, or the connector's config has changed since they
+    were stored."""
     if len(configs) != state.task_count(connector):
         return True
     for number, config in enumerate(configs):

@@ -1,4 +1,4 @@
-"""Is a connector's config right? (Kafka's `AbstractHerder.validateConnectorConfig`)"""
+"""Validates a connector's config (Kafka's `AbstractHerder.validateConnectorConfig`)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CLIENTS = {"producer": java_clients.PRODUCER, "admin": ADMIN, "consumer": java_
 
 
 class HerderRules(Protocol):
-    """What a herder decides of a validation."""
+    """The checks of a validation that depend on the herder."""
 
     @property
     def worker(self) -> Any: ...
@@ -47,14 +47,14 @@ class HerderRules(Protocol):
 
 
 def validate_config(herder: HerderRules, config: Config) -> ConfigInfos:
-    """Validate a connector's config with all that it names: transforms, predicates, converters, overrides of clients.
+    """Validate a connector's config including its transforms, predicates, converters and client overrides.
 
     Args:
         herder: Has plugins, policy and settings.
-        config: The connector's; values of config providers are put in first.
+        config: The connector's; variables of config providers are replaced first.
 
     Raises:
-        BadRequestException: It names no class, or the class breaks the contract.
+        BadRequestException: It names no class, or the class is no valid connector.
         ConnectException: The class is unknown.
     """
     transformer = herder.worker.config_transformer
@@ -120,7 +120,7 @@ def _own_values(connector: Any, config: Config) -> list[ConfigValue]:
 
 
 def _converter(plugins: Any, config: Config, about: ConfigValue | None, name: str, part: str) -> ConfigInfos | None:
-    """The converter's own configs, after its class has turned out right."""
+    """Validate the converter's own configs, after its class was found to be valid."""
     class_name = config.get(name)
     if class_name is None or about is None or about.errors:
         return None
@@ -188,7 +188,7 @@ def _client_key(name: str, row: Property) -> ConfigKey:
 
 
 def plugin_config(plugins: Any, name: str) -> list[ConfigKeyInfo]:
-    """The configs of a plugin, for `GET /connector-plugins/NAME/config` (KIP-769).
+    """Return the configs of a plugin, for `GET /connector-plugins/NAME/config` (KIP-769).
 
     Args:
         plugins: Finds the class.

@@ -1,4 +1,4 @@
-"""What a herder needs of a worker: Kafka's `Worker`, as far as the herder calls it."""
+"""The worker's interface for the herder: the part of Kafka's `Worker` that a herder calls."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Offsets = Sequence[tuple[Mapping[str, Any], "Mapping[str, Any] | None"]]
 
 
 class HerderWorker(Protocol):
-    """All methods return soon: a connector's own code runs on its thread."""
+    """All methods return quickly, because a connector's code runs on its own thread."""
 
     @property
     def worker_id(self) -> str: ...

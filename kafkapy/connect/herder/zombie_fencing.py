@@ -11,7 +11,7 @@ from kafkapy.connect.herder.callbacks import Callback
 
 
 class ZombieFencing:
-    """Invariant: callbacks are told once; those that come after the end are told at once."""
+    """Invariant: each callback is called once; one that is added after the end is called immediately."""
 
     def __init__(
         self,
@@ -23,8 +23,8 @@ class ZombieFencing:
         """
         Args:
             fence: Fences the producers of the earlier tasks.
-            record: Writes down that they are fenced; it may refuse by an exception.
-            on_herder_thread: Has the herder's thread call a function; the callback is told its error.
+            record: Writes the record that they are fenced; may raise an exception. on_herder_thread: Calls a function
+                on the herder's thread, and the callback with its error.
             ended: Called before the callbacks.
         """
         self._fence = fence
@@ -37,7 +37,7 @@ class ZombieFencing:
         self._error: BaseException | None = None
 
     def start(self) -> None:
-        """Raises what `fence` raises."""
+        """Start the fencing. Raises the errors of `fence`."""
         self._fence().add_done_callback(self._fenced)
 
     def _fenced(self, fenced: Future[None]) -> None:

@@ -1,1 +1,1 @@
-"""The REST interface of a worker: the end points, bodies and errors of Kafka's."""
+"""The REST interface of a worker, with Kafka's endpoints, bodies and errors."""

@@ -1,4 +1,4 @@
-"""Answers of the REST interface, and errors as Kafka's `ConnectExceptionMapper` shows them."""
+"""HTTP responses of the REST interface; errors have the form of Kafka's `ConnectExceptionMapper`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ JSON = "application/json"
 
 
 def json_answer(content: Any, status: int = 200, *headers: tuple[str, str]) -> HttpAnswer:
-    """An answer with a body of JSON."""
+    """Return a response with a JSON body."""
     body = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
     return HttpAnswer(status, body, (("content-type", JSON), *headers))
 
@@ -30,11 +30,11 @@ def error_answer(status: int, message: str | None, code: int | None = None) -> H
 
 
 def failed_answer(path: str, error: BaseException) -> HttpAnswer:
-    """The answer to a request that ended with an error.
+    """Return the response to a request that has failed.
 
     Args:
         path: The request's, for the log.
-        error: What was raised.
+        error: The exception.
     """
     message = getattr(error, "message", None) or str(error) or None
     if isinstance(error, ConnectRestException):

@@ -1,4 +1,4 @@
-"""Waiting for the herder, and passing a request on to the worker that can answer it (Kafka's `HerderRequestHandler`)."""
+"""Waits for the herder, or forwards a request to the responsible worker (Kafka's `HerderRequestHandler`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DEFAULT_TIMEOUT_S = 90.0
 
 
 class RequestCompletion:
-    """Invariant: a request is passed on at most twice: to the leader, and from it to the owner."""
+    """Invariant: a request is forwarded at most twice: to the leader, and from there to the owner."""
 
     def __init__(
         self, herder: AbstractHerder, client: RestWorkerClient | None, timeout_s: float = DEFAULT_TIMEOUT_S
@@ -30,15 +30,15 @@ class RequestCompletion:
         """
         Args:
             herder: Answers.
-            client: Reaches other workers; None: there are none.
-            timeout_s: How long the herder may take.
+            client: Sends requests to other workers; None: there are none. timeout_s: Limit of the herder's work, in
+                seconds.
         """
         self._herder = herder
         self._client = client
         self.timeout_s = timeout_s
 
     def complete(self, callback: FutureCallback[T]) -> T:
-        """Wait for the result. Raises what the herder has answered, ConnectRestException."""
+        """Wait for the result. Raises the herder's error, ConnectRestException."""
         try:
             return callback.result(self.timeout_s)
         except (TimeoutError, FutureTimeoutError):
@@ -54,17 +54,16 @@ class RequestCompletion:
         body: Any = None,
         query: Mapping[str, str] | None = None,
     ) -> T | WorkerAnswer:
-        """Wait for the result, or have another worker answer.
+        """Wait for the result; forward the request if another worker is responsible.
 
         Args:
-            callback: The herder's answer comes there.
+            callback: Receives the herder's result.
             request: The user's request.
             path: The path at the other worker, quoted.
-            body: What is sent there as JSON; None: nothing.
-            query: Its parameters.
+            body: The JSON body to send; None: no body. query: The query parameters to send.
 
         Raises:
-            ConnectRestException: No worker can answer now, or the other has refused.
+            ConnectRestException: No worker can serve the request now, or the other worker has refused it.
         """
         forward = request.parameter("forward")
         try:

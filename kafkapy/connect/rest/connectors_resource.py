@@ -31,7 +31,7 @@ _NAME = "name"
 
 
 class ConnectorsResource:
-    """Every method answers one end point, on a thread for requests."""
+    """Each public method serves one endpoint, on a request thread."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class ConnectorsResource:
         """
         Args:
             herder: Answers.
-            completion: Waits for it, and passes requests on.
+            completion: Waits for the herder, and forwards requests.
             topic_tracking: The worker's `topic.tracking.enable`.
             topic_reset: The worker's `topic.tracking.allow.reset`.
         """
@@ -261,12 +261,12 @@ class ConnectorsResource:
 
 
 def _offsets_json(offsets: Any) -> list[dict[str, Any]]:
-    """Of pairs (partition, offset)."""
+    """Convert pairs (partition, offset) to JSON."""
     return [ConnectorOffset(partition, offset)._asdict() for partition, offset in offsets]
 
 
 def _with_name(name: str, config: dict[str, str | None] | None) -> dict[str, str | None]:
-    """The config with the connector's name in it. Raises BadRequestException, JsonBodyError."""
+    """Return the config with the connector's name added. Raises BadRequestException, JsonBodyError."""
     if config is None:
         raise JsonBodyError('Cannot invoke "java.util.Map.get(Object)" because "connectorConfig" is null')
     included = config.get(_NAME)

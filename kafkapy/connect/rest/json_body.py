@@ -1,4 +1,4 @@
-"""Bodies of requests, read as Jackson reads them into Kafka's classes."""
+"""Parses request bodies as Jackson does for Kafka's classes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _BLANKS = re.compile(r"[ \t\r\n]*")
 
 
 class JsonBodyError(Exception):
-    """A body that Jackson cannot make an object of: status 500, with the parser's sentence."""
+    """A body that Jackson cannot deserialize: status 500, with the parser's message."""
 
 
 class Number(str):
-    """A number, as it was written."""
+    """A number, with its original text."""
 
 
 def _refuse_constant(text: str) -> Any:
@@ -30,7 +30,7 @@ _numbers = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def read_body(body: bytes, with_numbers: bool = False) -> Any:
-    """Return the first value of a body; what follows it is ignored.
+    """Return the first value of a body; bytes after it are ignored.
 
     Args:
         body: The bytes.
@@ -67,7 +67,7 @@ def _depth(text: str) -> int:
 
 
 def string_map(value: Any) -> dict[str, str | None] | None:
-    """A `Map<String, String>`: numbers and truth values become their texts. Raises JsonBodyError."""
+    """Convert to a `Map<String, String>`: numbers and booleans become text. Raises JsonBodyError."""
     if value is None:
         return None
     if not isinstance(value, dict):
@@ -76,7 +76,7 @@ def string_map(value: Any) -> dict[str, str | None] | None:
 
 
 def string_maps(value: Any) -> list[dict[str, str | None]]:
-    """A list of them. Raises JsonBodyError."""
+    """Convert to a list of `Map<String, String>`. Raises JsonBodyError."""
     if not isinstance(value, list):
         raise JsonBodyError(f"Cannot deserialize value of type `java.util.ArrayList` from {_kind(value)}")
     return [string_map(each) or {} for each in value]
@@ -132,7 +132,7 @@ class ConnectorOffset(NamedTuple):
 
 
 def connector_offsets(value: Any) -> list[ConnectorOffset] | None:
-    """The offsets of a body; None: it has none. Raises JsonBodyError."""
+    """Return the offsets in a body; None: it has none. Raises JsonBodyError."""
     offsets = _fields(value, "ConnectorOffsets", ("offsets",)).get("offsets")
     if offsets is None:
         return None

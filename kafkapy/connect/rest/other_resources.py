@@ -1,4 +1,4 @@
-"""`/`, `/health`, `/connector-plugins`, `/admin/loggers`, and what workers ask each other."""
+"""`/`, `/health`, `/connector-plugins`, `/admin/loggers`, and requests between workers."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from kafkapy.http.messages import HttpAnswer
 
 KAFKA_VERSION = "3.9.1"
 KAFKA_COMMIT = "f745dfdcee2b9851"
-"""What Apache's worker of this version shows."""
+"""The commit id that Apache's worker of this version shows."""
 
 
 class RootResource:
     def __init__(self, herder: DistributedHerder, health_timeout_s: float = 10.0) -> None:
-        """`health_timeout_s`: how long the herder's thread may take to answer."""
+        """`health_timeout_s`: limit for the herder's thread to respond, in seconds."""
         self._herder = herder
         self._health_timeout_s = health_timeout_s
 
@@ -44,7 +44,7 @@ class RootResource:
         )
 
     def health(self, request: RestRequest) -> HttpAnswer:
-        """Does the herder's thread answer in time? (KIP-1017)"""
+        """Check whether the herder's thread responds in time (KIP-1017)."""
         alive: FutureCallback[None] = FutureCallback()
         self._herder.health_check(alive)
         try:
@@ -103,7 +103,7 @@ class PluginsResource:
         try:
             return json_answer(self._completion.complete(infos).to_json())
         except ConnectException as error:
-            if infos.done:  # Kafka's shows the error of another thread with its class, as 500
+            if infos.done:  # Kafka's response has status 500, with the class of the other thread's exception
                 raise ConnectRestException(500, java_text_of(error)) from error
             raise
 
@@ -157,7 +157,7 @@ class LoggersResource:
 
 
 class InternalResource:
-    """What only workers ask: signed requests (KIP-507)."""
+    """Signed requests between workers (KIP-507)."""
 
     def __init__(self, herder: DistributedHerder, completion: RequestCompletion) -> None:
         self._herder = herder
@@ -189,5 +189,5 @@ class InternalResource:
 
 
 def not_ready() -> ConnectRestException:
-    """While the worker starts."""
+    """Return the response while the worker starts."""
     return ConnectRestException(503, "The worker is starting up")

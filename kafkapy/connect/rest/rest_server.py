@@ -1,4 +1,4 @@
-"""The HTTP server of a worker: Twisted's reactor takes requests, threads answer them."""
+"""The HTTP server of a worker: Twisted's reactor receives requests, threads serve them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ log = logging.getLogger("kafkapy.connect.rest")
 
 
 class RestApi:
-    """All end points as one function; it blocks, so it is called on a thread for requests."""
+    """All endpoints as one blocking function, called on request threads."""
 
     def __init__(
         self,
@@ -37,10 +37,9 @@ class RestApi:
         """
         Args:
             herder: Answers.
-            client: Reaches other workers.
-            timeout_s: How long the herder may take.
-            health_timeout_s: The same for `/health`.
-            with_admin: True: `/admin` is answered here, too, and not on listeners of its own.
+            client: Sends requests to other workers. timeout_s: Limit of the herder's work, in seconds.
+                health_timeout_s: The limit for `/health`, in seconds. with_admin: True: `/admin` is served here, too;
+                False: it has separate listeners.
         """
         self.completion = RequestCompletion(herder, client, timeout_s)
         loggers = LoggersResource(herder).routes()
@@ -65,7 +64,7 @@ class RestApi:
 
 
 def answer_with(router: ConnectRouter, request: HttpRequest) -> HttpAnswer:
-    """The answer of a route, or that of its error."""
+    """Call the route's handler; return its response, or the response for its error."""
     found = router.find(request)
     if isinstance(found, HttpAnswer):
         return found
@@ -77,7 +76,7 @@ def answer_with(router: ConnectRouter, request: HttpRequest) -> HttpAnswer:
 
 
 def on_threads(reactor: Any, pool: Any, handle: Callable[[HttpRequest], HttpAnswer]) -> Callable[[HttpRequest], Any]:
-    """A handler for `listen` whose work is done by a pool's threads."""
+    """Return a handler for `listen` that runs on the threads of a pool."""
     from twisted.internet.threads import deferToThreadPool
 
     def answer(request: HttpRequest) -> Any:

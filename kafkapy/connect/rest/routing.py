@@ -1,4 +1,4 @@
-"""Which resource answers a request, as the rules of JAX-RS have it: 404, 405, 406, 415, OPTIONS and HEAD included."""
+"""Routes requests by the rules of JAX-RS, including 404, 405, 406, 415, OPTIONS and HEAD."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
 class RestRequest(NamedTuple):
-    """`path`: values of the parts in braces. `query`: all values of each parameter."""
+    """A routed request. `path`: values of the parts in braces. `query`: all values of each parameter."""
 
     http: HttpRequest
     path: Mapping[str, str]
     query: Mapping[str, list[str]]
 
     def parameter(self, name: str, default: str | None = None) -> str | None:
-        """The first value."""
+        """Return the first value of a query parameter."""
         values = self.query.get(name)
         return values[0] if values else default
 
@@ -34,7 +34,8 @@ Answer = Callable[[RestRequest], HttpAnswer]
 
 
 class ConnectRoute(NamedTuple):
-    """`template`: for example `/connectors/{connector}/status`. `body`: a body must be JSON; `any_body`: of any type."""
+    """`template`: for example `/connectors/{connector}/status`. `body`: needs a JSON body; `any_body`: a body of any
+    type."""
 
     method: str
     template: str
@@ -49,7 +50,7 @@ class ConnectRouter:
         self._routes = [(tuple(route.template.strip("/").split("/")), route) for route in routes]
 
     def find(self, request: HttpRequest) -> tuple[ConnectRoute, RestRequest] | HttpAnswer:
-        """The route with its request, or the answer to a request that has none."""
+        """Return the route with its request, or the error response if no route matches."""
         if _BAD_ESCAPE.search(request.path):
             return HttpAnswer(400)
         matching = [
@@ -77,7 +78,7 @@ class ConnectRouter:
 
 
 def _refusal(status: int, reason: str) -> HttpAnswer:
-    """An answer that no resource has given: it has no content type, as Jersey's."""
+    """Return an error response of the router; like Jersey's, it has no content type."""
     return error_answer(status, f"HTTP {status} {reason}")._replace(headers=())
 
 

@@ -1,4 +1,4 @@
-"""Requests from worker to worker (Kafka's `RestClient`)."""
+"""Sends requests to other workers (Kafka's `RestClient`)."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ class RestWorkerClient:
     """Sends requests to other workers of the cluster.
 
     Args:
-        tls: For `https`; None: what the system trusts.
-        timeout_s: How long an answer may take.
+        tls: For `https`; None: the system's certificates. timeout_s: Limit of a response, in seconds.
     """
 
     def __init__(self, tls: ssl.SSLContext | None = None, timeout_s: float = _TIMEOUT_S) -> None:
@@ -39,24 +38,24 @@ class RestWorkerClient:
         self._timeout_s = timeout_s
 
     def send_signed(self, url: str, method: str, body: Any, key: bytes | None, algorithm: str) -> None:
-        """Send a request that only workers may send.
+        """Send a request between workers.
 
         Args:
-            url: Where to.
+            url: The endpoint's URL.
             method: GET, PUT …
-            body: What is sent as JSON; None: nothing.
+            body: The JSON body; None: no body.
             key: The session key; None: it is not signed.
             algorithm: The signature's algorithm.
 
         Raises:
-            ConnectRestException: The worker refuses, or cannot be reached.
+            ConnectRestException: The worker refuses the request, or is unreachable.
         """
         data = b"" if body is None else json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
         headers = {} if key is None else signature_headers(key, algorithm, data)
         self._send(url, method, data if body is not None else None, headers)
 
     def forward(self, url: str, method: str, body: Any, authorization: str | None = None) -> WorkerAnswer:
-        """Pass a user's request on. `authorization`: the request's header. Raises ConnectRestException."""
+        """Forward a user's request. `authorization`: the request's header. Raises ConnectRestException."""
         data = None if body is None else json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
         return self._send(url, method, data, {} if authorization is None else {"Authorization": authorization})
 

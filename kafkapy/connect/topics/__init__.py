@@ -1,1 +1,1 @@
-"""The three topics of a Connect cluster: configs, offsets, statuses. Their bytes are those of Kafka's own workers."""
+"""The three internal topics of a Connect cluster: configs, offsets, statuses. Records have Kafka's format."""

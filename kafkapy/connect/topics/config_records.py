@@ -1,4 +1,4 @@
-"""Keys and values of the configs topic, as Kafka's `KafkaConfigBackingStore` writes them."""
+"""Keys and values of the configs topic, in the format of Kafka's `KafkaConfigBackingStore`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SESSION_KEY = "session-key"
 
 
 def connector_config_value(config: Mapping[str, str | None]) -> bytes:
-    """The value for `connector-NAME`, and for `task-NAME-NUMBER`.
+    """Return the value for a key `connector-NAME` or `task-NAME-NUMBER`.
 
     Example:
         >>> connector_config_value({"name": "a"})
@@ -33,7 +33,7 @@ def commit_value(tasks: int) -> bytes:
 
 
 def target_state_value(state: TargetState) -> bytes:
-    """STOPPED is PAUSED for workers that do not know it (KIP-875)."""
+    """Return the value of a target state; STOPPED includes PAUSED for older workers (KIP-875)."""
     old = TargetState.PAUSED if state is TargetState.STOPPED else state
     return dumps({"state": old.name, "state.v2": state.name})
 
@@ -61,7 +61,7 @@ def logger_level_value(level: str) -> bytes:
 
 
 def parse_task_key(key: str) -> ConnectorTaskId | None:
-    """The task of a key `task-NAME-NUMBER`; None: it is none.
+    """Parse a key `task-NAME-NUMBER`; None: it is another key.
 
     Example:
         >>> parse_task_key("task-my-name-3")

@@ -1,4 +1,4 @@
-"""Configs in a topic of one partition (Kafka's `KafkaConfigBackingStore`)."""
+"""Stores configs in a topic with one partition (Kafka's `KafkaConfigBackingStore`)."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ log = logging.getLogger("kafkapy.connect.topics")
 READ_WRITE_TIMEOUT_S = 30.0
 
 MakeLog = Callable[[Callable[[LogRecord], None]], KafkaBasedLog]
-"""Makes the log of a store, whose records go to the function."""
+"""Creates the log of a store; it passes records to the function."""
 
 
 class PrivilegedWriteException(ConnectException):
-    """This worker is no longer the one that may write configs: another has become leader (KIP-618)."""
+    """This worker may no longer write configs, because another has become leader (KIP-618)."""
 
     java_class = "org.apache.kafka.connect.storage.PrivilegedWriteException"
 
 
 class KafkaConfigStore:
-    """Invariant: `_view` is changed by the log's thread only, under `_lock`; the listener is told after the lock is free.
-    `_fenced_producer` is there while this worker may write as leader, where exactly-once support asks for that.
+    """Invariant: `_view` is changed by the log's thread only, under `_lock`; the listener is called after the lock is
+    released. With exactly-once support, `_fenced_producer` is set while this worker may write as leader.
     """
 
     def __init__(
@@ -55,9 +55,8 @@ class KafkaConfigStore:
         """
         Args:
             topic: The worker's `config.storage.topic`.
-            make_log: Makes the log.
-            transformer: Puts in what config providers say.
-            make_fenced_producer: Makes the leader's transactional producer. Default: leaders are not fenced.
+            make_log: Creates the log. transformer: Replaces variables of config providers. make_fenced_producer:
+                Creates the leader's transactional producer. Default: leaders are not fenced.
         """
         self._topic = topic
         self._log = make_log(self._read)
@@ -129,7 +128,7 @@ class KafkaConfigStore:
         )
 
     def put_task_configs(self, connector: str, configs: Sequence[Mapping[str, str | None]]) -> None:
-        """Write the tasks' configs, then the commit that puts them in force together."""
+        """Write the tasks' configs, then the commit record that makes them effective together."""
         deadline = time.monotonic() + READ_WRITE_TIMEOUT_S
         self._wait(self._log.read_to_end(), deadline, "Error writing root configuration to Kafka")
         written = [

@@ -1,4 +1,4 @@
-"""What the records of the configs topic add up to. No I/O."""
+"""Builds the current configs from the records of the configs topic. No I/O."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from kafkapy.connect.topics.topic_json import as_properties, java_kind, loads
 log = logging.getLogger("kafkapy.connect.topics")
 
 Update = Callable[[ConfigUpdateListener], None]
-"""What the listener has to be told."""
+"""A call of the listener."""
 
 _Config = dict[str, str | None]
 
 
 class ConfigView:
-    """All configs up to one record.
+    """The configs after one record.
 
-    Invariant: configs of tasks wait in `_deferred` until the commit that completes them; a dict that a snapshot has was
-    copied, so it never changes. A removed connector leaves its generation of tasks and its fencing record, as in Kafka.
+    Invariant: configs of tasks are kept in `_deferred` until their commit record; snapshots have copies of the dicts,
+    which never change. As in Kafka, the task generation and fencing record of a removed connector remain.
     """
 
     def __init__(self, transformer: ConfigTransformer | None = None) -> None:
@@ -70,10 +70,10 @@ class ConfigView:
         )
 
     def apply(self, key: str | None, value: bytes | None, offset: int) -> Update | None:
-        """Take in a record.
+        """Apply a record.
 
         Returns:
-            What a listener has to be told; None: nothing.
+            The call of the listener; None: no call is needed.
         """
         try:
             content = loads(value)
@@ -149,7 +149,7 @@ class ConfigView:
     def _commit(self, connector: str, content: Any) -> Update | None:
         config = self._configs.get(connector)
         if config is None:
-            self._remove(connector)  # compaction has left the commit of a connector that was deleted
+            self._remove(connector)  # the commit record of a deleted connector, left by compaction
             return None
         count = _whole(content, "tasks")
         if count is None:
@@ -207,7 +207,7 @@ class ConfigView:
 
 
 def _whole(content: Any, name: str) -> int | None:
-    """A number that fits the tasks of a connector: a broken record must not make the worker build a list without end."""
+    """Return a plausible number of tasks, so that a corrupt record can't make the worker build an endless list."""
     number = content.get(name) if isinstance(content, dict) else None
     return number if type(number) is int and 0 <= number <= 1_000_000 else None
 

@@ -1,4 +1,4 @@
-"""Source offsets in a compacted topic (Kafka's `KafkaOffsetBackingStore`)."""
+"""Stores source offsets in a compacted topic (Kafka's `KafkaOffsetBackingStore`)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ log = logging.getLogger("kafkapy.connect.topics")
 
 
 class KafkaOffsetStore:
-    """Invariant: `_data` and `_partitions` have what was read; both under `_lock`."""
+    """Invariant: `_data` and `_partitions` have the offsets read so far; both are accessed under `_lock`."""
 
     def __init__(self, make_log: MakeLog) -> None:
-        """`make_log`: makes the log of the worker's or the connector's offsets topic."""
+        """`make_log`: creates the log of the worker's or the connector's offsets topic."""
         self._log = make_log(self._read)
         self._lock = threading.Lock()
         self._data: dict[bytes, bytes] = {}
@@ -33,7 +33,8 @@ class KafkaOffsetStore:
         self._log.stop()
 
     def get(self, keys: Collection[bytes]) -> Future[dict[bytes, bytes | None]]:
-        """The values after all that is in the topic now. The future fails with KafkaError, ConnectException."""
+        """Read the topic to its current end; return a future of the values. It fails with KafkaError,
+        ConnectException."""
         wanted = list(keys)
         found: Future[dict[bytes, bytes | None]] = Future()
 
@@ -52,7 +53,7 @@ class KafkaOffsetStore:
         return found
 
     def set(self, values: Mapping[bytes, bytes | None], callback: SetCallback | None = None) -> Future[None]:
-        """Write all; the future fails with the first error."""
+        """Write all values; the future fails with the first error."""
         written: Future[None] = Future()
         left = len(values)
         lock = threading.Lock()

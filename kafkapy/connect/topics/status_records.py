@@ -1,4 +1,4 @@
-"""Keys and values of the status topic, as Kafka's `KafkaStatusBackingStore` writes them."""
+"""Keys and values of the status topic, in the format of Kafka's `KafkaStatusBackingStore`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def topic_key(topic: str, connector: str) -> str:
 
 
 def status_value(status: ConnectorStatus | TaskStatus) -> bytes | None:
-    """A tombstone for DESTROYED.
+    """Return the value of a status; None (a tombstone) for DESTROYED.
 
     Example:
         >>> status_value(ConnectorStatus("a", StatusState.RUNNING, "w:1", 3))
@@ -65,7 +65,7 @@ class ParsedStatus(NamedTuple):
 
 
 def parse_status(value: bytes) -> ParsedStatus | None:
-    """The fields of a status; None: the record is broken."""
+    """Parse a status; None: the record is corrupt."""
     content = _content(value)
     if content is None:
         return None
@@ -98,7 +98,7 @@ def parse_task_key(key: str) -> ConnectorTaskId | None:
 
 
 def parse_topic_key(key: str) -> tuple[str, str] | None:
-    """Topic and connector of a key; None: it is none."""
+    """Return topic and connector of a key; None: it is another key."""
     topic, separator, connector = key.removeprefix(TOPIC).partition(":")
     connector = connector.removeprefix(_TOPIC_SEPARATOR[1:])
     return (topic, connector) if topic and separator and connector else None

@@ -1,4 +1,4 @@
-"""Statuses in a compacted topic (Kafka's `KafkaStatusBackingStore`)."""
+"""Stores statuses in a compacted topic (Kafka's `KafkaStatusBackingStore`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ S = TypeVar("S", ConnectorStatus, TaskStatus)
 
 
 class _Entry(Generic[S]):
-    """The last status that was read, and how many were written from here."""
+    """The last status that was read, and the number of writes from this worker."""
 
     def __init__(self) -> None:
         self.status: S | None = None
@@ -28,17 +28,18 @@ class _Entry(Generic[S]):
         self.deleted = False
 
     def may_write(self, status: S) -> bool:
-        """False: another worker has written in a later generation."""
+        """Return False if another worker has written in a later generation."""
         known = self.status
         return known is None or known.worker_id == status.worker_id or known.generation <= status.generation
 
 
 class KafkaStatusStore:
-    """Invariant: `_connectors`, `_tasks` and `_topics` have what was read, and entries for what is being written; all under
-    `_lock`. A write that fails for a passing reason is sent again, unless a later status has been written."""
+    """Invariant: `_connectors`, `_tasks` and `_topics` have the statuses read so far, and entries for pending writes;
+    all are accessed under `_lock`. A write that fails with a retriable error is retried, unless a later status has
+    been written."""
 
     def __init__(self, make_log: MakeLog) -> None:
-        """`make_log`: makes the log of the worker's `status.storage.topic`."""
+        """`make_log`: creates the log of the worker's `status.storage.topic`."""
         self._log = make_log(self._read)
         self._lock = threading.RLock()
         self._connectors: dict[str, _Entry[ConnectorStatus]] = {}
@@ -138,7 +139,7 @@ class KafkaStatusStore:
         with self._lock:
             return list(self._connectors)
 
-    # -- taking records in
+    # -- processing records
 
     def _connector_entry(self, connector: str) -> _Entry[ConnectorStatus]:
         with self._lock:
@@ -223,7 +224,7 @@ class KafkaStatusStore:
 
 
 def _retry(send: Callable[[], object]) -> None:
-    """Send again, away from the producer's thread, which must not wait for itself."""
+    """Retry on another thread than the producer's, which would wait for itself."""
     timer = threading.Timer(_RETRY_S, send)
     timer.daemon = True
     timer.start()

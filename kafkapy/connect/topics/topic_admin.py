@@ -1,4 +1,4 @@
-"""Making and checking internal topics (Kafka's `TopicAdmin`)."""
+"""Creates and checks internal topics (Kafka's `TopicAdmin`)."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _NOT_ALLOWED = (
 
 
 def ensure_compacted(admin: AdminClient, topic: NewTopic, config_name: str, purpose: str) -> None:
-    """Make the topic, or check that an existing one is only compacted.
+    """Create the topic, or check that an existing one has `cleanup.policy=compact`.
 
     Args:
         admin: An admin client.
         topic: The topic to be made; its `cleanup.policy` is set here.
         config_name: The worker's config that names the topic, for messages.
-        purpose: What the topic keeps, for messages: for example "connector configurations".
+        purpose: The topic's contents, for messages: for example "connector configurations".
 
     Raises:
         ConnectException: The topic cannot be made.

@@ -1,4 +1,4 @@
-"""JSON as Kafka's `JsonConverter` writes it without schemas (Jackson's compact form), and how it is read back."""
+"""Writes and reads JSON in the form of Kafka's `JsonConverter` without schemas (Jackson's compact form)."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def loads(data: bytes | None) -> Any:
 
 
 def as_properties(value: object) -> dict[str, str | None] | None:
-    """A config as it is read from a topic, in the order of Java's `HashMap`; None: it is no map."""
+    """Return a config from a topic, in the order of Java's `HashMap`; None: the value is no map."""
     if not isinstance(value, dict):
         return None
     return {name: None if value[name] is None else _text(value[name]) for name in hash_map_order(value)}
 
 
 def java_kind(value: object) -> str:
-    """The Java class of a value of JSON, for messages."""
+    """Return the Java class of a JSON value, for messages."""
     names = {bool: "Boolean", int: "Long", float: "Double", str: "String", list: "ArrayList", dict: "HashMap"}
     if value is None:
         return "null"

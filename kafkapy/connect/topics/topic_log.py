@@ -1,4 +1,4 @@
-"""A topic as a shared log: read from its beginning by a thread, written by all (Kafka's `KafkaBasedLog`)."""
+"""A topic as a shared log: a thread reads it from its beginning, any thread writes (Kafka's `KafkaBasedLog`)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LogRecord(Protocol):
 
 
 class LogClients(Protocol):
-    """Makes the clients of a log. A log without a producer only reads."""
+    """Creates the clients of a log. A log without a producer is read-only."""
 
     def admin(self) -> Any: ...
     def consumer(self) -> Any: ...
@@ -41,10 +41,9 @@ class LogClients(Protocol):
 
 
 class KafkaBasedLog:
-    """Invariant: records are handed to `on_record` in the topic's order, by `start` and then by the log's thread only. A
-    future of `read_to_end` is done after all records that were in the topic when it was asked for have been handed over.
-
-    The consumer, with its admin client, is used by one thread at a time: that of `start`, then the log's.
+    """Invariant: records are passed to `on_record` in the topic's order, by `start` and then by the log's thread only.
+    A future of `read_to_end` is done after all records that were in the topic at the call have been passed. The
+    consumer, with its admin client, is used by one thread at a time: that of `start`, then the log's.
     """
 
     def __init__(
@@ -57,9 +56,8 @@ class KafkaBasedLog:
         """
         Args:
             topic: Name of the topic.
-            clients: Makes the clients.
-            on_record: Takes each record.
-            ensure_topic: Makes or checks the topic with the admin client. Default: it is taken as it is.
+            clients: Creates the clients. on_record: Called with each record. ensure_topic: Creates or checks the topic
+                with the admin client. Default: the topic is not checked.
         """
         self.topic = topic
         self.partition_count = 0
@@ -76,12 +74,11 @@ class KafkaBasedLog:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Make the clients, read the topic to its end, and go on in the background.
+        """Create the clients, read the topic to its end, and continue in the background.
 
         Raises:
-            ConnectException: The topic's partitions are not known in time.
-            ConfigException: The topic is unusable.
-            KafkaError: A client could not be made, or the cluster refuses.
+            ConnectException: The topic has no partitions in the metadata after the time-out. ConfigException: The
+                topic is unusable. KafkaError: A client could not be created, or the cluster refuses it.
         """
         self._admin = self._clients.admin()
         if self._ensure_topic is not None:
@@ -99,7 +96,7 @@ class KafkaBasedLog:
         log.info("Read topic %s to its end", self.topic)
 
     def stop(self) -> None:
-        """End the thread and close the clients. Whatever still waits for the end of the topic fails."""
+        """End the thread and close the clients. Pending futures of `read_to_end` fail."""
         with self._lock:
             self._stopping = True
         if self._thread is not None:
@@ -152,7 +149,8 @@ class KafkaBasedLog:
             self._producer.flush()
 
     def read_to_end(self) -> Future[None]:
-        """A future that is done when all has been read that is in the topic now, what was sent from here included."""
+        """Return a future that is done when all records that are now in the topic were read, including those sent from
+        here."""
         reached: Future[None] = Future()
         try:
             self.flush()
@@ -188,7 +186,7 @@ class KafkaBasedLog:
             pause = min(2 * pause, 1.0)
 
     def _end_offsets(self, timeout_s: float = 0.0) -> dict[TopicPartition, int]:
-        """The ends of the log, open transactions included: a commit that is under way is waited for."""
+        """Return the log's end offsets, including open transactions, so that a running commit is waited for."""
         deadline = time.monotonic() + timeout_s
         while True:
             results = self._admin.list_offsets(dict.fromkeys(self._partitions, _LATEST))
@@ -221,7 +219,7 @@ class KafkaBasedLog:
             for record in batch:
                 try:
                     self._on_record(record)
-                except Exception:  # one bad record must not hide those behind it
+                except Exception:  # one bad record must not block the following ones
                     log.exception("Offset %d of topic %s cannot be taken in", record.offset, self.topic)
 
     def _run(self) -> None:
@@ -264,4 +262,4 @@ class KafkaBasedLog:
                 else:
                     each.set_exception(error)
             except InvalidStateError:
-                pass  # whatever waited has given up
+                pass  # the caller has cancelled the future

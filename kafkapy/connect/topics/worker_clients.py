@@ -1,4 +1,4 @@
-"""The clients of an internal topic, made of the worker's configs."""
+"""Creates the clients of an internal topic from the worker's configs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from kafkapy.connect.clients import make_admin, make_consumer, make_producer
 
 
 class WorkerLogClients:
-    """Makes clients as Kafka's `KafkaBasedLog` and its stores configure them: writes wait for all replicas, one request at a
-    time; the consumer has no group."""
+    """Creates clients with the configs of Kafka's `KafkaBasedLog` and its stores.
+
+    Writes wait for all replicas, with one request in flight; the consumer has no group.
+    """
 
     def __init__(
         self,
@@ -24,8 +26,7 @@ class WorkerLogClients:
         Args:
             configs: All configs of the worker, by Java's names.
             client_id: The clients' `client.id`.
-            producer: More configs of the producer.
-            consumer: More configs of the consumer.
+            producer: Further configs of the producer. consumer: Further configs of the consumer.
             read_only: True: there is no producer.
         """
         self._configs = {**configs, "client.id": client_id}

@@ -1,4 +1,4 @@
-"""Makes nested fields fields of the record (`org.apache.kafka.connect.transforms.Flatten`)."""
+"""Flattens nested fields (`org.apache.kafka.connect.transforms.Flatten`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PURPOSE = "flattening"
 
 
 class Flatten(SidedTransformation):
-    """Flattens structs and maps; the name of a field has those of its parents before it. Arrays stay.
+    """Flattens structs and maps; a field's name is prefixed by its parents' names. Arrays remain unchanged.
 
     Example:
         >>> from kafkapy.connect.records import SourceRecord

@@ -1,4 +1,4 @@
-"""What transforms share: checks of data, copies of schemas, and the setting for defaults."""
+"""Helpers of transforms: checks of data, copies of schemas, and the setting for defaults."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kafkapy.connect.errors import DataException
 from kafkapy.connect.records import ConnectRecord, SinkRecord
 
 SCHEMAS_KEPT: Final = 16
-"""How many schemas a transform keeps with what it made of them."""
+"""Number of schemas that a transform caches, with their transformed schemas."""
 USE_DEFAULTS: Final = "replace.null.with.default"
 
 

@@ -1,4 +1,4 @@
-"""Choose other topics for records (`RegexRouter` and `TimestampRouter`)."""
+"""Transforms that change the topic of records (`RegexRouter` and `TimestampRouter`)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class RegexRouter(Transformation):
 
 
 class TimestampRouter(Transformation):
-    """Makes the name of the topic of its old one and the record's timestamp, in UTC.
+    """Builds the topic's name from its old name and the record's timestamp, in UTC.
 
     Example:
         >>> from kafkapy.connect.records import SourceRecord

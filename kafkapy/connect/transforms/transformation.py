@@ -1,4 +1,4 @@
-"""The bases of transforms and predicates (`org.apache.kafka.connect.transforms`)."""
+"""Base classes of transforms and predicates (`org.apache.kafka.connect.transforms`)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Transformation(ABC):
 
     @abstractmethod
     def apply(self, record: R) -> R | None:
-        """Return the record that takes this one's place, None to drop it. May raise any exception.
+        """Return the record that replaces this one, or None to drop it. May raise any exception.
 
         Args:
             record: Is not changed.
@@ -53,7 +53,7 @@ class Transformation(ABC):
 
 
 class Predicate(ABC):
-    """Tells whether a transform is for a record (KIP-585)."""
+    """Decides whether a transform is applied to a record (KIP-585)."""
 
     def configure(self, configs: Mapping[str, object]) -> None:  # noqa: B027  # nothing by default
         """Take the settings. Raises ConfigException.
@@ -79,7 +79,7 @@ class Predicate(ABC):
 
 
 class SidedTransformation(Transformation):
-    """Base of transforms that have one class for keys and one for values: `OnKey` or `OnValue` comes before them."""
+    """Base of transforms with one class for keys and one for values: they also derive from `OnKey` or `OnValue`."""
 
     def schema_of(self, record: ConnectRecord) -> Schema | None:
         """Return the schema of the part of the record that is transformed."""

@@ -1,4 +1,4 @@
-"""Makes the key of fields of the value (`org.apache.kafka.connect.transforms.ValueToKey`)."""
+"""Builds the key from fields of the value (`org.apache.kafka.connect.transforms.ValueToKey`)."""
 
 from __future__ import annotations
 
