@@ -1,1 +1,2 @@
-"""HTTP servers of this house (schema registry, proxy): connections, listeners, TLS, basic authentication, content types."""
+"""The HTTP server of the schema registry and the proxy: connections, listeners, TLS, basic authentication, content
+types."""

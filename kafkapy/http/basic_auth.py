@@ -1,4 +1,5 @@
-"""Basic authentication: a file of users, as Jetty's `HashLoginService` reads it (`name: password[,role …]`)."""
+"""Basic authentication with a file of users in the format of Jetty's `HashLoginService` (`name: password[,role
+…]`)."""
 
 from __future__ import annotations
 
@@ -24,8 +25,11 @@ class BasicAuth:
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> BasicAuth | None:
-        """Of `authentication.method`, `.realm`, `.roles` and `kafkapy.authentication.users.file`; None: no authentication.
-        Raises ConfigException."""
+        """Build from `authentication.method`, `.realm`, `.roles` and `kafkapy.authentication.users.file`; None: no
+        authentication.
+
+        Raises ConfigException.
+        """
         method = properties.get("authentication.method", "NONE").strip().upper()
         if method == "NONE":
             return None
@@ -40,7 +44,7 @@ class BasicAuth:
         return cls(properties.get("authentication.realm", "kafkapy"), read_users(file), roles)
 
     def user(self, header: str | None) -> str | None:
-        """Return the user of this `Authorization`; None: access is denied."""
+        """Return the user of an `Authorization` header; None: access is denied."""
         scheme, _, encoded = (header or "").partition(" ")
         if scheme.lower() != "basic":
             return None

@@ -1,4 +1,4 @@
-"""One client's connection to an HTTP server: requests are answered one after the other, in their order."""
+"""A client's connection to an HTTP server: requests are answered one at a time, in order."""
 
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ from kafkapy.http.messages import HttpAnswer
 from kafkapy.http.request_reader import Arrived, BadRequest, RequestReader
 
 Respond = Callable[[Arrived], "HttpAnswer | Deferred[HttpAnswer]"]
-"""What answers a request. Its Deferreds do not fail."""
+"""Handles a request. Its Deferreds must not fail."""
 Refuse = Callable[[int, str], HttpAnswer]
-"""The answer to what is no request: of a status and a sentence."""
+"""Returns the response to malformed input, from a status and a message."""
 
 _MOST_UNREAD = 65_536
-"""Bytes of later requests that may wait here while one is answered."""
+"""Limit of buffered bytes of later requests while one is handled."""
 
 
 @implementer(IPushProducer)
 class HttpConnection(Protocol, TimeoutMixin):
-    """It is the producer of what it writes: the transport says when its client does not read what it is sent.
+    """Registered as a producer with its transport, which pauses it while the client does not read.
 
-    Invariant: while `_busy` a request is being answered, and while `_unread` an answer waits for the client to read: then no
-    other request is looked at, and what comes is bounded. The connection is only timed out while nothing is being answered.
+    Invariant: while `_busy` a request is being handled, and while `_unread` a response waits for the client to read;
+    meanwhile no other request is parsed, and buffered input is bounded. The idle time-out only runs while no request
+    is handled.
     """
 
     transport: Any
@@ -62,7 +63,7 @@ class HttpConnection(Protocol, TimeoutMixin):
         if self._busy:
             self.setTimeout(self._idle_timeout_s)
         elif self._unread or self._ended:
-            self.transport.abortConnection()  # it will not come to read the rest
+            self.transport.abortConnection()  # the client does not read the rest
         else:
             self._end()
 
@@ -75,7 +76,7 @@ class HttpConnection(Protocol, TimeoutMixin):
         self._go_on()
 
     def stopProducing(self) -> None:
-        """The connection is lost."""
+        """Called when the connection is lost."""
 
     def dataReceived(self, data: bytes) -> None:
         if self._ended:
@@ -89,7 +90,7 @@ class HttpConnection(Protocol, TimeoutMixin):
             self.transport.pauseProducing()
 
     def _turn(self) -> None:
-        """Answer what has come, until one request's answer takes its time."""
+        """Handle received requests until a response is asynchronous."""
         self._turning = True
         try:
             while not (self._busy or self._unread or self._ended):
@@ -132,7 +133,7 @@ class HttpConnection(Protocol, TimeoutMixin):
             self._turn()
 
     def _end(self) -> None:
-        """After what was written is sent, if the client reads it in time."""
+        """Close the connection after the written bytes were sent, or after a time-out."""
         self._ended = True
         self.setTimeout(self._idle_timeout_s)
         self.transport.unregisterProducer()
@@ -140,8 +141,11 @@ class HttpConnection(Protocol, TimeoutMixin):
 
 
 class EagerTransport(tcp.Server):
-    """Twisted's connection, which sends at once what the kernel takes: Twisted has the reactor watch the socket first, which
-    costs three system calls and another turn."""
+    """Twisted's connection with immediate writes.
+
+    Twisted waits for the reactor to report the socket as writable first, at the cost of three system calls and an
+    iteration.
+    """
 
     def write(self, data: bytes) -> None:
         if self.connected and not (self.disconnecting or self.dataBuffer or self._tempDataBuffer):
@@ -157,7 +161,7 @@ class EagerPort(tcp.Port):
 
 
 def encode(answer: HttpAnswer, method: str, keep_alive: bool) -> bytes:
-    """As it is sent. `method` HEAD: without its body."""
+    """Encode a response; for `method` HEAD without its body."""
     status = answer.status
     lines = [_status_line(status), _date(int(time.time()))]
     lines += _lines(answer.headers)
@@ -169,7 +173,7 @@ def encode(answer: HttpAnswer, method: str, keep_alive: bool) -> bytes:
 
 
 def _lines(headers: Iterable[tuple[str, str]]) -> list[str]:
-    """A value cannot begin a line of its own."""
+    """Encode headers; line breaks in values are rejected, so that a value can't inject a header."""
     return [
         f"{name}: {value}" if value.isprintable() else f"{name}: {''.join(filter(str.isprintable, value))}"
         for name, value in headers

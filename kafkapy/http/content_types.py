@@ -1,4 +1,4 @@
-"""Which content type a client wants (`Accept`), and which it sends."""
+"""Parses `Accept` and `Content-Type`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _QUALITY = re.compile(r"(?:0(?:\.[0-9]*)?|1(?:\.0*)?)")
 
 
 def media_type(header: str) -> str:
-    """Without parameters, in small letters."""
+    """Return the media type in lower case, without parameters."""
     return header.partition(";")[0].strip().lower()
 
 
 def accepted(header: str | None, offered: Sequence[str]) -> str | None:
-    """The one of those on offer that the client likes best, the earlier if it doesn't care; None: it takes none of them."""
+    """Return the offered type that the client prefers, the first of equal ones; None: it accepts none of them."""
     if not header or not header.strip():
         return offered[0]
     best: tuple[float, int] | None = None

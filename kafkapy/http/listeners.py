@@ -1,4 +1,4 @@
-"""Where a server listens (`listeners=http://host:port,https://…`), and its certificate."""
+"""The listeners of a server (`listeners=http://host:port,https://…`), and its certificate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class HttpListener(NamedTuple):
-    """`host` empty: every address."""
+    """One listener. `host` empty: all addresses."""
 
     scheme: str
     host: str
@@ -24,7 +24,8 @@ class HttpListener(NamedTuple):
 
 
 def parse_listeners(text: str) -> list[HttpListener]:
-    """Raises ConfigException. Confluent's names before an address (`internal://`) are not known here."""
+    """Parse listeners. Raises ConfigException, also for Confluent's listener names (`internal://`), which are not
+    supported."""
     found = []
     for part in filter(None, map(str.strip, text.split(","))):
         try:
@@ -42,14 +43,15 @@ def parse_listeners(text: str) -> list[HttpListener]:
 
 
 def tls_options(properties: Mapping[str, str]) -> Any:
-    """Twisted's options for a TLS server, of Kafka's `ssl.*`: stores of PEM, PKCS#12 or JKS. Raises ConfigException."""
+    """Return Twisted's options for a TLS server, from Kafka's `ssl.*`: stores of PEM, PKCS#12 or JKS. Raises
+    ConfigException."""
     location = properties.get("ssl.keystore.location")
     if not location:
         raise ConfigException("ssl.keystore.location is missing: a PEM file with key and certificate (or PKCS#12)")
     from kafkapy.security.tls.key_store import StoreError
     from kafkapy.security.tls.stores import load_key_store, load_trust_store
 
-    # Confluent's registry takes the key store's password for the key, too.
+    # As in Confluent's registry, the key's default password is the key store's.
     configs: dict[str, str] = {**properties}
     if configs.get("ssl.keystore.type", "JKS").upper() == "PEM" and "ssl.keystore.password" in configs:
         configs.setdefault("ssl.key.password", configs.pop("ssl.keystore.password"))
@@ -61,7 +63,7 @@ def tls_options(properties: Mapping[str, str]) -> Any:
         return _options(entries[0], load_trust_store(configs), properties)
     except ConfigException:
         raise
-    except Exception as error:  # OpenSSL has several, and none says which file
+    except Exception as error:  # OpenSSL raises several kinds, without the file's name
         raise ConfigException(f"{location} cannot be used: {type(error).__name__}: {error}") from None
 
 

@@ -1,4 +1,4 @@
-"""Requests and answers, apart from how they travel."""
+"""Requests and responses, independent of the transport."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from kafkapy.common import strict_json
 
 
 class HttpRequest(NamedTuple):
-    """`parts`: of the path, unquoted. `query`: the last value of each parameter, all of them in `query_string`. `headers`: names
-    in small letters."""
+    """One request.
+
+    `parts`: those of the path, unquoted. `query`: the last value of each parameter; `query_string` has all. `headers`:
+    names in lower case.
+    """
 
     method: str
     path: str
@@ -27,7 +30,7 @@ class HttpRequest(NamedTuple):
         return default if text is None else text.lower() == "true"
 
     def json(self) -> Any:
-        """Raises JsonError."""
+        """Parse the body. Raises JsonError."""
         return strict_json.loads(self.body)
 
 
@@ -38,7 +41,7 @@ class HttpAnswer(NamedTuple):
 
 
 def path_parts(path: str) -> tuple[str, ...]:
-    """Without empty ones: `/a//b/` is (a, b)."""
+    """Split a path, without empty parts: `/a//b/` gives (a, b)."""
     return tuple(unquote(part) for part in path.split("/") if part)
 
 

@@ -1,4 +1,4 @@
-"""A server's process from its command line to its end: properties file, logging, signals, exit status."""
+"""Runs a server process: properties file, logging, signals, exit status."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ log = logging.getLogger("kafkapy.http")
 
 class HttpProcess(Protocol):
     def start(self) -> None:
-        """What may block; on a thread of its own. Raises what is a sentence for the user."""
+        """Do the part of the start that may block, on a separate thread. Raises errors whose messages are for the
+        user."""
         ...
 
     def open(self) -> None:
-        """Take requests; on the reactor's thread. Raises ConfigException."""
+        """Accept requests; on the reactor's thread. Raises ConfigException."""
         ...
 
     def stop(self) -> None:
-        """What may block; on a thread of its own."""
+        """Stop; may block, so it is called on a separate thread."""
         ...
 
 
@@ -48,7 +49,7 @@ class ServerCommand(NamedTuple):
 
 
 def run_server(name: str, arguments: Sequence[str], make: Make) -> int:
-    """The exit status. A configuration that cannot be is one sentence on stderr and 1."""
+    """Run the server and return the exit status: 1, with a message on stderr, for an invalid configuration."""
     usage = f"USAGE: {name}.sh [-daemon] {name.removesuffix('-start')}.properties [--override property=value]*"
     command = ServerCommand(name, name.replace("-", "_"), usage)
     return run_command(command, arguments, lambda properties, _, reactor: make(properties, reactor))

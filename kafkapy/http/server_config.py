@@ -1,7 +1,7 @@
-"""The part of a properties file that is about the HTTP server: listeners, TLS, authentication, CORS, headers.
+"""The HTTP server's configs in a properties file: listeners, TLS, authentication, CORS, headers.
 
-The names are those of Confluent's servers (rest-utils). What is known and has no effect here is warned about, and so is what is
-not known at all; what cannot be done is refused.
+The names are those of Confluent's servers (rest-utils). Configs without effect here, and unknown ones, cause a
+warning; unsupported ones are refused.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _list(text: str) -> list[str]:
 
 
 def _headers(text: str) -> tuple[tuple[str, str], ...]:
-    """`set X-Name: value, add …`. Raises ConfigException."""
+    """Parse `set X-Name: value, add …`. Raises ConfigException."""
     found = []
     for part in _list(text):
         action, _, rest = part.strip('"').partition(" ")

@@ -1,4 +1,4 @@
-"""Binding an HTTP server's listeners on a reactor."""
+"""Binds an HTTP server's listeners on a reactor."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kafkapy.http.site import Handle, SiteFactory, SiteSettings
 
 
 def listen(reactor: Any, config: HttpServerConfig, handle: Handle, content_type: str) -> list[Any]:
-    """The ports, bound. Raises ConfigException if one is taken."""
+    """Bind the ports and return them. Raises ConfigException if one is in use."""
     settings = SiteSettings(
         handle, config.max_body_bytes, content_type, config.auth, config.cross_origin, config.headers
     )

@@ -1,6 +1,6 @@
-"""An HTTP server: one function answers all requests.
+"""An HTTP server in which one function handles all requests.
 
-Of a body that is larger than its bound nothing is kept, and the answer is 413.
+A body above the limit is discarded, and the response is 413.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Handle = Callable[[HttpRequest], "HttpAnswer | Deferred[HttpAnswer]"]
 
 
 class CrossOrigin(NamedTuple):
-    """CORS headers. `origins` empty: none; `*`: every page may call."""
+    """CORS headers. `origins` empty: none; `*`: all origins are allowed."""
 
     origins: tuple[str, ...] = ()
     methods: str = "GET,POST,PUT,DELETE,OPTIONS,HEAD"
@@ -51,11 +51,11 @@ class SiteSettings(NamedTuple):
     auth: BasicAuth | None = None
     cross_origin: CrossOrigin = CrossOrigin()
     headers: tuple[tuple[str, str], ...] = ()
-    """Of every answer."""
+    """Headers of every response."""
 
 
 class Site:
-    """Authentication, CORS and errors around the function that answers."""
+    """Adds authentication, CORS and error handling to the function that handles requests."""
 
     def __init__(self, settings: SiteSettings) -> None:
         self._settings = settings
@@ -98,7 +98,7 @@ def _with(answer: HttpAnswer, headers: tuple[tuple[str, str], ...]) -> HttpAnswe
 
 
 class SiteFactory(Factory):
-    """For listening ports."""
+    """The protocol factory for listening ports."""
 
     noisy = False
 

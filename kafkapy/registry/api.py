@@ -1,4 +1,5 @@
-"""The routes of the registry: path and method to what is asked of the rules. Reads answer; writes give a `RegistryChange`."""
+"""The routes of the registry: map path and method to a function. Reads return a response; writes return a
+`RegistryChange`."""
 
 from __future__ import annotations
 
@@ -17,12 +18,12 @@ from kafkapy.registry.state import RegistryState
 from kafkapy.registry.subjects import DEFAULT_CONTEXT, checked_subject
 
 Body = Callable[[], Any]
-"""The JSON of the request's body; raises RegistryRefusal."""
+"""Returns the JSON of the request's body; raises RegistryRefusal."""
 Action = Callable[["RegistryApi", HttpRequest, tuple[str, ...], Body], Any]
 
 
 class Route(NamedTuple):
-    """`parts`: of the path; None is a parameter. `writes`: only the primary does it."""
+    """One route. `parts`: those of the path, None: a parameter. `writes`: only the primary may serve it."""
 
     method: str
     parts: tuple[str | None, ...]
@@ -37,7 +38,7 @@ class ServerIdentity(NamedTuple):
 
 
 class RegistryApi:
-    """No I/O: a state, and rules over it."""
+    """Serves requests from the registry's state and rules. No I/O."""
 
     def __init__(
         self,
@@ -55,7 +56,7 @@ class RegistryApi:
         self.reading = SchemaReading(state, library)
 
     def find(self, request: HttpRequest) -> tuple[Route, tuple[str, ...]]:
-        """The route and its parameters. Raises RegistryRefusal: 404, or 405 for another method."""
+        """Return the route and its parameters. Raises RegistryRefusal: 404, or 405 for another method."""
         known = False
         for route in ROUTES:
             if len(route.parts) == len(request.parts):
@@ -70,7 +71,7 @@ class RegistryApi:
 
 
 def page(items: Iterable[Any], request: HttpRequest) -> list[Any]:
-    """`offset` and `limit` of it."""
+    """Return the page of items given by the request's `offset` and `limit`."""
     found = list(items)
     offset, limit = (_number(request, name, default) for name, default in (("offset", 0), ("limit", -1)))
     return found[max(offset, 0) :][: limit if limit >= 0 else None]
@@ -103,7 +104,7 @@ def _text_by_id(api: RegistryApi, request: HttpRequest, parts: tuple[str, ...], 
 
 
 class RawText(str):
-    """An answer that is a schema's own text."""
+    """A response that is the plain text of a schema."""
 
 
 def _subjects_of_id(api: RegistryApi, request: HttpRequest, parts: tuple[str, ...], body: Body) -> Any:
@@ -195,7 +196,7 @@ def _check(api: RegistryApi, request: HttpRequest, parts: tuple[str, ...], body:
     except RegistryRefusal as refusal:
         if refusal.code != INVALID_SCHEMA or not request.flag("verbose"):
             raise
-        reasons = [refusal.message]  # as Confluent's: who wants to know more hears it as a reason
+        reasons = [refusal.message]  # as in Confluent's registry: verbose responses have the refusal as a reason
     answer: dict[str, Any] = {"is_compatible": not reasons}
     return answer | ({"messages": reasons} if request.flag("verbose") else {})
 

@@ -31,7 +31,7 @@ _REFUSED = {
 
 
 class RegistryConfig(NamedTuple):
-    """`clients`: arguments for Kafka's clients. `host_name`: by which other instances reach this one."""
+    """`clients`: arguments for Kafka's clients. `host_name`: the name under which other instances reach this one."""
 
     http: HttpServerConfig
     clients: dict[str, Any]
@@ -87,7 +87,7 @@ class RegistryConfig(NamedTuple):
 
 
 def _clients(properties: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
-    """What begins with `kafkastore.` and is no config of the registry is one of Kafka's clients."""
+    """Return the clients' configs: those that begin with `kafkastore.` and are no config of the registry."""
     servers = properties.get("kafkastore.bootstrap.servers", "")
     if not servers.strip():
         raise ConfigException("kafkastore.bootstrap.servers is missing: host:port of the brokers, with commas between")

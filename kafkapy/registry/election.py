@@ -1,7 +1,7 @@
-"""Which instance is the primary: the group protocol of Confluent's registry (type `sr`), so its instances and ours elect one.
+"""Elects the primary by the group protocol of Confluent's registry (type `sr`), so that both can be in one group.
 
-Members tell the group who they are (a JSON identity). The group's leader chooses: an eligible member that is the primary stays
-it, else the eligible one with the smallest member id. All get the same assignment.
+Members send a JSON identity. The group's leader chooses the current primary if it is eligible, else the eligible
+member with the smallest member id. All get the same assignment.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ class InstanceIdentity(NamedTuple):
 
 
 def elect(members: Sequence[tuple[str, InstanceIdentity]]) -> tuple[str | None, InstanceIdentity | None, int]:
-    """Return member id and identity of the primary (None: none is eligible), and an error: two members have one URL."""
+    """Return member id and identity of the primary (None: none is eligible), and an error code if two members have the
+    same URL."""
     eligible = [(not identity.is_leader, member_id, identity) for member_id, identity in members if identity.eligible]
     urls = {identity.url for _, identity in members}
     error = _NO_ERROR if len(urls) == len(members) else _DUPLICATE_URLS
@@ -70,7 +71,7 @@ def elect(members: Sequence[tuple[str, InstanceIdentity]]) -> tuple[str | None, 
 
 
 class Election:
-    """A member of the group; `heard` is called on the driver's thread with the primary, None while there is none."""
+    """A member of the group. It calls `heard` on the driver's thread with the primary, None while there is none."""
 
     protocol_type = "sr"
 
@@ -91,7 +92,7 @@ class Election:
         self._stopped = False
 
     def run(self) -> None:
-        """Begin, or go on; afterwards the member wakes it. On the driver's thread."""
+        """Start or continue; later calls come from the member. On the driver's thread."""
         if self._stopped:
             return
         try:
@@ -120,7 +121,7 @@ class Election:
         return None
 
     async def on_join_prepare(self) -> None:
-        """The primary stays primary meanwhile, as in Confluent's: writes go on while another member joins."""
+        """Keep the primary, as Confluent's registry does, so that writes continue while another member joins."""
 
     async def perform_assignment(
         self, leader: str, protocol: str, members: Sequence[JoinedMember], skip: bool

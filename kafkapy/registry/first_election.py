@@ -1,4 +1,5 @@
-"""Writes that come while an instance joins its group wait until it knows the primary. Confluent's takes no request before."""
+"""Delays writes while an instance joins its group, until the primary is known. (Confluent's accepts no request
+before.)"""
 
 from __future__ import annotations
 
@@ -11,15 +12,17 @@ T = TypeVar("T")
 
 
 class FirstElection:
-    """On the reactor's thread. It is over when the group has said who is the primary, or after `timeout_s`; what waits then goes
-    on, and is answered by what is known."""
+    """The wait for the first election, on the reactor's thread.
+
+    It ends when the primary is known, or after `timeout_s`; then the delayed writes are processed.
+    """
 
     def __init__(self, clock: Any, timeout_s: float) -> None:
         self._waiting: list[Deferred[None]] | None = []
         self._timer = clock.callLater(timeout_s, self.end)
 
     def then(self, go_on: Callable[[], Deferred[T]]) -> Deferred[T]:
-        """What `go_on` gives: it is called when the election is over, at once if it is already."""
+        """Call `go_on` when the wait has ended, immediately if it has; return its result."""
         if self._waiting is None:
             return go_on()
         turn: Deferred[None] = Deferred()
@@ -27,7 +30,7 @@ class FirstElection:
         return turn.addCallback(lambda _: go_on())
 
     def end(self) -> None:
-        """It is over, for good."""
+        """End the wait permanently."""
         waiting, self._waiting = self._waiting or [], None
         if self._timer.active():
             self._timer.cancel()

@@ -1,4 +1,4 @@
-"""Passing a write on to the primary."""
+"""Forwards writes to the primary."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _PASSED_ON = ("content-type", "accept", "authorization")
 
 
 class Forwarding(NamedTuple):
-    """`tls` None: what the system trusts."""
+    """`tls` None: the system's certificates."""
 
     timeout_s: float = 30
     tls: ssl.SSLContext | None = None
 
     def send(self, url: str, request: HttpRequest) -> HttpAnswer:
-        """Raises RegistryRefusal."""
+        """Send a request to the primary; return its response. Raises RegistryRefusal."""
         where = urlsplit(url)
         assert where.hostname is not None
         connection: http.client.HTTPConnection

@@ -21,8 +21,10 @@ def reasons_against(
     parse: Parse,
     config: dict[str, Any] | None = None,
 ) -> list[str]:
-    """Why `schema` may not follow `previous` (the oldest first) at a level; empty if it may. The first version that does not
-    fit, seen from the newest, is told."""
+    """Return why `schema` may not follow `previous` (the oldest first) at a level; empty if it may.
+
+    The reasons are those of the newest incompatible version.
+    """
     if level == "NONE":
         return []
     checked = reversed(previous) if level.endswith("_TRANSITIVE") else reversed(previous[-1:])
@@ -59,6 +61,6 @@ def _reasons(level: str, schema: ParsedSchema, version: RegisteredVersion, parse
 
 
 def _turned(sentence: str) -> str:
-    """The older schema is the reader: what the sentence calls new is old."""
+    """Exchange "new" and "old" in a message, because here the older schema is the reader."""
     marked = sentence.replace("new schema", "\0").replace("old schema", "new schema")
     return marked.replace("\0", "old schema")

@@ -1,4 +1,4 @@
-"""What the registry tells of its schemas."""
+"""The read requests of the registry."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class SchemaReading:
     # -- by id
 
     def _with_id(self, schema_id: int, subject: str | None) -> list[RegisteredVersion]:
-        """In the context of the subject; if it is not known there, wherever a subject of that name has it."""
+        """Find a schema by id in the subject's context; else in any context where a subject of that name has it."""
         wanted = QualifiedSubject.parse(subject or "")
         found = self._state.by_id(wanted.context, schema_id)
         if not found and wanted.name:
@@ -66,7 +66,7 @@ class SchemaReading:
         return [each.version for each in found]
 
     def version(self, subject: str, number: int | None, deleted: bool) -> RegisteredVersion:
-        """`number` None: the latest."""
+        """Return a version of a subject; `number` None: the latest."""
         found = self._state.versions(subject, deleted)
         if not found:
             raise subject_not_found(subject)

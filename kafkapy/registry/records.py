@@ -1,12 +1,12 @@
-"""The records of the `_schemas` topic: JSON keys and values, as Confluent's registry writes and reads them.
+"""The records of the `_schemas` topic: JSON keys and values in the format of Confluent's registry.
 
-Each kind of key has a field `magic`; keys are compared as bytes by compaction, so their fields have one order.
+Each kind of key has a field `magic`. Compaction compares keys as bytes, so their fields have a fixed order.
 
-    SCHEMA          subject, version    a version of a subject; without value: deleted for good
-    CONFIG, MODE    subject (or none)   settings; without value: taken back
-    DELETE_SUBJECT  subject             all versions up to one are deleted softly
-    CLEAR_SUBJECT   subject             versions that were deleted softly are gone
-    CONTEXT         tenant, context     a context that is in use
+    SCHEMA          subject, version    a version of a subject; without value: permanently deleted
+    CONFIG, MODE    subject (or none)   settings; without value: removed
+    DELETE_SUBJECT  subject             all versions up to one are soft-deleted
+    CLEAR_SUBJECT   subject             soft-deleted versions are removed
+    CONTEXT         tenant, context     a context in use
     NOOP                                written by a new primary to find the end of the topic
 """
 
@@ -21,7 +21,7 @@ _MAGIC = {"SCHEMA": 1}
 
 
 class RegistryRecord(NamedTuple):
-    """`key` and `value` as JSON objects. A value of None deletes."""
+    """One record; `key` and `value` are JSON objects. A value of None deletes."""
 
     key: dict[str, Any]
     value: dict[str, Any] | None
@@ -35,7 +35,7 @@ class RegistryRecord(NamedTuple):
 
     @classmethod
     def from_bytes(cls, key: bytes | None, value: bytes | None) -> RegistryRecord | None:
-        """None for what is no record of a registry."""
+        """Parse a record; return None if it is none of a registry."""
         try:
             read = json.loads(key or b"")
             content = json.loads(value) if value else None
@@ -79,7 +79,7 @@ def clear_subject_record(subject: str | None) -> RegistryRecord:
 
 
 def context_record(context: str, exists: bool = True) -> RegistryRecord:
-    """`exists` False: there is nothing left in it."""
+    """Return the record of a context; `exists` False: it is empty now."""
     key = {"keytype": "CONTEXT", "tenant": TENANT, "context": context, "magic": 0}
     return RegistryRecord(key, {"tenant": TENANT, "context": context} if exists else None)
 

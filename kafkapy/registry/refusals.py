@@ -1,4 +1,4 @@
-"""What the registry refuses, with Confluent's codes and sentences."""
+"""The registry's error responses, with Confluent's codes and messages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ INVALID_SCHEMA = 42201
 
 
 class RegistryRefusal(Exception):
-    """An answer that is an error: HTTP status, Confluent's code, a sentence."""
+    """An error response: HTTP status, Confluent's code, a message."""
 
     def __init__(self, status: int, code: int, message: str) -> None:
         super().__init__(message)

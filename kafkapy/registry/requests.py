@@ -1,4 +1,5 @@
-"""What clients send: schemas, configs, modes. Wrong shapes are refused with the codes that Confluent's registry has for them."""
+"""Parses request bodies: schemas, configs, modes. Malformed ones are rejected with the codes of Confluent's
+registry."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ _UNSUPPORTED = _CONFIG_FIELDS.keys() - {"normalize", "validateNewSchemas", "comp
 
 
 class SchemaRequest(NamedTuple):
-    """`id` and `version` None: the registry gives them out."""
+    """A schema to be registered. `id` and `version` None: the registry assigns them."""
 
     content: SchemaContent
     id: int | None = None
@@ -86,7 +87,7 @@ def _number(body: dict[str, Any], name: str, least: int) -> int | None:
 
 
 def version_number(text: str) -> int | None:
-    """None: the latest. Raises RegistryRefusal."""
+    """Parse a version number; None: the latest. Raises RegistryRefusal."""
     if text in ("latest", "-1"):
         return None
     if not text.isascii() or not text.isdigit() or len(text) > 10 or not 1 <= int(text) <= MAX_NUMBER:
@@ -95,7 +96,7 @@ def version_number(text: str) -> int | None:
 
 
 def config_request(body: Any) -> dict[str, Any]:
-    """As the records keep it, with `compatibilityLevel`."""
+    """Convert to the form of records, with `compatibilityLevel`."""
     if not isinstance(body, dict):
         raise unprocessable("The body is a JSON object with the field compatibility")
     found: dict[str, Any] = {}

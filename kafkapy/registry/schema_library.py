@@ -1,4 +1,4 @@
-"""Schemas of the registry as parsed ones: with what they refer to."""
+"""Parses schemas of the registry, including their references."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafkapy.registry.state import RegisteredVersion, RegistryState, SchemaConte
 from kafkapy.registry.subjects import QualifiedSubject
 
 _MOST_REFERENCES = 1_000
-"""Documents that one schema may use, also indirectly."""
+"""Limit of the documents that one schema may use, directly or not."""
 
 
 class SchemaLibrary:
@@ -20,17 +20,18 @@ class SchemaLibrary:
         self._state = state
 
     def parsed(self, version: RegisteredVersion) -> ParsedSchema:
-        """Raises SchemaParseError."""
+        """Return a version's parsed schema. Raises SchemaParseError."""
         return self.read(version.subject, version.content, Strictness.STORED)
 
     def read(self, subject: str, content: SchemaContent, strictness: Strictness) -> ParsedSchema:
-        """As a schema of the subject: what it refers to is looked up in the subject's context. Raises SchemaParseError."""
+        """Parse content as a schema of the subject; references are looked up in the subject's context. Raises
+        SchemaParseError."""
         found: dict[str, Document] = {}
         self._collect(QualifiedSubject.parse(subject), content, found, ())
         return parse(content.schema_type, content.text, Documents(tuple(found.items())), strictness)
 
     def sound(self, subject: str, content: SchemaContent, strictness: Strictness = Strictness.GIVEN) -> ParsedSchema:
-        """`read`. Raises RegistryRefusal."""
+        """The same as `read`. Raises RegistryRefusal."""
         try:
             return self.read(subject, content, strictness)
         except SchemaParseError as error:
@@ -42,7 +43,7 @@ class SchemaLibrary:
             raise invalid_schema(sentence.encode(errors="backslashreplace").decode()) from None
 
     def with_versions(self, subject: str, content: SchemaContent) -> SchemaContent:
-        """References to the latest version (-1) name the one that this is now."""
+        """Replace the version -1 (latest) in references by the current version number."""
         here = QualifiedSubject.parse(subject)
         references = []
         for reference in content.references:

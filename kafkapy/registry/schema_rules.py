@@ -1,5 +1,7 @@
-"""What may be done to schemas, and which records do it: registering, looking up, deleting. No I/O: records come back, to be
-written by the primary and applied by all."""
+"""The rules for registering, looking up and deleting schemas.
+
+No I/O: the functions return records, which the primary writes and all instances apply.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ from kafkapy.registry.subjects import DEFAULT_CONTEXT, QualifiedSubject, checked
 
 
 class RegistryChange(NamedTuple):
-    """What to write, and what to answer when it is written."""
+    """The records to write, and the response after they were written."""
 
     records: list[RegistryRecord]
     answer: Any
@@ -50,7 +52,7 @@ class SchemaRules:
     # -- registering
 
     def registered(self, subject: str, request: SchemaRequest, normalize: bool) -> RegisteredVersion | None:
-        """The version that a schema is already, if registering it would change nothing; for any instance to answer."""
+        """Return the existing version if registering would change nothing; any instance may then respond."""
         if request.id is not None or request.version is not None:
             return None
         subject = checked_to_register(subject)
@@ -82,7 +84,7 @@ class SchemaRules:
         records = (
             [context_record(context)] if context != DEFAULT_CONTEXT and context not in self._state.contexts else []
         )
-        for old in self._state.versions(subject, deleted=True):  # a deleted one of the same id makes room for the new
+        for old in self._state.versions(subject, deleted=True):  # a deleted version with the same id is replaced
             same = old.deleted and old.id == version.id and old.version < version.version
             if same and not self._state.referrers(*old.place, deleted=True):
                 records.append(schema_record(subject, old.version, None))
@@ -123,19 +125,19 @@ class SchemaRules:
         return wanted
 
     def _canonical(self, subject: str, content: SchemaContent, normalize: bool) -> SchemaContent:
-        """As it is kept. Raises RegistryRefusal for what is no schema."""
+        """Return content in the stored form. Raises RegistryRefusal if it is no schema."""
         content = self._library.with_versions(subject, content)
         schema = self._library.sound(subject, content)
         normalize = normalize or bool(self._state.config_in_scope(subject, self._default_config).get("normalize"))
         return content._replace(text=schema.normalized if normalize else schema.canonical)
 
     def _validate(self, subject: str, content: SchemaContent) -> None:
-        """As a new schema. Raises RegistryRefusal."""
+        """Validate content as a new schema. Raises RegistryRefusal."""
         if self._state.config_in_scope(subject, self._default_config).get("validateNewSchemas", True):
             self._library.sound(subject, self._library.with_versions(subject, content), Strictness.NEW)
 
     def _find(self, subject: str, content: SchemaContent, deleted: bool) -> RegisteredVersion | None:
-        """The newest version that is this schema, in whatever layout."""
+        """Return the newest version with this schema, regardless of layout."""
         versions = self._state.versions(subject, deleted)[::-1]
         for version in versions:
             if version.content == content or _same_text(version.content, content):
@@ -164,7 +166,7 @@ class SchemaRules:
     def check(
         self, subject: str, request: SchemaRequest, previous: list[RegisteredVersion], normalize: bool
     ) -> list[str]:
-        """Why it could not be registered after these versions, at the level that holds for the subject."""
+        """Return why a schema is incompatible with these versions, at the subject's level."""
         self._validate(subject, request.content)
         content = self._canonical(subject, request.content, normalize)
         config = self._state.config_in_scope(subject, self._default_config)
@@ -231,13 +233,13 @@ class SchemaRules:
             raise not_permitted(f"{where} is in read-only mode")
 
     def _settings_of(self, subject: str) -> list[RegistryRecord]:
-        """What a subject that is gone leaves behind, taken back."""
+        """Return records that remove the settings of a deleted subject."""
         records = [mode_record(subject, None)] if subject in self._state.modes else []
         return records + ([config_record(subject, None)] if subject in self._state.configs else [])
 
 
 def _below_end(number: int, where: str) -> int:
-    """A new id or version, if there is one left. Raises RegistryRefusal."""
+    """Return a new id or version. Raises RegistryRefusal if the numbers are used up."""
     if number > MAX_NUMBER:
         raise not_permitted(f"The highest number ({MAX_NUMBER}) is given out already in {where}")
     return number
@@ -248,5 +250,5 @@ def _same_text(one: SchemaContent, other: SchemaContent) -> bool:
 
 
 def _same_extras(one: SchemaContent, other: SchemaContent) -> bool:
-    """A request without metadata and rules matches any version."""
+    """Return whether metadata and rules are equal; a request without them matches any version."""
     return all(theirs is None or mine == theirs for mine, theirs in zip(one[3:], other[3:], strict=True))

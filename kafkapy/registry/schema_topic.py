@@ -1,4 +1,4 @@
-"""The topic that the registry lives in: one partition, compacted; all read it from its beginning, the primary writes."""
+"""The registry's topic: one compacted partition; all instances read it from its beginning, the primary writes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SchemaTopicError(Exception):
 
 
 class SchemaTopic:
-    """Invariant: records before `_position` have been applied, in order, by the reader's thread and by nobody else."""
+    """Invariant: records before `_position` have been applied, in order; only the reader's thread applies records."""
 
     def __init__(
         self,
@@ -34,7 +34,8 @@ class SchemaTopic:
         replication_factor: int = 3,
         timeout_ms: float = 500,
     ) -> None:
-        """`clients`: arguments for producer, consumer and admin client. `timeout_ms`: for a write until it is applied."""
+        """`clients`: arguments for producer, consumer and admin client. `timeout_ms`: limit for a write to be
+        applied."""
         self.topic = topic
         self._clients = clients
         self._apply = apply
@@ -48,7 +49,8 @@ class SchemaTopic:
         self._producer: Any = None
 
     def start(self, timeout_s: float) -> str:
-        """Create the topic if it is not there, and apply what is in it. The cluster's id. Raises SchemaTopicError, KafkaError."""
+        """Create the topic if necessary, and apply its records; return the cluster's id. Raises SchemaTopicError,
+        KafkaError."""
         from kafkapy import KafkaConsumer, KafkaProducer
 
         cluster_id = self._ensure_topic()
@@ -90,7 +92,7 @@ class SchemaTopic:
                 try:
                     admin.create_topics([new])
                 except TopicAlreadyExistsError:
-                    pass  # another instance was quicker
+                    pass  # another instance has created it
             else:
                 self._check_topic(admin)
             return str(cluster.get("cluster_id", ""))
@@ -142,11 +144,11 @@ class SchemaTopic:
             return
         try:
             self._apply(record)
-        except Exception as error:  # whatever a record holds, those behind it are read
+        except Exception as error:  # a bad record must not block the following ones
             log.warning("Offset %d of %s cannot be understood and is left out: %r", raw.offset, self.topic, error)
 
     def write(self, records: Sequence[RegistryRecord]) -> None:
-        """Returns when they are in the log and applied here. Raises RegistryRefusal."""
+        """Write records, and wait until they are in the log and applied here. Raises RegistryRefusal."""
         if not records:
             return
         deadline = time.monotonic() + max(self._timeout_s, 0.5)

@@ -1,4 +1,5 @@
-"""The process: Twisted's reactor takes requests, threads handle them, topic and election have threads of their own."""
+"""The server process: Twisted's reactor receives requests, threads handle them; topic and election have separate
+threads."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ from kafkapy.version import __version__
 log = logging.getLogger("kafkapy.registry")
 
 _FIRST_ELECTION_S = 10.0
-"""A group that is new is waited for 3 s by its coordinator, and members of one that is there join again within 3 s."""
+"""The coordinator delays the first rebalance of a new group by 3 s, and members of an existing one rejoin within 3
+s."""
 
 
 class RegistryServer:
@@ -47,13 +49,14 @@ class RegistryServer:
         self.ports: list[Any] = []
 
     def start(self) -> None:
-        """Blocks until the topic is read: not on the reactor's thread. Raises SchemaTopicError, KafkaError, RegistryRefusal."""
+        """Read the topic. Blocks: not for the reactor's thread. Raises SchemaTopicError, KafkaError,
+        RegistryRefusal."""
         cluster_id = self._topic.start(self._config.init_timeout_ms / 1000)
         self.service.use(self._topic)
         self._api.identity = ServerIdentity(cluster_id, self._config.group_id, __version__)
 
     def open(self) -> None:
-        """On the reactor's thread: take requests, and stand for election. Raises ConfigException."""
+        """Accept requests, and join the election; on the reactor's thread. Raises ConfigException."""
         self._pool.start()
         self._first_election = FirstElection(self._reactor, _FIRST_ELECTION_S)
         self.ports = listen(self._reactor, self._config.http, self._handle, CONTENT_TYPE)
@@ -70,7 +73,7 @@ class RegistryServer:
             log.info("Listening on %s", each._replace(port=port))
 
     def _elected(self, primary: InstanceIdentity | None, me: InstanceIdentity) -> None:
-        """On the driver's thread."""
+        """Receive the result of an election, on the driver's thread."""
         self.service.elected(primary, me)
         if self._first_election is not None:
             self._reactor.callFromThread(self._first_election.end)
@@ -84,7 +87,7 @@ class RegistryServer:
         return answer()
 
     def stop(self) -> None:
-        """Blocks: not on the reactor's thread."""
+        """Stop everything. Blocks: not for the reactor's thread."""
         if self._election is not None:
             try:
                 self._driver.call(self._election.stop, timeout_ms=10_000)

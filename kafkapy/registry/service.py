@@ -1,7 +1,8 @@
-"""An instance of the registry: requests in, answers out. Reads are answered here, writes by the primary; others pass them on.
+"""An instance of the registry: serves reads, and writes if it is the primary; other instances forward writes to the
+primary.
 
-Requests are handled on several threads. One lock guards the state (its reader applies records under it, too), another lets one
-write at a time decide what to write until that is applied.
+Requests are handled on several threads. One lock guards the state (the topic's reader applies records under it, too).
+Another serializes writes, from the decision until the records are applied.
 """
 
 from __future__ import annotations
@@ -29,21 +30,22 @@ CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
 OFFERED = (CONTENT_TYPE, "application/vnd.schemaregistry+json", "application/json")
 TAKEN = (*OFFERED, "application/octet-stream")
 FORWARDED = "x-forward"
-"""A request with this header was passed on once; it is not passed on again."""
+"""A request with this header was forwarded once, and is not forwarded again."""
 
 Forward = Callable[[str, HttpRequest], HttpAnswer]
-"""URL of the primary and a request -> its answer. Raises RegistryRefusal."""
+"""URL of the primary and a request -> its response. Raises RegistryRefusal."""
 
 
 class RegistryLog(Protocol):
     def write(self, records: Sequence[RegistryRecord]) -> None:
-        """Until they are applied. Raises RegistryRefusal."""
+        """Write records, and wait until they are applied. Raises RegistryRefusal."""
         ...
 
 
 class RegistryService:
-    """Invariant: while `_caught_up`, the state misses no record that is in the log or may still get there: neither one of
-    the primary before, nor one whose writing took too long. It is found out by a record that means nothing."""
+    """Invariant: while `_caught_up`, the state has all records that are in the log or may still be appended, including
+    those of the previous primary and of writes that timed out. To catch up, the primary writes a NOOP and reads to
+    it."""
 
     def __init__(self, api: RegistryApi, forward: Forward) -> None:
         self._api = api
@@ -63,7 +65,7 @@ class RegistryService:
         self._log = topic
 
     def elected(self, primary: InstanceIdentity | None, me: InstanceIdentity) -> None:
-        """Any thread may tell."""
+        """Set the elected primary. Thread-safe."""
         is_primary = primary is not None and primary.url == me.url
         if primary != self._primary:
             log.info(
@@ -76,7 +78,7 @@ class RegistryService:
     # -- requests
 
     def is_write(self, request: HttpRequest) -> bool:
-        """It needs a primary."""
+        """Return whether the request needs the primary."""
         try:
             return self._api.find(request)[0].writes
         except RegistryRefusal:
@@ -122,13 +124,13 @@ class RegistryService:
             try:
                 self._log.write(change.records)
             except RegistryRefusal:
-                self._caught_up = False  # the records may still come
+                self._caught_up = False  # the records may still be appended
                 raise
             return change.answer
 
 
 def _decided(action: Callable[[], Any]) -> Any:
-    """What an action answers; it may recurse as deep as schemas are nested. Raises RegistryRefusal."""
+    """Run an action; it may recurse as deep as schemas are nested. Raises RegistryRefusal."""
     try:
         return run_deep(action)
     except RecursionError:

@@ -1,4 +1,4 @@
-"""Configs, modes and contexts: what may be changed, and which records do it."""
+"""The rules for changes of configs, modes and contexts, with the records to be written."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class SettingRules:
         return dict(self._state.configs[scope])
 
     def put_config(self, subject: str | None, body: Any) -> RegistryChange:
-        """What is not named stays."""
+        """Change the given settings; the others remain."""
         scope = None if subject is None else as_setting(subject)
         changed = config_request(body)
         record = config_record(scope, {**self._state.configs.get(scope, {}), **changed})
@@ -82,7 +82,7 @@ class SettingRules:
         return RegistryChange([*records, mode_record(scope, mode)], {"mode": mode})
 
     def _cleared(self, scope: str | None) -> list[RegistryRecord]:
-        """Importing begins without schemas: those that are deleted softly go for good."""
+        """Return records that remove soft-deleted schemas, because mode IMPORT must begin without schemas."""
         records = []
         for subject in self._state.subjects_in_scope(scope):
             for version in self._state.versions(subject, deleted=True):

@@ -1,4 +1,4 @@
-"""What is in the registry: the records of its topic, applied one after the other."""
+"""The registry's state: the records of its topic, applied one after the other."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from kafkapy.registry.subjects import ALL_CONTEXTS, DEFAULT_CONTEXT, QualifiedSu
 from kafkapy.schemas.types import SchemaReference
 
 MAX_NUMBER = 2**31 - 1
-"""Of versions and ids."""
+"""Largest version and id."""
 
 
 class SchemaContent(NamedTuple):
-    """What an id stands for. `metadata` and `rule_set` are kept and given back as they came (None: there are none)."""
+    """The schema with an id. `metadata` and `rule_set` are stored and returned unchanged (None: there are none)."""
 
     text: str
     schema_type: str = "AVRO"
@@ -28,7 +28,7 @@ class SchemaContent(NamedTuple):
 
     @property
     def guid(self) -> str:
-        """The same in every registry: of the text and the references, as Confluent's makes it."""
+        """Return the GUID: Confluent's hash of text and references, equal in every registry."""
         digest = hashlib.md5(self.text.encode(), usedforsecurity=False)
         for reference in self.references:
             digest.update(reference.name.encode() + reference.subject.encode() + struct.pack(">i", reference.version))
@@ -38,7 +38,7 @@ class SchemaContent(NamedTuple):
         return str(uuid.UUID(bytes=digest.digest()))
 
     def to_json(self) -> dict[str, Any]:
-        """As answers and records have it: what is not there, and AVRO, is left out."""
+        """Return the JSON for responses and records; missing fields, and the type AVRO, are omitted."""
         found: dict[str, Any] = {}
         if self.schema_type != "AVRO":
             found["schemaType"] = self.schema_type
@@ -72,14 +72,14 @@ class RegisteredVersion(NamedTuple):
         return self.subject, self.version
 
     def to_value(self, deleted: bool) -> dict[str, Any]:
-        """The value of its record."""
+        """Return the value of the version's record."""
         head = {"subject": self.subject, "version": self.version, "id": self.id}
         return {**head, **self.content.to_json(), "deleted": deleted}
 
 
 class RegistryState:
-    """Invariant: `_places` has for each context and id exactly the versions that have the id, deleted ones too;
-    `_referrers` for each version the versions that refer to it."""
+    """Invariant: `_places` has for each context and id exactly the versions with that id, including deleted ones;
+    `_referrers` has for each version the versions that refer to it."""
 
     def __init__(self) -> None:
         self.subjects: dict[str, dict[int, RegisteredVersion]] = {}
@@ -94,7 +94,7 @@ class RegistryState:
     # -- records
 
     def apply(self, record: RegistryRecord) -> None:
-        """Unknown kinds are left alone."""
+        """Apply a record; unknown kinds are ignored."""
         value = record.value
         subject = record.key.get("subject")
         if record.kind == "SCHEMA":
@@ -116,7 +116,7 @@ class RegistryState:
 
     def _add(self, version: RegisteredVersion) -> None:
         context = QualifiedSubject.parse(version.subject).context
-        guid = version.content.guid  # what has no text fails here, before anything has changed
+        guid = version.content.guid  # a schema without text fails here, before the state changes
         versions = self.subjects.setdefault(version.subject, {})
         versions[version.version] = version
         if list(versions) != sorted(versions):
@@ -154,22 +154,22 @@ class RegistryState:
                 if version.deleted:
                     self._forget(*version.place)
 
-    # -- questions
+    # -- queries
 
     def versions(self, subject: str, deleted: bool = False) -> list[RegisteredVersion]:
-        """From the oldest on."""
+        """Return the versions, the oldest first."""
         return [each for each in self.subjects.get(subject, {}).values() if deleted or not each.deleted]
 
     def by_id(self, context: str, schema_id: int) -> list[RegisteredVersion]:
-        """All versions that have it, deleted ones too."""
+        """Return all versions with the id, including deleted ones."""
         return [self.subjects[subject][number] for subject, number in self._places.get((context, schema_id), ())]
 
     def ids_by_guid(self, guid: str) -> list[tuple[str, int]]:
-        """(context, id)."""
+        """Return pairs (context, id)."""
         return list(self._ids_by_guid.get(guid, ()))
 
     def id_of(self, context: str, content: SchemaContent) -> int | None:
-        """The id that the schema has in a context already."""
+        """Return the schema's existing id in a context."""
         return next((found for where, found in self.ids_by_guid(content.guid) if where == context), None)
 
     def referrers(self, subject: str, number: int, deleted: bool = False) -> list[RegisteredVersion]:
@@ -177,7 +177,7 @@ class RegistryState:
         return [each for each in found if deleted or not each.deleted]
 
     def subjects_in_scope(self, scope: str | None) -> Iterator[str]:
-        """A subject itself, or all of a context (`:.team:`; None: of the default one)."""
+        """Return a subject, or all subjects of a context (`:.team:`; None: the default one)."""
         wanted = QualifiedSubject.parse(scope or "")
         for subject in self.subjects:
             found = QualifiedSubject.parse(subject)
@@ -185,7 +185,7 @@ class RegistryState:
                 yield subject
 
     def subjects_with_prefix(self, prefix: str) -> Iterator[str]:
-        """`:*:x`: those that begin with x in all contexts."""
+        """Return subjects with a prefix; `:*:x`: those that begin with x in any context."""
         if prefix.startswith(ALL_CONTEXTS):
             rest = prefix.removeprefix(ALL_CONTEXTS)
             return (each for each in self.subjects if QualifiedSubject.parse(each).name.startswith(rest))
@@ -193,7 +193,7 @@ class RegistryState:
         return (each for each in self.subjects if each.startswith(str(wanted)) and _same_context(each, wanted))
 
     def config_in_scope(self, subject: str | None, default: dict[str, Any]) -> dict[str, Any]:
-        """The nearest holds for each field."""
+        """Return the effective config: for each field, that of the nearest scope."""
         found = dict(default)
         for scope in reversed(scopes(subject)):
             found |= self.configs.get(scope, {})
@@ -216,7 +216,7 @@ def _version_of(value: dict[str, Any]) -> RegisteredVersion:
 
 
 def _number_in(content: dict[str, Any], name: str, least: int) -> int:
-    """A version or an id. Raises ValueError, KeyError."""
+    """Return a version or an id of a record. Raises ValueError, KeyError."""
     number = content[name]
     if type(number) is not int or not least <= number <= MAX_NUMBER:
         raise ValueError(f"{name} is {number!r}, and must be a whole number from {least} to {MAX_NUMBER}")

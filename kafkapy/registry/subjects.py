@@ -8,7 +8,7 @@ from kafkapy.registry.refusals import invalid_subject
 
 DEFAULT_CONTEXT = "."
 GLOBAL_CONTEXT = ":.__GLOBAL:"
-"""Its config and mode are those of all contexts that have none."""
+"""The context whose config and mode apply to all contexts without their own."""
 _RESERVED = ("__GLOBAL", "__EMPTY")
 ALL_CONTEXTS = ":*:"
 
@@ -26,19 +26,19 @@ class QualifiedSubject(NamedTuple):
 
     @property
     def prefix(self) -> str:
-        """The context as it stands before subjects; it is a subject's name for configs and modes, too."""
+        """Return the context as prefix of subjects; for configs and modes it is also used as a subject."""
         return "" if self.context == DEFAULT_CONTEXT else f":{self.context}:"
 
     def __str__(self) -> str:
         return self.prefix + self.name
 
     def resolve(self, other: str) -> str:
-        """A subject that a schema of this one names: in the same context unless it says another."""
+        """Resolve a subject named in a reference: in the same context unless it names another."""
         return other if other.startswith(":.") else self.prefix + other
 
 
 def checked_subject(text: str) -> str:
-    """In the form that is kept (`:.:a` is `a`). Raises RegistryRefusal: no control characters, nothing reserved."""
+    """Return the stored form (`:.:a` is `a`). Raises RegistryRefusal for control characters and reserved names."""
     subject = QualifiedSubject.parse(text)
     if any(ord(character) < 32 or ord(character) == 127 for character in text) or subject.name in _RESERVED:
         raise invalid_subject(text)
@@ -46,7 +46,7 @@ def checked_subject(text: str) -> str:
 
 
 def checked_to_register(text: str) -> str:
-    """Raises RegistryRefusal for what is no subject's name."""
+    """Return the stored form. Raises RegistryRefusal for an invalid name."""
     subject = checked_subject(text)
     if not QualifiedSubject.parse(subject).name:
         raise invalid_subject(text)
@@ -54,7 +54,7 @@ def checked_to_register(text: str) -> str:
 
 
 def scopes(subject: str | None) -> list[str | None]:
-    """Whose config or mode holds for a subject, the nearest first; None is the one of the default context."""
+    """Return the scopes whose config or mode apply to a subject, the nearest first; None: the default context."""
     if subject is None:
         return [None, GLOBAL_CONTEXT]
     prefix = QualifiedSubject.parse(subject).prefix
@@ -63,6 +63,6 @@ def scopes(subject: str | None) -> list[str | None]:
 
 
 def as_setting(text: str) -> str | None:
-    """What a subject in `/config/{subject}` stands for: the default context is None."""
+    """Convert the subject in `/config/{subject}`; the default context becomes None."""
     subject = checked_subject(text)
     return subject or None

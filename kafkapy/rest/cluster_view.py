@@ -1,4 +1,4 @@
-"""What v2 and v3 tell of topics and brokers. These functions block: they are called on threads."""
+"""Queries about topics and brokers for v2 and v3. The functions block, so they are called on threads."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EARLIEST, LATEST = -2, -1
 
 
 def topic_of(admin: Any, topic: str) -> dict[str, Any]:
-    """As `describe_topics` has it. Raises RestRefusal."""
+    """Return the topic in the form of `describe_topics`. Raises RestRefusal."""
     (found,) = admin.describe_topics([topic])
     if found["error_code"]:
         raise topic_not_found(topic)
@@ -31,14 +31,14 @@ def partition_of(admin: Any, topic: str, number: int) -> dict[str, Any]:
 
 
 def configs_of(admin: Any, kind: ConfigResourceType, name: str) -> dict[str, dict[str, Any]]:
-    """Name -> value, config_source, is_sensitive, read_only, synonyms."""
+    """Return name -> value, config_source, is_sensitive, read_only, synonyms."""
     described = admin.describe_configs([ConfigResource(kind, name)], include_synonyms=True, config_filter="all")
     found: dict[str, dict[str, Any]] = described[kind.name.lower()][name]
     return found
 
 
 def offsets_of(admin: Any, topic: str, numbers: list[int]) -> dict[int, tuple[int, int]]:
-    """Partition -> first offset, offset after the last."""
+    """Return partition -> first offset, offset after the last."""
     partitions = [TopicPartition(topic, number) for number in numbers]
     first = admin.list_partition_offsets(dict.fromkeys(partitions, EARLIEST))
     last = admin.list_partition_offsets(dict.fromkeys(partitions, LATEST))

@@ -76,7 +76,7 @@ def _registry(properties: Mapping[str, str]) -> dict[str, Any] | None:
 
 
 def _clients(properties: Mapping[str, str]) -> tuple[dict[str, Any], list[str]]:
-    """`client.*` are configs of Kafka's clients."""
+    """Return the configs of Kafka's clients: those with the prefix `client.`."""
     servers = [part.strip() for part in properties.get("bootstrap.servers", "").split(",") if part.strip()]
     if not servers:
         raise ConfigException("bootstrap.servers is missing: host:port of the brokers, with commas between")

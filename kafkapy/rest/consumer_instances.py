@@ -1,6 +1,6 @@
-"""Consumers that live in the proxy: made by a POST, used by requests, gone by a DELETE or when nobody has used them for a while.
+"""The proxy's consumer instances: created by a POST, removed by a DELETE or after an idle time.
 
-Each has a lock: requests to one instance wait for each other. All methods block and are called on threads.
+Each has a lock, which serializes its requests. All methods block, so they are called on threads.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _OPTIONS = {
 }
 DEFAULT_TIMEOUT_MS = 1_000
 _MAX_WAIT_MS = 60_000
-"""A request holds its instance and a thread while it waits, even if its client has gone."""
+"""Limit, because a waiting request occupies its instance and a thread, even if its client has disconnected."""
 _MOST_RECORDS = 10_000
 
 
@@ -83,7 +83,7 @@ def _converted(name: str, value: Any) -> Any:
 
 
 class ConsumerInstance:
-    """`consumer` is used with `lock` held only. `last_used`: monotonic seconds."""
+    """One instance. `consumer` is only used while `lock` is held. `last_used`: monotonic seconds."""
 
     def __init__(self, consumer: Any, request: InstanceRequest) -> None:
         self.consumer = consumer
@@ -94,7 +94,7 @@ class ConsumerInstance:
     def records(
         self, kind: str | None, timeout_ms: int | None, max_bytes: int, values: Callable[[], EmbeddedValues]
     ) -> Any:
-        """As JSON; empty if none came in time. `kind` None: whatever the instance is for. Raises RestRefusal."""
+        """Return records as JSON; empty after a time-out. `kind` None: the instance's format. Raises RestRefusal."""
         if kind is not None and kind != self.request.format:
             raise format_mismatch()
         timeout = min(self.request.timeout_ms if timeout_ms is None else timeout_ms, _MAX_WAIT_MS)
@@ -105,7 +105,7 @@ class ConsumerInstance:
             raise
         except BaseException:
             for partition, batch in polled.items():
-                self.consumer.seek(partition, batch[0].offset)  # none was answered: they come with the next request
+                self.consumer.seek(partition, batch[0].offset)  # none was returned: the next request returns them
             raise
 
     def _encode_within(self, polled: Any, max_bytes: int, values: Callable[[], EmbeddedValues]) -> Any:
@@ -116,7 +116,7 @@ class ConsumerInstance:
             for record in batch:
                 length = len(record.key or b"") + len(record.value or b"")
                 if found and size + length > max_bytes:
-                    self.consumer.seek(partition, record.offset)  # the rest comes with the next request
+                    self.consumer.seek(partition, record.offset)  # the next request returns the rest
                     break
                 try:
                     encoded = self._encoded(record, mine, values)
@@ -147,10 +147,10 @@ class ConsumerInstance:
 
 
 class ConsumerInstances:
-    """Invariant: an instance is here until it is closed; the code that removes it closes it."""
+    """All instances. Invariant: the code that removes an instance closes it."""
 
     def __init__(self, make: Callable[..., Any], idle_s: float, most: int) -> None:
-        """`make`: a consumer of a group, from options. `most`: instances at a time."""
+        """`make`: creates a consumer of a group from options. `most`: limit of instances."""
         self._make = make
         self._idle_s = idle_s
         self._most = most
@@ -175,7 +175,7 @@ class ConsumerInstances:
             self._instances[key] = made
 
     def use(self, group: str, name: str, f: Callable[[ConsumerInstance], Any]) -> Any:
-        """What `f` gives, alone with the instance. Raises RestRefusal."""
+        """Call `f` with exclusive access to the instance; return its result. Raises RestRefusal."""
         with self._lock:
             instance = self._instances.get((group, name))
         if instance is None:

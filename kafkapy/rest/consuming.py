@@ -149,7 +149,8 @@ def _rows(body: dict[str, Any], field: str) -> list[tuple[TopicPartition, dict[s
 
 
 def _commit(consumer: Any, body: dict[str, Any]) -> None:
-    """Without offsets: what was read. A committed offset is that of the last record dealt with, as in Confluent's."""
+    """Commit the given offsets, or all that were read. As in Confluent's proxy, an offset is that of the last
+    processed record."""
     if not body:
         consumer.commit()
         return

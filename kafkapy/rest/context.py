@@ -1,4 +1,4 @@
-"""What the proxy's routes share: Kafka's clients, a way to threads, the registry."""
+"""Objects that the proxy's routes share: Kafka's clients, the thread pool, the registry."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ from kafkapy.rest.rest_errors import RestRefusal
 T = TypeVar("T")
 
 Blocking = Callable[..., Awaitable[Any]]
-"""`await blocking(f, *arguments)`: on a thread."""
+"""`await blocking(f, *arguments)` runs `f` on a thread."""
 
 
 class PendingBytes:
-    """How much of requests is on its way into Kafka; beyond a bound new ones are refused with 429.
+    """Limits the bytes of requests that are being produced; above the limit new requests are rejected with 429.
 
-    Invariant: `used` is the sum of what was taken and not given back."""
+    Invariant: `used` is the sum of the bytes taken and not released.
+    """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.used = 0
 
     def take(self, size: int) -> None:
-        """Raises RestRefusal. One request is let in whatever its size, if there is no other."""
+        """Reserve bytes. Raises RestRefusal above the limit; a single request of any size is accepted if there is no
+        other."""
         if self.used and self.used + size > self.limit:
             from kafkapy.rest.rest_errors import too_busy
 

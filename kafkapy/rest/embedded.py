@@ -1,6 +1,6 @@
-"""Keys and values inside of requests: base64, JSON, or JSON that becomes a schema's format by the registry.
+"""Keys and values within requests: base64, JSON, or JSON that is converted to a schema's format.
 
-What needs the registry may block: it is called on a thread.
+Conversions with a schema may block on the registry, so they are called on a thread.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FORMATS = (BINARY, JSON, *WITH_SCHEMAS)
 
 
 class WrittenWith(NamedTuple):
-    """A schema by which values are written: its id, and the schema."""
+    """The schema of written values, with its id."""
 
     id: int
     schema: Schema
@@ -68,7 +68,7 @@ def from_bytes(kind: str, data: bytes | None) -> Any:
 
 
 class EmbeddedValues:
-    """Values with schemas of a registry. Its methods may block."""
+    """Converts values with schemas of a registry. The methods may block."""
 
     def __init__(self, registry: SchemaRegistryClient) -> None:
         self._registry = registry
@@ -76,8 +76,8 @@ class EmbeddedValues:
         self._in_subject: set[tuple[str, int]] = set()
 
     def chosen(self, kind: str, subject: str, text: str | None, schema_id: int | None) -> WrittenWith:
-        """The schema that a request names: by id, which the subject must have, or by its text, which is registered then. Raises
-        RestRefusal."""
+        """Return the schema of a request: by an id that the subject must have, or by its text, which is registered.
+        Raises RestRefusal."""
         try:
             if schema_id is not None:
                 schema = self._registry.get_schema(schema_id, subject)
@@ -97,7 +97,7 @@ class EmbeddedValues:
             return prefix(written_with.id) + codec.write(value)
         except SchemaRegistryUnavailableError:
             raise
-        except Exception as error:  # the formats' libraries raise any kind for what does not fit
+        except Exception as error:  # the formats' libraries may raise anything for unfitting values
             raise not_convertible(_sentence(error)) from None
 
     def read(self, kind: str, data: bytes | None) -> Any:
@@ -116,7 +116,7 @@ class EmbeddedValues:
             raise unreadable(f"A record cannot be read as {kind}: {_sentence(error)}") from None
 
     def _codec(self, kind: str, schema_id: int, schema: Schema | None = None) -> SchemaCodec:
-        """`schema`: that of the id, if it is known already."""
+        """Return the codec of a schema id; `schema`: the id's schema, if it is known."""
         from kafkapy.rest.schema_codecs import codec
 
         found = self._codecs.get((kind, schema_id))

@@ -1,13 +1,13 @@
-"""`POST /events/{topic}` for browsers and scripts: JSON bytes become records as they are.
+"""`POST /events/{topic}` for browsers and scripts: JSON bytes become records unchanged.
 
     application/json (or text/plain, as browsers' beacons send)    one event
-    application/x-ndjson                                           one event in each line; empty lines are left out
+    application/x-ndjson                                           one event in each line; empty lines are ignored
 
-`?key=K` is the key of all; `?keyField=user.id` takes each key from its event. The answer comes when all events are on all
-in-sync replicas (acks=all): how many, and where. Nothing is in the log if one of the events is no JSON.
+`?key=K` is the key of all; `?keyField=user.id` takes each key from its event. The response, with count and offsets, is
+sent when all events are on all in-sync replicas (acks=all). If one of the events is no JSON, none is written.
 
-The header `event-id` of a record tells a reader, such as the warehouse, that two records are one event which was sent twice.
-`?idField=id` takes it from each event; else it is made of the request's header `Idempotency-Key`: the key itself for one
+The record header `event-id` lets readers, such as the warehouse, recognize an event that was sent twice. `?idField=id`
+takes it from each event; else it is derived from the request's header `Idempotency-Key`: the key itself for one
 event, the key with `-1`, `-2`, … for those of `application/x-ndjson`. A request without both sends records without an id.
 `?timeField=at` takes the record's time from each event, so that a retry has the time, too.
 """
@@ -36,11 +36,11 @@ _MANY = ("application/x-ndjson", "application/ndjson", "application/jsonlines", 
 _MOST_EVENTS = 100_000
 _JSON_HEADERS = (("content-type", JSON),)
 _IDEMPOTENCY_KEY = re.compile(r'("?)([!#-\[\]-~]{1,255})\1')
-"""Visible ASCII without quotes and backslashes, in quotes (as a structured field has it) or without."""
+"""Visible ASCII without quotes and backslashes, optionally in quotes (the form of a structured field)."""
 
 
 class EventsToSend(NamedTuple):
-    """Values, and for each of them its key, its id and its time in milliseconds since 1970; None: they have none."""
+    """Values, and for each its key, id and timestamp in ms since the epoch; None: not set."""
 
     values: list[bytes]
     keys: list[bytes] | None
@@ -56,7 +56,7 @@ class Events:
         return [RestRoute("POST", ("events", None), self._post)]
 
     def _post(self, request: HttpRequest, parts: tuple[str, ...]) -> Deferred[HttpAnswer]:
-        """No coroutine: ten thousand of them a second are felt."""
+        """Handle a POST. No coroutine, because of its overhead at ten thousand requests a second."""
         pending, size = self._context.pending, len(request.body)
         events = checked(request)
         pending.take(size)
@@ -82,22 +82,22 @@ class Events:
 
 
 def _answer(runs: list[tuple[int, int, int]]) -> HttpAnswer:
-    """Of partition, first offset and number of each run."""
+    """Return the response with partition, first offset and count of each run."""
     offsets = ",".join(f'{{"partition":{run[0]},"offset":{run[1]},"count":{run[2]}}}' for run in runs)
     body = f'{{"count":{sum(run[2] for run in runs)},"offsets":[{offsets}]}}'
     return HttpAnswer(200, body.encode(), _JSON_HEADERS)
 
 
 class EventField(NamedTuple):
-    """A field that each event has: its names with dots between, what it is for, and what is made of its value (None: it is
-    of no use)."""
+    """A field of each event: its path of names with dots, its purpose, and the conversion of its value (None:
+    invalid)."""
 
     path: str
     purpose: str
     convert: Callable[[Any], Any]
 
     def read(self, event: Any, number: int) -> Any:
-        """Raises RestRefusal: the event of that number does not have it."""
+        """Return the field's value. Raises RestRefusal if the event with that number lacks it."""
         value = event
         for name in self.path.split("."):
             value = value.get(name) if isinstance(value, dict) else None
@@ -108,7 +108,7 @@ class EventField(NamedTuple):
 
 
 def checked(request: HttpRequest) -> EventsToSend:
-    """Return the events of a request. Raises RestRefusal: with the line, if one is no JSON, or has no key or no id."""
+    """Return the events of a request. Raises RestRefusal, with the line, if one is no JSON, or lacks its key or id."""
     kind = media_type(request.headers.get("content-type", ""))
     if kind not in _ONE and kind not in _MANY:
         raise RestRefusal(415, 415, f"{kind} is not supported: application/json or application/x-ndjson is")
@@ -168,12 +168,12 @@ def _key(value: Any) -> bytes:
 
 
 def _id(value: Any) -> bytes | None:
-    """A text or a whole number: anything else is likely to be the same in other events."""
+    """Accept a string or an integer; other values are likely to be equal in different events."""
     return str(value).encode() if type(value) in (str, int) and value != "" else None
 
 
 def _time(value: Any) -> int | None:
-    """By ISO 8601 with a zone, or milliseconds since 1970."""
+    """Convert ISO 8601 with a zone, or ms since the epoch."""
     try:
         return whole(value, "", INT64) if type(value) is int else time_ms(value)
     except RestRefusal:

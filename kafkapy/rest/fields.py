@@ -1,7 +1,7 @@
-"""Fields of requests, checked before anything is done with them: whole numbers, texts, times, headers.
+"""Validates fields of requests: integers, strings, times, headers.
 
-Bounds are those of Kafka's fields: `INT16` of replication factors, `INT32` of partitions, brokers and counts, `INT64` of offsets
-and times.
+Bounds are those of Kafka's fields: `INT16` for replication factors, `INT32` for partitions, brokers and counts,
+`INT64` for offsets and timestamps.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from kafkapy.rest.rest_errors import RestRefusal, bad_request, not_found, unproc
 INT16, INT32, INT64 = 2**15 - 1, 2**31 - 1, 2**63 - 1
 
 RecordHeaders = tuple[tuple[str, bytes | None], ...]
-"""Names and values; null is not the same as empty."""
+"""Names and values; a null value differs from an empty one."""
 Refuse = Callable[[str], RestRefusal]
-"""A sentence -> the refusal: `unprocessable` (422) in v2, `bad_request` (400) in v3."""
+"""Message -> the error response: `unprocessable` (422) in v2, `bad_request` (400) in v3."""
 
 _DIGITS = re.compile(r"[0-9]{1,19}")
 _EPOCH = datetime.fromtimestamp(0, UTC)
@@ -28,14 +28,14 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 def whole(value: Any, name: str, most: int, least: int = 0, refuse: Refuse = unprocessable) -> int:
-    """Return a number of a JSON body. Raises RestRefusal if it is none, or out of bounds."""
+    """Return an integer of a JSON body. Raises RestRefusal for another type or a value out of bounds."""
     if type(value) is not int or not least <= value <= most:
         raise refuse(f"{name} is a whole number from {least} to {most}")
     return value
 
 
 def whole_in(text: str, name: str, most: int, refuse: Refuse = bad_request) -> int:
-    """Return a number of at least 0 that a URL, or a string in a body, holds. Raises RestRefusal."""
+    """Parse an integer of at least 0 in a URL or a string of a body. Raises RestRefusal."""
     if _DIGITS.fullmatch(text) is None or int(text) > most:
         raise refuse(f"{name} is a whole number from 0 to {most}")
     return int(text)
@@ -47,7 +47,7 @@ def whole_or_text(value: Any, name: str, most: int) -> int:
 
 
 def path_number(text: str) -> int:
-    """Return a partition or a broker of a path. Raises RestRefusal, 404, if it can be none."""
+    """Parse a partition or broker in a path. Raises RestRefusal (404) for an impossible number."""
     return whole_in(text, "", INT32, lambda _: not_found())
 
 
@@ -59,7 +59,7 @@ def string(value: Any, name: str, refuse: Refuse = unprocessable) -> str:
 
 
 def config_value(value: Any, name: str) -> str | None:
-    """Return a config as text: numbers and booleans count as what their JSON shows. Raises RestRefusal."""
+    """Return a config as a string; numbers and booleans are converted to their JSON text. Raises RestRefusal."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool | int | float):
@@ -68,7 +68,7 @@ def config_value(value: Any, name: str) -> str | None:
 
 
 def record_headers(given: Any, refuse: Refuse = unprocessable) -> RecordHeaders:
-    """Return the headers of a record. A value that is null, or not there, is null. Raises RestRefusal."""
+    """Return the headers of a record; a missing value is null. Raises RestRefusal."""
     headers = []
     for header in [] if given is None else given if isinstance(given, list) else [None]:
         if not isinstance(header, dict) or not isinstance(header.get("name"), str):
@@ -78,13 +78,13 @@ def record_headers(given: Any, refuse: Refuse = unprocessable) -> RecordHeaders:
 
 
 def check_not_empty(key: bytes | None, value: bytes | None, refuse: Refuse = unprocessable) -> None:
-    """Raises RestRefusal for a record of nothing, which the producer does not send."""
+    """Raise RestRefusal for a record without key and value, which the producer does not send."""
     if key is None and value is None:
         raise refuse("A record has a key or a value, or both")
 
 
 def time_ms(given: Any) -> int:
-    """Return milliseconds since 1970 of a time by ISO 8601, which names its zone. Raises RestRefusal."""
+    """Parse ISO 8601 with a zone; return ms since the epoch. Raises RestRefusal."""
     try:
         at = datetime.fromisoformat(given)
         found = (at - _EPOCH) // _MILLISECOND
@@ -96,5 +96,5 @@ def time_ms(given: Any) -> int:
 
 
 def iso_time(ms: int) -> str:
-    """Return milliseconds since 1970 as v3 shows a time."""
+    """Format ms since the epoch in v3's form."""
     return (_EPOCH + ms * _MILLISECOND).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -102,7 +102,7 @@ class Producing:
     def _with_schemas(
         self, topic: str, kind: str, body: dict[str, Any], records: Sequence[dict[str, Any]]
     ) -> tuple[WrittenWith | None, WrittenWith | None, list[ToSend]]:
-        """On a thread."""
+        """Convert records with their schemas, on a thread."""
         values = self._context.values
         chosen: dict[str, WrittenWith | None] = {}
         for part, missing in (("key", key_schema_missing), ("value", value_schema_missing)):
@@ -119,7 +119,8 @@ class Producing:
                 chosen[part] = values.chosen(kind, f"{topic}-{part}", text, schema_id)
 
         def written(part: str, record: dict[str, Any]) -> bytes | None:
-            """A null is Kafka's null under every schema: as a value, a tombstone."""
+            """Encode a part of a record; null is always Kafka's null (as a value, a tombstone), whatever the
+            schema."""
             schema, given = chosen[part], record.get(part)
             return None if schema is None or given is None else values.write(kind, schema, given)
 
@@ -150,7 +151,7 @@ def to_send(record: dict[str, Any], key: bytes | None, value: bytes | None) -> T
 
 
 async def send_all(producer: Any, topic: str, partition: int | None, given: Sequence[ToSend]) -> list[dict[str, Any]]:
-    """Of each record partition and offset, or why it is not in the log."""
+    """Send records; return for each its partition and offset, or the error."""
     sent = [
         producer.send(
             topic,

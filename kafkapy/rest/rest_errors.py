@@ -1,4 +1,4 @@
-"""What the proxy refuses, with Confluent's codes."""
+"""The proxy's error responses, with Confluent's codes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from kafkapy.protocol.errors import Errors
 
 
 class RestRefusal(Exception):
-    """An answer that is an error: HTTP status, Confluent's code, a sentence; `retry_after`: seconds."""
+    """An error response: HTTP status, Confluent's code, a message; `retry_after`: seconds."""
 
     def __init__(self, status: int, code: int, message: str, retry_after: int | None = None) -> None:
         super().__init__(message)
@@ -46,7 +46,7 @@ def already_subscribed() -> RestRefusal:
 
 
 def not_assigned(topic: str, partition: int) -> RestRefusal:
-    """The code is that of what an instance's state does not allow."""
+    """Return the error for a partition that is not assigned, with the code for an illegal state of an instance."""
     return RestRefusal(409, 40903, f"No current assignment for partition {topic}-{partition}")
 
 
@@ -75,7 +75,8 @@ def registry_failed(sentence: str) -> RestRefusal:
 
 
 def unreadable(sentence: str) -> RestRefusal:
-    """The code is that of Kafka's SerializationException: a record's bytes are not of the format that is asked for."""
+    """Return the error for a record in another format than requested, with the code of Kafka's
+    SerializationException."""
     return RestRefusal(408, 40801, sentence)
 
 
@@ -124,7 +125,7 @@ _CODES = {
 
 
 def of_kafka(error: KafkaError) -> RestRefusal:
-    """Kafka's errors: some have codes of their own; of the others 50003 may be tried again, 50002 not."""
+    """Convert a Kafka error: some have specific codes; the others 50003 if retriable, else 50002."""
     status, code = _CODES.get(error.error, (500, 50003 if getattr(error, "retriable", False) else 50002))
     if error.error is Errors.UNKNOWN_TOPIC_OR_PARTITION:
         return RestRefusal(status, code, "This server does not host this topic-partition.")

@@ -1,4 +1,4 @@
-"""From a request to what answers it: a table of routes, and what becomes of refusals."""
+"""Routes requests to their handlers, and converts refusals to responses."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ V2 = "application/vnd.kafka.v2+json"
 JSON = "application/json"
 
 Action = Callable[[HttpRequest, tuple[str, ...]], "Coroutine[Any, Any, Any] | Deferred[Any]"]
-"""The request and the path's parameters -> JSON, None for 204, or a whole answer."""
+"""The request and the path's parameters -> JSON, None for 204, or a whole response."""
 
 
 class RestRoute(NamedTuple):
-    """`parts`: of the path; None is a parameter. `offered`: content types of answers, the default first."""
+    """One route. `parts`: those of the path, None: a parameter. `offered`: content types of responses, the default
+    first."""
 
     method: str
     parts: tuple[str | None, ...]
@@ -31,13 +32,13 @@ class RestRoute(NamedTuple):
 
 class RestRouter:
     def __init__(self, routes: Iterable[RestRoute]) -> None:
-        """The first part of each path is no parameter."""
+        """`routes`: the first part of each path must not be a parameter."""
         self._routes: dict[tuple[int, str | None], list[RestRoute]] = {}
         for route in routes:
             self._routes.setdefault((len(route.parts), route.parts[0] if route.parts else None), []).append(route)
 
     def handle(self, request: HttpRequest) -> HttpAnswer | Deferred[HttpAnswer]:
-        """A Deferred fails with what is nobody's fault but the proxy's."""
+        """Return the response or a Deferred of it, which fails only with internal errors of the proxy."""
         content_type = V2 if not request.path.startswith(("/v3", "/events")) else JSON
         try:
             route, parameters = self._find(request)
@@ -83,7 +84,7 @@ def refused(refusal: RestRefusal, content_type: str) -> HttpAnswer:
 
 
 def json_body(request: HttpRequest, empty: Any = None) -> Any:
-    """An object. Raises RestRefusal. `empty`: what no body stands for."""
+    """Parse the body, a JSON object. `empty`: the result for an empty body. Raises RestRefusal."""
     if not request.body and empty is not None:
         return empty
     try:

@@ -1,5 +1,8 @@
-"""JSON to the bytes of a schema's format and back, as Confluent's proxy has it: Avro's JSON encoding (a union's value is
-`{"type": value}`), JSON as it is, Protobuf's JSON with the fields that have their defaults."""
+"""Converts JSON to the bytes of a schema's format and back, like Confluent's proxy.
+
+Avro uses Avro's JSON encoding (a union's value is `{"type": value}`), JSON Schema plain JSON, Protobuf its JSON
+including fields with default values.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,8 @@ from kafkapy.schemas.types import Schema
 
 
 class SchemaCodec(Protocol):
-    """Both raise ValueError, TypeError or KeyError for what does not fit."""
+    """Converts values of one schema. Both methods raise ValueError, TypeError or KeyError for values that do not
+    fit."""
 
     def write(self, value: Any) -> bytes: ...
 
@@ -21,7 +25,8 @@ class SchemaCodec(Protocol):
 
 
 def codec(kind: str, registry: SchemaRegistryClient, schema_id: int, schema: Schema) -> SchemaCodec:
-    """`kind`: avro, jsonschema or protobuf. Raises what the registry raises, and ValueError for what is no such schema."""
+    """Create a codec. `kind`: avro, jsonschema or protobuf. Raises the registry's errors, and ValueError for an
+    invalid schema."""
     if kind == "avro":
         return _AvroCodec(registry, schema)
     if kind == "jsonschema":
@@ -30,7 +35,7 @@ def codec(kind: str, registry: SchemaRegistryClient, schema_id: int, schema: Sch
 
 
 class _AvroCodec:
-    """Dates and times are the numbers that they are in Avro, as in Avro's own JSON encoding."""
+    """Avro's JSON encoding: dates and times are numbers."""
 
     def __init__(self, registry: SchemaRegistryClient, schema: Schema) -> None:
         from kafkapy.schemas import avro
@@ -39,7 +44,8 @@ class _AvroCodec:
         self._schema: Any = avro.fastavro.parse_schema(_without_logical_types(avro.parse(registry, schema)))
 
     def write(self, value: Any) -> bytes:
-        """Validates first: fastavro's writer cuts fractions off, and lets an int exceed its range."""
+        """Encode a value. It is validated first, because fastavro's writer truncates fractions and does not check
+        int's range."""
         from fastavro.validation import ValidationError
 
         given = next(iter(self._avro.fastavro.json_reader(io.StringIO(json.dumps(value)), self._schema)))
@@ -89,7 +95,7 @@ class _JsonCodec:
 
 
 class _ProtobufCodec:
-    """Writes the first message of its file; reads any."""
+    """Writes the first message type of its file; reads any."""
 
     def __init__(self, registry: SchemaRegistryClient, schema: Schema) -> None:
         from kafkapy.schemas import protobuf

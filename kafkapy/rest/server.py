@@ -1,4 +1,5 @@
-"""The process: the reactor takes requests and produces; what blocks (consumers, administration, registry) runs on threads."""
+"""The server process: the reactor receives requests and produces; consumers, administration and registry run on
+threads."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ class RestServer:
         return KafkaConsumer(**{**self._config.clients, **options})
 
     def start(self) -> None:
-        """Blocks until the cluster is known: not on the reactor's thread. Raises KafkaError."""
+        """Connect to the cluster. Blocks: not for the reactor's thread. Raises KafkaError."""
         from kafkapy import KafkaAdminClient
 
         self._admin = KafkaAdminClient(**self._config.clients)
@@ -66,7 +67,7 @@ class RestServer:
         return started
 
     def open(self) -> None:
-        """On the reactor's thread. Raises ConfigException."""
+        """Accept requests; on the reactor's thread. Raises ConfigException."""
         self._pool.start()
         pending = PendingBytes(self._config.max_pending_bytes)
         context = RestContext(self._producer, self._admin, self._blocking, pending, self._values)
@@ -97,14 +98,14 @@ class RestServer:
         return self._router.handle(request)
 
     def _base_url(self, request: HttpRequest) -> str:
-        """By which the client reaches this proxy: what is configured, else what it asked for."""
+        """Return the proxy's base URL for clients: the configured one, else that of the request."""
         if self._config.base_url is not None:
             return self._config.base_url.rstrip("/")
         listener = self._config.http.listeners[0]
         return f"{listener.scheme}://{request.headers.get('host') or f'localhost:{listener.port}'}"
 
     def stop(self) -> None:
-        """Blocks: not on the reactor's thread."""
+        """Stop everything. Blocks: not for the reactor's thread."""
         if self._sweep is not None and self._sweep.running:
             self._reactor.callFromThread(self._sweep.stop)
         self._instances.close()

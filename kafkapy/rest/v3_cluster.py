@@ -19,7 +19,7 @@ from kafkapy.rest.v3_resources import V3Resources
 
 CLUSTER = ("v3", "clusters", None)
 Blocking = Callable[[V3Resources, tuple[str, ...], Any], Any]
-"""Resources, the path's parameters after the cluster, the body -> JSON. On a thread."""
+"""Resources, the path's parameters after the cluster, the body -> JSON. Called on a thread."""
 
 
 class V3Cluster:
@@ -65,7 +65,7 @@ class V3Cluster:
         return [RestRoute("GET", ("v3", "clusters"), self._clusters), *routes]
 
     def resources(self, request: HttpRequest, cluster_id: str) -> V3Resources:
-        """Raises RestRefusal for another cluster's id."""
+        """Return the resources of the cluster. Raises RestRefusal for another cluster's id."""
         if cluster_id != self._context.cluster_id:
             raise RestRefusal(404, 404, f"Cluster {cluster_id} cannot be found.")
         return V3Resources(f"{self._base_url(request)}/v3/clusters/{cluster_id}", cluster_id)
@@ -101,7 +101,7 @@ class V3Cluster:
         raise RestRefusal(404, 404, f"Broker {parts[0]} not found.")
 
     def _configs(self, resources: V3Resources, owner: tuple[str, str], parts: tuple[str, ...]) -> Any:
-        """All, or the one that `parts` names."""
+        """Return all configs, or the one in `parts`."""
         kind, word = {
             "topics": (ConfigResourceType.TOPIC, "KafkaTopicConfig"),
             "brokers": (ConfigResourceType.BROKER, "KafkaBrokerConfig"),
@@ -273,12 +273,12 @@ class V3Cluster:
 
 
 def _count(body: dict[str, Any], name: str, most: int) -> int:
-    """-1: the broker's default."""
+    """Return a count of the body; -1: the broker's default."""
     return whole(body.get(name, -1), name, most, -1, bad_request)
 
 
 def _assignments(given: Any) -> dict[int, list[int]]:
-    """Partition -> brokers."""
+    """Parse partition -> brokers."""
     found = {}
     for row in _objects(given, "replicas_assignments is a list of objects with partition_id and broker_ids"):
         brokers = row.get("broker_ids")

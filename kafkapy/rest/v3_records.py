@@ -1,4 +1,4 @@
-"""REST Proxy v3's `POST …/topics/{topic}/records`: JSON documents one after the other, each a record, each with an answer."""
+"""REST Proxy v3's `POST …/topics/{topic}/records`: consecutive JSON documents, each a record with its own result."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ class V3Records:
         return [RestRoute("POST", (*CLUSTER, "topics", None, "records"), self._post)]
 
     async def _post(self, request: HttpRequest, parts: tuple[str, ...]) -> Any:
-        """Status 200, and the error of a document in its place; a single document's error is the answer's status."""
+        """Handle a POST: status 200 with each document's result or error; a single document's error sets the
+        status."""
         self._cluster.resources(request, parts[0])
         self._context.pending.take(len(request.body))
         try:
@@ -80,7 +81,7 @@ class V3Records:
         return answer
 
     def _record(self, topic: str, document: dict[str, Any]) -> ToSend:
-        """On a thread. Raises RestRefusal."""
+        """Convert a document to a record, on a thread. Raises RestRefusal."""
         partition, timestamp = document.get("partition_id"), document.get("timestamp")
         if partition is not None:
             whole(partition, "partition_id", INT32, 0, bad_request)
@@ -118,7 +119,7 @@ class V3Records:
 
 
 def _type_of(part: dict[str, Any]) -> Any:
-    """What a key or a value says of its type, or what its schema means."""
+    """Return the type of a key or value: given explicitly, or by its schema."""
     for name in ("type", "schema_type"):
         if part.get(name) is not None:
             return part[name]
@@ -126,7 +127,7 @@ def _type_of(part: dict[str, Any]) -> Any:
 
 
 def documents(body: bytes) -> Iterator[dict[str, Any] | RestRefusal]:
-    """JSON objects one after the other, with spaces between; what is none ends it."""
+    """Yield consecutive JSON objects, separated by white space; other input ends the iteration."""
     try:
         text = body.decode()
     except ValueError:

@@ -1,4 +1,4 @@
-"""How REST Proxy v3 tells of things: each is an object with `kind`, `metadata` (its URL) and links to others. Pure."""
+"""Builds REST Proxy v3's resources: objects with `kind`, `metadata` (their URL) and links to others. No I/O."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ V = TypeVar("V")
 
 
 class SchemaCache(Generic[K, V]):
-    """A cache of the least recently used kind.
+    """An LRU cache.
 
     Invariant: it holds `most` values at most.
 

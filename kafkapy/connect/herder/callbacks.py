@@ -15,7 +15,7 @@ Callback = Callable[[BaseException | None, Any], None]
 
 
 class FutureCallback(Generic[T]):
-    """A callback with whose outcome a thread can wait.
+    """A callback whose outcome a thread can wait for.
 
     Example:
         >>> callback: FutureCallback[int] = FutureCallback()

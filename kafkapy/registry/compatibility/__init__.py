@@ -1,7 +1,8 @@
-"""Which schemas can read what others wrote: Avro, Protobuf and JSON Schema, by the rules of their reference implementations;
-Thrift by those of its wire (`thrift.py`).
+"""Checks whether one schema can read data written with another.
 
-Pure functions over texts. `compare` is about one direction; a registry's levels are made of it (`kafkapy.registry.levels`).
+Avro, Protobuf and JSON Schema follow the rules of their reference implementations; Thrift those of its binary protocol
+(`thrift.py`). Pure functions over texts. `compare` checks one direction; `kafkapy.registry.levels` builds the
+registry's levels on it.
 """
 
 from __future__ import annotations
@@ -25,15 +26,20 @@ def compare(
     references: Mapping[str, str] | None = None,
     old_references: Mapping[str, str] | None = None,
 ) -> list[Incompatibility]:
-    """Why `new` cannot read everything that was written with `old`; empty if it can.
+    """Return why `new` cannot read all data written with `old`; empty if it can.
 
-    `schema_type`: AVRO, PROTOBUF, JSON or THRIFT. `references`: the texts that `new` refers to, also indirectly, by the names
-    that it has for them (in Avro the full name of a type, in Protobuf a file, in JSON Schema a URI); those of a reference stand
-    before it.
-    `old_references`: the same for `old`; None: the same ones. Raises SchemaParseError if a text is no schema.
+    Args:
+        schema_type: AVRO, PROTOBUF, JSON or THRIFT.
+        old: The writer's schema.
+        new: The reader's schema.
+        references: The texts that `new` refers to, directly or not, by their names in it (in Avro the full name of a
+            type, in Protobuf a file, in JSON Schema a URI). A reference's own references precede it.
+        old_references: The same for `old`. None: those of `new`.
+    Raises:
+        SchemaParseError: A text is no schema.
     """
     from kafkapy.registry.compatibility.incompatibility import SchemaParseError
-    from kafkapy.registry.formats import parse  # the formats import from this package
+    from kafkapy.registry.formats import parse  # imported here, because the formats import from this package
     from kafkapy.registry.formats.references import Documents
     from kafkapy.registry.formats.strictness import Strictness
 

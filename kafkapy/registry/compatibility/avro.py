@@ -1,5 +1,7 @@
-"""Can data of one Avro type be read as another? The rules of Avro's specification ("Schema Resolution"), with the names and
-places that Java's `SchemaCompatibility` gives."""
+"""Checks whether data of one Avro type can be read as another, by Avro's "Schema Resolution".
+
+The kinds and paths of incompatibilities are those of Java's `SchemaCompatibility`.
+"""
 
 from __future__ import annotations
 
@@ -15,19 +17,20 @@ PROMOTIONS = {
     "bytes": ("string",),
     "string": ("bytes",),
 }
-"""What a reader's type may read beside itself."""
+"""Reader's type -> the other types that it can read."""
 _NAMED = ("record", "error", "enum", "fixed")
 
 Path = tuple[str, ...]
 
 
 def can_read(reader: AvroType, writer: AvroType) -> list[Incompatibility]:
-    """Why it cannot; empty if it can."""
+    """Return why the reader's type cannot read the writer's; empty if it can."""
     return list(AvroComparison().compare(reader, writer, ()))
 
 
 class AvroComparison:
-    """Invariant: a pair of types that is being compared further up counts as compatible there where it comes again."""
+    """A recursive comparison. Invariant: a pair of types that is being compared further up counts as compatible when
+    it recurs."""
 
     def __init__(self) -> None:
         self._under_way: set[tuple[int, int]] = set()
@@ -89,7 +92,7 @@ class AvroComparison:
                 yield from self._field(each, writer, (*path, "fields", str(index)))
 
     def _branch(self, reader: AvroType, branch: AvroType, path: Path) -> Iterator[Incompatibility]:
-        """A branch of the writer's union, read as the reader's union."""
+        """Compare a branch of the writer's union with the reader's union."""
         if not any(self.fits(each, branch) for each in reader.branches):
             text = f"reader union lacking writer type: {branch.kind.upper()}"
             sentence = f"The new schema is missing a type inside a union field at path '{_at(path)}' in the old schema"
@@ -108,7 +111,7 @@ class AvroComparison:
 
 
 def _names(reader: AvroType, writer: AvroType, path: Path) -> Iterator[Incompatibility]:
-    """Namespaces don't count."""
+    """Compare names without their namespaces."""
     if reader.name != writer.name and writer.full_name not in reader.aliases:
         text = f"expected: {writer.full_name}"
         sentence = f"The name of the schema has changed (path '{_at((*path, 'name'))}')"

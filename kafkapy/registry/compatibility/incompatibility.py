@@ -1,4 +1,4 @@
-"""Why a reader's schema cannot read what a writer's schema wrote."""
+"""Reasons why a reader's schema cannot read data of a writer's schema."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ from typing import NamedTuple
 
 
 class Incompatibility(NamedTuple):
-    """One reason. `kind` is the reference implementation's name for it, such as READER_FIELD_MISSING_DEFAULT_VALUE; `path` says
-    where in the schema; `description` is a sentence that names the field or type; `extra` is what Avro adds, such as the name of
-    the field."""
+    """One reason.
+
+    Attributes:
+        kind: The reference implementation's name, such as READER_FIELD_MISSING_DEFAULT_VALUE.
+        path: Its place in the schema.
+        description: A sentence that names the field or type.
+        extra: Avro's additional information, such as the name of the field.
+    """
 
     kind: str
     path: str
@@ -16,11 +21,11 @@ class Incompatibility(NamedTuple):
     extra: str | None = None
 
     def __str__(self) -> str:
-        """As a registry tells it."""
+        """Return the text for the registry's responses."""
         if self.extra is None:
             return f'{{errorType:"{self.kind}", description:"{self.description}"}}'
         return f"{{errorType:'{self.kind}', description:'{self.description}', additionalInfo:'{self.extra}'}}"
 
 
 class SchemaParseError(ValueError):
-    """A text is no schema of its format; the sentence says why."""
+    """A text is no schema of its format; the message explains why."""

@@ -1,4 +1,4 @@
-"""What a change of a JSON Schema is called, which of them leave old data readable, and the sentence for the others."""
+"""The kinds of changes of a JSON Schema: which are compatible, and the messages for the others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kafkapy.registry.compatibility.incompatibility import Incompatibility
 
 
 class JsonSchemaChange(NamedTuple):
-    """`path`: relative to the schemas that were compared."""
+    """One change. `path`: relative to the compared schemas."""
 
     kind: str
     path: tuple[str, ...] = ()

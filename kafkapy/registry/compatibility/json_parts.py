@@ -1,4 +1,4 @@
-"""Comparing what needs no recursion: limits, enums, the criteria of combinations."""
+"""Comparisons without recursion: limits, enums, criteria of combinations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LIMITS = {
 
 
 def scalar_changes(original: JsonNode, update: JsonNode) -> Iterator[JsonSchemaChange]:
-    """Of two nodes of one kind."""
+    """Return the changes between two nodes of one kind."""
     for keyword, name in _LIMITS.get(original.kind, {}).items():
         before, after = _number(original.keywords.get(keyword)), _number(update.keywords.get(keyword))
         if before != after:
@@ -93,7 +93,7 @@ def _array_changes(original: JsonNode, update: JsonNode) -> Iterator[JsonSchemaC
 
 
 def criteria_change(original: JsonNode, update: JsonNode) -> str | None:
-    """What became of allOf, anyOf and oneOf; None if it stayed."""
+    """Return the change between allOf, anyOf and oneOf; None if there is none."""
     before, after = original.criterion, update.criterion
     if before == after:
         return None
@@ -103,7 +103,7 @@ def criteria_change(original: JsonNode, update: JsonNode) -> str | None:
 
 
 def maximum_matching(rows: int, columns: int, edges: set[tuple[int, int]]) -> list[tuple[int, int]]:
-    """As many of the edges as have no end in common (augmenting paths)."""
+    """Return the size of a maximum bipartite matching (augmenting paths)."""
     row_of: dict[int, int] = {}
 
     def augment(row: int, visited: set[int]) -> bool:

@@ -1,7 +1,7 @@
-"""Can data of one JSON Schema be read with another? The changes between them, by the rules of Confluent's `SchemaDiff`.
+"""Finds the incompatible changes between two JSON Schemas, by the rules of Confluent's `SchemaDiff`.
 
-Comparing is recursive over pairs of nodes. A pair that is met again while it is being compared is a circle; it is taken for
-compatible at first. If one of those turns out not to be, all is compared once more with that knowledge, until there is no news.
+The comparison recurses over pairs of nodes. A pair that recurs during its own comparison is a cycle, assumed to be
+compatible. If an assumption proves wrong, the comparison is repeated with the known results, until none is.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Changes = list[JsonSchemaChange]
 
 
 def incompatible_changes(original: JsonNode, update: JsonNode) -> list[Incompatibility]:
-    """Why `update` cannot read what `original` describes."""
+    """Return why `update` cannot read data of `original`."""
     return [told(change) for change in all_changes(original, update) if change.kind not in COMPATIBLE]
 
 
@@ -37,7 +37,7 @@ def all_changes(original: JsonNode, update: JsonNode) -> Changes:
 
 
 class JsonComparison:
-    """One pass. `memo`: what was found out for each pair; `assumed`: was a circle taken for compatible?"""
+    """One pass. `memo`: the known result of each pair; `assumed`: whether a cycle was assumed to be compatible."""
 
     def __init__(self, known_bad: dict[Pair, Changes], budget: MatchBudget) -> None:
         self._budget = budget
@@ -47,7 +47,7 @@ class JsonComparison:
         self._under_way: set[Pair] = set()
 
     def compare(self, original: JsonNode | None, update: JsonNode | None, *path: str) -> Changes:
-        """Their changes, with `path` before the path of each."""
+        """Return the changes between two nodes, with `path` as prefix of their paths."""
         if original is None or update is None:
             if original is update:
                 return []
@@ -87,7 +87,8 @@ class JsonComparison:
         return changes + list(self._same_kind(original, update))
 
     def _with_combination(self, original: JsonNode, update: JsonNode) -> Changes | None:
-        """One of the two is a combination and the other is none: does a part of it do? None if not."""
+        """Compare a combination with a node that is none: return the changes against a matching part; None if no part
+        matches."""
         if (original.kind == "combined") == (update.kind == "combined"):
             return None
         combined = update if update.kind == "combined" else original

@@ -1,5 +1,7 @@
-"""What a JSON Schema says of properties and items that it does not name: anything goes (open), nothing does (closed), or what
-fits another schema (partially open)."""
+"""Content models of JSON Schema: whether unnamed properties and items are allowed.
+
+Open: all are allowed; closed: none; partially open: those that fit another schema.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ def properties_open(node: JsonNode) -> bool:
 
 
 def covering_item(node: JsonNode) -> JsonNode | None:
-    """What more items must be like; None if the model is open or closed."""
+    """Return the schema of additional items; None if the model is open or closed."""
     if node.additional is not None:
         return node.additional
     unevaluated = node.unevaluated
@@ -28,8 +30,7 @@ def covering_item(node: JsonNode) -> JsonNode | None:
 
 
 def covering_property(node: JsonNode, name: str, budget: MatchBudget) -> JsonNode | None:
-    """What a property of this name must be like, that the schema does not name. Raises SchemaParseError if that takes too long to
-    find out."""
+    """Return the schema of an unnamed property with this name. Raises SchemaParseError if matching takes too long."""
     for pattern, schema in node.patterns.items():
         if _matches(pattern, name, budget):
             return schema
@@ -41,5 +42,5 @@ def _matches(pattern: str, name: str, budget: MatchBudget) -> bool:
         return budget.search(ecma(pattern), name)
     except PatternTimeoutError as error:
         raise SchemaParseError(f"patternProperties: {error}") from None
-    except PatternError:  # a schema of an older registry, which did not validate patterns
+    except PatternError:  # from an older registry, which did not validate patterns
         return False

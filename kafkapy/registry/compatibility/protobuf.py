@@ -1,5 +1,8 @@
-"""Can messages of one .proto file be read with another? By the rules of Confluent's `SchemaDiff`, which are Protobuf's own about
-tags and wire types, and some of prudence: a package, a message or a member of a oneof does not go away."""
+"""Finds the incompatible changes between two .proto files, by the rules of Confluent's `SchemaDiff`.
+
+These are Protobuf's rules about tags and wire types; in addition, packages, messages and members of a oneof must not
+be removed.
+"""
 
 from __future__ import annotations
 
@@ -43,13 +46,13 @@ _SENTENCES = {
     "MULTIPLE_FIELDS_MOVED_TO_ONEOF": "Fields in the oneof at path '{}' in the new schema are outside a oneof in the old schema",
     "FIELD_MOVED_TO_EXISTING_ONEOF": "A field in the oneof at path '{}' in the new schema is outside it in the old schema",
 }
-"""The changes that are incompatible, and only those are looked for."""
+"""The incompatible changes; others are not searched for."""
 
 Path = tuple[str, ...]
 
 
 class ProtoType(NamedTuple):
-    """A message, and where it is declared: the package, and the reference (None: the schema itself)."""
+    """A message with the place of its declaration: the package, and the reference (None: the schema itself)."""
 
     message: Any
     package: str
@@ -66,7 +69,7 @@ def _at(path: Path) -> str:
 
 
 Found = tuple[str, Path, str]
-"""Kind, path, and what names the field ("" where the path does)."""
+"""Kind, path, and the field's name ("" if the path has it)."""
 
 
 class ProtoComparison:
@@ -155,14 +158,14 @@ class ProtoComparison:
 
     def _message_types(self, name: str, other: str, path: Path) -> Iterator[Found]:
         before, after = self._before.messages.get(name), self._after.messages.get(other)
-        if before is None or after is None:  # a type that was nowhere when an older registry took the schema
+        if before is None or after is None:  # the type is declared nowhere, which an older registry accepted
             if name != other:
                 yield "FIELD_NAMED_TYPE_CHANGED", path, ""
             return
         local = _local(name, before.package)
         if local != _local(other, after.package):
             yield "FIELD_NAMED_TYPE_CHANGED", path, ""
-        elif before.origin != after.origin:  # in both cases the file itself: compared anyhow
+        elif before.origin != after.origin:  # types of the file itself are compared in any case
             found = list(self._message(before.message, after.message, tuple(local.split("."))))
             yield from found
             if found:
@@ -175,7 +178,7 @@ class ProtoTypes(NamedTuple):
 
 
 def _types(schema: ProtoFiles) -> ProtoTypes:
-    """By full name, with a dot before it."""
+    """Return the types by full name with a leading dot."""
     found: dict[str, ProtoType] = {}
 
     def add(message: Any, prefix: str, package: str, origin: tuple[str, int] | None) -> None:
@@ -196,7 +199,7 @@ def _local(name: str, package: str) -> str:
 
 
 def _by_tag(message: Any) -> dict[int, tuple[Any, str | None]]:
-    """Each field with the oneof it is in; those that proto3 makes of `optional` are none."""
+    """Return tag -> (field, its oneof); proto3's synthetic oneofs of `optional` fields are ignored."""
     found = {}
     for field in message.field:
         real = field.HasField("oneof_index") and not field.proto3_optional
@@ -212,7 +215,7 @@ def _oneof_names(message: Any) -> set[str]:
 def _new_exclusions(
     before: dict[int, tuple[Any, str | None]], after: dict[int, tuple[Any, str | None]], path: Path
 ) -> Iterator[Found]:
-    """Fields that could be set together and now exclude each other."""
+    """Return fields that could be set together before and are now in one oneof."""
     for oneof in dict.fromkeys(name for _, name in after.values() if name):
         groups: set[object] = set()
         moved = 0
@@ -226,7 +229,7 @@ def _new_exclusions(
 
 
 def _label(field: Any, oneof: str | None, types: ProtoTypes) -> int | None:
-    """As it is written; None if nothing is."""
+    """Return the label in the text; None if there is none."""
     if oneof is not None:
         return None
     if field.label == _Field.LABEL_OPTIONAL and types.proto3 and not field.proto3_optional:

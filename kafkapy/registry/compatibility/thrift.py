@@ -1,11 +1,14 @@
-"""Which Thrift definitions can read what others wrote.
+"""Checks whether one Thrift definition can read data written with another.
 
-A struct of the binary protocol has its fields' ids and types. A reader passes over fields whose id it does not know, and those
-whose type is not the one that it knows (thriftpy2 and Apache's libraries do), so a changed type loses the value; and it fails
-where a required field is missing, or an enum's number is unknown. A reader can read a writer if every field that the writer may
-leave out is not required by the reader, types of the same id are the same (i16 and i32 are not: widths differ on the wire), and
-no enum of the writer has a number that the reader's lacks. The struct that is compared is the last of the file, as is usual for
-the one that uses the others.
+A struct in the binary protocol has the ids and types of its fields. A reader skips fields with an unknown id or
+another type (thriftpy2 and Apache's libraries do), so a changed type loses the value; it fails on a missing required
+field or an unknown enum number. A reader can read a writer if
+
+- no field that the writer may omit is required by the reader;
+- fields with the same id have the same type (i16 and i32 differ, because their widths on the wire do);
+- the reader's enums have all numbers of the writer's.
+
+The last struct of the file is compared: by convention it uses the others.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from kafkapy.registry.formats.thrift_idl import ThriftType
 
 
 def incompatible_changes(writer: Any, reader: Any) -> list[Incompatibility]:
-    """Why a reader with one struct (as thriftpy2 makes it) cannot read all that was written with another; empty if it can."""
+    """Return why a reader's struct (a thriftpy2 class) cannot read all data of the writer's; empty if it can."""
     if writer.__name__ != reader.__name__:
         sentence = f"the event is struct {reader.__name__}, and was {writer.__name__}"
         return [Incompatibility("STRUCT_NAME_CHANGED", "", sentence)]

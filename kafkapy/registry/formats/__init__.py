@@ -1,4 +1,4 @@
-"""The formats of schemas: reading a text, its canonical form, and the rules of compatibility."""
+"""The formats of schemas: parsing, canonical form, and rules of compatibility."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from kafkapy.registry.formats.strictness import Strictness
 
 CONFLUENT_TYPES = ("JSON", "PROTOBUF", "AVRO")
-"""What clients are told of: Go's fails on a list with a type that it does not know."""
+"""The types reported to clients: Go's fails on a list with an unknown type."""
 SCHEMA_TYPES = (*CONFLUENT_TYPES, "THRIFT")
 
 
@@ -21,7 +21,7 @@ SCHEMA_TYPES = (*CONFLUENT_TYPES, "THRIFT")
 def parse(
     schema_type: str, text: str, references: Documents | None = None, strictness: Strictness | None = None
 ) -> ParsedSchema:
-    """Read a schema. The libraries of a format are imported when it is asked for the first time.
+    """Parse a schema. A format's libraries are imported at its first use.
 
     Args:
         references: The documents that the schema may refer to. Default: none.

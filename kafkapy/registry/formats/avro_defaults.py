@@ -1,4 +1,4 @@
-"""Does a field's default belong to its type? In a union any branch will do, as in the Java library of today."""
+"""Checks whether a field's default fits its type; in a union any branch may match, as in the current Java library."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _INTEGERS = {"int": 31, "long": 63}
 
 
 def is_valid_default(schema: AvroType, value: Any) -> bool:
-    """`value` is JSON as it stands in the schema."""
+    """Return whether the default `value` (JSON) fits the schema."""
     kind = schema.kind
     if kind in _INTEGERS:
         bound = 1 << _INTEGERS[kind]
@@ -41,12 +41,12 @@ def is_valid_default(schema: AvroType, value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    """Is it a number in JSON?"""
+    """Return whether the value is a JSON number."""
     return isinstance(value, int | Decimal) and not isinstance(value, bool)
 
 
 def first_wrong_default(schema: AvroType, seen: set[int] | None = None) -> str | None:
-    """A sentence about a field whose default does not fit; None if all do."""
+    """Describe the first field whose default does not fit; None if all fit."""
     seen = set() if seen is None else seen
     if id(schema) in seen:
         return None

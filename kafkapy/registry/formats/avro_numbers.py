@@ -1,4 +1,5 @@
-"""Numbers in defaults of Avro's fields, which Avro's Java library keeps as doubles and writes as Java writes those."""
+"""Numbers in defaults of Avro's fields: Avro's Java library stores them as doubles and writes them in Java's
+format."""
 
 from __future__ import annotations
 
@@ -9,17 +10,17 @@ from typing import Any
 from kafkapy.common.exact_json import ExactNumber
 
 NAMED_NUMBERS = ("NaN", "Infinity", "-Infinity")
-"""Values of floats and doubles for which JSON has no number; Avro writes them as strings."""
+"""Values of floats and doubles that JSON lacks; Avro writes them as strings."""
 _JAVA_DOUBLE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?=[fFdD]?\Z)")
 _LEAST_PLAIN, _MOST_PLAIN = 1e-3, 1e7
 
 
 def default_of(kind: str, value: Any) -> Any:
-    """The default of a field, as Avro keeps it.
+    """Return the default of a field in Avro's form.
 
     Args:
-        kind: Of the field's type. The default of a float or a double may be a string that Java reads as a number.
-        value: As `exact_json.loads` gives it.
+        kind: Kind of the field's type. The default of a float or a double may be a string that Java parses as a
+            number. value: A value from `exact_json.loads`.
     """
     if kind in ("float", "double") and isinstance(value, str):
         text = value.strip()
@@ -40,7 +41,7 @@ def _double(text: str) -> ExactNumber | str:
 
 
 def java_text(number: float) -> str:
-    """A finite number as Java's `Double.toString` writes it.
+    """Format a finite number like Java's `Double.toString`.
 
     Example:
         >>> java_text(0.1), java_text(1e10), java_text(-2.5e-7)

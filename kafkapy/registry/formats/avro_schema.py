@@ -15,7 +15,7 @@ from kafkapy.registry.formats.strictness import Strictness
 
 
 class AvroSchema:
-    """`root` is the type; names that its references declare are written as names."""
+    """`root` is the type; types that references declare are written by name."""
 
     schema_type = "AVRO"
 
@@ -45,7 +45,7 @@ class AvroSchema:
         return exact_json.dumps(to_json(self.root, set(self._declared)), number=lambda found: found.canonical_text)
 
     def formatted(self, wanted: str) -> str:
-        """ "resolved": with what its references declare in their place."""
+        """Return the text; `wanted` "resolved": with the declarations of the references inserted."""
         return exact_json.dumps(to_json(self.root, set())) if wanted == "resolved" else self.canonical
 
     def incompatibilities(self, writer: AvroSchema) -> list[Incompatibility]:

@@ -1,6 +1,6 @@
-"""Avro's types as a tree, read from JSON, and written as Avro's Java library writes them.
+"""Avro's types as a tree: parsed from JSON, and written in the form of Avro's Java library.
 
-A name is known from where it was declared on, so types may be recursive; `AvroType` objects are compared by identity.
+A name is defined from its declaration on, so types may be recursive; `AvroType` objects are compared by identity.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PRIMITIVES = ("null", "boolean", "int", "long", "float", "double", "bytes", "str
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MISSING = object()
 _MAX_SIZE = 2**31 - 1
-"""Of a fixed."""
+"""Largest size of a fixed."""
 
 
 @dataclass(eq=False)
@@ -38,8 +38,11 @@ class AvroField:
 
 @dataclass(eq=False)
 class AvroType:
-    """`kind`: a primitive, record, error, enum, array, map, fixed or union. `name` and `namespace` are those of named types;
-    `branches` the union's, or the one of an array or map."""
+    """A type. `kind`: a primitive, record, error, enum, array, map, fixed or union. Only named types have `name` and
+    `namespace`.
+
+    `branches`: those of a union, or the one element type of an array or map.
+    """
 
     kind: str
     name: str = ""
@@ -59,8 +62,11 @@ class AvroType:
 
 
 class AvroReader:
-    """Reads one text; `names` are the types that it may refer to, and then has its own, too. `is_new`: names and the defaults of
-    enums are validated, as in a schema that is to be registered; in what is stored already they are taken as they are."""
+    """Parses one text. `names`: the types that it may refer to; its own types are added.
+
+    `is_new`: validate names and defaults of enums, as for a schema to be registered; in stored schemas they are
+    accepted unchecked.
+    """
 
     def __init__(self, names: dict[str, AvroType], is_new: bool = True) -> None:
         self.names = names
@@ -74,7 +80,7 @@ class AvroReader:
         if not isinstance(content, dict):
             raise SchemaParseError(f"A type is a name, an object or a list, not {exact_json.dumps(content)}")
         kind = content.get("type")
-        if isinstance(kind, dict | list):  # {"type": {"type": …}}, as the Java library reads it
+        if isinstance(kind, dict | list):  # {"type": {"type": …}}, which the Java library accepts
             return self.read(kind, namespace)
         if kind in PRIMITIVES:
             return AvroType(kind, properties=_rest(content))
@@ -216,7 +222,7 @@ def _aliases(content: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 _RESERVED = ("type", "name", "namespace", "doc", "fields", "items", "values", "size", "symbols", "aliases")
-"""Never properties, not even of types that have no use for them (Java's `SCHEMA_RESERVED`)."""
+"""Attributes that are never custom properties, not even of types that don't use them (Java's `SCHEMA_RESERVED`)."""
 
 
 def _rest(content: Mapping[str, Any], *others: str) -> dict[str, Any]:
@@ -224,8 +230,11 @@ def _rest(content: Mapping[str, Any], *others: str) -> dict[str, Any]:
 
 
 def to_json(schema: AvroType, known: set[str], namespace: str = "", sort: bool = False) -> Any:
-    """As `Schema.toString` of the Java library orders it. `known`: full names that are declared elsewhere, or were before; the
-    schema's own join them. `sort`: the properties, for the normalized form."""
+    """Return the schema's JSON in the order of the Java library's `Schema.toString`.
+
+    `known`: full names that are declared elsewhere or before; the schema's own are added. `sort`: sort the properties,
+    for the normalized form.
+    """
     properties = dict(sorted(schema.properties.items())) if sort else schema.properties
     if schema.kind in PRIMITIVES:
         return {"type": schema.kind, **properties} if properties else schema.kind

@@ -20,8 +20,8 @@ _ROOT = "urn:kafkapy:schema"
 
 
 class JsonDocumentSchema:
-    """`root` is the tree. Of a new schema all `$ref`s have been looked up once: none leads into nothing. Nothing is fetched from
-    anywhere."""
+    """`root` is the tree. In a new schema all `$ref`s were resolved once, so none is dangling. Nothing is fetched from
+    the network."""
 
     schema_type = "JSON"
 
@@ -43,14 +43,14 @@ class JsonDocumentSchema:
         whole = resource_of(self._content)
         try:
             uri = whole.id() or _ROOT
-        except AttributeError:  # its identifier is no text
+        except AttributeError:  # its identifier is no string
             uri = _ROOT
         resolver = registry_of(documents).with_resource(uri, whole).resolver(uri)
         return JsonReader(is_new).read(self._content, JsonScope(resolver, dialect))
 
     @cached_property
     def canonical(self) -> str:
-        """Numbers are written as they were given."""
+        """Return the canonical text; numbers keep their original form."""
         return exact_json.dumps(self._content)
 
     @cached_property
@@ -76,7 +76,7 @@ def _load(text: str, strictness: Strictness) -> Any:
 
 
 def _check(content: Any) -> None:
-    """Against the dialect's own schema. Raises SchemaParseError."""
+    """Validate against the dialect's metaschema. Raises SchemaParseError."""
     from jsonschema.exceptions import SchemaError
 
     from kafkapy.schemas.json_validation import check_schema
@@ -90,7 +90,7 @@ def _check(content: Any) -> None:
 
 
 def _check_nodes(root: JsonNode) -> None:
-    """Each reference and each pattern once. Raises SchemaParseError."""
+    """Check each reference and each pattern once. Raises SchemaParseError."""
     seen: set[int] = set()
     waiting = [root]
     while waiting:

@@ -1,7 +1,7 @@
-"""JSON Schema as a tree in which every node says one thing, as the reference implementation compares it.
+"""JSON Schema as a tree whose nodes have one kind each, as the reference implementation compares them.
 
-A JSON object may have keywords for strings, numbers, enums and combinations side by side; here that is a combination `allOf` of
-one node for each (a list of types is an `anyOf`). What a `$ref` means is found when it is asked for, so schemas may be recursive.
+A JSON object may have keywords for strings, numbers, enums and combinations side by side; here it becomes an `allOf`
+of one node for each (a list of types becomes an `anyOf`). A `$ref` is resolved on demand, so schemas may be recursive.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ KEYWORDS_OF = {
 class JsonNode:
     """`kind`: empty, true, false, string, number, boolean, null, const, enum, combined, not, object, array or ref.
 
-    `keywords` are the object's (the values of those that hold schemas are in the fields below). `identity`: equal texts are equal
-    schemas. `integer`: a number that must be whole. `values`: of an enum (or a const, one), as JSON texts.
+    `keywords` are the object's (subschemas are in the fields below). `identity`: equal for equal schemas. `integer`:
+    whether a number must be an integer. `values`: those of an enum (one for a const), as JSON texts.
     """
 
     kind: str

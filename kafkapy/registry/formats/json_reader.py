@@ -15,13 +15,13 @@ _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 class JsonScope(NamedTuple):
-    """Where a schema stands: what resolves its references (`referencing`'s resolver), and its dialect."""
+    """The context of a schema: the resolver of its references (from `referencing`), and its dialect."""
 
     resolver: Any
     dialect: str
 
     def inside(self, content: Mapping[str, Any]) -> JsonScope:
-        """The scope inside of an object: its `$id` and its `$schema` count."""
+        """Return the scope inside of an object, with its `$id` and `$schema`."""
         from kafkapy.schemas.json_validation import dialect_of, resource_of
 
         dialect = dialect_of(content, self.dialect)
@@ -30,7 +30,7 @@ class JsonScope(NamedTuple):
         return JsonScope(self.resolver, dialect)
 
     def target_of(self, keyword: str, reference: str) -> tuple[Any, JsonScope]:
-        """What a reference means, and the scope of that. Raises SchemaParseError."""
+        """Resolve a reference; return the target and its scope. Raises SchemaParseError."""
         from referencing.exceptions import Unresolvable
         from referencing.jsonschema import lookup_recursive_ref
 
@@ -43,9 +43,10 @@ class JsonScope(NamedTuple):
 
 
 class JsonReader:
-    """Reads one schema. `is_new`: what makes no sense is refused; else it counts as a schema that takes anything.
+    """Parses one schema. `is_new`: reject invalid parts; else treat them as a schema that accepts everything.
 
-    Invariant: of one JSON object there is one node, so that what refers to it in a circle comes back to it."""
+    Invariant: there is one node for each JSON object, so that cyclic references lead to the same node.
+    """
 
     def __init__(self, is_new: bool = True) -> None:
         self._is_new = is_new
@@ -110,7 +111,8 @@ class JsonReader:
         return JsonNode("combined", whole, content, criterion="allOf", parts=parts)
 
     def _reference(self, keyword: str, content: Mapping[str, Any], scope: JsonScope) -> JsonNode:
-        """What a keyword refers to; from draft 2019-09 on, beside whatever else the object says."""
+        """Return the node for a reference keyword; from draft 2019-09 on, combined with the object's other
+        keywords."""
         found: list[JsonNode] = []
 
         def target() -> JsonNode:
@@ -127,7 +129,7 @@ class JsonReader:
         return JsonNode("ref", identity_of({keyword: content[keyword]}), content, target=target)
 
     def _typed(self, rest: dict[str, Any], scope: JsonScope) -> list[JsonNode]:
-        """Nodes for `type`, and for keywords of types that are not named."""
+        """Return nodes for `type`, and for keywords of types that `type` does not list."""
         nodes: list[JsonNode] = []
         kind = rest.pop("type", None)
         if isinstance(kind, list):

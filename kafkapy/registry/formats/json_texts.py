@@ -10,16 +10,16 @@ from kafkapy.registry.formats.strictness import Strictness
 
 
 def load_json(text: str, strictness: Strictness, comments: bool = False) -> Any:
-    """What a schema's text says, with exact numbers.
+    """Parse a schema's text, with exact numbers.
 
     Args:
         text: The schema.
-        strictness: What is stored already is read even if it is not quite JSON.
-        comments: Comments are taken, as Avro's parser does.
+        strictness: A stored schema is accepted even if it is not strictly JSON. comments: Accept comments, as Avro's
+            parser does.
 
     Raises:
         SchemaParseError: The text is no JSON.
-        RecursionError: There is not enough stack for values nested so deeply.
+        RecursionError: The values are nested too deeply for the stack.
     """
     try:
         if strictness is Strictness.STORED:

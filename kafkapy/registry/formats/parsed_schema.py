@@ -1,4 +1,4 @@
-"""What every format knows about a schema of its own."""
+"""The interface of parsed schemas, for all formats."""
 
 from __future__ import annotations
 
@@ -8,30 +8,31 @@ from kafkapy.registry.compatibility.incompatibility import Incompatibility
 
 
 class ParsedSchema(Protocol):
-    """A schema that was read and is sound."""
+    """A parsed, valid schema."""
 
     @property
     def schema_type(self) -> str: ...
 
     @property
     def canonical(self) -> str:
-        """The text as the registry keeps it."""
+        """Return the text in the form that the registry stores."""
         ...
 
     @property
     def normalized(self) -> str:
-        """The text in which schemas that mean the same are the same."""
+        """Return the normalized text, which is equal for schemas with the same meaning."""
         ...
 
     @property
     def identity(self) -> str:
-        """Equal for schemas that differ in layout only."""
+        """Return a value that is equal for schemas that differ only in layout."""
         ...
 
     def formatted(self, wanted: str) -> str:
-        """The text as `format=` asks for it ("resolved", "serialized" …); the canonical one if the format doesn't know that."""
+        """Return the text in the form of the parameter `format` ("resolved", "serialized" …); the canonical one if it
+        is unknown."""
         ...
 
     def incompatibilities(self, writer: Any) -> list[Incompatibility]:
-        """Why this one cannot read what `writer`, of the same format, wrote."""
+        """Return why this schema cannot read data of `writer`, a schema of the same format."""
         ...

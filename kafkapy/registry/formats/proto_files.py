@@ -1,4 +1,4 @@
-"""A .proto file with what it imports, as descriptors whose types are full names."""
+"""A .proto file and its imports, as descriptors with full type names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 
 class ProtoFiles(NamedTuple):
-    """`file` is one of `documents`, which are by name. `origins`: of those that are references, subject and version."""
+    """`file` is one of `documents` (name -> descriptor). `origins`: name of a reference -> subject and version."""
 
     file: Any
     documents: dict[str, Any]

@@ -1,5 +1,6 @@
-r"""Strings and numbers of .proto files, as protoc reads them: pieces of strings beside each other are one, with C's escapes;
-whole numbers may be hexadecimal or octal."""
+r"""Converts strings and numbers of .proto files like protoc.
+
+Adjacent strings are joined, with C's escapes; integers may be hexadecimal or octal."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ _PLAIN = dict(zip("abfnrtv\\'\"?", "\a\b\f\n\r\t\v\\'\"?", strict=True))
 
 
 def plain_tokens(text: str) -> str:
-    """A .proto file with each string in one piece and in double quotes, and with decimal numbers.
+    """Rewrite a .proto file with joined, double-quoted strings and decimal numbers.
 
     Example:
         >>> plain_tokens('''option x = "a" 'b"';  int32 id = 0x10;''')
@@ -42,7 +43,7 @@ def _plain(found: re.Match[str]) -> str:
 
 
 def unescaped(text: str) -> str:
-    """What a string stands for, without its quotes; bytes that are no UTF-8 are replaced."""
+    """Return the contents of a string literal; bytes that are no UTF-8 are replaced."""
     if "\\" not in text:
         return text
     parts, at = [], 0

@@ -1,5 +1,7 @@
-"""Links of a .proto file that Protobuf's runtime refuses, but that a registry keeps: types become full names where they can be
-found, so that the file can still be compared and given out."""
+"""Resolves type names in .proto files that Protobuf's runtime rejects, but that a registry has stored.
+
+Types that are found get their full names, so that the file can still be compared and returned.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,10 @@ _Field = descriptor_pb2.FieldDescriptorProto
 
 
 def linked_loosely(file: Any, others: Mapping[str, Any]) -> Any:
-    """A copy whose fields have types by their full names.
+    """Return a copy whose fields have full type names.
 
     Args:
-        file: A `FileDescriptorProto`, with types as they are written in its text.
-        others: The files that it may use, by their names.
+        file: A `FileDescriptorProto` with the type names of its text. others: Name -> the files that it may import.
     """
     linked = type(file)()
     linked.CopyFrom(file)
@@ -50,7 +51,8 @@ def _link(message: Any, outer: str, types: Mapping[str, int]) -> None:
 
 
 def _link_field(field: Any, scope: str, types: Mapping[str, int]) -> None:
-    """Look a type up as Protobuf does, from the innermost scope outward; one that is nowhere counts as a message."""
+    """Resolve a field's type like Protobuf, from the innermost scope outwards; a type that is not found counts as a
+    message."""
     if not field.type_name:
         return
     found = field.type_name

@@ -1,4 +1,5 @@
-"""A descriptor as a .proto file, in the layout of Confluent's registry: what is declared, in order, without comments."""
+"""Prints a descriptor as a .proto file in the layout of Confluent's registry: declarations in order, without
+comments."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ _Field = descriptor_pb2.FieldDescriptorProto
 
 
 def print_file(file: Any, resolved: bool = False) -> str:
-    """`resolved`: with types as full names, for comparing."""
+    """Return the text. `resolved`: with full type names, for comparisons."""
     lines = [f'syntax = "{file.syntax or "proto2"}";']
     if file.package:
         lines.append(f"package {file.package};")
@@ -46,7 +47,7 @@ class ProtoPrinter:
         self._resolved = resolved
 
     def _type(self, name: str) -> str:
-        """Without the package where that is the file's own."""
+        """Return a type's name, without the package if it is the file's own."""
         if self._resolved or not name.startswith("."):
             return name
         rest = name.removeprefix(self._prefix)
@@ -159,7 +160,7 @@ class ProtoPrinter:
 
 
 def json_name(name: str) -> str:
-    """Protobuf's default JSON name of a field."""
+    """Return Protobuf's default JSON name of a field."""
     first, *rest = name.split("_")
     return first + "".join(word[:1].upper() + word[1:] for word in rest)
 
@@ -181,7 +182,7 @@ def _options(options: Any, without: tuple[str, ...] = ()) -> Iterator[str]:
 
 
 def _default(field: Any) -> str:
-    """A descriptor has the default of bytes with its escapes already."""
+    """Return the literal of a default; defaults of bytes are already escaped in a descriptor."""
     if field.type == _Field.TYPE_STRING:
         return _quoted(field.default_value)
     return f'"{field.default_value}"' if field.type == _Field.TYPE_BYTES else str(field.default_value)

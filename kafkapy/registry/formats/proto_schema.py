@@ -1,4 +1,4 @@
-"""A schema in Protobuf: a .proto file, or a descriptor in base64, as Protobuf's own runtime understands it."""
+"""A schema in Protobuf: a .proto file, or a descriptor in base64, parsed with Protobuf's runtime."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _NAME = "default.proto"
 
 
 class ProtoSchema:
-    """`files` has the descriptor and those of all that it imports.
+    """`files` has the descriptor and those of all imports.
 
-    What is stored already may break rules of Protobuf's runtime (a type that is nowhere, a number that is there twice): its types
-    are then linked as far as they can be found.
+    A stored schema may break rules of Protobuf's runtime (an undeclared type, a duplicate number): its types are then
+    resolved as far as possible.
     """
 
     schema_type = "PROTOBUF"
@@ -71,7 +71,7 @@ class ProtoSchema:
 
     @cached_property
     def canonical(self) -> str:
-        """A text stays as it was given: its comments are its documentation."""
+        """Return the original text, because its comments are documentation."""
         from kafkapy.registry.formats.proto_printer import print_file
 
         return self._text if self._is_text else print_file(self.file)
@@ -89,7 +89,7 @@ class ProtoSchema:
         return print_file(self.file, resolved=True)
 
     def formatted(self, wanted: str) -> str:
-        """ "serialized": the descriptor in base64."""
+        """Return the text; `wanted` "serialized": the descriptor in base64."""
         if wanted != "serialized":
             return self.canonical
         return base64.b64encode(self.file.SerializeToString()).decode()
@@ -101,7 +101,7 @@ class ProtoSchema:
 
 
 def _read(text: str, name: str) -> tuple[Any, bool]:
-    """The descriptor, and whether the text was a .proto file."""
+    """Return the descriptor, and whether the text was a .proto file."""
     from google.protobuf import descriptor_pb2
     from google.protobuf.message import DecodeError
 
@@ -117,7 +117,7 @@ def _read(text: str, name: str) -> tuple[Any, bool]:
 
 
 def _well_known(name: str) -> Any:
-    """A file that needs no reference. Raises SchemaParseError."""
+    """Return a file that can be imported without a reference. Raises SchemaParseError."""
     from kafkapy.schemas.known_protos import known_file
 
     try:
@@ -127,7 +127,7 @@ def _well_known(name: str) -> Any:
 
 
 def _sorted(file: Any) -> Any:
-    """Fields by number, imports by name."""
+    """Sort fields by number and imports by name."""
     copy = type(file)()
     copy.CopyFrom(file)
     if not (copy.public_dependency or copy.weak_dependency):

@@ -1,6 +1,7 @@
-"""A .proto file as a descriptor (`FileDescriptorProto`): proto-schema-parser reads it, Protobuf resolves its types later.
+"""Converts a .proto file to a descriptor (`FileDescriptorProto`): proto-schema-parser parses it, Protobuf resolves
+types later.
 
-Options that descriptors have a place for are put there; custom ones stay uninterpreted: what declares them need not be here.
+Standard options are set in the descriptor; custom ones remain uninterpreted, because their declaration may be missing.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _MAX_TAG, _MAX_ENUM = 536_870_911, 2_147_483_647
 
 
 def descriptor_of(text: str, name: str) -> Any:
-    """Raises SchemaParseError with line and column."""
+    """Parse a .proto file. Raises SchemaParseError with line and column."""
     tree = _parse(text)
     if tree.edition is not None:
         raise SchemaParseError("Editions of Protobuf are not supported; the syntax is proto2 or proto3")
@@ -61,7 +62,7 @@ def _parse(text: str) -> Any:
         raise
     except RecursionError:
         raise SchemaParseError("The schema is nested too deep") from None
-    except Exception as error:  # the parser's own, for what is no .proto file at all
+    except Exception as error:  # the parser may raise anything for other texts
         raise SchemaParseError(f"Not a .proto file: {error!r}"[:300]) from None
 
 
@@ -183,7 +184,7 @@ class ProtoBuilder:
 
 
 def _add_synthetic_oneofs(message: Any) -> None:
-    """A oneof for each `optional` of proto3, with a name that is free, as protoc makes it."""
+    """Add a oneof with an unused name for each `optional` field of proto3, like protoc."""
     taken = {field.name for field in message.field} | {oneof.name for oneof in message.oneof_decl}
     for field in message.field:
         if field.proto3_optional:
@@ -234,7 +235,7 @@ def _service(service: Any, tree: Any) -> None:
 
 
 def _ranges(texts: Iterable[str], most: int) -> Iterable[tuple[int, int]]:
-    """Both ends belong to it."""
+    """Parse ranges; both ends are inclusive."""
     for text in texts:
         first, _, last = text.partition(" to ")
         yield int(first), int(first) if not last else most if last.strip() == "max" else int(last)
@@ -258,7 +259,7 @@ def _default(value: Any) -> str:
 
 
 def _option(options: Any, tree: Any) -> None:
-    """A known one where it belongs, any other as it stands."""
+    """Set a standard option, or add another one uninterpreted."""
     known = options.DESCRIPTOR.fields_by_name.get(tree.name)
     value = tree.value
     if known is not None and known.message_type is None and not known.is_repeated:
@@ -287,7 +288,7 @@ def _option(options: Any, tree: Any) -> None:
 
 
 def _name_parts(name: str) -> list[str]:
-    """`(a.b).c.d`: what is in brackets is one part."""
+    """Split an option's name such as `(a.b).c.d`; parentheses enclose one part."""
     parts, depth, last = [], 0, ""
     for character in name:
         depth += {"(": 1, ")": -1}.get(character, 0)
@@ -300,7 +301,7 @@ def _name_parts(name: str) -> list[str]:
 
 
 def aggregate_text(value: Any) -> str:
-    """A message literal without its braces, on one line."""
+    """Return a message literal on one line, without its braces."""
     kind = _kind(value)
     if kind == "MessageLiteral":
         fields = [each for each in value.elements if _kind(each) == "MessageLiteralField"]

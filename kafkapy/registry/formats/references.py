@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Document(NamedTuple):
-    """One of them: its text, and where in the registry it is."""
+    """A referenced document: its text, and its place in the registry."""
 
     text: str
     subject: str = ""
@@ -15,11 +15,11 @@ class Document(NamedTuple):
 
 
 class Documents(NamedTuple):
-    """All of them by the names that schemas have for them, those of a document before itself. Hashable."""
+    """All referenced documents by name; a document's own references precede it. Hashable."""
 
     items: tuple[tuple[str, Document], ...] = ()
 
     @classmethod
     def of(cls, texts: Mapping[str, str]) -> Documents:
-        """Without a registry a document is known by its text."""
+        """Build from texts, for use without a registry: documents are identified by their text."""
         return cls(tuple((name, Document(text, text)) for name, text in texts.items()))

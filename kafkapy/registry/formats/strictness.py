@@ -1,4 +1,4 @@
-"""How much of a schema is validated: what is kept already, or was registered elsewhere, must stay readable."""
+"""How strictly a schema is validated: stored schemas, and those registered elsewhere, must remain readable."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from enum import IntEnum
 
 
 class Strictness(IntEnum):
-    """Where a text comes from. A higher member includes the checks of those below it."""
+    """The origin of a text. A higher member includes the checks of the lower ones."""
 
     STORED = 0
-    """The registry's log: older registries wrote there what today's would refuse. Only what cannot be understood is refused."""
+    """From the registry's log, which may have schemas that newer registries reject. Only unparsable texts are
+    rejected."""
     GIVEN = 1
-    """A request that looks a schema up or imports it with its id: the text must be of its format's syntax."""
+    """From a request that looks a schema up or imports it with its id: the syntax must be valid."""
     NEW = 2
-    """A schema that is to be registered: names, defaults and references are validated, too."""
+    """A schema to be registered: names, defaults and references are validated, too."""

@@ -1,4 +1,4 @@
-"""Thrift's interface definitions, read by thriftpy2: the structs of a text, and the types of their fields."""
+"""Parses Thrift's interface definitions with thriftpy2: the structs of a text, and the types of their fields."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MAP, _SET, _LIST, _STRUCT = 13, 14, 15, 12
 
 
 class ThriftType(NamedTuple):
-    """A type: its name, and of what it is made. A map has `key` and `item`, a list or set `item`."""
+    """A type: its name, and its element types. A map has `key` and `item`, a list or set `item`."""
 
     name: str
     struct: Any = None
@@ -41,7 +41,7 @@ class ThriftType(NamedTuple):
 
     @classmethod
     def of(cls, code: int, spec: Any) -> ThriftType:
-        """As thriftpy2 has it: a code, and what is inside."""
+        """Convert thriftpy2's type code and spec."""
         if code == _STRUCT:
             return cls(spec.__name__, struct=spec)
         if code == _MAP:
@@ -56,7 +56,7 @@ class ThriftType(NamedTuple):
 
     @property
     def container(self) -> str:
-        """map, list or set."""
+        """Return "map", "list" or "set"."""
         return self.name.partition("<")[0]
 
     @classmethod
@@ -65,7 +65,7 @@ class ThriftType(NamedTuple):
 
     @staticmethod
     def fields_of(struct: Any) -> list[ThriftField]:
-        """By their ids."""
+        """Return the struct's fields by id."""
         return _fields_of(struct)
 
 
@@ -90,7 +90,7 @@ def _fields_of(struct: Any) -> list[ThriftField]:
 
 @lru_cache(maxsize=1_000)
 def module_of(text: str) -> Any:
-    """What thriftpy2 makes of a text, which is complete in itself. Raises SchemaParseError with its complaint."""
+    """Parse a text without includes with thriftpy2. Raises SchemaParseError with thriftpy2's message."""
     need("registry", "thriftpy2", by="Thrift")
     if _INCLUDE.search(text):
         raise SchemaParseError("A Thrift definition includes no other files here")
@@ -103,7 +103,7 @@ def module_of(text: str) -> Any:
 
 
 def struct_of(text: str, full_name: str) -> Any:
-    """The struct that an event's full name names: its last part. Raises SchemaParseError."""
+    """Return the struct with the last part of an event's full name. Raises SchemaParseError."""
     name = full_name.rpartition(".")[2]
     found = getattr(module_of(text), name, None)
     if found is None or not hasattr(found, "thrift_spec"):
@@ -112,7 +112,7 @@ def struct_of(text: str, full_name: str) -> Any:
 
 
 def structs_of(text: str) -> list[Any]:
-    """In the order of the text. Raises SchemaParseError if there is none."""
+    """Return the structs in the order of the text. Raises SchemaParseError if there is none."""
     found = [
         each for each in vars(module_of(text)).values() if hasattr(each, "thrift_spec") and not _is_exception(each)
     ]

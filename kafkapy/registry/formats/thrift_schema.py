@@ -1,6 +1,6 @@
-"""A schema in Thrift's interface definition language, complete in itself: its last struct is what values are.
+"""A schema in Thrift's interface definition language, without includes: its last struct is the type of values.
 
-Confluent's registry has no such type; it lets a deployment add types of its own, as this one is.
+Confluent's registry has no such type, but allows deployments to add types.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ class ThriftSchema:
 
     @cached_property
     def normalized(self) -> str:
-        """Enums by name, structs as they stand, fields by id; without comments, typedefs and services."""
+        """Return the normalized text: enums by name, structs in order, fields by id; without comments, typedefs and
+        services."""
         enums = [
             f"enum {each.__name__} {{ {', '.join(f'{name} = {n}' for n, name in sorted(each._VALUES_TO_NAMES.items()))} }}"
             for each in sorted(enums_of(self.canonical), key=lambda each: str(each.__name__))
@@ -36,7 +37,7 @@ class ThriftSchema:
         return self.normalized
 
     def formatted(self, wanted: str) -> str:
-        """It has one format."""
+        """Return the canonical text: there is only one format."""
         return self.canonical
 
     def incompatibilities(self, writer: ThriftSchema) -> list[Incompatibility]:
