@@ -17,6 +17,7 @@ from kafkapy.mirror.config.connector_config import SOURCE, TARGET
 from kafkapy.mirror.filters import TopicFilter
 from kafkapy.mirror.forwarding_admin import ForwardingAdmin
 from kafkapy.mirror.group_offset_sync import GroupOffsetSync
+from kafkapy.mirror.mirror_classes import KAFKA
 from kafkapy.mirror.mirror_metrics import MirrorCheckpointMetrics
 from kafkapy.mirror.mirror_records import Checkpoint, OffsetSync
 from kafkapy.mirror.mirror_scheduler import MirrorScheduler
@@ -38,6 +39,8 @@ class MirrorCheckpointTask(SourceTask):
 
     Invariant: the task's thread uses the source cluster's admin client, the scheduler's thread all the rest.
     """
+
+    java_class = f"{KAFKA}MirrorCheckpointTask"
 
     def __init__(self) -> None:
         self.metrics: MirrorCheckpointMetrics | None = None

@@ -28,6 +28,8 @@ log = logging.getLogger("kafkapy.mirror")
 class MirrorHeartbeatTask(SourceTask):
     """Writes a heartbeat at each interval."""
 
+    java_class = f"{KAFKA}MirrorHeartbeatTask"
+
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         """`clock`: s since 1970."""
         self._clock = clock

@@ -17,6 +17,7 @@ from kafkapy.connect.source import SourceTask
 from kafkapy.errors import WakeupException
 from kafkapy.mirror.config.connector_config import SOURCE
 from kafkapy.mirror.config.source_config import MirrorSourceTaskConfig
+from kafkapy.mirror.mirror_classes import KAFKA
 from kafkapy.mirror.mirror_metrics import MirrorSourceMetrics
 from kafkapy.mirror.offset_sync_writer import OffsetSyncWriter
 from kafkapy.mirror.replication_policy import ReplicationPolicy
@@ -33,6 +34,8 @@ class MirrorSourceTask(SourceTask):
 
     Invariant: one thread at a time uses the consumer, the one that holds `_consumer_access`.
     """
+
+    java_class = f"{KAFKA}MirrorSourceTask"
 
     def __init__(self) -> None:
         self.metrics: MirrorSourceMetrics | None = None

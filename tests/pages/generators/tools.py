@@ -37,6 +37,7 @@ FAMILIES = {
         ("schema-registry-start", "Starts a schema registry."),
         ("schema-registry-stop", "Stops schema registries on this machine."),
         ("connect-standalone", "Starts a Connect worker that is alone, with its connectors."),
+        ("connect-mirror-maker", "Copies topics and groups between clusters (MirrorMaker 2)."),
         ("kafka-rest-start", "Starts the HTTP proxy."),
         ("kafka-rest-stop", "Stops HTTP proxies on this machine."),
         ("kafka-cluster-local", "Starts and stops a whole cluster on this machine."),

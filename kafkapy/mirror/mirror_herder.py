@@ -1,0 +1,72 @@
+"""The herder of one flow in the dedicated mode (Kafka's `MirrorHerder`)."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+from urllib.parse import quote
+
+from kafkapy.connect.errors import NotLeaderException
+from kafkapy.connect.group.assignment import ConnectAssignment
+from kafkapy.connect.herder.callbacks import Callback
+from kafkapy.connect.herder.distributed_herder import DistributedHerder
+from kafkapy.mirror.config.maker_config import CONNECTORS, MirrorMakerConfig
+from kafkapy.mirror.replication_policy import SourceAndTarget
+
+log = logging.getLogger("kafkapy.mirror")
+
+
+class MirrorHerder(DistributedHerder):
+    """Writes the configs of the flow's connectors when it becomes the leader of the flow's workers.
+
+    Invariant: `_was_leader` says whether that was done since this worker leads.
+    """
+
+    def __init__(self, maker_config: MirrorMakerConfig, pair: SourceAndTarget, **herder: Any) -> None:
+        """
+        Args:
+            maker_config: Of the dedicated mode.
+            pair: The flow.
+            herder: What `DistributedHerder` takes.
+        """
+        super().__init__(**herder)
+        self._maker_config = maker_config
+        self._pair = pair
+        self._was_leader = False
+
+    def _start_work(self, assignment: ConnectAssignment) -> None:
+        super()._start_work(assignment)
+        if self.is_leader and not self._was_leader:
+            log.info("This worker leads %s and configures its connectors", self._pair)
+            for connector in CONNECTORS:
+                self._configure(connector)
+        self._was_leader = self.is_leader
+
+    def _configure(self, connector: str) -> None:
+        wanted = self._maker_config.connector_config(self._pair, connector)
+        if self.config_state.raw_connector_config(connector) == wanted:
+            log.info("The config of %s of %s is up to date", connector, self._pair)
+            return
+
+        def written(error: BaseException | None, _: Any) -> None:
+            if error is None:
+                log.info("Configured %s of %s", connector, self._pair)
+            elif isinstance(error, NotLeaderException):
+                log.info("Another worker leads %s now, and configures %s", self._pair, connector)
+            else:
+                log.error("%s of %s cannot be configured: %s", connector, self._pair, error)
+
+        self.put_connector_config(connector, wanted, written)
+
+    def _to_leader(self, path: str, method: str, body: Any, callback: Callback) -> None:
+        super()._to_leader(f"{flow_path(self._pair)}/{path}", method, body, callback)
+
+
+def flow_path(pair: SourceAndTarget) -> str:
+    """Return the path under which a flow's worker is asked by others.
+
+    Example:
+        >>> flow_path(SourceAndTarget("A b", "C/d"))
+        'A%20b/C%2Fd'
+    """
+    return f"{quote(pair.source, safe='')}/{quote(pair.target, safe='')}"

@@ -1,0 +1,81 @@
+"""The dedicated mode: one process that copies between clusters, without a Connect cluster of its own (Kafka's `MirrorMaker`)."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Collection
+from typing import Protocol
+
+from kafkapy.common.config_def import ConfigException
+from kafkapy.mirror.config.maker_config import MirrorMakerConfig
+from kafkapy.mirror.replication_policy import SourceAndTarget
+
+log = logging.getLogger("kafkapy.mirror")
+
+
+class Flow(Protocol):
+    """A flow's worker."""
+
+    @property
+    def failure(self) -> BaseException | None: ...
+    def start(self) -> None: ...
+    def request_stop(self) -> None: ...
+    def join(self) -> None: ...
+
+
+MakeFlow = Callable[[SourceAndTarget, Callable[[], None]], Flow]
+"""Makes the worker of a flow; it calls the function when it ends by an error."""
+
+
+class MirrorMaker:
+    """Runs a worker for each flow to some clusters.
+
+    Invariant: `_flows` are made by `start`, one after the other, and each of them that was started is stopped by `stop`.
+    """
+
+    def __init__(self, config: MirrorMakerConfig, make_flow: MakeFlow, clusters: Collection[str] = ()) -> None:
+        """
+        Args:
+            config: Of the dedicated mode.
+            make_flow: Makes the worker of a flow.
+            clusters: Aliases of the target clusters of this process. Default: all.
+
+        Raises:
+            ConfigException: There is nothing to copy, or a cluster is unknown.
+        """
+        targets = set(clusters or config.clusters())
+        if unknown := targets - set(config.clusters()):
+            raise ConfigException(f"Unknown clusters: {', '.join(sorted(unknown))}. Name them in `clusters`")
+        self.pairs = [pair for pair in config.cluster_pairs() if pair.target in targets]
+        if not self.pairs:
+            raise ConfigException("No source->target replication flows: set A->B.enabled = true")
+        self._make_flow = make_flow
+        self._flows: list[Flow] = []
+        self._ended = threading.Event()
+
+    def start(self) -> None:
+        """Make and start the workers. Raises ConfigException, KafkaError."""
+        for pair in self.pairs:
+            log.info("Starting the worker of %s", pair)
+            flow = self._make_flow(pair, self._ended.set)
+            self._flows.append(flow)
+            flow.start()
+        log.info("MirrorMaker runs %d flows", len(self._flows))
+
+    def wait(self) -> BaseException | None:
+        """Wait until `request_stop`, or until a worker ends by an error, and return that."""
+        self._ended.wait()
+        return next((flow.failure for flow in self._flows if flow.failure is not None), None)
+
+    def request_stop(self) -> None:
+        """End `wait`; from any thread, or from a signal's handler."""
+        self._ended.set()
+
+    def stop(self) -> None:
+        """Stop all workers, and wait for their ends."""
+        for flow in self._flows:
+            flow.request_stop()
+        for flow in self._flows:
+            flow.join()
+        log.info("MirrorMaker has ended")
