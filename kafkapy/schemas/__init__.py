@@ -1,12 +1,13 @@
-"""Values with schemas that a registry keeps (Confluent's): a client of the registry, serializers and deserializers for Avro,
-Protobuf and JSON Schema, typed columns.
+"""Values with schemas of a Confluent schema registry: a client, serializers and deserializers for Avro, Protobuf and
+JSON Schema, typed columns.
+
 
     from kafkapy.schemas import AvroSerializer, SchemaRegistryClient
 
     registry = SchemaRegistryClient("http://localhost:8081")
     KafkaProducer(value_serializer=AvroSerializer(registry, schema), ...)
 
-Each format needs a library of its own (`pip install 'kafkapy[schemas]'`), which is imported when it is first asked for.
+Each format needs a library (`pip install 'kafkapy[schemas]'`), which is imported at its first use.
 """
 
 from __future__ import annotations

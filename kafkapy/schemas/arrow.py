@@ -1,4 +1,4 @@
-"""Values in the registry's wire format as typed columns of Arrow tables.
+"""Decodes values in the registry's wire format to typed columns of Arrow tables.
 
     from kafkapy.schemas import SchemaRegistryClient, arrow
 
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 OnError = Literal["raise", "null"]
 _SPACES = b" \t\r\n"
 _FEW = 16
-"""So many JSON values are not halved any more to find the one that Arrow does not take."""
+"""Batches of this many JSON values are not halved further to find the value that Arrow rejects."""
 _DEEP = 500
-"""Brackets in a text: with fewer it is not nested deeper than Python's parser goes."""
+"""Number of brackets below which a text can't be nested too deeply for Python's parser."""
 
 
 def decode(
@@ -52,12 +52,13 @@ def decode(
     reader_schema: str | Schema | None = None,
     errors: OnError = "raise",
 ) -> pa.Table:
-    """The table with `column` (bytes in the wire format) as a typed one; `flatten()` makes columns of a
-    record's fields.
+    """Return the table with `column` (bytes in the wire format) decoded to a typed column.
 
-    Each value is read by the schema that it was written with, and resolved to `reader_schema`; without one, to that of the
-    highest id in the table. `errors`: what cannot be read is a SchemaDeserializationError that names the record, or null.
-    Raises SerdeError for a schema that has no type as a column, and what the registry raises.
+    `flatten()` turns a record's fields into columns.
+
+    Each value is decoded with its writer's schema, and resolved to `reader_schema`; without one, to the schema with
+    the highest id in the table. `errors`: a value that can't be decoded raises a SchemaDeserializationError that names
+    the record, or becomes null. Raises SerdeError for a schema without an Arrow type, and the registry's errors.
     """
     index = table.schema.get_field_index(column)
     if index < 0:
@@ -78,7 +79,7 @@ def decode_array(
     errors: OnError,
     as_type: Callable[[pa.DataType], pa.DataType] | None = None,
 ) -> pa.Array:
-    """An array of bytes (with prefixes, if the decoder has a registry) as a typed one.
+    """Decode an array of bytes (with prefixes, if the decoder has a registry) to a typed array.
 
     Args:
         decoder: Of the values' schema.
@@ -101,26 +102,27 @@ def decode_array(
 
 
 def raise_first(failures: Mapping[int, Exception], place: Callable[[int], str]) -> None:
-    """Raises SchemaDeserializationError for the first row that has failed, if any has."""
+    """Raise SchemaDeserializationError for the first failed row, if there is one."""
     if failures:
         row = min(failures)
         raise _failure(place(row), failures[row]) from failures[row]
 
 
 class ColumnDecoder(ABC):
-    """Reads columns of bytes as the type of a reader's schema. `type` is that type; without a registry there are no prefixes."""
+    """Decodes columns of bytes to `type`, the Arrow type of a reader's schema. Without a registry values have no
+    prefixes."""
 
     type: pa.DataType
     registry: SchemaRegistryClient | None
 
     @abstractmethod
     def reader(self, schema_id: int | None) -> Callable[[bytes], Any]:
-        """What reads a value that was written with a schema (None: the reader's, and there is no prefix)."""
+        """Return a function that decodes a value written with a schema (None: the reader's, without prefix)."""
 
     def decode(self, values: list[Any], ids: Any, errors: OnError, place: Callable[[int], str]) -> pa.Array:
-        """`ids`: of each value its schema's, -1 for nulls and -2 for what is not in the wire format; None: no prefixes.
+        """Decode values. `ids`: each value's schema id, -1 for null and -2 for invalid prefixes; None: no prefixes.
 
-        Raises SchemaDeserializationError, and what the registry raises.
+        Raises SchemaDeserializationError, and the registry's errors.
         """
         found, failures = self.read(values, ids)
         if errors == "raise":
@@ -128,7 +130,7 @@ class ColumnDecoder(ABC):
         return found
 
     def read(self, values: list[Any], ids: Any = None) -> tuple[pa.Array, dict[int, Exception]]:
-        """Read each value on its own account.
+        """Decode values individually, so that a bad value does not affect the others.
 
         Args:
             values: Bytes, or None for null.
@@ -158,7 +160,7 @@ class ColumnDecoder(ABC):
         return pa.array(rows, type=self.type)
 
     def _reader_or_error(self, schema_id: int | None) -> Callable[[bytes], Any]:
-        """A schema that is unknown, or makes no sense, is an error of each record that names it."""
+        """Return the reader of a schema id; an unknown or invalid schema is an error of each record with that id."""
         if schema_id == -2:
             return _foreign
         try:
@@ -175,7 +177,7 @@ class ColumnDecoder(ABC):
 
 
 class AvroColumns(ColumnDecoder):
-    """fastavro reads what is written, numbers and bytes; what logical types make of them is done by columns."""
+    """Decodes Avro: fastavro reads the written numbers and bytes; logical types are converted by columns."""
 
     def __init__(self, registry: SchemaRegistryClient | None, schema: Schema) -> None:
         from kafkapy.schemas import avro
@@ -216,8 +218,10 @@ class AvroColumns(ColumnDecoder):
 
 
 class JsonColumns(ColumnDecoder):
-    """Values are read and held against the schema that they were written with, one by one. Where Arrow's parser and a look at its
-    columns can tell that a value is right, it is read so, with many others at once."""
+    """Decodes JSON: each value is parsed and validated against its writer's schema.
+
+    If Arrow's parser and checks of its columns suffice to validate values, many are decoded at once.
+    """
 
     def __init__(self, registry: SchemaRegistryClient | None, schema: Schema) -> None:
         from kafkapy.schemas import json_schema
@@ -267,7 +271,7 @@ class JsonColumns(ColumnDecoder):
         return both, {int(suspects[row]): error for row, error in failures.items()}
 
     def _is_own(self, ids: Any) -> bool:
-        """Were all values written with the reader's schema?"""
+        """Return whether all values were written with the reader's schema."""
         if ids is None:
             return True
         assert self.registry is not None
@@ -284,7 +288,7 @@ class JsonColumns(ColumnDecoder):
             return False
 
     def _at_once(self, texts: list[bytes], checks: ColumnChecks) -> tuple[pa.Array, Any]:
-        """All values, of which those that are named last mean nothing: they are suspects."""
+        """Decode all values at once; return the column, and the rows that must be decoded individually."""
         found = self._parsed_by_arrow(texts, checks.refuse_unknown)
         if found is None and len(texts) > _FEW:
             middle = len(texts) // 2
@@ -296,9 +300,10 @@ class JsonColumns(ColumnDecoder):
         return found, np.flatnonzero(checks.suspects(found, texts) | odd)
 
     def _parsed_by_arrow(self, texts: list[bytes], refuse_unknown: bool) -> pa.Array | None:
-        """A struct for each text; None if one of them is something else, or it cannot be told which is which."""
+        """Parse texts with Arrow to one struct each; None if one is no object, or results can't be matched to
+        texts."""
         if not all(text[:1] == b"{" and text[-1:] == b"}" for text in texts):
-            return None  # values that hold no object, or two, must not stand for each other
+            return None  # a value with no object and one with two would cancel out in the count
         whole = b"\n".join(texts)
         options = pa_json.ParseOptions(
             explicit_schema=pa.schema(list(self.type)),
@@ -316,12 +321,12 @@ class JsonColumns(ColumnDecoder):
 
 
 def _is_odd(text: bytes) -> bool:
-    """May Arrow take it for JSON where it is none?"""
+    """Return whether Arrow's parser may accept a text that is no valid JSON."""
     return b"NaN" in text or b"Inf" in text or text.count(b"[") + text.count(b"{") > _DEEP
 
 
 class ProtobufColumns(ColumnDecoder):
-    """Message by message. Those of other versions of the file are read by this one, as Protobuf does it."""
+    """Decodes Protobuf, one message at a time; Protobuf itself reads messages of other versions of the file."""
 
     def __init__(self, registry: SchemaRegistryClient, schema: Schema) -> None:
         """`schema`: as `columns_schema` has it."""
@@ -346,13 +351,14 @@ class ProtobufColumns(ColumnDecoder):
 
 
 def columns_schema(registry: SchemaRegistryClient, schema_id: int) -> Schema:
-    """As `decoder_of` takes it: a Protobuf file is a descriptor, not a text. Raises what the registry raises."""
+    """Return the schema in the form of `decoder_of`: a Protobuf file is a descriptor, not a text. Raises the
+    registry's errors."""
     schema = registry.get_schema(schema_id)
     return registry.get_schema(schema_id, fmt="serialized") if schema.schema_type == PROTOBUF else schema
 
 
 def decoder_of(registry: SchemaRegistryClient | None, schema: Schema) -> ColumnDecoder:
-    """Raises SerdeError for Protobuf without a registry, and for a schema that has no type as a column."""
+    """Create a decoder. Raises SerdeError for Protobuf without a registry, and for a schema without an Arrow type."""
     if schema.schema_type == AVRO:
         return AvroColumns(registry, schema)
     if schema.schema_type == JSON:
@@ -367,7 +373,7 @@ def _as_schema(given: str | Schema | None) -> Schema | None:
 
 
 def _newest(registry: SchemaRegistryClient, ids: Any) -> Schema | None:
-    """The schema of the highest id that the registry knows; None if there is no value in the wire format."""
+    """Return the schema with the highest id in the registry; None if no value is in the wire format."""
     wanted = sorted(set(ids.tolist()) - {-1, -2}, reverse=True)
     for schema_id in wanted:
         try:
@@ -419,7 +425,7 @@ def _checked(schema: Schema, kind: str) -> Schema:
 
 
 def _place(table: pa.Table, row: int) -> str:
-    """Where a record is, as far as the table tells."""
+    """Describe a record's place by the table's columns."""
     names = [name for name in ("topic", "partition", "offset") if name in table.column_names]
     told = ", ".join(f"{name} {table.column(name)[row].as_py()}" for name in names)
     return told or f"row {row}"

@@ -1,4 +1,4 @@
-"""Avro in the registry's wire format (fastavro does the reading and writing)."""
+"""Avro in the registry's wire format; fastavro reads and writes the values."""
 
 from __future__ import annotations
 
@@ -111,11 +111,10 @@ class AvroDeserializer(SchemaDeserializer[AvroSchema, T_co]):
 
 
 def parse(registry: SchemaRegistryClient | None, schema: Schema, *, is_written: bool = False) -> AvroSchema:
-    """With its references, written out where they are used first. Raises fastavro's errors for what is no schema, and what the
-    registry raises.
+    """Parse a schema, with its references inserted at their first use. Raises fastavro's and the registry's errors.
 
-    `is_written`: values were written with the schema already. Defaults that don't fit their fields are left out then: an older
-    registry took them, and reading does not need them.
+    `is_written`: the schema is a writer's. Then defaults that don't fit their fields are omitted: older registries
+    accepted them, and reading does not need them.
     """
     try:
         return _parsed(registry, schema, _with_number)
@@ -147,7 +146,7 @@ def _without_default(field: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_number(field: dict[str, Any]) -> dict[str, Any]:
-    """A float's default that is written as a string (`"NaN"`) is that number."""
+    """Convert a float's default that is a string (`"NaN"`) to the number."""
     kind = field.get("type")
     kind = kind.get("type") if isinstance(kind, dict) else kind
     if kind in ("float", "double") and isinstance(field.get("default"), str):
@@ -191,7 +190,7 @@ def _written_out(schema: Any, definitions: dict[str, Any]) -> Any:
 def read_value(
     payload: memoryview | bytes, writer: AvroSchema, reader: AvroSchema | None, *, return_record_name: bool = False
 ) -> Any:
-    """Raises fastavro's errors, and ValueError if there are bytes left."""
+    """Decode a value. Raises fastavro's errors, and ValueError if bytes remain."""
     source = BytesIO(payload)
     value = fastavro.schemaless_reader(source, writer, reader, return_record_name=return_record_name)
     if source.tell() != len(payload):
@@ -200,7 +199,7 @@ def read_value(
 
 
 def _schema(given: str | Schema | None) -> Schema | None:
-    """What users give; the bare name of a type is a schema, too."""
+    """Convert the user's schema; the plain name of a type is a schema, too."""
     if not isinstance(given, str):
         return given
     return Schema(json.dumps(given) if given.strip().isidentifier() else given)

@@ -1,10 +1,10 @@
-"""Avro values read column by column: arithmetic over all of them at once, no Python object for any.
+"""Decodes Avro values column by column: vectorized over all values, without a Python object for each.
 
-The values lie one behind the other in a buffer. For each value there is a cursor; a field is read for all values before the
-next: varints a byte at a time (most take one), texts by their lengths. Unions with null take the values that are there apart.
-What has no fixed walk (arrays, maps, other unions, types that contain themselves) is not read here: `compile_reader` says so
-with None. A value that does not fit is found by its cursor, which stands behind its end: it is given back as broken, and what
-its columns hold means nothing.
+The values are contiguous in a buffer, and each has a cursor. A field is decoded for all values before the next field:
+varints byte by byte (most have one), strings by their lengths. Unions with null decode only the values that are not
+null. Types without a fixed sequence of fields (arrays, maps, other unions, recursive types) are not supported:
+`compile_reader` returns None. A malformed value is detected because its cursor is beyond its end: it is reported as
+broken, and its columns are undefined.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ValueCursors:
         self.broken[rows] = part.broken
 
     def check(self) -> None:
-        """Cursors behind the end of their values are broken, and stay within the buffer."""
+        """Mark values as broken whose cursor is beyond their end, and move the cursor back into the buffer."""
         over = self.at > self.ends
         if over.any():
             self.broken |= over
@@ -101,8 +101,10 @@ Reader = Callable[[ValueCursors], pa.Array]
 
 
 def compile_reader(schema: Any, type: pa.DataType) -> Reader | None:
-    """What reads values of a parsed schema (logical types taken off, but decimals) as an Arrow type; None if that needs a walk of
-    its own for each value."""
+    """Return a reader of values of a parsed schema (without logical types, except decimals) as an Arrow type.
+
+    None: values must be decoded individually.
+    """
     try:
         return _reader(schema, type, {}, ())
     except _NotColumnar:
@@ -240,7 +242,7 @@ def _plain(values: Any, type: pa.DataType) -> pa.Array:
 
 
 def read_values(reader: Reader, values: pa.Array, skip: int) -> tuple[pa.Array, Any]:
-    """Of binary values without nulls, from byte `skip` on: what they are, and which are broken (a mask)."""
+    """Decode binary values without nulls, from byte `skip` on; return the column, and a mask of broken values."""
     values = values.cast(pa.large_binary()) if values.type != pa.large_binary() else values
     _, offsets_buffer, data_buffer = values.buffers()
     offsets = np.frombuffer(offsets_buffer, np.int64)[values.offset : values.offset + len(values) + 1]

@@ -1,4 +1,4 @@
-"""A dictionary that forgets what was not asked for longest."""
+"""A bounded LRU cache."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ V = TypeVar("V")
 
 
 class BoundedCache(Generic[K, V]):
-    """At most `capacity` values, each for `ttl_s` seconds (None: for good). For any thread."""
+    """An LRU cache of at most `capacity` values, each for `ttl_s` seconds (None: without expiry). Thread-safe."""
 
     def __init__(self, capacity: int, ttl_s: float | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         if capacity < 1:

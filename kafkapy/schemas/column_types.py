@@ -74,7 +74,7 @@ def _avro(schema: Any, named: dict[str, Any], inside: tuple[str, ...]) -> pa.Dat
 
 
 def _logical(schema: Any) -> pa.DataType | None:
-    """What a logical type stands for; None where it is unknown or invalid, since Avro says that it counts for nothing there."""
+    """Return the Arrow type of a logical type; None if it is unknown or invalid, because Avro ignores it then."""
     logical, kind = schema.get("logicalType"), schema["type"]
     if logical == "decimal" and kind in ("bytes", "fixed"):
         precision, scale = schema.get("precision"), schema.get("scale", 0)
@@ -106,7 +106,7 @@ def _avro_union(members: list[Any], named: dict[str, Any], inside: tuple[str, ..
 
 
 def without_logical_types(schema: Any) -> Any:
-    """A parsed Avro schema whose values are read as they are written: times as numbers, decimals as bytes."""
+    """Return a parsed Avro schema without logical types: times are numbers, decimals bytes."""
     if isinstance(schema, list):
         return [without_logical_types(each) for each in schema]
     if not isinstance(schema, dict):
@@ -144,8 +144,8 @@ def spark_type(type: pa.DataType) -> pa.DataType:
 
 
 def type_of_json(schema: Any, references: Mapping[str, Any] | None = None) -> pa.DataType:
-    """Of a JSON Schema; `references`: others by the names that it has for them. Raises SerdeError where it leaves the type
-    open."""
+    """Return the type of a JSON Schema; `references`: name -> referenced schema. Raises SerdeError if the type is
+    ambiguous."""
     return _json(schema, schema, references or {}, 0)
 
 

@@ -1,4 +1,4 @@
-"""Columns of one Arrow type as another, exactly; and of many values the ones that can be had, whatever the others are."""
+"""Converts columns between Arrow types exactly, and decodes batches in which some values fail."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NANOSECONDS_OF_A = {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000, "ns": 1}
 
 
 def converted(column: pa.Array, type: pa.DataType) -> pa.Array:
-    """The same values as another type. A time is cut to the unit of `type`, towards the past.
+    """Convert values to another type. A time is truncated to the unit of `type`, towards the past.
 
     Args:
         column: Structs, lists and maps are converted inside.
@@ -112,7 +112,7 @@ def _whole(value: float) -> int:
 
 
 def salvaged(read: Callable[[Any], pa.Array], values: Any, type: pa.DataType) -> tuple[pa.Array, dict[int, Exception]]:
-    """What `read` makes of values, null for those that it cannot read, and why not, by their places.
+    """Call `read` on values, isolating those that fail; return the results, null for failures, and index -> error.
 
     Args:
         read: Takes any slice of `values`, each value on its own account, and gives as many; raises if one cannot be read.

@@ -1,4 +1,4 @@
-"""What goes wrong between a record, its schema and the registry."""
+"""Errors of serializers, deserializers and the registry's client."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from kafkapy.errors import ClientError, RetriableError
 
 
 class SerdeError(ClientError):
-    """A value, its bytes or its schema is no good; asking again would not help."""
+    """A value, its bytes or its schema is invalid; a retry does not help."""
 
 
 class SchemaSerializationError(SerdeError):
@@ -18,8 +18,8 @@ class SchemaDeserializationError(SerdeError):
 
 
 class SchemaRegistryError(SerdeError):
-    """The registry has said no. `http_status_code`, `error_code` (the registry's own, such as 40401) and `error_message` are
-    its answer."""
+    """The registry has rejected a request, with `http_status_code`, `error_code` (the registry's, such as 40401),
+    `error_message`."""
 
     def __init__(self, http_status_code: int, error_code: int, error_message: str, url: str = "") -> None:
         where = f" by {url}" if url else ""
@@ -34,4 +34,4 @@ class SchemaRegistryError(SerdeError):
 
 
 class SchemaRegistryUnavailableError(RetriableError):
-    """No registry has answered; the sentence has the last URL and the cause."""
+    """No registry node has responded; the message has the last URL and the cause. May be retried."""

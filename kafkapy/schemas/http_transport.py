@@ -1,4 +1,4 @@
-"""Requests to the nodes of a registry: kept connections, fail-over, retries."""
+"""Sends requests to a registry's nodes: persistent connections, fail-over, retries."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ class RegistryNode:
     def request(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
     ) -> tuple[int, http.client.HTTPMessage, bytes]:
-        """Status, headers and content. Raises OSError or HTTPException if the node cannot be reached or says nonsense."""
+        """Return status, headers and content. Raises OSError or HTTPException if the node is unreachable or its
+        response invalid."""
         connection = self._take()
         while connection is not None:
             try:
@@ -104,10 +105,10 @@ class RegistryNode:
 
 
 class HttpTransport:
-    """Asks the node that has answered last; when it fails, the next. For any thread.
+    """Sends requests to the node that has responded last; if it fails, to the next. Thread-safe.
 
-    A node has failed if it cannot be reached, or answers with 408, 429 or a 5xx: the next one is asked at once, and after a round
-    through all there is a pause.
+    A node fails if it is unreachable, or responds with 408, 429 or a 5xx. The next node is tried immediately; after a
+    round through all nodes there is a pause.
     """
 
     def __init__(
@@ -124,7 +125,7 @@ class HttpTransport:
         self._preferred = 0
 
     def request(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        """The answer's JSON. Raises SchemaRegistryError, and SchemaRegistryUnavailableError if no node has answered."""
+        """Send a request; return the response's JSON. Raises SchemaRegistryError, SchemaRegistryUnavailableError."""
         content = None if body is None else strict_json.dumps(body).encode()
         failure: Exception | None = None
         for attempt in range(self._retries.retries + 1):

@@ -1,8 +1,8 @@
-"""What a JSON Schema says beyond the types of its columns, checked by columns: which rows need a look of their own.
+"""Checks constraints of a JSON Schema by columns, to find the rows that must be validated individually.
 
-A check may suspect a row without need, but never passes one that the schema refuses: jsonschema has the verdict on each suspect.
-A column has the same null for a property that is missing and for one that is null. Where the schema tells the two apart, the
-text must: a property is missing if its name is not in it.
+A check may suspect a valid row, but never passes an invalid one; jsonschema validates each suspect. In a column, a
+missing property and a null one are the same. If the schema distinguishes them, the text decides: a property is missing
+if its name does not occur in it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Texts:
 
 
 class _Unchecked(Exception):
-    """The schema says something that only jsonschema checks, value by value."""
+    """The schema has a constraint that only jsonschema can check, value by value."""
 
 
 class ColumnChecks:
@@ -70,12 +70,12 @@ class ColumnChecks:
 
     @property
     def are_possible(self) -> bool:
-        """Can columns tell anything? Else each value is a suspect."""
+        """Return whether checks by columns are possible; else each value is a suspect."""
         return self._check is not None
 
     @property
     def refuse_unknown(self) -> bool:
-        """Is a property wrong that no object of the schema names?"""
+        """Return whether properties that no object of the schema names are invalid."""
         return True in self._closed
 
     def suspects(self, column: pa.Array, texts: Sequence[bytes]) -> Mask:
@@ -165,7 +165,7 @@ class ColumnChecks:
         return check
 
     def _leaf(self, schema: Any, own: set[str]) -> Check:
-        """Bounds and lengths by columns; what else is said, by jsonschema for each distinct value."""
+        """Check bounds and lengths by columns, and other constraints by jsonschema for each distinct value."""
         if own <= {"type"}:
             return lambda column, *_: np.zeros(len(column), np.bool_)
         if own <= {"type"} | _BOUNDS and schema["type"] in ("integer", "number"):
@@ -190,7 +190,7 @@ class ColumnChecks:
 
 
 def _outside(name: str, limit: Any) -> Callable[[Any], Mask]:
-    """A value at the limit is a suspect, too: columns may have rounded it."""
+    """Return values outside of or at the limit; the latter may be rounded."""
     if isinstance(limit, bool) or not abs(limit) <= _EXACT:
         raise _Unchecked
     rounded = float(limit)

@@ -1,4 +1,4 @@
-"""JSON in the registry's wire format, validated by JSON Schema (jsonschema does that)."""
+"""JSON in the registry's wire format, validated by the library jsonschema."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kafkapy.schemas.json_validation import registry_of, validator_of  # noqa: E
 
 
 def compact(value: Any) -> str:
-    """JSON without spaces, as confluent-kafka writes it. Raises ValueError for NaN and the infinities, which JSON has not."""
+    """Encode JSON without spaces, like confluent-kafka. Raises ValueError for NaN and infinities, which JSON lacks."""
     return strict_json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -134,7 +134,8 @@ class JSONDeserializer(SchemaDeserializer[ParsedJsonSchema, T_co]):
 
 
 def parse(registry: SchemaRegistryClient | None, schema: Schema) -> ParsedJsonSchema:
-    """With its references, which the registry has and which are found by their names.
+    """Parse a schema with its references, which are fetched from the registry.
+
 
     Raises ValueError and jsonschema's errors for what is no schema.
     """
@@ -145,7 +146,7 @@ def parse(registry: SchemaRegistryClient | None, schema: Schema) -> ParsedJsonSc
 
 
 def first_error(parsed: ParsedJsonSchema, value: Any) -> str | None:
-    """What is wrong with a value, and where in it; None if nothing is."""
+    """Return the first error of a value, with its place; None if the value is valid."""
     error = jsonschema.exceptions.best_match(parsed.validator.iter_errors(value))
     return None if error is None else f"{error.message} (at {error.json_path})"
 

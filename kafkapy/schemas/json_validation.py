@@ -1,4 +1,4 @@
-"""JSON Schema as jsonschema has it, with what that leaves to Python: patterns are ECMA-262's, and numbers are decimals.
+"""Extends jsonschema: patterns are ECMA-262's, and numbers are exact decimals.
 
 Nothing is fetched: a schema may refer to the documents that are given with it, and to the metaschemas of all drafts.
 """
@@ -36,13 +36,14 @@ _NUMERIC = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "enum"
 
 
 def dialect_of(schema: Any, default: str = DEFAULT_DIALECT) -> str:
-    """The metaschema that a schema names, with or without `#`, by http or https; the default if it names none that is known."""
+    """Return a schema's metaschema, named with or without `#`, by http or https; the default if it names no known
+    one."""
     named = schema.get("$schema") if isinstance(schema, dict) else None
     return _known(named) or default if isinstance(named, str) else default
 
 
 def siblings_count(dialect: str) -> bool:
-    """Do keywords beside `$ref` count? From draft 2019-09 on."""
+    """Return whether keywords beside `$ref` are effective: from draft 2019-09 on."""
     return dialect in _SIBLINGS_COUNT
 
 

@@ -1,4 +1,4 @@
-"""Protobuf in the registry's wire format (google.protobuf does the reading and writing)."""
+"""Protobuf in the registry's wire format; google.protobuf reads and writes the messages."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ReferenceSubjectNameStrategy = Callable[[str, bool, str], str]
 
 
 def reference_subject_name_strategy(topic: str, is_key: bool, file_name: str) -> str:
-    """The file's name."""
+    """Return the file's name as the subject."""
     return file_name
 
 
@@ -125,8 +125,8 @@ class ProtobufSerializer(SchemaSerializer[bytes, M_contra]):
 class ProtobufDeserializer(SchemaDeserializer[Any, M_co]):
     """`ProtobufDeserializer(registry, message_type)`: Protobuf to messages of a generated class.
 
-    Protobuf reads what was written with other versions of the file by itself, so the registry isn't asked. Without
-    `message_type` it is: values become messages of a class that is made of the schema that each was written with.
+    Protobuf itself reads messages of other versions of the file, so the registry isn't needed. Without `message_type`,
+    values become messages of a class built from their writer's schema, which the registry returns.
 
     Args:
         registry: The client of the schema registry.
@@ -184,7 +184,7 @@ class ProtobufDeserializer(SchemaDeserializer[Any, M_co]):
 
 
 def schema_text(file: FileDescriptor) -> str:
-    """A file as the registry takes it from Python: its descriptor in base64."""
+    """Return a file in the form for the registry: its descriptor in base64."""
     proto = descriptor_pb2.FileDescriptorProto()
     file.CopyToProto(proto)
     return base64.b64encode(proto.SerializeToString()).decode()
@@ -223,7 +223,7 @@ def _add_known(pool: descriptor_pool.DescriptorPool, name: str, loaded: set[str]
 
 
 def indexes_of(message: Descriptor) -> list[int]:
-    """Of each level from the top the message's index."""
+    """Return the message's index on each level, from the top."""
     parent = message.containing_type
     if parent is None:
         return [list(message.file.message_types_by_name.values()).index(message)]
@@ -231,7 +231,7 @@ def indexes_of(message: Descriptor) -> list[int]:
 
 
 def message_at(file: FileDescriptor, indexes: list[int]) -> Descriptor:
-    """The other way round. Raises SchemaDeserializationError."""
+    """Return the message type with these indexes. Raises SchemaDeserializationError."""
     found: Descriptor | None = None
     level = list(file.message_types_by_name.values())
     for index in indexes:

@@ -33,7 +33,7 @@ _CONFLUENT_NAMES = {
 
 
 class SchemaRegistryClient:
-    """Asks a schema registry, and remembers what does not change. For any thread; its methods block.
+    """Sends requests to a schema registry, and caches immutable results. Thread-safe; the methods block.
 
     Methods have confluent-kafka's names. They raise SchemaRegistryError with the registry's code and text,
     and SchemaRegistryUnavailableError if no node answers. A subject may have a context: `:.context:subject`.
@@ -47,8 +47,8 @@ class SchemaRegistryClient:
         ssl_keyfile: PEM file of its key. None (default): in `ssl_certfile`.
         ssl_password: Password of the key. None (default): none.
         ssl_check_hostname: Whether the certificate must name the host. Default True.
-        ssl_context: In place of the options before. None (default): made of them.
-        timeout_ms: For connecting and for each part of an answer, in ms. Default 10,000.
+        ssl_context: Replaces the options before. None (default): built from them. timeout_ms: Limit for connecting and
+            for each read, in ms. Default 10,000.
         max_retries: Rounds through all URLs after the first, for failed connections and answers with 408, 429 and 5xx.
             Default 3.
         retries_wait_ms: Pause before the first retry, in ms; it doubles. Default 200.
@@ -107,7 +107,8 @@ class SchemaRegistryClient:
 
     @classmethod
     def from_conf(cls, conf: Mapping[str, Any]) -> SchemaRegistryClient:
-        """Of confluent-kafka's configuration, with its dotted names. Raises KafkaConfigurationError for others.
+        """Build a client from confluent-kafka's configuration, with its dotted names. Raises KafkaConfigurationError
+        for others.
 
         Args:
             conf: Options by confluent-kafka's names, for example `{"url": "http://localhost:8081"}`.
@@ -124,7 +125,7 @@ class SchemaRegistryClient:
         return _again, (self._options,)
 
     def close(self) -> None:
-        """Close idle connections. It may be used further."""
+        """Close idle connections. The client remains usable."""
         self._transport.close()
 
     def __enter__(self) -> Self:
@@ -140,7 +141,8 @@ class SchemaRegistryClient:
     # -- schemas
 
     def register_schema(self, subject: str, schema: Schema, normalize_schemas: bool = False) -> int:
-        """The schema's id; it becomes a new version of the subject if it is none yet. Code 409: it is not compatible.
+        """Register a schema as a new version of the subject, unless it is one already; return its id. Code 409: it is
+        incompatible.
 
         Args:
             subject: Name of the subject.
@@ -158,7 +160,7 @@ class SchemaRegistryClient:
     def lookup_schema(
         self, subject: str, schema: Schema, normalize_schemas: bool = False, deleted: bool = False
     ) -> RegisteredSchema:
-        """The version that this schema is. Codes 40401 and 40403: no such subject, not in it.
+        """Return the version with this schema. Codes 40401 and 40403: unknown subject; schema not in the subject.
 
         Args:
             subject: Name of the subject.
@@ -173,8 +175,7 @@ class SchemaRegistryClient:
         return found
 
     def get_schema(self, schema_id: int, subject: str | None = None, fmt: str | None = None) -> Schema:
-        """By its id; `subject`: in whose context. Code 40403: unknown. `fmt`: as the registry knows it, such as
-        "serialized".
+        """Return the schema with an id. Code 40403: the id is unknown.
 
         Args:
             schema_id: Id of the schema.
@@ -190,7 +191,7 @@ class SchemaRegistryClient:
         return self._schemas.put(key, Schema.from_json(self._get(path, subject=context, format=fmt)))
 
     def cached_schema(self, schema_id: int, subject: str | None = None) -> Schema | None:
-        """What `get_schema` would give without asking; None if it would ask.
+        """Return the result of `get_schema` from the cache; None if it is not cached.
 
         Args:
             schema_id: Id of the schema.
@@ -199,7 +200,7 @@ class SchemaRegistryClient:
         return self._schemas.get((f"{_context(subject) or ''}/", schema_id))
 
     def cached_latest(self, subject: str) -> RegisteredSchema | None:
-        """What `get_latest_version` would give without asking; None if it would ask.
+        """Return the result of `get_latest_version` from the cache; None if it is not cached.
 
         Args:
             subject: Name of the subject.
@@ -232,7 +233,7 @@ class SchemaRegistryClient:
         return list(self._get(_path("schemas", "ids", schema_id, "subjects"), deleted=deleted))
 
     def get_schema_versions(self, schema_id: int, deleted: bool = False) -> list[tuple[str, int]]:
-        """The subjects and versions that have the id.
+        """Return the subjects and versions that have the id.
 
         Args:
             schema_id: Id of the schema.
@@ -264,7 +265,7 @@ class SchemaRegistryClient:
     def get_version(
         self, subject: str, version: Version, deleted: bool = False, fmt: str | None = None
     ) -> RegisteredSchema:
-        """Codes 40401, 40402 and 42202: no such subject, no such version, no version at all.
+        """Return a version. Codes 40401, 40402 and 42202: unknown subject, unknown version, invalid version.
 
         Args:
             subject: Name of the subject.
@@ -295,7 +296,7 @@ class SchemaRegistryClient:
         return self._latest.put(subject, RegisteredSchema.from_json(answer))
 
     def get_referenced_by(self, subject: str, version: Version) -> list[int]:
-        """Ids of the schemas that refer to this one.
+        """Return the ids of the schemas that refer to this one.
 
         Args:
             subject: Name of the subject.
@@ -304,7 +305,7 @@ class SchemaRegistryClient:
         return list(self._get(_path("subjects", subject, "versions", version, "referencedby")))
 
     def delete_subject(self, subject: str, permanent: bool = False) -> list[int]:
-        """Its versions. `permanent` is for a subject that was deleted before.
+        """Delete a subject; return its versions. `permanent`: the subject must have been soft-deleted before.
 
         Args:
             subject: Name of the subject.
@@ -314,7 +315,7 @@ class SchemaRegistryClient:
         return list(self._request("DELETE", _path("subjects", subject), permanent=permanent))
 
     def delete_version(self, subject: str, version: Version, permanent: bool = False) -> int:
-        """Delete a version; returns its number.
+        """Delete a version; return its number.
 
         Args:
             subject: Name of the subject.
@@ -330,7 +331,7 @@ class SchemaRegistryClient:
     def test_compatibility(
         self, subject: str, schema: Schema, version: Version | None = "latest", normalize_schemas: bool = False
     ) -> bool:
-        """Could it be registered after this version (None: after all of them)?
+        """Return whether a schema is compatible with a version (None: with all that the level requires).
 
         Args:
             subject: Name of the subject.
@@ -343,7 +344,7 @@ class SchemaRegistryClient:
     def compatibility_messages(
         self, subject: str, schema: Schema, version: Version | None = "latest", normalize_schemas: bool = False
     ) -> list[str]:
-        """Why it could not; empty if it could.
+        """Return why a schema is incompatible; empty if it is compatible.
 
         Args:
             subject: Name of the subject.
@@ -358,7 +359,7 @@ class SchemaRegistryClient:
         return list(answer.get("messages") or ["The registry gives no reason"])
 
     def get_compatibility(self, subject: str | None = None) -> str:
-        """The level (BACKWARD, FULL_TRANSITIVE …); of a subject without one of its own: the registry's.
+        """Return the level (BACKWARD, FULL_TRANSITIVE …); the registry's for a subject without its own.
 
         Args:
             subject: Name of the subject. None (default): the registry as a whole.
@@ -367,7 +368,7 @@ class SchemaRegistryClient:
         return str(config.get("compatibilityLevel") or config.get("compatibility"))
 
     def set_compatibility(self, level: str, subject: str | None = None) -> str:
-        """Set the level; returns it.
+        """Set the level; return it.
 
         Args:
             level: The level, for example "BACKWARD".
@@ -388,7 +389,7 @@ class SchemaRegistryClient:
         return dict(self._get(_path("config", subject), defaultToGlobal=True))
 
     def set_config(self, config: Mapping[str, Any], subject: str | None = None) -> dict[str, Any]:
-        """Set settings; returns them.
+        """Set settings; return them.
 
         Args:
             config: Settings by name, for example `{"compatibility": "FULL"}`.
@@ -398,7 +399,7 @@ class SchemaRegistryClient:
         return dict(self._transport.request("PUT", path, config))
 
     def delete_config(self, subject: str | None = None) -> dict[str, Any]:
-        """The subject has the registry's from here on.
+        """Delete the subject's settings, so that the registry's apply.
 
         Args:
             subject: Name of the subject. None (default): the registry as a whole.
@@ -416,7 +417,7 @@ class SchemaRegistryClient:
         return str(self._get(_path("mode", subject), defaultToGlobal=True)["mode"])
 
     def set_mode(self, mode: str, subject: str | None = None, force: bool = False) -> str:
-        """Set the mode; returns it.
+        """Set the mode; return it.
 
         Args:
             mode: READWRITE, READONLY or IMPORT.
@@ -427,7 +428,7 @@ class SchemaRegistryClient:
         return str(self._transport.request("PUT", path, {"mode": mode})["mode"])
 
     def delete_mode(self, subject: str) -> str:
-        """Give the subject the mode of the registry.
+        """Delete the subject's mode, so that the registry's applies.
 
         Args:
             subject: Name of the subject.
@@ -449,7 +450,7 @@ class SchemaRegistryClient:
         return self._transport.request("POST", path + _query(**query), schema.to_json())
 
     def _forget(self) -> None:
-        """Ids and versions of a subject may come to nothing; what an id means does not."""
+        """Drop cached ids and versions, which may have been deleted; a schema by its id never changes."""
         self._ids.clear()
         self._versions.clear()
         self._latest.clear()
@@ -481,7 +482,8 @@ def _query(**parameters: object) -> str:
 
 
 def _context(subject: str | None) -> str | None:
-    """What the registry must be told to find an id: the context, as a subject without a name; None for the default one."""
+    """Return the parameter for looking up an id: the context, as a subject without a name; None for the default
+    one."""
     if subject is None or not subject.startswith(":."):
         return None
     end = subject.find(":", 1)

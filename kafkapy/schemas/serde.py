@@ -1,4 +1,4 @@
-"""What serializers and deserializers of all formats share: which id a value is written with, which schema an id means."""
+"""Base classes of all formats' serializers and deserializers: choose a value's schema id, look up an id's schema."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kafkapy.schemas.types import Schema
 from kafkapy.serializer import Deserializer, Headers, LookUpFirst, Serializer, T_co, T_contra
 
 P = TypeVar("P")
-"""A schema as its format's library wants it."""
+"""A schema in the form of its format's library."""
 _CAPACITY = 1_000
 _UNKNOWN_S = 5.0
 _DEEPEST = 50
@@ -30,9 +30,9 @@ _DEEPEST = 50
 class SchemaSerializer(Serializer[T_contra], Generic[P, T_contra]):
     """Writes values in the registry's wire format.
 
-    `auto_register_schemas`: register the schema under the record's subject, else it must be there. `use_latest_version`:
-    write with the subject's latest version. `use_schema_id`: write with that schema. `is_key`: a client says it when it
-    takes the serializer; without one it is said here.
+    `auto_register_schemas`: register the schema under the record's subject, else it must exist. `use_latest_version`:
+    write with the subject's latest version. `use_schema_id`: write with that schema. `is_key`: for use without a
+    client; clients set it themselves.
     """
 
     def __init__(
@@ -101,7 +101,8 @@ class SchemaSerializer(Serializer[T_contra], Generic[P, T_contra]):
             ) from error
 
     def _written_with(self, topic: str, subject: str) -> tuple[int, P]:
-        """Raises LookUpFirst if the registry must be asked and this must not wait."""
+        """Return the schema id and schema. Raises LookUpFirst if the registry is needed and this call must not
+        block."""
         found = self._known(subject)
         if found is None:
             if not self._waits:
@@ -117,7 +118,7 @@ class SchemaSerializer(Serializer[T_contra], Generic[P, T_contra]):
         return None if latest is None or parsed is None else (latest.schema_id, parsed)
 
     def _look_up(self, topic: str, subject: str) -> tuple[int, P]:
-        """Ask the registry for what a value is to be written with."""
+        """Look up the schema for writing in the registry."""
         registry = self.registry
         if self._use_latest:
             latest = registry.get_latest_version(subject)
@@ -133,7 +134,7 @@ class SchemaSerializer(Serializer[T_contra], Generic[P, T_contra]):
         return self._written.put(subject, (schema_id, self._parse(schema)))
 
     def _own_schema(self, topic: str) -> Schema:
-        """The user's; may ask the registry for what it refers to."""
+        """Return the user's schema; may look up its references in the registry."""
         assert self.schema is not None
         return self.schema
 
@@ -151,7 +152,7 @@ class SchemaSerializer(Serializer[T_contra], Generic[P, T_contra]):
 
 
 class SchemaDeserializer(Deserializer[T_co], Generic[P, T_co]):
-    """Reads the registry's wire format, each value by the schema that it was written with."""
+    """Reads the registry's wire format, each value with its writer's schema."""
 
     def __init__(self, registry: SchemaRegistryClient, *, is_key: bool = False) -> None:
         self.registry = registry
@@ -159,7 +160,7 @@ class SchemaDeserializer(Deserializer[T_co], Generic[P, T_co]):
         self._waits = True
         self._writers: BoundedCache[int | str, P] = BoundedCache(_CAPACITY)
         self._unknown: BoundedCache[int | str, str] = BoundedCache(_CAPACITY, _UNKNOWN_S)
-        """Why a schema cannot be had. Not for long: a node of the registry may hear of it late."""
+        """Errors of schema look-ups; cached briefly, because a registry node may get a new schema late."""
 
     def for_client(self, *, is_key: bool, waits: bool) -> Self:
         """The same for a client's keys or values; see `kafkapy.serializer.LookUpFirst`.
@@ -201,7 +202,8 @@ class SchemaDeserializer(Deserializer[T_co], Generic[P, T_co]):
             ) from error
 
     def writer(self, schema: int | str) -> P:
-        """The schema with this id or GUID, parsed. Raises SchemaDeserializationError if it is unknown or makes no sense.
+        """Return the parsed schema with this id or GUID. Raises SchemaDeserializationError if it is unknown or
+        invalid.
 
         Args:
             schema: Id or GUID of the schema.
@@ -221,7 +223,7 @@ class SchemaDeserializer(Deserializer[T_co], Generic[P, T_co]):
         raise SchemaDeserializationError(failure or f"The schema {schema} is not known yet")
 
     def _look_up(self, schema: int | str) -> None:
-        """Ask the registry; an answer that makes the record unreadable is kept for `writer`, other failures are raised."""
+        """Look up a schema in the registry; a final error is cached for `writer`, other errors are raised."""
         try:
             found = self._fetch(schema)
             self._writers.put(schema, self._parse(found))
@@ -252,7 +254,7 @@ def describe(error: Exception) -> str:
 
 
 def with_references(registry: SchemaRegistryClient, schema: Schema, fmt: str | None = None) -> dict[str, Schema]:
-    """What a schema refers to, directly or not, by the names that it has there; each after what it refers to itself."""
+    """Return the schemas that a schema refers to, directly or not, by name; each follows its own references."""
     found: dict[str, Schema] = {}
 
     def visit(user: Schema, depth: int) -> None:

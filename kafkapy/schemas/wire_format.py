@@ -1,4 +1,5 @@
-"""Confluent's wire format: which schema the bytes of a record were written with.
+"""Confluent's wire format: the schema id in front of a record's bytes.
+
 
     0 | id of the schema, 4 bytes, big-endian | what the format wrote
 
