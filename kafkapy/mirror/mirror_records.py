@@ -71,9 +71,9 @@ class Checkpoint(NamedTuple):
         return OffsetAndMetadata(self.downstream_offset, self.metadata)
 
     def connect_partition(self) -> dict[str, object]:
-        """Return the source partition of the checkpoint's record."""
+        """Return the source partition of the checkpoint's record, its keys in the order of Java's `HashMap`."""
         topic, partition = self.topic_partition
-        return {"group": self.group, "topic": topic, "partition": partition}
+        return {"partition": partition, "topic": topic, "group": self.group}
 
     def record_key(self) -> bytes:
         topic, partition = self.topic_partition

@@ -17,11 +17,13 @@ Offsets = Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]]
 def wrap_partition(partition: TopicPartition, source_cluster_alias: str) -> dict[str, Any]:
     """Return the source partition of a partition of the source cluster.
 
+    Its keys are in the order of Java's `HashMap`: the offsets topic has them as JSON, and finds offsets by those bytes.
+
     Example:
         >>> wrap_partition(TopicPartition("orders", 0), "A")
-        {'topic': 'orders', 'partition': 0, 'cluster': 'A'}
+        {'cluster': 'A', 'partition': 0, 'topic': 'orders'}
     """
-    return {TOPIC_KEY: partition.topic, PARTITION_KEY: partition.partition, CLUSTER_KEY: source_cluster_alias}
+    return {CLUSTER_KEY: source_cluster_alias, PARTITION_KEY: partition.partition, TOPIC_KEY: partition.topic}
 
 
 def unwrap_offset(wrapped: Mapping[str, Any] | None) -> int:

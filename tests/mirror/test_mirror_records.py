@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from kafkapy.common.java_hash_order import hash_map_order
 from kafkapy.mirror import Checkpoint, Heartbeat, OffsetSync
+from kafkapy.mirror.source_offsets import wrap_partition
 from kafkapy.structs import TopicPartition
 
 ROWS = [line.split("\t") for line in (Path(__file__).parent / "data/java_records.tsv").read_text().splitlines()]
@@ -55,6 +57,17 @@ def test_a_later_version_is_refused() -> None:
 def test_a_text_that_is_too_long_is_refused() -> None:
     with pytest.raises(ValueError, match="32768 bytes is too long"):
         Checkpoint("g", TopicPartition("t", 0), 1, 1, "x" * 32768).record_value()
+
+
+def test_partitions_of_records_are_ordered_as_in_java() -> None:
+    """The offsets topic has them as JSON; another order would be another key."""
+    places = (
+        Checkpoint("g", TopicPartition("t", 0), 1, 1).connect_partition(),
+        Heartbeat("A", "B", 1).connect_partition(),
+        wrap_partition(TopicPartition("t", 0), "A"),
+    )
+    for place in places:
+        assert list(place) == hash_map_order(place)
 
 
 def test_partitions_of_records() -> None:
