@@ -1,0 +1,118 @@
+"""What a worker measures of its connectors and tasks, by Kafka's names (`ConnectMetrics`, `ConnectMetricsRegistry`)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple
+
+from kafkapy.common.sampled_stat import SampledStat
+from kafkapy.common.time import SystemTime, Time
+from kafkapy.connect.storage import ConnectorTaskId
+
+TASK_GROUP: Final = "connector-task-metrics"
+SOURCE_TASK_GROUP: Final = "source-task-metrics"
+SINK_TASK_GROUP: Final = "sink-task-metrics"
+ERROR_GROUP: Final = "task-error-metrics"
+
+Tags = tuple[tuple[str, str], ...]
+Read = Callable[[float], Any]
+"""Returns the value now; its argument is the monotonic time in ms."""
+
+
+class ConnectMetricName(NamedTuple):
+    """What a metric is called.
+
+    Attributes:
+        name: As "sink-record-read-rate".
+        group: As "sink-task-metrics".
+        description: One sentence.
+        tags: Pairs of a name and a value, as ("connector", "orders").
+
+    Example:
+        >>> ConnectMetricName("partition-count", "sink-task-metrics", "Partitions.", (("task", "0"),)).tags
+        (('task', '0'),)
+    """
+
+    name: str
+    group: str
+    description: str
+    tags: Tags
+
+
+class MetricGroup:
+    """The metrics of one group with the same tags; made by `ConnectMetrics.group`."""
+
+    def __init__(self, name: str, tags: Tags) -> None:
+        self.name = name
+        self.tags = tags
+        self._metrics: dict[ConnectMetricName, Read] = {}
+
+    def add(self, name: str, description: str, read: Read) -> None:
+        """Add a metric; one of this name is replaced."""
+        self._metrics[ConnectMetricName(name, self.name, description, self.tags)] = read
+
+    def add_rate(self, name: str, stat: SampledStat, what: str) -> None:
+        """Add `name-rate` and `name-total`. `what`: the things that are counted, for the descriptions."""
+        self.add(f"{name}-rate", f"The average number of {what} per second.", stat.rate)
+        self.add(f"{name}-total", f"The total number of {what}.", lambda now: stat.total)
+
+    def add_time(self, name: str, stat: SampledStat, what: str) -> None:
+        """Add `name-max-time-ms` and `name-avg-time-ms`. `what`: what takes the time."""
+        self.add(f"{name}-max-time-ms", f"The maximum time of {what}, in ms.", stat.largest)
+        self.add(f"{name}-avg-time-ms", f"The average time of {what}, in ms.", stat.average)
+
+    def read(self, now: float) -> Iterator[tuple[ConnectMetricName, Any]]:
+        """The values. `now`: monotonic ms."""
+        for name, read in list(self._metrics.items()):
+            yield name, read(now)
+
+
+class ConnectMetrics:
+    """The metrics of a worker.
+
+    Invariant: `_groups` has one group for a name and tags, under `_lock`; a task's go when the task is removed.
+
+    Args:
+        time: The clock. Default: the system's.
+
+    Example:
+        >>> metrics = ConnectMetrics()
+        >>> metrics.group("sink-task-metrics", connector="orders").add("partition-count", "Partitions.", lambda now: 3)
+        >>> [(name.name, value) for name, value in metrics.read().items()]
+        [('partition-count', 3)]
+    """
+
+    def __init__(self, time: Time | None = None) -> None:
+        self.time: Time = time or SystemTime()
+        self._lock = threading.Lock()
+        self._groups: dict[tuple[str, Tags], MetricGroup] = {}
+
+    def group(self, name: str, **tags: str) -> MetricGroup:
+        """Make a group; an earlier one of this name and tags goes."""
+        made = MetricGroup(name, tuple(tags.items()))
+        with self._lock:
+            self._groups[name, made.tags] = made
+        return made
+
+    def remove(self, group: MetricGroup) -> None:
+        """Remove a group, unless another has taken its place."""
+        with self._lock:
+            if self._groups.get((group.name, group.tags)) is group:
+                del self._groups[group.name, group.tags]
+
+    def read(self) -> dict[ConnectMetricName, Any]:
+        """The values now; from any thread."""
+        with self._lock:
+            groups = list(self._groups.values())
+        now = self.now()
+        return {name: value for group in groups for name, value in group.read(now)}
+
+    def now(self) -> float:
+        """Monotonic ms."""
+        return self.time.monotonic_ms()
+
+
+def task_tags(id: ConnectorTaskId) -> dict[str, str]:
+    """The tags of a task's metrics."""
+    return {"connector": id.connector, "task": str(id.task)}
