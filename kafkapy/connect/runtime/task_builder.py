@@ -6,33 +6,43 @@ import logging
 from typing import Any
 
 from kafkapy.common.time import Time
-from kafkapy.connect.clients import make_admin, make_producer
-from kafkapy.connect.config.connector_configs import connector_config_def, source_config_def
+from kafkapy.connect.clients import make_admin, make_consumer, make_producer
+from kafkapy.connect.config.connector_configs import connector_config_def, sink_config_def, source_config_def
 from kafkapy.connect.converters.converter import Converter, HeaderConverter
 from kafkapy.connect.errors import ConnectException
-from kafkapy.connect.herder.infos import SOURCE, Config
+from kafkapy.connect.herder.infos import SINK, SOURCE, Config
 from kafkapy.connect.plugins import Plugins
 from kafkapy.connect.runtime.abstract_source_task import SourceTaskParts
 from kafkapy.connect.runtime.client_configs import ClientConfigs, ClientSettings
-from kafkapy.connect.runtime.errors.retry_operator import RetryWithToleranceOperator
+from kafkapy.connect.runtime.errors.dead_letters import DeadLetterQueueReporter, ensure_topic
+from kafkapy.connect.runtime.errors.errant_reporter import WorkerErrantRecordReporter
+from kafkapy.connect.runtime.errors.error_metrics import ErrorHandlingMetrics
+from kafkapy.connect.runtime.errors.log_reporter import LogReporter
+from kafkapy.connect.runtime.errors.retry_operator import ErrorReporter, RetryWithToleranceOperator
 from kafkapy.connect.runtime.errors.stage import ToleranceType
 from kafkapy.connect.runtime.exactly_once_source_task import ExactlyOnceWorkerSourceTask
+from kafkapy.connect.runtime.metrics import ConnectMetrics
 from kafkapy.connect.runtime.offset_storage import OffsetStorageWriter, StoredOffsetReader
 from kafkapy.connect.runtime.offset_stores import OffsetStores
+from kafkapy.connect.runtime.sink_records import SinkRecordMaker
+from kafkapy.connect.runtime.sink_task import SinkTaskParts, WorkerSinkTask
 from kafkapy.connect.runtime.source_task import WorkerSourceTask
 from kafkapy.connect.runtime.task_contexts import WorkerSourceTaskContext
+from kafkapy.connect.runtime.task_metrics import MeasuredSink, MeasuredSource
 from kafkapy.connect.runtime.task_requests import TaskRequest
 from kafkapy.connect.runtime.topic_creation import TopicCreation, configured_groups
 from kafkapy.connect.runtime.transaction_boundaries import boundaries_of
 from kafkapy.connect.runtime.transaction_context import WorkerTransactionContext
 from kafkapy.connect.runtime.transformation_chain import TransformationChain, transformation_stages
 from kafkapy.connect.runtime.worker_config import WorkerConfig
-from kafkapy.connect.runtime.worker_task import WorkerTask
+from kafkapy.connect.runtime.worker_task import WorkerTask, close_quietly
+from kafkapy.connect.sink import SinkTask
 from kafkapy.connect.source import SourceTask, TransactionBoundary, TransactionContext
-from kafkapy.connect.storage import StatusBackingStore
+from kafkapy.connect.storage import ConnectorTaskId, StatusBackingStore
 
 log = logging.getLogger("kafkapy.connect.runtime")
 
+_DEAD_LETTERS = "errors.deadletterqueue.topic.name"
 _SIMPLE_HEADERS = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
 
 
@@ -54,6 +64,7 @@ class TaskBuilder:
         self._stores = stores
         self._status_store = status_store
         self._time = time
+        self.metrics = ConnectMetrics(time)
 
     # -- source tasks
 
@@ -85,7 +96,8 @@ class TaskBuilder:
         self, request: TaskRequest, task: SourceTask, configs: ClientSettings, transactions: TransactionContext | None
     ) -> SourceTaskParts:
         id, config = request.id, request.connector_config
-        operator = self._operator(config)
+        measured = MeasuredSource(id, self.metrics, request.listener)
+        operator = self._operator(config, measured.errors)
         chain = TransformationChain(transformation_stages(self._plugins, config), operator)
         key, value, header = self._converters(config)
         groups = configured_groups(config) if self._config["topic.creation.enable"] else None
@@ -98,14 +110,14 @@ class TaskBuilder:
         return SourceTaskParts(
             id,
             task,
-            request.listener,
+            measured,
             request.initial_state,
             key,
             value,
             header,
             chain,
             operator,
-            tuple,
+            lambda: self._log_reporters(id, config, measured.errors),
             WorkerSourceTaskContext(id, request.state, reader, transactions),
             producer,
             admin,
@@ -117,23 +129,75 @@ class TaskBuilder:
             self._config["offset.flush.timeout.ms"],
             self._config["offset.flush.interval.ms"],
             self._config["topic.tracking.enable"],
+            measured,
             time=self._time,
         )
 
     # -- sink tasks
 
     def sink_task(self, request: TaskRequest, task: Any) -> WorkerTask:
-        """Not there yet: WorkerSinkTask."""
-        raise ConnectException(f"Sink task {request.id} cannot run here yet")
+        """With a consumer of its own."""
+        if not isinstance(task, SinkTask):
+            raise ConnectException(f"{type(task).__name__} is not a sink task")
+        id, config = request.id, request.connector_config
+        known = sink_config_def(self._plugins).parse(config)
+        measured = MeasuredSink(id, self.metrics, request.listener)
+        operator = self._operator(config, measured.errors)
+        chain = TransformationChain(transformation_stages(self._plugins, config), operator)
+        converters = self._converters(config)
+        reports = bool(known[_DEAD_LETTERS]) or known["errors.log.enable"]
+        reporter = WorkerErrantRecordReporter(operator, *converters) if reports else None
+        consumer = make_consumer(self._clients.consumer(id.connector, f"connector-consumer-{id}", config))
+        return WorkerSinkTask(
+            SinkTaskParts(
+                id,
+                task,
+                request.initial_state,
+                request.state,
+                converters[2],
+                chain,
+                SinkRecordMaker(*converters, chain, operator),
+                operator,
+                lambda: self._sink_reporters(id, config, measured.errors),
+                reporter,
+                consumer,
+                self._status_store,
+                self._config["offset.flush.interval.ms"],
+                self._config["offset.flush.timeout.ms"],
+                measured,
+                self._config["topic.tracking.enable"],
+                self._time,
+            )
+        )
+
+    def _sink_reporters(self, id: ConnectorTaskId, config: Config, errors: ErrorHandlingMetrics) -> list[ErrorReporter]:
+        reporters = self._log_reporters(id, config, errors)
+        known = sink_config_def(self._plugins).parse(config)
+        topic = known[_DEAD_LETTERS].strip()
+        if not topic:
+            return reporters
+        producer = self._clients.producer(id.connector, f"connector-dlq-producer-{id}", config)
+        admin = make_admin(self._clients.admin(id.connector, "connector-dlq-adminclient-", config, SINK))
+        try:
+            ensure_topic(admin, topic, known["errors.deadletterqueue.topic.replication.factor"])
+        finally:
+            close_quietly(admin, "An admin client")
+        has_headers = known["errors.deadletterqueue.context.headers.enable"]
+        return [*reporters, DeadLetterQueueReporter(id, topic, make_producer(producer), errors, has_headers)]
 
     # -- parts
 
-    def _operator(self, config: Config) -> RetryWithToleranceOperator:
+    def _log_reporters(self, id: ConnectorTaskId, config: Config, errors: ErrorHandlingMetrics) -> list[ErrorReporter]:
+        known = connector_config_def(self._plugins).parse(config)
+        return [LogReporter(id, known["errors.log.include.messages"], errors)] if known["errors.log.enable"] else []
+
+    def _operator(self, config: Config, errors: ErrorHandlingMetrics) -> RetryWithToleranceOperator:
         known = connector_config_def(self._plugins).parse(config)
         return RetryWithToleranceOperator(
             known["errors.retry.timeout"],
             known["errors.retry.delay.max.ms"],
             ToleranceType(known["errors.tolerance"].lower()),
+            errors,
             time=self._time,
         )
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from kafkapy.common.sampled_stat import SampledStat
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.connect.runtime.errors.error_metrics import ErrorHandlingMetrics
 from kafkapy.connect.runtime.metrics import SINK_TASK_GROUP, SOURCE_TASK_GROUP, TASK_GROUP, ConnectMetrics, task_tags
 from kafkapy.connect.storage import ConnectorTaskId, TaskStatusListener
 from kafkapy.structs import OffsetAndMetadata
@@ -19,6 +20,9 @@ class MeasuredTask:
 
     Invariant: `_state` is the task's, and `_in_state` are the ms that it spent in each before `_since`. The task's thread
     records; any thread may read.
+
+    Attributes:
+        errors: Counts the errors of the task's records.
     """
 
     def __init__(self, id: ConnectorTaskId, metrics: ConnectMetrics, listener: TaskStatusListener) -> None:
@@ -29,6 +33,7 @@ class MeasuredTask:
             listener: Is told all that this one is told.
         """
         self.id = id
+        self.errors = ErrorHandlingMetrics(id, metrics)
         self._metrics = metrics
         self._listener = listener
         self._state = "unassigned"
@@ -65,6 +70,7 @@ class MeasuredTask:
 
     def close(self) -> None:
         """Remove the metrics."""
+        self.errors.close()
         self._metrics.remove(self._group)
 
     # -- the listener

@@ -19,6 +19,7 @@ from kafkapy.connect.herder.override_policies import OverridePolicy
 from kafkapy.connect.plugins import Plugins, class_name_of
 from kafkapy.connect.runtime.client_configs import ClientConfigs
 from kafkapy.connect.runtime.connector_offsets import ConnectorOffsets
+from kafkapy.connect.runtime.metrics import ConnectMetrics
 from kafkapy.connect.runtime.offset_committer import SourceOffsetCommitter
 from kafkapy.connect.runtime.offset_storage import StoredOffsetReader
 from kafkapy.connect.runtime.offset_stores import OffsetStores
@@ -312,6 +313,12 @@ class Worker:
             if not task.await_stop(deadline - self.time.monotonic_ms()):
                 log.error("Task %s does not stop and is given up", id)
                 task.cancel()
+            task.remove_metrics()
+
+    @property
+    def metrics(self) -> ConnectMetrics:
+        """What is measured of the tasks."""
+        return self._builder.metrics
 
     def task_ids(self) -> list[ConnectorTaskId]:
         return list(self._tasks)

@@ -141,6 +141,12 @@ class WorkerTask(ABC):
             self._target = state
             self._changed.notify_all()
 
+    def remove_metrics(self) -> None:
+        """Forget the task's numbers; the worker calls it when the task is no more its own."""
+        close = getattr(self.metrics, "close", None)
+        if close is not None:
+            close()
+
     # -- state
 
     @property
