@@ -26,7 +26,7 @@ class _SinkTaskClass:
 class WorkerErrantRecordReporter:
     """One for each sink task.
 
-    Invariant: `_futures` has the reports that are not done, by the partition where the record was read, under `_lock`;
+    Invariant: `_futures` has the reports that are not safe, by the partition where the record was read, under `_lock`;
     offsets of a partition are committed after its reports. `report` is called from any thread.
     """
 
@@ -54,10 +54,11 @@ class WorkerErrantRecordReporter:
 
     def report(self, record: SinkRecord, error: BaseException) -> Future[None]:
         consumed = record.consumed if isinstance(record, InternalSinkRecord) else self._consumed(record)
-        future = self._operator.execute_failed(ProcessingContext(consumed), Stage.TASK_PUT, _SinkTaskClass, error)
         with self._lock:
             self._first_error = self._first_error or error
-            if not future.done():
+        future = self._operator.execute_failed(ProcessingContext(consumed), Stage.TASK_PUT, _SinkTaskClass, error)
+        with self._lock:
+            if not _is_safe(future):
                 futures = self._futures.setdefault(TopicPartition(consumed.topic, consumed.partition), [])
                 futures[:] = [each for each in futures if not _is_safe(each)]
                 futures.append(future)
@@ -65,24 +66,29 @@ class WorkerErrantRecordReporter:
 
     def await_futures(self, partitions: Collection[TopicPartition]) -> None:
         """Wait until what was reported of these is safe. Raises ConnectException: something is not."""
-        for future in self._taken(partitions):
+        with self._lock:
+            waiting = [future for partition in partitions for future in self._futures.get(partition, ())]
+        for future in waiting:
             try:
                 future.result()
-            except Exception as error:
+            except Exception as error:  # it stays in `_futures`: no later commit may pass it
                 raise ConnectException.of(error) from error
+        with self._lock:
+            for partition in partitions:
+                left = [future for future in self._futures.pop(partition, ()) if not _is_safe(future)]
+                if left:
+                    self._futures[partition] = left
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
         """These are lost: nothing of them is committed here any more."""
-        self._taken(partitions)
+        with self._lock:
+            for partition in partitions:
+                self._futures.pop(partition, None)
 
     def raise_untolerated(self) -> None:
         """Raises ConnectException if something was reported that is not tolerated, which the task has caught."""
         if self._first_error is not None and not self._operator.within_tolerance:
             raise ConnectException("Tolerance exceeded in error handler") from self._first_error
-
-    def _taken(self, partitions: Collection[TopicPartition]) -> list[Future[None]]:
-        with self._lock:
-            return [future for partition in partitions for future in self._futures.pop(partition, ())]
 
     def _consumed(self, record: SinkRecord) -> ConsumerRecord[bytes | None, bytes | None]:
         """The bytes of a record that the task has made."""
