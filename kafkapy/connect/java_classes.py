@@ -17,6 +17,11 @@ _CONNECTORS: Final = {
     f"{_KAFKA}file.FileStreamSourceConnector": "connectors.file.file_stream_source:FileStreamSourceConnector",
 }
 
+_TASKS: Final = {
+    f"{_KAFKA}file.FileStreamSinkTask": "connectors.file.file_stream_sink:FileStreamSinkTask",
+    f"{_KAFKA}file.FileStreamSourceTask": "connectors.file.file_stream_source:FileStreamSourceTask",
+}
+
 _CONVERTERS: Final = {
     f"{_KAFKA}json.JsonConverter": "converters.json_converter:JsonConverter",
     f"{_KAFKA}storage.StringConverter": "converters.string_converter:StringConverter",
@@ -83,7 +88,7 @@ def class_of(name: str) -> type[Any]:
         >>> class_of("org.apache.kafka.connect.storage.StringConverter").__name__
         'StringConverter'
     """
-    place = {**_CONNECTORS, **_CONVERTERS, **_TRANSFORMS, **_PREDICATES}.get(name)
+    place = {**_CONNECTORS, **_TASKS, **_CONVERTERS, **_TRANSFORMS, **_PREDICATES}.get(name)
     if place is None:
         raise LookupError(f"No class stands for {name}")
     module, _, attribute = place.partition(":")

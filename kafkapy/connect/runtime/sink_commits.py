@@ -34,7 +34,7 @@ class CommitParts(Protocol):
     metrics: MeasuredSink
 
 
-class CommittingTask(Protocol):
+class OffsetsOwner(Protocol):
     """What commits need of a worker's task."""
 
     @property
@@ -55,7 +55,7 @@ class SinkCommits:
         failures: Commits in a row that have failed.
     """
 
-    def __init__(self, task: CommittingTask, parts: CommitParts, time: Time) -> None:
+    def __init__(self, task: OffsetsOwner, parts: CommitParts, time: Time) -> None:
         self.current: _Offsets = {}
         self.next_ms = time.monotonic_ms() + parts.commit_interval_ms
         self.is_committing = False

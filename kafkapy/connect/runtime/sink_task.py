@@ -119,7 +119,7 @@ class WorkerSinkTask(WorkerTask):
 
     def _initialize_and_start(self) -> None:
         refuse_wrong_topics(self._config)
-        listener = _Rebalances(self)
+        listener = _SinkRebalances(self)
         topics = [name.strip() for name in (self._config.get(TOPICS_CONFIG) or "").split(",")]
         if any(topics):
             self._consumer.subscribe(list(dict.fromkeys(filter(None, topics))), listener=listener)
@@ -296,7 +296,7 @@ class WorkerSinkTask(WorkerTask):
         self._batch = [record for record in self._batch if place_of(record) not in gone]
 
 
-class _Rebalances(ConsumerRebalanceListener):
+class _SinkRebalances(ConsumerRebalanceListener):
     def __init__(self, task: WorkerSinkTask) -> None:
         self._of = task
 

@@ -19,6 +19,7 @@ from kafkapy.connect.connectors.file.file_stream_source import FileStreamSourceC
 from kafkapy.connect.connectors.file.line_reader import LineReader
 from kafkapy.connect.data.schema import STRING_SCHEMA
 from kafkapy.connect.errors import ConnectException
+from kafkapy.connect.plugins import Plugins, class_name_of
 from kafkapy.connect.records import SinkRecord
 from kafkapy.connect.source import ExactlyOnceSupport
 
@@ -178,3 +179,12 @@ def test_without_a_file_lines_are_printed(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_file_that_cannot_be_made_fails_the_task(tmp_path: Path) -> None:
     with pytest.raises(ConnectException, match="Couldn't find or create file"):
         FileStreamSinkTask().start({"file": str(tmp_path / "none" / "out")})
+
+
+def test_java_names_find_connectors_and_tasks() -> None:
+    plugins = Plugins()
+    for name, found in (("FileStreamSink", FileStreamSinkConnector), ("FileStreamSource", FileStreamSourceConnector)):
+        assert plugins.connector_class(f"org.apache.kafka.connect.file.{name}Connector") is found
+        assert plugins.connector_class(name) is found
+        task = found().task_class()
+        assert plugins.find_class(class_name_of(task)) is task
