@@ -16,6 +16,7 @@ from kafkapy.streams.exception_handlers import (
     LogAndFailExceptionHandler,
     LogAndFailProcessingExceptionHandler,
 )
+from kafkapy.streams.processors.coroutines import MAX_IN_FLIGHT_DEFAULT
 from kafkapy.streams.serdes import Serde
 
 BOOLEAN, STRING, INT, LONG, LIST = (
@@ -90,6 +91,9 @@ class StreamsConfig(ConfigTable):
         BOOLEAN, False, None, "Whether stores are served over HTTP at application.server; kafkapy's own.", LOW)
     kafkapy_application_server_listen: str = config(
         STRING, "", None, "host:port to serve at, if it is not application.server; kafkapy's own.", LOW)
+    kafkapy_coroutines_max_in_flight: int = config(
+        INT, MAX_IN_FLIGHT_DEFAULT, at_least(1),
+        "Coroutines that run at once, of each operator in a task; kafkapy's own.", LOW)
     buffered_records_per_partition: int = config(INT, 1000, None, "Records that are read ahead.", LOW)
     commit_interval_ms: int = config(LONG, 30000, at_least(0), "How often is committed; 100 with exactly once.", LOW)
     repartition_purge_interval_ms: int = config(LONG, 30000, at_least(0), "How often processed repartition records go.", LOW)

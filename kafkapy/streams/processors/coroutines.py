@@ -1,48 +1,19 @@
-"""Coroutine functions in operators: each is run to its end before the operator goes on."""
+"""Coroutine functions in operators without state: many coroutines run at once, and records go on in their order."""
 
 from __future__ import annotations
 
-import asyncio
 import inspect
-import threading
-from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import ContextVar
-from typing import Any, Final
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, wait
+from typing import Any, Final, NamedTuple
 
-RunCoroutine = Callable[[Coroutine[Any, Any, Any]], Any]
-"""Runs a coroutine to its end and gives its result."""
+from kafkapy.streams.processor import Processor, TaskContext
+from kafkapy.streams.processors.coroutine_loop import COROUTINE_LOOP
+from kafkapy.streams.records import Record, RecordContext
 
-
-class CoroutineRunner:
-    """Runs coroutines one after another on event loops of its own, one a thread.
-
-    Invariant: a thread's loop is not running between two calls. In a thread whose own event loop is running, a helper thread
-    runs the coroutine while this one waits.
-    """
-
-    def __init__(self) -> None:
-        self._local = threading.local()
-        self._helper: ThreadPoolExecutor | None = None
-
-    def __call__(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        if asyncio._get_running_loop() is None:
-            return self._run(coroutine)
-        if self._helper is None:
-            self._helper = ThreadPoolExecutor(1, "streams-coroutines")
-        return self._helper.submit(self._run, coroutine).result()
-
-    def _run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        loop: asyncio.AbstractEventLoop | None = getattr(self._local, "loop", None)
-        if loop is None or loop.is_closed():
-            loop = self._local.loop = asyncio.new_event_loop()
-        return loop.run_until_complete(coroutine)
-
-
-_DEFAULT: Final = CoroutineRunner()
-
-run_coroutine: ContextVar[RunCoroutine] = ContextVar("run_coroutine", default=_DEFAULT)
-"""How operators run coroutines in this context; a runtime that has an event loop sets its own way before it processes."""
+MAX_IN_FLIGHT_CONFIG: Final = "kafkapy.coroutines.max.in.flight"
+MAX_IN_FLIGHT_DEFAULT: Final = 100
 
 
 def is_coroutine_function(function: Any) -> bool:
@@ -52,18 +23,100 @@ def is_coroutine_function(function: Any) -> bool:
     return callable(function) and inspect.iscoroutinefunction(type(function).__call__)
 
 
-def run_to_end(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as one that blocks: itself, or if it is a coroutine function, one that runs the coroutine to its end."""
-    return AwaitedFunction(function) if is_coroutine_function(function) else function
+def operator(
+    function: Callable[..., Any], make: Callable[[Callable[..., Any]], Processor], *, with_key: bool = True
+) -> Processor:
+    """The processor of an operator with a function that may be a coroutine function.
+
+    Args:
+        function: The user's.
+        make: Makes the processor with a function that blocks.
+        with_key: Whether the function takes key and value; False: the value alone.
+    """
+    return CoroutineProcessor(function, make, with_key) if is_coroutine_function(function) else make(function)
 
 
-class AwaitedFunction:
-    """Calls a coroutine function and waits for its result."""
+class InFlight(NamedTuple):
+    """A record whose coroutine was started.
 
-    __slots__ = ("function",)
+    Attributes:
+        record: What came in.
+        context: Where it comes from.
+        future: Of the coroutine.
+    """
 
-    def __init__(self, function: Callable[..., Coroutine[Any, Any, Any]]) -> None:
-        self.function = function
+    record: Record[Any, Any]
+    context: RecordContext | None
+    future: Future[Any]
 
-    def __call__(self, *args: Any) -> Any:
-        return run_coroutine.get()(self.function(*args))
+
+class CoroutineProcessor(Processor):
+    """Starts a coroutine for each record, and hands records on as the operator does once theirs have ended.
+
+    Invariants: `waiting` has the records that were not handed on, in the order in which they came, and `limit` of them at most.
+    The task hands all of them on before it commits, and before it punctuates by stream time.
+
+    Args:
+        function: A coroutine function.
+        make: Makes the operator's own processor, with a function of the same arguments that returns the coroutine's result.
+        with_key: Whether the function takes key and value.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], make: Callable[[Callable[..., Any]], Processor], with_key: bool
+    ) -> None:
+        self.waiting: deque[InFlight] = deque()
+        self.limit = MAX_IN_FLIGHT_DEFAULT
+        self._function = function
+        self._with_key = with_key
+        self._result: Any = None
+        self._operator = make(lambda *_: self._result)
+
+    def init(self, context: Any) -> None:
+        super().init(context)
+        self._task: TaskContext = context
+        self.limit = int(context.config.get(MAX_IN_FLIGHT_CONFIG, MAX_IN_FLIGHT_DEFAULT))
+        self._operator.init(context)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the next record has to wait."""
+        return len(self.waiting) >= self.limit
+
+    def process(self, record: Record[Any, Any]) -> None:
+        """Start the coroutine; the caller has made room."""
+        coroutine = self._function(record.key, record.value) if self._with_key else self._function(record.value)
+        self.waiting.append(InFlight(record, self._task.record_context, COROUTINE_LOOP.start(coroutine)))
+
+    def first(self, *, wait_for_it: bool) -> InFlight | None:
+        """Take out the first record if its coroutine has ended.
+
+        Args:
+            wait_for_it: Whether to wait until it has.
+
+        Returns:
+            None: there is none, or its coroutine runs.
+        """
+        if not self.waiting or not (wait_for_it or self.waiting[0].future.done()):
+            return None
+        wait([self.waiting[0].future])
+        return self.waiting.popleft()
+
+    def hand_on(self, done: InFlight) -> None:
+        """Do what the operator does with a record.
+
+        Raises:
+            Exception: What the coroutine has raised, or a node further down.
+        """
+        try:
+            self._result = done.future.result()
+            self._operator.process(done.record)
+        finally:
+            self._result = None
+
+    def close(self) -> None:
+        """Cancel what runs: the records are processed again by the task that comes next."""
+        for one in self.waiting:
+            one.future.cancel()
+        self.waiting.clear()
+        self._operator.close()

@@ -1,13 +1,13 @@
-"""Operators without state. Each supplier is called for a new processor, and has its function made blocking if it is a coroutine
-function."""
+"""Operators without state. Each supplier is called for a new processor; its function may be a coroutine function."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from kafkapy.streams.processor import Processor
-from kafkapy.streams.processors.coroutines import run_to_end
+from kafkapy.streams.processors.coroutines import is_coroutine_function, operator
 from kafkapy.streams.records import Record
 
 
@@ -15,11 +15,11 @@ class KStreamFilter:
     """`KStream.filter` and `filter_not`."""
 
     def __init__(self, predicate: Callable[[Any, Any], Any], filter_not: bool) -> None:
-        self._predicate = run_to_end(predicate)
+        self._predicate = predicate
         self._filter_not = filter_not
 
     def __call__(self) -> Processor:
-        return KStreamFilterProcessor(self._predicate, self._filter_not)
+        return operator(self._predicate, lambda predicate: KStreamFilterProcessor(predicate, self._filter_not))
 
 
 class KStreamFilterProcessor(Processor):
@@ -38,10 +38,10 @@ class KStreamMap:
     """`KStream.map`."""
 
     def __init__(self, mapper: Callable[[Any, Any], Any]) -> None:
-        self._mapper = run_to_end(mapper)
+        self._mapper = mapper
 
     def __call__(self) -> Processor:
-        return KStreamMapProcessor(self._mapper)
+        return operator(self._mapper, KStreamMapProcessor)
 
 
 class KStreamMapProcessor(Processor):
@@ -59,10 +59,10 @@ class KStreamSelectKey:
     """`KStream.select_key` and `group_by`."""
 
     def __init__(self, mapper: Callable[[Any, Any], Any]) -> None:
-        self._mapper = run_to_end(mapper)
+        self._mapper = mapper
 
     def __call__(self) -> Processor:
-        return KStreamSelectKeyProcessor(self._mapper)
+        return operator(self._mapper, KStreamSelectKeyProcessor)
 
 
 class KStreamSelectKeyProcessor(Processor):
@@ -85,15 +85,13 @@ class KStreamMapValues:
     """
 
     def __init__(self, mapper: Callable[..., Any], with_key: bool) -> None:
-        self._mapper = run_to_end(mapper)
+        self._mapper = mapper
         self._with_key = with_key
 
     def __call__(self) -> Processor:
-        return (
-            KStreamMapValuesWithKeyProcessor(self._mapper)
-            if self._with_key
-            else KStreamMapValuesProcessor(self._mapper)
-        )
+        if self._with_key:
+            return operator(self._mapper, KStreamMapValuesWithKeyProcessor)
+        return operator(self._mapper, KStreamMapValuesProcessor, with_key=False)
 
 
 class KStreamMapValuesProcessor(Processor):
@@ -121,10 +119,10 @@ class KStreamFlatMap:
     """`KStream.flat_map`."""
 
     def __init__(self, mapper: Callable[[Any, Any], Any]) -> None:
-        self._mapper = run_to_end(mapper)
+        self._mapper = mapper
 
     def __call__(self) -> Processor:
-        return KStreamFlatMapProcessor(self._mapper)
+        return operator(self._mapper, KStreamFlatMapProcessor)
 
 
 class KStreamFlatMapProcessor(Processor):
@@ -150,11 +148,14 @@ class KStreamFlatMapValues:
     """
 
     def __init__(self, mapper: Callable[..., Any], with_key: bool) -> None:
-        self._mapper = run_to_end(mapper)
+        self._mapper = mapper
         self._with_key = with_key
 
     def __call__(self) -> Processor:
-        return KStreamFlatMapValuesProcessor(self._mapper, self._with_key)
+        def make(mapper: Callable[..., Any]) -> Processor:
+            return KStreamFlatMapValuesProcessor(mapper, self._with_key)
+
+        return operator(self._mapper, make, with_key=self._with_key)
 
 
 class KStreamFlatMapValuesProcessor(Processor):
@@ -183,11 +184,11 @@ class KStreamPeek:
     """
 
     def __init__(self, action: Callable[[Any, Any], Any], forwards: bool) -> None:
-        self._action = run_to_end(action)
+        self._action = action
         self._forwards = forwards
 
     def __call__(self) -> Processor:
-        return KStreamPeekProcessor(self._action, self._forwards)
+        return operator(self._action, lambda action: KStreamPeekProcessor(action, self._forwards))
 
 
 class KStreamPeekProcessor(Processor):
@@ -216,7 +217,26 @@ class KStreamBranch:
         self.children: list[str] = []
 
     def __call__(self) -> Processor:
-        return KStreamBranchProcessor([run_to_end(predicate) for predicate in self.predicates], list(self.children))
+        children = list(self.children)
+        if not any(map(is_coroutine_function, self.predicates)):
+            return KStreamBranchProcessor(list(self.predicates), children)
+        return operator(
+            partial(_first_true, list(self.predicates)),
+            lambda chosen: KStreamBranchProcessor(_cases(chosen, len(self.predicates)), children),
+        )
+
+
+async def _first_true(predicates: Sequence[Callable[[Any, Any], Any]], key: Any, value: Any) -> int:
+    """The number of the first predicate that holds, some of which are coroutine functions; -1 if none does."""
+    for number, predicate in enumerate(predicates):
+        holds = predicate(key, value)
+        if await holds if is_coroutine_function(predicate) else holds:
+            return number
+    return -1
+
+
+def _cases(chosen: Callable[[Any, Any], int], count: int) -> list[Callable[[Any, Any], bool]]:
+    return [lambda key, value, number=number: chosen(key, value) == number for number in range(count)]  # type: ignore[misc]
 
 
 class KStreamBranchProcessor(Processor):

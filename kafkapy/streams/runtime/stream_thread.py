@@ -25,6 +25,10 @@ _RECORDS_AT_A_TIME: Final = 500
 """Of each task, between two looks at the consumer and the clock."""
 
 
+_COROUTINE_WAIT_MS: Final = 2
+"""How long records are waited for while coroutines run: their results go on afterwards."""
+
+
 class ShutdownRequested(StreamsException):
     """An instance of the application has requested that all of them stop."""
 
@@ -96,8 +100,9 @@ class StreamThread(threading.Thread):
                     self._run_once()
                 except TaskMigratedException as error:
                     log.warning("%s: tasks have gone to another instance: %s", self.name, error)
-                    self.tasks.close(clean=False)
-                    self.tasks.is_rebalancing = False
+                    with self.tasks.lock:
+                        self.tasks.close(clean=False)
+                        self.tasks.is_rebalancing = False
                     self._consumer.unsubscribe()
                     self._subscribe()
         except BaseException as error:
@@ -117,7 +122,9 @@ class StreamThread(threading.Thread):
     def _run_once(self) -> None:
         busy = not self.tasks.is_paused and any(task.has_records_queued() for task in self.tasks.running())
         started = now_ms()
-        waits = 0 if busy or self.tasks.is_restoring else self._config.poll_ms
+        waits: float = 0 if busy or self.tasks.is_restoring else self._config.poll_ms
+        if self.tasks.wait_for_coroutines:
+            waits = _COROUTINE_WAIT_MS
         try:
             records = self._consumer.poll(waits, 10 * _RECORDS_AT_A_TIME)
         except Exception as error:

@@ -413,13 +413,21 @@ class TaskManager:
             return 0
         for task in self.running():
             started, count = monotonic_ms(), 0
+            task.hand_on(now_ms)
             while count < limit and task.process(now_ms):
                 task.punctuate_stream_time(now_ms)
                 count += 1
+                if task.coroutines.is_full:
+                    task.hand_on(now_ms)
             if count:
                 self.metrics.processed(started, task.task_id, count, task.dropped_records)
                 processed += count
         return processed
+
+    @property
+    def wait_for_coroutines(self) -> bool:
+        """Whether records wait for coroutines."""
+        return not self.is_paused and any(task.coroutines.are_running for task in self.tasks.values())
 
     def punctuate(self, now_ms: int) -> None:
         """Call what is due by the wall clock."""

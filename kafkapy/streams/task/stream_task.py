@@ -18,6 +18,7 @@ from kafkapy.streams.task.raw_records import RawRecords
 from kafkapy.streams.task.record_collector import Output, RecordCollector
 from kafkapy.streams.task.state_manager import StateManager
 from kafkapy.streams.task.task_context import NodeContext, StreamTaskContext
+from kafkapy.streams.task.task_coroutines import TaskCoroutines
 from kafkapy.streams.timestamps import FailOnInvalidTimestamp
 from kafkapy.streams.topology.nodes import FailedProcessing, SourceNode, error_context
 from kafkapy.streams.topology.processor_topology import ProcessorTopology
@@ -30,7 +31,8 @@ class StreamTask:
     """A task.
 
     Invariants: each record is taken from the partition group once, and its offset is in `consumed` when all nodes have
-    processed it; `commit_needed` is true if anything was processed or punctuated since the last commit.
+    processed it, or in `coroutines` until then; `commit_needed` is true if anything was processed or punctuated since the
+    last commit.
 
     Args:
         task_id: As "0_1".
@@ -82,6 +84,8 @@ class StreamTask:
         self._takes_columns = any(queue.source.takes_columns() for queue in queues)
         self._stream_time = PunctuationQueue()
         self._wall_clock = PunctuationQueue()
+        self.coroutines = TaskCoroutines(topology)
+        self._has_coroutines = bool(self.coroutines)
 
     @property
     def stream_time(self) -> int:
@@ -136,7 +140,7 @@ class StreamTask:
         Raises:
             StreamsException: A node failed; the cause is chained. The record's offset will not be committed.
         """
-        if not self.group.is_ready(now_ms):
+        if (self._has_coroutines and self.coroutines.is_full) or not self.group.is_ready(now_ms):
             return False
         if self._takes_columns and self._process_as_read(now_ms):
             return True
@@ -212,7 +216,27 @@ class StreamTask:
 
     def position(self) -> dict[tuple[str, int], int]:
         """The offset of the last record of each partition that its stores have seen."""
-        return {partition: offset - 1 for partition, offset in self.committed.items()} | self.consumed
+        consumed = {partition: offset - 1 for partition, offset in self.committed.items()} | self.consumed
+        return consumed | self.coroutines.handed_on(consumed)
+
+    def hand_on(self, now_ms: int, *, all_of_them: bool = False) -> bool:
+        """Go on with records whose coroutines have ended.
+
+        Args:
+            now_ms: The wall clock.
+            all_of_them: Whether to wait for those that run.
+
+        Returns:
+            Whether there was one.
+
+        Raises:
+            StreamsException: A coroutine or a node failed.
+        """
+        self.context.system_time_ms = now_ms
+        try:
+            return self.coroutines.hand_on(all_of_them=all_of_them)
+        except FailedProcessing as failed:
+            raise StreamsException(str(failed)) from failed.__cause__
 
     def schedule(self, interval_ms: int, type: PunctuationType, punctuator: Callable[[int], Any]) -> Cancellable:
         """Schedule a punctuation: see `ProcessorContext.schedule`. By stream time the first call is immediate."""
@@ -228,6 +252,9 @@ class StreamTask:
         """Call punctuators due by stream time; return whether there was one."""
         if self.stream_time < 0:
             return False
+        due = self._stream_time.next_time() if self._has_coroutines else None
+        if due is not None and due <= self.stream_time:
+            self.hand_on(now_ms, all_of_them=True)
         self.context.system_time_ms = now_ms
         return self._punctuated(self._stream_time.punctuate(self.stream_time, self._call))
 
@@ -240,6 +267,7 @@ class StreamTask:
         """Flush the caches; return the offsets to commit, of the next record of each partition."""
         if not self.commit_needed:
             return {}
+        self.hand_on(self.context.system_time_ms, all_of_them=True)
         self.state.flush_caches()
         self.context.collector.send_waiting()
         return {partition: self._next_offset(partition, offset) for partition, offset in self.consumed.items()}
@@ -259,7 +287,10 @@ class StreamTask:
     def _deserialize(self, source: SourceNode, raw: ConsumedRecord) -> ConsumedRecord | None:
         record = deserialized(source, raw, self._deserialization, self.context, self._drop)
         if self._raw is not None and record is not None:
-            self._raw.keep(raw, self.consumed.get((raw.topic, raw.partition), -1))
+            partition = raw.topic, raw.partition
+            self._raw.keep(
+                raw, self.position().get(partition, -1) if self._has_coroutines else self.consumed.get(partition, -1)
+            )
         return record
 
     def source_raw(self, context: RecordContext | None) -> tuple[bytes | None, bytes | None]:

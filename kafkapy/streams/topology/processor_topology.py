@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kafkapy.streams.processors.coroutines import CoroutineProcessor
+from kafkapy.streams.topology.coroutine_node import CoroutineNode
 from kafkapy.streams.topology.node_specs import NodeSpec, ProcessorSpec, SinkSpec, SourceSpec
 from kafkapy.streams.topology.nodes import ProcessorNode, SinkNode, SourceNode, TopologyNode
 from kafkapy.streams.topology.store_factory import StoreFactory
@@ -98,7 +100,10 @@ def _node(builder: TopologyBuilder, spec: NodeSpec, prefix: str) -> TopologyNode
         topic = builder.full_name(spec.topic, prefix) if isinstance(spec.topic, str) else spec.topic
         return SinkNode(spec.name, topic, spec.key_serializer, spec.value_serializer, spec.partitioner)
     assert isinstance(spec, ProcessorSpec)
-    return ProcessorNode(spec.name, spec.supplier(), frozenset(spec.stores))
+    processor, stores = spec.supplier(), frozenset(spec.stores)
+    if isinstance(processor, CoroutineProcessor):
+        return CoroutineNode(spec.name, processor, stores)
+    return ProcessorNode(spec.name, processor, stores)
 
 
 def _store(factory: StoreFactory, config: Mapping[str, Any], cached: bool) -> Any:

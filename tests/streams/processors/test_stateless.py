@@ -1,15 +1,13 @@
-"""Operators without state, with functions and coroutine functions."""
+"""Operators without state."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from kafkapy.streams.processor import Processor
-from kafkapy.streams.processors.coroutines import is_coroutine_function, run_coroutine, run_to_end
 from kafkapy.streams.processors.stateless import (
     KStreamBranch,
     KStreamFilter,
@@ -90,41 +88,3 @@ def test_branches() -> None:
 
 def test_pass_through() -> None:
     assert results(PassThrough(), ("a", 1)) == [("a", 1, None)]
-
-
-async def slow_double(value: int) -> int:
-    await asyncio.sleep(0)
-    return 2 * value
-
-
-class SlowDouble:
-    """An object that is called as a coroutine function."""
-
-    async def __call__(self, value: int) -> int:
-        return await slow_double(value)
-
-
-@pytest.mark.parametrize("function", [slow_double, SlowDouble()])
-def test_coroutine_functions_are_run_to_their_end(function: Callable[[int], Any]) -> None:
-    assert is_coroutine_function(function)
-    assert results(KStreamMapValues(function, False), ("a", 1), ("b", 2)) == [("a", 2, None), ("b", 4, None)]
-
-
-def test_coroutine_functions_where_an_event_loop_runs() -> None:
-    async def main() -> Any:
-        return run_to_end(slow_double)(4)
-
-    assert asyncio.run(main()) == 8
-
-
-def test_a_runtime_may_run_coroutines_in_its_own_way() -> None:
-    token = run_coroutine.set(lambda coroutine: coroutine.close() or "mine")
-    try:
-        assert run_to_end(slow_double)(4) == "mine"
-    finally:
-        run_coroutine.reset(token)
-
-
-def test_functions_stay_as_they_are() -> None:
-    assert run_to_end(len) is len
-    assert not is_coroutine_function(len)
