@@ -2,8 +2,8 @@
 
     python -m system_tests.streams_application BOOTSTRAP DIRECTORY
 
-DIRECTORY has the stores. SIGTERM ends it; SIGUSR1 writes what the stores hold to DIRECTORY/dump.json. An error of a thread ends it
-with status 1.
+DIRECTORY has the stores. SIGTERM ends it; SIGUSR1 writes what the stores hold to DIRECTORY/dump.json. An error of a thread
+ends it with status 1.
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ class Input(NamedTuple):
 class Truth:
     """The results of all input that was added.
 
-    Invariant: `expected` has each result once, and those of a key in the order in which they must come; pairs of the join and final
-    counts come in any order.
+    Invariant: `expected` has each result once, and those of a key in the order in which they must come; pairs of the join and
+    final counts come in any order.
     """
 
     def __init__(self) -> None:

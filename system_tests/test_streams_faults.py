@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from system_tests.cluster import Cluster
 from system_tests.clients import create_topic
+from system_tests.cluster import Cluster
 from system_tests.conftest import NewCluster, Note, Progress
 from system_tests.services import wait_until
 from system_tests.streams_application import APPLICATION, INPUTS, OUTPUTS
