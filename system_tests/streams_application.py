@@ -122,8 +122,7 @@ def _entries(store: Any) -> Iterator[tuple[Any, Any]]:
     if hasattr(store, "num_records"):
         yield "buffered", store.num_records()
     elif hasattr(store, "all"):
-        with store.all() as entries:
-            yield from entries
+        yield from store.all()
 
 
 def main() -> int:

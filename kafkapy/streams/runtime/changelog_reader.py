@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Protocol
 
 from kafkapy.common.topic_partition import TopicPartition
@@ -111,6 +111,8 @@ class ChangelogReader:
             standby replicas.
         listener: Called on the progress of restoration.
         now: Returns the time in s.
+        ends: Returns the end offsets of partitions, open transactions included: stores are complete when these are decided. None:
+            the consumer's.
     """
 
     def __init__(
@@ -120,8 +122,10 @@ class ChangelogReader:
         limit_interval_ms: int,
         listener: StateRestoreListener | None = None,
         now: Callable[[], float] = time.monotonic,
+        ends: Callable[[list[TopicPartition]], Mapping[TopicPartition, int]] | None = None,
     ) -> None:
         self._consumer = consumer
+        self._ends = consumer.end_offsets if ends is None else ends
         self._committed = committed
         self._limit_interval = limit_interval_ms / 1000
         self._listener = listener
@@ -212,7 +216,7 @@ class ChangelogReader:
         new = [partition for partition, one in self._changelogs.items() if not one.is_started]
         if not new:
             return
-        ends = self._consumer.end_offsets(new)
+        ends = self._ends(new)
         beginnings = self._consumer.beginning_offsets(new)
         lost = [one for one in new if _lacks(self._changelogs[one].position, beginnings[one])]
         if lost:

@@ -99,7 +99,7 @@ class StreamThread(threading.Thread):
                 try:
                     self._run_once()
                 except TaskMigratedException as error:
-                    log.warning("%s: tasks have gone to another instance: %s", self.name, error)
+                    log.warning("%s gives its tasks back and joins again: %s", self.name, error)
                     with self.tasks.lock:
                         self.tasks.close(clean=False)
                         self.tasks.is_rebalancing = False

@@ -15,12 +15,15 @@ from kafkapy.errors import (
     InvalidProducerIdMappingError,
     InvalidRecordError,
     InvalidTimestampError,
+    KafkaTimeoutError,
     MessageSizeTooLargeError,
     OutOfOrderSequenceNumberError,
     PolicyViolationError,
     ProducerFencedError,
     RecordListTooLargeError,
+    TransactionAbortableError,
     UnknownMemberIdError,
+    UnknownProducerIdError,
 )
 from kafkapy.producer import KafkaProducer
 from kafkapy.streams.errors import StreamsException, TaskMigratedException
@@ -45,8 +48,11 @@ _MIGRATED = (
     OutOfOrderSequenceNumberError,
     ProducerFencedError,
     UnknownMemberIdError,
+    UnknownProducerIdError,
 )
 """Another instance has the tasks: by the group's generation, or by the transactional id."""
+_UNDECIDED = (KafkaTimeoutError, TransactionAbortableError)
+"""The transaction is aborted, and the tasks begin again where the last one has ended."""
 
 
 class StreamsProducer:
@@ -195,4 +201,6 @@ class StreamsProducer:
     def _raise(self, error: BaseException) -> None:
         if isinstance(error, _MIGRATED):
             raise TaskMigratedException(f"Another instance has taken over: {error}") from error
+        if self._exactly_once and isinstance(error, _UNDECIDED):
+            raise TaskMigratedException(f"The transaction is aborted: {error}") from error
         raise StreamsException(f"Error encountered sending records: {error}") from error

@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final, NamedTuple, Protocol
 
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.errors import CommitFailedError, KafkaTimeoutError, RebalanceInProgressError
+from kafkapy.errors import CommitFailedError, IllegalStateError, KafkaTimeoutError, RebalanceInProgressError
 from kafkapy.streams.assignment.subscription_info import LATEST_OFFSET
 from kafkapy.streams.assignment.task_id import TaskId
 from kafkapy.streams.config import StreamsConfig
@@ -112,6 +113,8 @@ class TaskManager:
         self._reader = reader
         self._producer = producer
         self._restoring: set[TaskId] = set()
+        self._committed: dict[TaskId, dict[TopicPartition, Any]] = {}
+        """What the group has committed of each task in `_restoring`, once it was looked up."""
         self._suspended: set[TaskId] = set()
         self._wanted: dict[TaskId, list[TopicPartition]] = {}
         self._wanted_copies: dict[TaskId, list[TopicPartition]] = {}
@@ -204,7 +207,7 @@ class TaskManager:
                 self._close_copy(id)
         for id in self._suspended & active.keys():
             self._restoring.add(id)
-            self.consumer.pause(*self._partitions[id])
+            self._pause(*self._partitions[id])
         self._suspended.clear()
         self._wanted = {id: partitions for id, partitions in active.items() if id not in self.tasks}
         self._wanted_copies = {id: sorted(partitions) for id, partitions in standby.items() if id not in self.copies}
@@ -231,7 +234,7 @@ class TaskManager:
         for id, partitions in list(self._wanted.items()):
             if not self._directory.lock(id):
                 log.info("The directory of task %s is still in use", id)
-                self.consumer.pause(*partitions)
+                self._pause(*partitions)
                 continue
             del self._wanted[id]
             self._with_lock(self._create, id, partitions)
@@ -284,7 +287,7 @@ class TaskManager:
         self._task_of.update(dict.fromkeys(partitions, task))
         self._register(id, task, offsets, is_copy=False)
         self._restoring.add(id)
-        self.consumer.pause(*partitions)
+        self._pause(*partitions)
 
     def _register(self, id: TaskId, task: StreamTask, offsets: Mapping[TopicPartition, int], *, is_copy: bool) -> None:
         sources = set(task.topology.source_topics)
@@ -298,7 +301,7 @@ class TaskManager:
         """A copy becomes the task: its stores are read to the end of their changelogs."""
         task = self.copies.pop(id)
         offsets = self._offsets(id, task)
-        self._reader.unregister(self._changelog_partitions(id, task))
+        self._unregister(id, task)
         if self._config.exactly_once:
             self._directory.delete_checkpoint(id)
         self._activate(id, task, partitions, offsets)
@@ -314,7 +317,7 @@ class TaskManager:
             store.clear_cache()  # what it holds is written, and the stores below will change
         self._checkpoint(id, task)
         offsets = self._offsets(id, task)
-        self._reader.unregister(self._changelog_partitions(id, task))
+        self._unregister(id, task)
         self.copies[id] = task
         self._register(id, task, offsets, is_copy=True)
         log.info("Task %s becomes a standby task", id)
@@ -332,12 +335,16 @@ class TaskManager:
         return bool(self.copies or self._wanted_copies) and not self.is_paused
 
     def restore(self, timeout_ms: float) -> None:
-        """Read changelogs; tasks whose stores are complete begin to run."""
+        """Read changelogs; tasks whose stores are complete begin to run. What times out is tried again by the next call."""
         self.make_wanted()
         try:
+            self._find_committed()
             self._reader.restore(timeout_ms)
         except TaskCorruptedException as error:
             self._make_anew(error)
+        except KafkaTimeoutError as error:
+            log.warning("Stores could not be restored, which is tried again: %s", error)
+            return
         for id in list(self._restoring):
             task = self.tasks[id]
             if self._reader.is_complete(self._changelog_partitions(id, task)):
@@ -356,16 +363,26 @@ class TaskManager:
                     self._forget(id)
                 else:
                     del tasks[id]
-                self._reader.unregister(self._changelog_partitions(id, task))
+                self._unregister(id, task)
                 task.close()
                 self._directory.wipe(id)
                 self._directory.unlock(id)
 
+    def _find_committed(self) -> None:
+        """Look up where tasks begin, before the ends of their changelogs.
+
+        With exactly-once this waits for transactions that another instance has open, so that what belongs to the committed
+        offsets is in the changelogs when their ends are looked up.
+        """
+        for id in self._restoring - self._committed.keys():
+            self._committed[id] = {
+                partition: self.consumer.committed(partition, metadata=True) for partition in self._partitions[id]
+            }
+
     def _begin(self, id: TaskId, task: StreamTask) -> None:
         partitions = self._partitions[id]
         metadata: dict[str, int] = {}
-        for partition in partitions:
-            committed = self.consumer.committed(partition, metadata=True)
+        for partition, committed in self._committed.pop(id).items():
             if committed is not None:
                 found = decode_commit_metadata(committed.metadata or "")
                 task.group.set_partition_time(*partition, found.partition_time)
@@ -374,7 +391,7 @@ class TaskManager:
                     metadata[key] = max(value, metadata.get(key, value))
         task.context.processor_metadata = metadata
         task.initialize_topology()
-        self.consumer.resume(*partitions)
+        self._resume(*partitions)
         log.info("Task %s runs", id)
 
     # --- work -------------------------------------------------------------------------------------------------------------
@@ -392,7 +409,7 @@ class TaskManager:
             waiting = task.add_records(partition.topic, partition.partition, found)
             if waiting > self._config.buffered_records_per_partition:
                 self._paused.add(partition)
-                self.consumer.pause(partition)
+                self._pause(partition)
 
     def resume(self) -> None:
         """Read on where few records wait."""
@@ -404,7 +421,7 @@ class TaskManager:
         ]
         if ready:
             self._paused.difference_update(ready)
-            self.consumer.resume(*(partition for partition in ready if partition in self._task_of))
+            self._resume(*(partition for partition in ready if partition in self._task_of))
 
     def process(self, now_ms: int, limit: int) -> int:
         """Process up to so many records of each task; how many there were."""
@@ -527,6 +544,15 @@ class TaskManager:
 
     # --- within -----------------------------------------------------------------------------------------------------------
 
+    def _pause(self, *partitions: TopicPartition) -> None:
+        with suppress(IllegalStateError):
+            self.consumer.pause(*partitions)
+
+    def _resume(self, *partitions: TopicPartition) -> None:
+        """Read partitions, unless the member has lost them just now: then the listener is called within the next poll."""
+        with suppress(IllegalStateError):
+            self.consumer.resume(*partitions)
+
     def _close(self, id: TaskId, clean: bool) -> None:
         runs = id not in self._restoring and id not in self._suspended
         task = self._forget(id)
@@ -540,7 +566,7 @@ class TaskManager:
                 raise
             log.warning("Task %s could not be suspended", id, exc_info=True)
         finally:
-            self._reader.unregister(self._changelog_partitions(id, task))
+            self._unregister(id, task)
             task.close()
             if not clean and self._config.exactly_once:
                 self._directory.wipe(id)
@@ -548,13 +574,20 @@ class TaskManager:
         self.metrics.task_closed(str(id))
         log.info("Task %s is closed %s", id, "clean" if clean else "dirty")
 
+    def _unregister(self, id: TaskId, task: StreamTask) -> None:
+        """Stop to follow its changelogs. What was written to them says nothing of the stores that come next."""
+        partitions = self._changelog_partitions(id, task)
+        self._reader.unregister(partitions)
+        for partition in partitions:
+            self._producer.offsets.pop(partition, None)
+
     def _close_copy(self, id: TaskId) -> None:
         task = self.copies.pop(id)
         try:
             self._checkpoint(id, task)
         finally:
             self._checkpointed.pop(id, None)
-            self._reader.unregister(self._changelog_partitions(id, task))
+            self._unregister(id, task)
             task.close()
             self._directory.unlock(id)
         self.metrics.task_closed(str(id))
@@ -567,6 +600,7 @@ class TaskManager:
             self._task_of.pop(partition, None)
             self._paused.discard(partition)
         self._restoring.discard(id)
+        self._committed.pop(id, None)
         self._suspended.discard(id)
         self._checkpointed.pop(id, None)
         return task

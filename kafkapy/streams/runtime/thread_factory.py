@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.errors import KafkaTimeoutError
 from kafkapy.streams.assignment.assignment_info import AssignmentInfo
 from kafkapy.streams.assignment.task_id import ProcessId, TaskId
 from kafkapy.streams.config import StreamsConfig
@@ -97,9 +99,9 @@ class StreamThreadFactory:
         transactional_id = f"{config.application_id}-{self._process_id}-{number}" if config.exactly_once else None
         producer = StreamsProducer(lambda: options.producer(name, transactional_id), config.exactly_once)
         restore = options.restore_consumer(name)
-        tasks = self._make_tasks(
-            name, ChangelogReader(restore, committed, config.commit_interval_ms, listeners.restore), producer
-        )
+        ends = self._ends if config.exactly_once else None
+        reader = ChangelogReader(restore, committed, config.commit_interval_ms, listeners.restore, ends=ends)
+        tasks = self._make_tasks(name, reader, producer)
 
         def assigned(assignment: Assignment) -> None:
             if assignor.rejoin_now:
@@ -130,6 +132,18 @@ class StreamThreadFactory:
             listeners.on_assignment,
         )
         return thread
+
+    def _ends(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+        """Where changelogs end, open transactions included.
+
+        Raises:
+            KafkaTimeoutError: That is not known now.
+        """
+        found = self._topics.end_offsets(partitions)
+        if found is None:
+            time.sleep(self._config.retry_backoff_ms / 1000)
+            raise KafkaTimeoutError("The ends of changelogs are not known")
+        return found
 
     def _make_tasks(self, name: str, reader: ChangelogReader, producer: StreamsProducer) -> TaskManager:
         """What runs the tasks of a thread."""
