@@ -103,7 +103,9 @@ class PartitionRecords:
                 columns = self._decode(run)
                 run = run[len(columns.segments) :]
                 if columns.segments:
-                    if not run and columns.error is None:  # the following batches are hidden, up to the next run
+                    if not run and columns.error is None and columns.segments[-1].leader_epoch == self._hidden_epoch:
+                        # The following batches are hidden, up to the next run. Those of another epoch are not added: a position
+                        # has the epoch of the batch before it.
                         columns.next_offset = max(columns.next_offset, self._hidden_until)
                     self.next_offset = columns.next_offset
                     yield columns

@@ -102,6 +102,18 @@ def test_nothing_but_hidden_batches_is_progress_too() -> None:
     assert [(len(part), part.next_offset, part.segments[0].leader_epoch) for part in found] == [(0, 2, 4)]
 
 
+def test_a_marker_of_a_later_epoch_advances_by_itself() -> None:
+    """A position that ends with it has its epoch: with that of the records the log would seem to be truncated."""
+    log = transactional(0, 7, b"a") + marker(1, 7, ControlRecordType.COMMIT)
+    found = list(PartitionRecords(log, 0, aborted=aborted()))
+    assert [(part.next_offset, part.segments[-1].leader_epoch) for part in found] == [(1, -1), (2, 4)]
+    same = batch(
+        0, b"a", producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True, partition_leader_epoch=4
+    )
+    found = list(PartitionRecords(same + marker(1, 7, ControlRecordType.COMMIT), 0, aborted=aborted()))
+    assert [(len(part), part.next_offset) for part in found] == [(1, 2)]
+
+
 @pytest.mark.parametrize("codec", list(CompressionType))
 def test_reading_begins_and_ends_within_batches(codec: CompressionType) -> None:
     log = batch(0, b"0", b"1", b"2", compression_type=codec) + batch(3, b"3", b"4", compression_type=codec)
