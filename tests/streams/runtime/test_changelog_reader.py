@@ -216,3 +216,17 @@ def test_what_is_unregistered_is_not_read() -> None:
     reading.restore()
     assert reading.stores.offsets["one"] == [0, 1]
     assert reading.reader.is_complete([ONE])
+
+
+def test_ends_may_include_transactions_that_are_open() -> None:
+    """The store is complete once they are decided."""
+    consumer, stores = _Consumer(one=2), _Stores()
+    reader = ChangelogReader(consumer, {}.get, 1000, ends=lambda partitions: dict.fromkeys(partitions, 3))
+    reader.register(ONE, stores, "one", None, is_copy=False, is_source=False)
+    reader.restore(0)
+    reader.restore(0)
+    assert not reader.is_complete([ONE])
+    consumer.ends[ONE] = 3
+    reader.restore(0)
+    assert reader.is_complete([ONE])
+    assert stores.offsets["one"] == [0, 1, 2]

@@ -1,4 +1,4 @@
-"""Whether a record that was refused ends the thread."""
+"""Whether a record that was refused ends the thread, and transactions that fail."""
 
 from __future__ import annotations
 
@@ -7,10 +7,18 @@ from typing import Any
 
 import pytest
 
-from kafkapy.errors import KafkaTimeoutError, MessageSizeTooLargeError, TopicAuthorizationFailedError
-from kafkapy.streams.errors import StreamsException
+from kafkapy.common.topic_partition import TopicPartition
+from kafkapy.errors import (
+    KafkaTimeoutError,
+    MessageSizeTooLargeError,
+    ProducerFencedError,
+    TopicAuthorizationFailedError,
+    TransactionAbortableError,
+)
+from kafkapy.streams.errors import StreamsException, TaskMigratedException
 from kafkapy.streams.runtime.streams_producer import StreamsProducer
 from kafkapy.streams.task.record_collector import ProducedRecord
+from kafkapy.structs import OffsetAndMetadata
 
 RECORD = ProducedRecord("out", None, b"k", b"v", 0, [])
 
@@ -67,3 +75,21 @@ def test_other_errors_are_fatal(error: Exception) -> None:
     made.send_watched(RECORD, lambda _: False)
     with pytest.raises(StreamsException):
         made.flush()
+
+
+@pytest.mark.parametrize("error", [KafkaTimeoutError("no answer"), TransactionAbortableError(), ProducerFencedError()])
+def test_a_transaction_that_cannot_be_committed_is_aborted_and_done_again(error: Exception) -> None:
+    class Transactional(FakeProducer):
+        def init_transactions(self) -> None: ...
+
+        def begin_transaction(self) -> None: ...
+
+        def commit_transaction(self) -> None:
+            raise error
+
+        def send_offsets_to_transaction(self, *args: Any) -> None: ...
+
+    fake: Any = Transactional(error, at_once=True)
+    made = StreamsProducer(lambda: fake, exactly_once=True)
+    with pytest.raises(TaskMigratedException):
+        made.commit({TopicPartition("in", 0): OffsetAndMetadata(1, "")}, None)

@@ -1,4 +1,4 @@
-"""The tasks of a thread: what a task that cannot be made leaves behind, and commits that fail."""
+"""The tasks of a thread: what a task that cannot be made leaves behind, commits that fail, and where a restored task begins."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NoReturn, cast
 import pytest
 
 from kafkapy.common.topic_partition import TopicPartition
-from kafkapy.errors import CommitFailedError, KafkaTimeoutError, RebalanceInProgressError
+from kafkapy.errors import CommitFailedError, IllegalStateError, KafkaTimeoutError, RebalanceInProgressError
 from kafkapy.streams.assignment.task_id import TaskId
 from kafkapy.streams.config import StreamsConfig
 from kafkapy.streams.errors import ProcessorStateException, TaskMigratedException
@@ -20,6 +20,7 @@ from kafkapy.structs import OffsetAndMetadata
 
 TASK = TaskId(0, 1)
 PARTITION = TopicPartition("lines", 1)
+CHANGELOG = TopicPartition("app-store-changelog", 1)
 
 
 @pytest.mark.parametrize("is_copy", [False, True])
@@ -101,3 +102,103 @@ def test_a_member_that_is_out_of_its_group_has_lost_its_tasks(tmp_path: Path) ->
     with pytest.raises(TaskMigratedException):
         manager.commit()
     assert task.commit_needed
+
+
+class _Restoring:
+    """A task whose changelog is being read, with all that its manager uses of others.
+
+    Attributes:
+        events: What was looked up, in order.
+    """
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.events: list[str] = []
+        self.is_read = False
+        self.is_assigned = True
+        self.answers_in_time = True
+        properties = {"application.id": "app", "bootstrap.servers": "localhost:9092"}
+        config = StreamsConfig(properties | {"processing.guarantee": "exactly_once_v2"})
+        self.producer: Any = SimpleNamespace(offsets={}, abort=lambda: None)
+        unused: Any = None
+        self.manager = TaskManager(
+            config, StateDirectory(str(tmp_path), "app"), self._make, cast(Any, self), self.producer, unused
+        )
+        self.manager.consumer = cast(Any, self)
+        self.manager.handle_assignment({TASK: [PARTITION]}, {})
+
+    def _make(self, id: TaskId, partitions: Collection[TopicPartition]) -> Any:
+        nothing = lambda *_: None  # noqa: E731  # what the manager calls of a task
+        return SimpleNamespace(
+            topology=SimpleNamespace(changelogs={"store": CHANGELOG.topic}, source_topics=[PARTITION.topic]),
+            state=SimpleNamespace(flush=nothing),
+            group=SimpleNamespace(set_partition_time=nothing, queues={}),
+            context=SimpleNamespace(processor_metadata={}),
+            committed={},
+            consumed={},
+            initialize_stores=nothing,
+            initialize_topology=lambda: self.events.append("runs"),
+            suspend=nothing,
+            close=nothing,
+        )
+
+    # the consumer
+
+    def pause(self, *partitions: TopicPartition) -> None:
+        pass
+
+    def resume(self, *partitions: TopicPartition) -> None:
+        if not self.is_assigned:
+            raise IllegalStateError("No current assignment for partition lines-1")
+
+    def committed(self, partition: TopicPartition, metadata: bool) -> OffsetAndMetadata:
+        self.events.append("committed")
+        if not self.answers_in_time:
+            raise KafkaTimeoutError("a transaction is undecided")
+        return OffsetAndMetadata(7, "")
+
+    # the reader of changelogs
+
+    def register(self, *args: Any, **more: Any) -> None:
+        pass
+
+    def unregister(self, partitions: Collection[TopicPartition]) -> None:
+        pass
+
+    def position(self, partition: TopicPartition) -> int | None:
+        return None
+
+    def is_complete(self, partitions: Collection[TopicPartition]) -> bool:
+        return self.is_read
+
+    def restore(self, timeout_ms: float) -> None:
+        self.events.append("changelog")
+
+
+def test_committed_offsets_are_known_before_the_ends_of_changelogs(tmp_path: Path) -> None:
+    restoring = _Restoring(tmp_path)
+    restoring.answers_in_time = False
+    restoring.manager.restore(0)
+    assert restoring.events == ["committed"]
+    restoring.answers_in_time = True
+    restoring.manager.restore(0)
+    restoring.is_read = True
+    restoring.manager.restore(0)
+    assert restoring.events == ["committed", "committed", "changelog", "changelog", "runs"]
+    assert not restoring.manager.is_restoring
+    assert restoring.manager.tasks[TASK].committed == {("lines", 1): 7}
+
+
+def test_a_member_that_has_just_lost_its_partitions_hears_of_it_later(tmp_path: Path) -> None:
+    restoring = _Restoring(tmp_path)
+    restoring.is_read, restoring.is_assigned = True, False
+    restoring.manager.restore(0)
+    assert restoring.events[-1] == "runs"
+    restoring.manager.handle_lost([PARTITION])
+    assert not restoring.manager.tasks
+
+
+def test_what_a_task_has_written_says_nothing_of_its_next_stores(tmp_path: Path) -> None:
+    restoring = _Restoring(tmp_path)
+    restoring.producer.offsets |= {CHANGELOG: 100, TopicPartition("app-other-changelog", 1): 5}
+    restoring.manager.close(clean=False)
+    assert restoring.producer.offsets == {TopicPartition("app-other-changelog", 1): 5}
