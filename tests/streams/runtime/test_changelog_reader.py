@@ -221,7 +221,7 @@ def test_what_is_unregistered_is_not_read() -> None:
 def test_ends_may_include_transactions_that_are_open() -> None:
     """The store is complete once they are decided."""
     consumer, stores = _Consumer(one=2), _Stores()
-    reader = ChangelogReader(consumer, {}.get, 1000, ends=lambda partitions: dict.fromkeys(partitions, 3))
+    reader = ChangelogReader(consumer, lambda _: None, 1000, ends=lambda partitions: dict.fromkeys(partitions, 3))
     reader.register(ONE, stores, "one", None, is_copy=False, is_source=False)
     reader.restore(0)
     reader.restore(0)

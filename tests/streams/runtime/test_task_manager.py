@@ -118,12 +118,13 @@ class _Restoring:
         self.answers_in_time = True
         properties = {"application.id": "app", "bootstrap.servers": "localhost:9092"}
         config = StreamsConfig(properties | {"processing.guarantee": "exactly_once_v2"})
-        self.producer: Any = SimpleNamespace(offsets={}, abort=lambda: None)
+        producer: Any = SimpleNamespace(offsets={}, abort=lambda: None)
         unused: Any = None
         self.manager = TaskManager(
-            config, StateDirectory(str(tmp_path), "app"), self._make, cast(Any, self), self.producer, unused
+            config, StateDirectory(str(tmp_path), "app"), self._make, cast(Any, self), producer, unused
         )
         self.manager.consumer = cast(Any, self)
+        self.written: dict[TopicPartition, int] = producer.offsets
         self.manager.handle_assignment({TASK: [PARTITION]}, {})
 
     def _make(self, id: TaskId, partitions: Collection[TopicPartition]) -> Any:
@@ -199,6 +200,6 @@ def test_a_member_that_has_just_lost_its_partitions_hears_of_it_later(tmp_path: 
 
 def test_what_a_task_has_written_says_nothing_of_its_next_stores(tmp_path: Path) -> None:
     restoring = _Restoring(tmp_path)
-    restoring.producer.offsets |= {CHANGELOG: 100, TopicPartition("app-other-changelog", 1): 5}
+    restoring.written |= {CHANGELOG: 100, TopicPartition("app-other-changelog", 1): 5}
     restoring.manager.close(clean=False)
-    assert restoring.producer.offsets == {TopicPartition("app-other-changelog", 1): 5}
+    assert restoring.written == {TopicPartition("app-other-changelog", 1): 5}
