@@ -472,7 +472,7 @@ class ConsumerCore:
         state = states.get(membership.state.value, MemberState.UNJOINED)
         if state == MemberState.STABLE and self.coordinator.member.rebalancing:
             state = MemberState.REBALANCING
-        generation = membership.generation
+        generation = self.coordinator.joined
         return ConsumerGroupMetadata(
             self.config.group_id, generation.id, generation.member_id, self.config.group_instance_id, state
         )

@@ -31,7 +31,7 @@ from kafkapy.consumer.subscription_state import SubscriptionState
 from kafkapy.errors import ClientError, InconsistentGroupProtocolError
 from kafkapy.group_member.group_member import GroupMember
 from kafkapy.group_member.group_protocol import GroupRebalanceConfig, JoinedMember
-from kafkapy.group_member.membership import Generation, MembershipState
+from kafkapy.group_member.membership import NO_GENERATION, Generation, MembershipState
 from kafkapy.protocol.errors import KafkaError
 
 _log = logging.getLogger("kafkapy.consumer")
@@ -69,6 +69,9 @@ class ConsumerCoordinator:
         )
         self.member = GroupMember(client, rebalance_config, self, host, _log)
         self.commits = OffsetCommits(client, config, self.member, lambda: subscriptions.auto_assigned)
+        self.joined = NO_GENERATION
+        """The last generation whose assignment was received. A member that is thrown out keeps it, so that the transactions
+        that it has begun are fenced."""
         self._is_leader = False
         self._joined_subscription: frozenset[str] | None = None
         self._snapshot: dict[str, Any] = {}
@@ -147,6 +150,7 @@ class ConsumerCoordinator:
 
     async def on_join_complete(self, generation: Generation, assignment: bytes) -> None:
         """Apply the assignment. Raises KafkaProtocolError if it is malformed."""
+        self.joined = generation
         message = decode_assignment(assignment)
         subscriptions = self._subscriptions
         if not self._is_leader:

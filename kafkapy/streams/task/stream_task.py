@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from kafkapy.streams.config import StreamsConfig
-from kafkapy.streams.errors import StreamsException, TaskCorruptedException
+from kafkapy.streams.errors import StreamsException, TaskCorruptedException, TaskMigratedException
 from kafkapy.streams.exception_handlers import DEAD_LETTER_TOPIC, DeserializationExceptionHandler, settle
 from kafkapy.streams.metrics.detailed_metrics import DetailedMetrics
 from kafkapy.streams.processor import Cancellable, PunctuationType
@@ -314,7 +314,7 @@ class StreamTask:
             punctuation.punctuator(now)
         except FailedProcessing as error:
             raise StreamsException(failed) from error.__cause__
-        except TaskCorruptedException:
+        except (TaskCorruptedException, TaskMigratedException):
             raise
         except Exception as error:
             where = error_context(context.record_context, punctuation.node.name, self.task_id)

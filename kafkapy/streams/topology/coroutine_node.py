@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kafkapy.streams.errors import TaskCorruptedException
+from kafkapy.streams.errors import TaskCorruptedException, TaskMigratedException
 from kafkapy.streams.processors.coroutines import CoroutineProcessor, InFlight
 from kafkapy.streams.records import Record
 from kafkapy.streams.topology.nodes import FailedProcessing, ProcessorNode
@@ -63,7 +63,7 @@ class CoroutineNode(ProcessorNode):
     def _hand_on(self, done: InFlight) -> None:
         try:
             self.coroutines.hand_on(done)
-        except (FailedProcessing, TaskCorruptedException):
+        except (FailedProcessing, TaskCorruptedException, TaskMigratedException):
             raise
         except Exception as error:
             self._failed(done.record, error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafkapy.streams.errors import StreamsException, TaskCorruptedException
+from kafkapy.streams.errors import StreamsException, TaskCorruptedException, TaskMigratedException
 from kafkapy.streams.exception_handlers import ErrorHandlerContext, ProcessingExceptionHandler, settle
 from kafkapy.streams.processor import FixedKeyProcessor, Processor, TaskContext
 from kafkapy.streams.records import FixedKeyRecord, Record, RecordContext
@@ -86,7 +86,7 @@ class ProcessorNode(TopologyNode):
                 self._processor.process(FixedKeyRecord(record.key, record.value, record.timestamp, record.headers))
             else:
                 self._processor.process(record)
-        except (FailedProcessing, TaskCorruptedException):
+        except (FailedProcessing, TaskCorruptedException, TaskMigratedException):
             raise
         except Exception as error:
             self._failed(record, error)
@@ -102,7 +102,7 @@ class ProcessorNode(TopologyNode):
 
         try:
             self._processor.process_batch(batch)
-        except (FailedProcessing, TaskCorruptedException):
+        except (FailedProcessing, TaskCorruptedException, TaskMigratedException):
             raise
         except NotInColumns:
             super().process_batch(batch)

@@ -212,6 +212,17 @@ def test_a_member_that_is_not_known_joins_anew(error: Errors) -> None:
     assert joined.member_id == ("me" if error is Errors.ILLEGAL_GENERATION else "")
 
 
+@pytest.mark.parametrize("error", [Errors.UNKNOWN_MEMBER_ID, Errors.ILLEGAL_GENERATION])
+def test_transactions_of_a_member_that_is_not_known_are_fenced_by_its_last_generation(error: Errors) -> None:
+    """Without a generation the coordinator would take offsets of partitions that another member has."""
+    group = Group().join()
+    assert group.core.group_metadata()[:3] == ("g", 1, "me")
+    group.errors[ApiKey.HEARTBEAT] = [error]
+    group.driver.advance(4_000)
+    assert group.state == "unjoined"
+    assert group.core.group_metadata()[:3] == ("g", 1, "me")
+
+
 @pytest.mark.parametrize(
     ("api", "error"),
     [
