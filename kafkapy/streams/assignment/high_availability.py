@@ -5,34 +5,69 @@ Kafka's `HighAvailabilityTaskAssignor`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import cycle
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafkapy.streams.assignment.client_state import ClientState
+from kafkapy.streams.assignment.client_tags import add_standbys_by_tags, may_balance, may_exchange
 from kafkapy.streams.assignment.constrained_priority_set import ConstrainedPrioritySet
+from kafkapy.streams.assignment.rack_aware import (
+    NONE,
+    STATELESS_COSTS,
+    Costs,
+    Racks,
+    optimize_active,
+    optimize_standbys,
+)
 from kafkapy.streams.assignment.subscription_info import LATEST_OFFSET
 from kafkapy.streams.assignment.task_id import ProcessId, TaskId
 
 Clients = Mapping[ProcessId, ClientState]
+_TRAFFIC_COST: Final = 10
+_NON_OVERLAP_COST: Final = 1
 
 
 class AssignmentConfigs(NamedTuple):
-    """The configs of the assignment; see `StreamsConfig`."""
+    """The configs of the assignment; see `StreamsConfig`. Costs: None is Kafka's default, 10 for traffic and 1 for a task that
+    moves."""
 
     acceptable_recovery_lag: int = 10_000
     max_warmup_replicas: int = 2
     num_standby_replicas: int = 0
     probing_rebalance_interval_ms: int = 600_000
+    rack_aware_tags: tuple[str, ...] = ()
+    rack_aware_strategy: str = NONE
+    rack_aware_traffic_cost: int | None = None
+    rack_aware_non_overlap_cost: int | None = None
+
+    @property
+    def costs(self) -> Costs:
+        """Of stateful tasks."""
+        traffic, non_overlap = self.rack_aware_traffic_cost, self.rack_aware_non_overlap_cost
+        return Costs(
+            _TRAFFIC_COST if traffic is None else traffic, _NON_OVERLAP_COST if non_overlap is None else non_overlap
+        )
 
 
 def assign(
-    clients: Clients, all_tasks: Collection[TaskId], stateful: Collection[TaskId], configs: AssignmentConfigs
+    clients: Clients,
+    all_tasks: Collection[TaskId],
+    stateful: Collection[TaskId],
+    configs: AssignmentConfigs,
+    racks: Racks | None = None,
 ) -> bool:
     """Assign the tasks: set `active` and `standby` of the clients.
 
     Stateful tasks are first balanced. Then a task whose instance lacks its state is moved to one that has it, and up
     to `max.warmup.replicas` of these tasks get a warmup replica at the balanced place.
+
+    Args:
+        clients: The instances.
+        all_tasks: All tasks.
+        stateful: Those with state.
+        configs: The configs.
+        racks: Where instances and partitions are; None: it is not known, or tasks do not go by racks.
 
     Returns:
         Whether tasks are not at their balanced places yet, so that the group rebalances after
@@ -41,11 +76,16 @@ def assign(
     ordered = {process: clients[process] for process in sorted(clients)}
     tasks = sorted(stateful)
     _spread_active(ordered, tasks)
+    if racks is not None:
+        optimize_active(ordered, tasks, racks, configs.rack_aware_strategy, configs.costs)
     if configs.num_standby_replicas:
-        _add_standbys(ordered, tasks, configs.num_standby_replicas)
+        _add_standbys(ordered, tasks, configs, racks)
     moves = _Movements(ordered, tasks, configs)
     moved = moves.move_active() + moves.move_standbys()
-    _add_stateless(ordered, sorted(set(all_tasks) - set(tasks)))
+    stateless = sorted(set(all_tasks) - set(tasks))
+    _add_stateless(ordered, stateless)
+    if racks is not None:
+        optimize_active(ordered, stateless, racks, configs.rack_aware_strategy, STATELESS_COSTS)
     return moved > 0
 
 
@@ -77,7 +117,26 @@ def _spread_active(clients: Clients, tasks: Iterable[TaskId]) -> None:
     _balance(clients, lambda client: client.active)
 
 
-def _add_standbys(clients: Clients, tasks: Iterable[TaskId], replicas: int) -> None:
+def _add_standbys(clients: Clients, tasks: Sequence[TaskId], configs: AssignmentConfigs, racks: Racks | None) -> None:
+    tagged = bool(configs.rack_aware_tags)
+    if tagged:
+        add_standbys_by_tags(clients, tasks, configs.num_standby_replicas, configs.rack_aware_tags)
+    else:
+        _add_standbys_by_load(clients, tasks, configs.num_standby_replicas)
+    _balance(clients, lambda client: client.standby, may_balance if tagged else _always)
+    if racks is not None:
+
+        def can_move(source: ClientState, destination: ClientState, task: TaskId) -> bool:
+            return not tagged or may_exchange(source, destination, task, clients)
+
+        optimize_standbys(clients, racks, configs.costs, can_move)
+
+
+def _always(source: ClientState, destination: ClientState) -> bool:
+    return True
+
+
+def _add_standbys_by_load(clients: Clients, tasks: Iterable[TaskId], replicas: int) -> None:
     queue = ConstrainedPrioritySet(
         lambda process, task: not clients[process].has(task), lambda process: clients[process].load
     )
@@ -89,7 +148,6 @@ def _add_standbys(clients: Clients, tasks: Iterable[TaskId], replicas: int) -> N
                 break  # fewer instances than replicas
             clients[process].assign_standby(task)
             queue.offer(process)
-    _balance(clients, lambda client: client.standby)
 
 
 def _add_stateless(clients: Clients, tasks: Iterable[TaskId]) -> None:
@@ -102,7 +160,11 @@ def _add_stateless(clients: Clients, tasks: Iterable[TaskId]) -> None:
         queue.offer(process)
 
 
-def _balance(clients: Clients, tasks_of: Callable[[ClientState], set[TaskId]]) -> None:
+def _balance(
+    clients: Clients,
+    tasks_of: Callable[[ClientState], set[TaskId]],
+    may_move: Callable[[ClientState, ClientState], bool] = _always,
+) -> None:
     """Move tasks from instances with more tasks per thread to those with fewer, until no move improves the balance."""
     moving = True
     while moving:
@@ -114,7 +176,7 @@ def _balance(clients: Clients, tasks_of: Callable[[ClientState], set[TaskId]]) -
                 for task in sorted(tasks_of(source)):
                     if not _evens_out(source, destination):
                         break
-                    if not destination.has(task):
+                    if not destination.has(task) and may_move(source, destination):
                         tasks_of(source).remove(task)
                         tasks_of(destination).add(task)
                         moving = True
