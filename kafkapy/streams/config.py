@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from kafkapy.common.config_def import ConfigException, Importance
@@ -34,6 +34,13 @@ _EOS_COMMIT_INTERVAL_MS: Final = 100
 
 OPTIMIZATIONS: Final = ("reuse.ktable.source.topics", "merge.repartition.topics", "single.store.self.join")
 """What `topology.optimization` may name beside `all` and `none`."""
+
+
+_TAG_PREFIX: Final = "client.tag."
+_MAX_TAGS: Final = 5
+_MAX_TAG_KEY: Final = 20
+_MAX_TAG_VALUE: Final = 30
+"""Kafka's limits: tags are in each request to join."""
 
 
 class StreamsConfig(ConfigTable):
@@ -76,11 +83,13 @@ class StreamsConfig(ConfigTable):
     processing_guarantee: str = config(
         STRING, "at_least_once", OneOf("at_least_once", "exactly_once", "exactly_once_beta", EXACTLY_ONCE_V2),
         "at_least_once or exactly_once_v2.")
-    rack_aware_assignment_non_overlap_cost: int | None = config(INT, None, None, "Cost of moving a task.")
+    rack_aware_assignment_non_overlap_cost: int | None = config(
+        INT, None, None, "Cost of moving a task.", name="rack.aware.assignment.non_overlap_cost")
     rack_aware_assignment_strategy: str = config(
         STRING, "none", OneOf("none", "min_traffic", "balance_subtopology"), "Whether tasks go by racks.")
     rack_aware_assignment_tags: list[str] = config(LIST, [], None, "Client tags that spread standby replicas.")
-    rack_aware_assignment_traffic_cost: int | None = config(INT, None, None, "Cost of traffic between racks.")
+    rack_aware_assignment_traffic_cost: int | None = config(
+        INT, None, None, "Cost of traffic between racks.", name="rack.aware.assignment.traffic_cost")
     task_assignor_class: str | None = config(STRING, None, None, "A task assignor of one's own.")
     replication_factor: int = config(INT, -1, None, "Of internal topics; -1: the broker's default.")
     security_protocol: str = config(STRING, "PLAINTEXT", None, "How brokers are spoken to.")
@@ -126,6 +135,8 @@ class StreamsConfig(ConfigTable):
             self.statestore_cache_max_bytes = self.cache_max_bytes_buffering
         if self.exactly_once and "commit.interval.ms" not in properties:
             self.commit_interval_ms = _EOS_COMMIT_INTERVAL_MS
+
+        self.client_tags = _client_tags(properties, self.rack_aware_assignment_tags)
 
     @property
     def exactly_once(self) -> bool:
@@ -174,3 +185,27 @@ def made(value: Any, name: str) -> Any:
     if isinstance(value, str):
         value = import_object(value, name)
     return value() if isinstance(value, type) else value
+
+
+def _client_tags(properties: Mapping[str, Any], used: Collection[str]) -> dict[str, str]:
+    """The tags of the instance (`client.tag.KEY`, KIP-708).
+
+    Raises:
+        ConfigException: There are too many, one is too long, or one that is used is missing.
+    """
+    tags = {name[len(_TAG_PREFIX) :]: str(value) for name, value in properties.items() if name.startswith(_TAG_PREFIX)}
+    if len(tags) > _MAX_TAGS:
+        raise ConfigException(f"At most {_MAX_TAGS} client tags can be specified using {_TAG_PREFIX} prefix.")
+    for key in used:
+        if key not in tags:
+            raise ConfigException(
+                f"Invalid value {list(used)} for configuration rack.aware.assignment.tags: Contains invalid value [{key}] "
+                f"which doesn't have corresponding tag set via [{_TAG_PREFIX}] prefix."
+            )
+    for key, value in tags.items():
+        for what, text, most in (("key", key, _MAX_TAG_KEY), ("value", value, _MAX_TAG_VALUE)):
+            if len(text) > most:
+                raise ConfigException(
+                    f"Invalid value {text} for configuration {_TAG_PREFIX}: Tag {what} exceeds maximum length of {most}."
+                )
+    return tags

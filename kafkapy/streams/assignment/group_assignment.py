@@ -12,6 +12,7 @@ from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.streams.assignment.assignment_info import NO_REBALANCE, AssignmentInfo, Partitions
 from kafkapy.streams.assignment.client_state import ClientState
 from kafkapy.streams.assignment.high_availability import AssignmentConfigs, assign, assign_to_previous
+from kafkapy.streams.assignment.rack_aware import Racks, client_racks
 from kafkapy.streams.assignment.subscription_info import (
     EARLIEST_PROBEABLE_VERSION,
     LATEST_VERSION,
@@ -35,11 +36,38 @@ class StreamsMember(NamedTuple):
         member_id: Member id in the group.
         info: Its decoded user data.
         owned: Partitions that it still owns.
+        rack: Its `client.rack`; None: it has none.
     """
 
     member_id: str
     info: SubscriptionInfo
     owned: Sequence[TopicPartition] = ()
+    rack: str | None = None
+
+    @property
+    def process_id(self) -> ProcessId:
+        """Its instance; members of a later version count as one."""
+        return self.info.process_id if self.info.version <= LATEST_VERSION else _FUTURE
+
+
+class PartitionRacks(NamedTuple):
+    """Where partitions are.
+
+    Attributes:
+        of_partition: The racks with a replica of each source and changelog partition.
+        changelogs: The changelog partitions of each task.
+    """
+
+    of_partition: Mapping[TopicPartition, Collection[str]]
+    changelogs: Mapping[TaskId, Collection[TopicPartition]]
+
+
+def racks_of_instances(members: Iterable[StreamsMember]) -> dict[ProcessId, str] | None:
+    """The rack of each instance; None if one has none."""
+    said: dict[ProcessId, list[str | None]] = {}
+    for member in members:
+        said.setdefault(member.process_id, []).append(member.rack)
+    return client_racks(said)
 
 
 class TaskShare(NamedTuple):
@@ -69,6 +97,7 @@ class GroupAssignment:
         configs: The configs of the assignment.
         leader: The leader's instance; one of its members triggers probing rebalances.
         now_ms: The wall clock.
+        racks: Where partitions are; None: tasks do not go by racks.
     """
 
     def __init__(
@@ -80,7 +109,9 @@ class GroupAssignment:
         configs: AssignmentConfigs,
         leader: ProcessId,
         now_ms: int,
+        racks: PartitionRacks | None = None,
     ) -> None:
+        self._racks = racks
         self._members = members
         self._partitions_of = partitions_of
         self._stateful = stateful
@@ -122,7 +153,7 @@ class GroupAssignment:
     def _group_members(self) -> None:
         for member in self._members:
             info = member.info
-            process = info.process_id if info.version <= LATEST_VERSION else _FUTURE
+            process = member.process_id
             client = self._clients.get(process)
             if client is None:
                 client = self._clients[process] = _Client(process, info)
@@ -139,9 +170,15 @@ class GroupAssignment:
         if self._ends is None:
             again = assign_to_previous(states, self._partitions_of, self._stateful)
         else:
-            again = assign(states, self._partitions_of, self._stateful, self._configs)
+            again = assign(states, self._partitions_of, self._stateful, self._configs, self._all_racks())
         if again and self._leader in states:
             states[self._leader].followup_rebalance_ms = self._now_ms + self._configs.probing_rebalance_interval_ms
+
+    def _all_racks(self) -> Racks | None:
+        instances = None if self._racks is None else racks_of_instances(self._members)
+        if self._racks is None or instances is None:
+            return None
+        return Racks(instances, self._racks.of_partition, self._partitions_of, self._racks.changelogs)
 
     def _by_host(self) -> tuple[Partitions, Partitions]:
         """Return the partitions of active tasks and of standby replicas by host."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from kafkapy.admin.client import AdminClient
@@ -101,6 +101,28 @@ class InternalTopicManager:
                 return None
             ends[partition] = value.offset
         return ends
+
+    def replica_racks(self, topics: Collection[str]) -> dict[TopicPartition, frozenset[str]] | None:
+        """Return the racks with a replica of each partition; None if a broker has no rack, or it cannot be found out now.
+
+        Args:
+            topics: Their names.
+        """
+        try:
+            with self._lock:
+                racks = {node.id: node.rack for node in self._admin.describe_cluster().nodes}
+                described = self._admin.describe_topics(list(topics))
+        except KafkaError as error:
+            log.info("The racks of partitions are not known: %s", error)
+            return None
+        found: dict[TopicPartition, frozenset[str]] = {}
+        for topic in described.values():
+            for partition in () if isinstance(topic, KafkaError) else topic.partitions:
+                where = [racks.get(replica) for replica in partition.replicas]
+                if not where or not all(where):
+                    return None
+                found[TopicPartition(partition.topic, partition.partition)] = frozenset(rack for rack in where if rack)
+        return found
 
     def _existing(self, topics: Mapping[str, tuple[InternalTopic, int]]) -> list[str]:
         found = []

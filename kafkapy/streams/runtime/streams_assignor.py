@@ -21,9 +21,11 @@ from kafkapy.streams.assignment.group_assignment import (
     ASSIGNMENT_ERROR,
     INCOMPLETE_SOURCE_TOPIC_METADATA,
     GroupAssignment,
+    PartitionRacks,
     StreamsMember,
     TaskShare,
     error_assignment,
+    racks_of_instances,
 )
 from kafkapy.streams.assignment.high_availability import AssignmentConfigs
 from kafkapy.streams.assignment.partition_counts import (
@@ -31,6 +33,7 @@ from kafkapy.streams.assignment.partition_counts import (
     partition_groups,
     repartition_partitions,
 )
+from kafkapy.streams.assignment.rack_aware import NONE
 from kafkapy.streams.assignment.subscription_info import LATEST_VERSION, SubscriptionInfo, decode_subscription_info
 from kafkapy.streams.assignment.task_id import ProcessId, TaskId
 from kafkapy.streams.config import StreamsConfig
@@ -111,6 +114,7 @@ class StreamsPartitionAssignor(AbstractPartitionAssignor):
             self._offset_sums(),
             self._unique,
             self.error_code,
+            self._config.client_tags,
         ).encode()
 
     def assign(
@@ -170,15 +174,43 @@ class StreamsPartitionAssignor(AbstractPartitionAssignor):
             tasks,
             list(changelogs),
             ends,
-            AssignmentConfigs(
-                self._config.acceptable_recovery_lag,
-                self._config.max_warmup_replicas,
-                self._config.num_standby_replicas,
-                self._config.probing_rebalance_interval_ms,
-            ),
+            self._assignment_configs(),
             self._process_id,
             int(time.time() * 1000),
+            self._racks(members, tasks, changelogs),
         ).compute()
+
+    def _assignment_configs(self) -> AssignmentConfigs:
+        config = self._config
+        return AssignmentConfigs(
+            config.acceptable_recovery_lag,
+            config.max_warmup_replicas,
+            config.num_standby_replicas,
+            config.probing_rebalance_interval_ms,
+            tuple(config.rack_aware_assignment_tags),
+            config.rack_aware_assignment_strategy,
+            config.rack_aware_assignment_traffic_cost,
+            config.rack_aware_assignment_non_overlap_cost,
+        )
+
+    def _racks(
+        self,
+        members: Sequence[StreamsMember],
+        tasks: Mapping[TaskId, Sequence[TopicPartition]],
+        changelogs: Mapping[TaskId, Sequence[TopicPartition]],
+    ) -> PartitionRacks | None:
+        """Where partitions are; None if tasks do not go by racks, or a member or a broker has none."""
+        if self._config.rack_aware_assignment_strategy == NONE:
+            return None
+        if racks_of_instances(members) is None:
+            log.warning("Tasks do not go by racks: set client.rack for all instances")
+            return None
+        partitions = [one for of_task in (*tasks.values(), *changelogs.values()) for one in of_task]
+        found = self._topics.replica_racks({partition.topic for partition in partitions})
+        if found is None or not found.keys() >= set(partitions):
+            log.warning("Tasks do not go by racks: set broker.rack for all brokers")
+            return None
+        return PartitionRacks(found, changelogs)
 
     def _prepare_changelogs(
         self,
@@ -207,7 +239,7 @@ class StreamsPartitionAssignor(AbstractPartitionAssignor):
 def _member(one: SubscribedMember) -> StreamsMember:
     data = one.metadata
     owned = [TopicPartition(entry.topic, number) for entry in data.owned_partitions for number in entry.partitions]
-    return StreamsMember(one.member_id, decode_subscription_info(data.user_data or b""), owned)
+    return StreamsMember(one.member_id, decode_subscription_info(data.user_data or b""), owned, data.rack_id or None)
 
 
 def _message(share: TaskShare) -> ConsumerProtocolAssignment:

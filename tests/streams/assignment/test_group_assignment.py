@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.streams.assignment.assignment_info import NO_REBALANCE
-from kafkapy.streams.assignment.group_assignment import SHUTDOWN_REQUESTED, GroupAssignment, StreamsMember, TaskShare
+from kafkapy.streams.assignment.group_assignment import (
+    SHUTDOWN_REQUESTED,
+    GroupAssignment,
+    PartitionRacks,
+    StreamsMember,
+    TaskShare,
+)
 from kafkapy.streams.assignment.high_availability import AssignmentConfigs
 from kafkapy.streams.assignment.subscription_info import LATEST_OFFSET, SubscriptionInfo
 from kafkapy.streams.assignment.task_id import ProcessId, TaskId
@@ -22,7 +29,7 @@ def info(process: int, *running: TaskId, version: int = 11, error: int = 0) -> S
     )
 
 
-def compute(members: Sequence[StreamsMember], lag: int | None = 0, **configs: int) -> dict[str, TaskShare]:
+def compute(members: Sequence[StreamsMember], lag: int | None = 0, **configs: Any) -> dict[str, TaskShare]:
     ends = None if lag is None else dict.fromkeys(PARTITIONS, lag)
     stateful = list(PARTITIONS)
     settings = AssignmentConfigs(**configs)
@@ -94,3 +101,18 @@ def test_a_later_version_and_one_before_2_0_do_not_go_together() -> None:
 def test_without_the_ends_of_changelogs_another_rebalance_follows() -> None:
     shares = compute([StreamsMember("a", info(1))], lag=None)
     assert shares["a"].info.next_rebalance_ms == 1000 + 600_000
+
+
+def test_tasks_go_to_the_racks_of_their_partitions() -> None:
+    """And each task once, if an instance has no rack."""
+    stateless: list[TaskId] = []
+    racks = PartitionRacks({TopicPartition("in", number): ["ba"[number % 2]] for number in range(4)}, {})
+    configs = AssignmentConfigs(rack_aware_strategy="min_traffic")
+
+    def shares(*of_members: str | None) -> list[list[int]]:
+        members = [StreamsMember(f"m{number}", info(number), (), rack) for number, rack in enumerate(of_members)]
+        assignment = GroupAssignment(members, PARTITIONS, stateless, {}, configs, ProcessId(0, 0), 0, racks).compute()
+        return [[one.partition for one in assignment[member.member_id].partitions] for member in members]
+
+    assert shares("a", "b") == [[1, 3], [0, 2]]
+    assert shares("a", None) == [[0, 2], [1, 3]]
