@@ -201,13 +201,22 @@ class StreamThread(threading.Thread):
         """
         try:
             with self.tasks.lock:
-                self.tasks.close(clean=failure is None)
-        except Exception as error:
-            log.error("%s could not close its tasks cleanly", self.name, exc_info=True)
-            failure = failure or error
-            self.tasks.close(clean=False)
+                failure = self._close_tasks(failure)
         finally:
             self._clients.close()
+        return failure
+
+    def _close_tasks(self, failure: BaseException | None) -> BaseException | None:
+        """Close the tasks; the tasks' lock is held."""
+        try:
+            self.tasks.close(clean=failure is None)
+        except TaskMigratedException as error:
+            log.warning("%s gives its tasks back: %s", self.name, error)
+            self.tasks.close(clean=False)
+        except Exception as error:
+            log.error("%s could not close its tasks cleanly", self.name, exc_info=True)
+            self.tasks.close(clean=False)
+            return failure or error
         return failure
 
 
