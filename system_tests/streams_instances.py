@@ -67,7 +67,7 @@ class Instance:
         self._signal(signal.SIGTERM)
         assert self._process is not None
         status = self._process.wait(60)
-        self.ended += status != 0
+        self.ended += status not in (0, -signal.SIGTERM)  # the latter before it has begun
         self._process = None
 
     def pause(self, seconds: float) -> None:
