@@ -66,7 +66,7 @@ def negotiate() -> Generator[Ask, Any, NodeApiVersions]:
         answer = yield Ask(request, ApiKey.API_VERSIONS, version)
     if answer.error_code != Errors.NONE.code:
         error = Errors.for_code(answer.error_code)
-        raise KafkaError(error, f"The broker refused to tell its API versions: {error.message}")
+        raise KafkaError(error, f"The broker refused the ApiVersions request: {error.message}")
     return NodeApiVersions.of(answer)
 
 

@@ -153,10 +153,10 @@ OPTIONS: dict[str, ClientOption] = {
     ),
     "max_poll_records": ClientOption("The most that one `poll` gives.", 1),
     "max_poll_interval_ms": ClientOption("A member that does not poll for so long leaves the group.", 0),
-    "session_timeout_ms": ClientOption(
-        "The coordinator takes a member for dead that it has not heard of for so long.", 0
+    "session_timeout_ms": ClientOption("Time without a heartbeat after which the coordinator removes a member.", 0),
+    "heartbeat_interval_ms": ClientOption(
+        "Interval of heartbeats to the coordinator; lower than session_timeout_ms.", 0
     ),
-    "heartbeat_interval_ms": ClientOption("How often it hears of it; lower than session_timeout_ms.", 0),
     "consumer_timeout_ms": ClientOption("Iteration ends when no record came for so long; -1: never.", -1, "-"),
     "exclude_internal_topics": ClientOption(
         "Are `__consumer_offsets` and its like left out where a pattern is subscribed to?",

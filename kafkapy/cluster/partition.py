@@ -102,7 +102,7 @@ class Partition(IsrKeeper):
         if changed:
             log.info(
                 "Partition %s: this broker follows %s from epoch %d on (leader before: %d), log end %d, high watermark %d",
-                self.topic_partition, f"broker {state.leader}" if state.leader >= 0 else "nobody (there is no leader)",
+                self.topic_partition, f"broker {state.leader}" if state.leader >= 0 else "no broker (there is no leader)",
                 state.leader_epoch, self.leader_id, self.log.log_end_offset, self.log.high_watermark,
             )  # fmt: skip
         self._take_over(state, topic_id)

@@ -14,7 +14,7 @@ _REMEDIES = {
     "(AmbientCapabilities=CAP_NET_BIND_SERVICE of a systemd unit)",
     errno.EAFNOSUPPORT: "This machine has no addresses of that family (IPv6): choose another address in {setting}",
 }
-_UNKNOWN_HOST = "This machine knows no host of that name: choose another host or an address in {setting}"
+_UNKNOWN_HOST = "This machine cannot resolve that host name: choose another host or an address in {setting}"
 
 
 def cause_and_remedy(problem: object, setting: str) -> str:

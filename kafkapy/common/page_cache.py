@@ -125,7 +125,7 @@ def read_cached(fd: int, size: int, position: int) -> bytes | bytearray:
     """Read as `os.pread`; raise `BlockingIOError` unless all bytes are cached."""
     if not NOWAIT:
         if not _is_at_the_end(fd, position):
-            raise BlockingIOError(errno.EAGAIN, "The system does not tell what is cached")
+            raise BlockingIOError(errno.EAGAIN, "The system does not report which pages are cached")
         return os.pread(fd, size, position)
     buffer = bytearray(size)
     try:
@@ -140,7 +140,7 @@ def read_cached(fd: int, size: int, position: int) -> bytes | bytearray:
         raise
     except OSError as error:
         if not _counts_as_cached(fd, position, error):
-            raise BlockingIOError(errno.EAGAIN, "The file system does not tell what is cached") from error
+            raise BlockingIOError(errno.EAGAIN, "The file system does not report which pages are cached") from error
         return os.pread(fd, size, position)
     return buffer
 

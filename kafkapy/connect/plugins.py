@@ -230,7 +230,7 @@ def _version_of(found: type) -> str:
     try:
         return str(found().version())
     except Exception as error:
-        log.warning("%s does not tell its version: %s", class_name_of(found), error)
+        log.warning("The version of %s is unknown: %s", class_name_of(found), error)
         return UNDEFINED
 
 

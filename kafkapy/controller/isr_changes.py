@@ -148,7 +148,7 @@ class IsrChanges:
             if states[partition].with_partition_epoch(now.partition_epoch) == now:
                 outcomes[partition] = now  # our own write, whose response was lost
             else:
-                log.info("ISR of partition %s not written: somebody else has changed its state", partition)
+                log.info("ISR of partition %s not written: its state was changed meanwhile", partition)
                 outcomes[partition] = Errors.INVALID_UPDATE_VERSION
 
     def _add_answers(

@@ -75,7 +75,7 @@ class LeaderEpochCache:
     def _delete_file(self) -> None:
         if delete_if_exists(self._checkpoint.path):
             logger.warning(
-                "[LeaderEpochCache %s] The leader epochs are dropped: the message format of the log knows none",
+                "[LeaderEpochCache %s] The leader epochs are dropped: the message format of the log has none",
                 self._partition,
             )
 

@@ -389,7 +389,7 @@ class KafkaServer:
 
         site = HttpSite(self._reactor, health_pages(self.unready))
         await self._start(Part(f"listener of {setting}", lambda: site.listen(*address, setting), site.stop))
-        log.info("Health is told at http://%s/healthz and /readyz", address._replace(port=site.port))
+        log.info("Health is served at http://%s/healthz and /readyz", address._replace(port=site.port))
         return site
 
     def unready(self) -> str:
@@ -402,7 +402,7 @@ class KafkaServer:
         if zk_client.session_state in ("EXPIRED", "CLOSED"):
             return "the ZooKeeper session is lost, so the broker is not registered"
         if cache.controller_id is None or not cache.has_alive_broker(self.config.broker_id):
-            return "no controller has told the broker of the cluster yet"
+            return "no controller has sent the broker the cluster's metadata yet"
         return ""
 
     async def _start(self, part: Part) -> None:

@@ -94,7 +94,7 @@ class TopicSchemas:
             self._accepted.add(prefix)
             return ""
         if subjects is None:
-            why = f"The registry knows no schema {schema_id}"
+            why = f"The registry has no schema {schema_id}"
         else:
             held = ", ".join(sorted(subjects)) or "none"
             wanted = ", ".join(self._subjects)

@@ -287,7 +287,7 @@ class _Driver:
         timeout_ms = self._exactly_once.transaction_timeout_ms
         for name, error in self._cluster.fence(transactional_ids, timeout_ms).items():
             if error is not None:
-                _log.warning("Transaction %s, which nobody will commit, was not aborted: %s", name, error)
+                _log.warning("Transaction %s, which will never be committed, was not aborted: %s", name, error)
 
 
 def _of(options: SinkOptions) -> ExactlyOnce:

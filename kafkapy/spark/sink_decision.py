@@ -204,7 +204,7 @@ def lost_sentence(place: SinkBatch, lost: Sequence[Prepared]) -> str:
         f"Batch {place.batch} of sink {place.sink} was decided on, but {len(lost)} of its transactions were aborted before they "
         f"could be committed, and the records of those tasks are LOST: {names}. The number after the last slash is the task's "
         "partition. The others are visible. They were left open for longer than kafka.transaction.timeout.ms, or "
-        "somebody has used their transactional ids. To go on without these records set the option failOnDataLoss to false."
+        "another program has used their transactional ids. To go on without these records set the option failOnDataLoss to false."
     )
 
 

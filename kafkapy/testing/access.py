@@ -160,7 +160,7 @@ class Access:
 
         for broker in [broker for broker in self.brokers if broker.is_running]:
             options = self._secured().options(ADMIN, broker.address)
-            told = f"{broker.name} knows the ACLs"
+            told = f"{broker.name} has the ACLs"
             with AdminClient(**options) as admin:  # it queries the given broker until it fetches metadata
                 wait_until(partial(_knows, admin, acl_filter, acls), START_SECONDS, partial(str, told))
 

@@ -188,7 +188,7 @@ def _checked(kind: Any, found: Mapping[str, Any], where: str) -> dict[str, Any]:
     known = {each.name: each for each in fields(kind)}
     unknown = sorted(found.keys() - known.keys())
     if unknown:
-        raise ConfigError(f"{where}nobody knows {', '.join(unknown)}; there is {', '.join(known)}")
+        raise ConfigError(f"{where}unknown keys: {', '.join(unknown)}; known ones are {', '.join(known)}")
     missing = [name for name, each in known.items() if name not in found and _is_needed(each)]
     if missing:
         raise ConfigError(f"{where}{', '.join(missing)} is missing")

@@ -54,7 +54,7 @@ class RecordsLostError(Exception):
     def __init__(self, losses: Iterable[Loss]) -> None:
         told = "; ".join(map(str, losses))
         super().__init__(
-            f"Records are gone that were to be read: {told}. Nothing is read until this is decided: to go on without them set "
+            f"Records that were not read yet are gone from the log: {told}. Reading stops; to continue without them set "
             'on_data_loss = "continue" in the configuration; the ledger, the audit and the page name what is lost then'
         )
 

@@ -75,7 +75,7 @@ def _store(properties: Mapping[str, str], store: str, prefix: str) -> dict[str, 
     kind = properties.get(f"{store}.type", "").strip().upper() or _TYPES.get(PurePath(location).suffix.lower(), "")
     if not kind:
         raise ConfigException(
-            f"{prefix}{store}.type is not set, and the name of {location} does not tell: .jks, .p12 and .pem do"
+            f"{prefix}{store}.type is not set, and the name of {location} has no known suffix (.jks, .p12, .pem)"
         )
     if kind not in _TYPES.values():
         raise ConfigException.invalid(f"{prefix}{store}.type", kind, "JKS, PKCS12 and PEM are known")

@@ -27,7 +27,7 @@ from kafkapy.common.bind_errors import cause_and_remedy, is_taken
         ),
         (
             socket.gaierror(socket.EAI_NONAME, "Name or service not known"),
-            "Name or service not known. This machine knows no host of that name: choose another host or an address in s",
+            "Name or service not known. This machine cannot resolve that host name: choose another host or an address in s",
         ),
         (OSError(errno.EMFILE, "x"), "Too many open files"),
         ("something else", "something else"),

@@ -78,7 +78,7 @@ def test_each_record_is_refused_for_its_own_sake(registry: Registry, codec: Comp
     assert errors == {
         1: "Schema 2 is of subject shop.Paid-v1, shop.Paid-v2, and topic bookings accepts bookings-value",
         3: "The value names no schema, as topic bookings demands: it begins with 0x74657874",
-        4: "The registry knows no schema 9",
+        4: "The registry has no schema 9",
         5: "The value names no schema, as topic bookings demands: it begins with 0x",
         6: "Schema 3 is of subject none, and topic bookings accepts bookings-value",
     }

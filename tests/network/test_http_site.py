@@ -78,7 +78,7 @@ def test_a_port_that_stays_taken_is_an_error_that_says_what_to_do() -> None:
     [
         (OSError(errno.EADDRNOTAVAIL, ""), "Cannot assign requested address. This machine has no such address"),
         (OSError(errno.EACCES, ""), "Permission denied. Only privileged processes may use ports below 1024"),
-        (socket.gaierror(socket.EAI_NONAME, "Name or service not known"), "This machine knows no host of that name"),
+        (socket.gaierror(socket.EAI_NONAME, "Name or service not known"), "This machine cannot resolve that host name"),
     ],
 )
 def test_what_does_not_pass_is_not_tried_again(problem: OSError, said: str) -> None:

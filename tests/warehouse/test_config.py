@@ -41,7 +41,7 @@ def test_the_example() -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (("root", "rot"), "nobody knows rot"),
+        (("root", "rot"), "unknown keys: rot"),
         (('root = "tables"', ""), "root is missing"),
         (('root = "tables"', "root = 3"), "root is a text, not 3"),
         (("bootstrap.servers", "servers"), "bootstrap.servers"),

@@ -38,7 +38,7 @@ _EFFECT_OF_REMOVAL = {
     LOG_START_OFFSET_CHECKPOINT: "without it records come back that DeleteRecords has deleted and whose segments are still there",
     CLEANER_OFFSET_CHECKPOINT: "without it compacted logs are cleaned from their beginning once more",
     HIGH_WATERMARK_CHECKPOINT: "without it high watermarks begin at the log start until the followers have answered",
-    LEADER_EPOCH_CHECKPOINT: "without it the log knows no leader epochs but those that begin from now on",
+    LEADER_EPOCH_CHECKPOINT: "without it the log has only leader epochs that begin from now on",
     PARTITION_METADATA_FILE: "without it the log takes the topic id that the controller names next",
     META_PROPERTIES_FILE: "without it the directory counts as new, and is marked with this broker's id and cluster",
 }

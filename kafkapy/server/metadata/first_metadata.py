@@ -56,7 +56,10 @@ class FirstMetadata:
 
     async def _release_when_known(self) -> None:
         if not await self._cache.wait_for(self._has_metadata, MAX_WAIT_MS):
-            log.warning("No controller has told this broker of the cluster in %d ms; serving without that", MAX_WAIT_MS)
+            log.warning(
+                "No controller has sent this broker the cluster's metadata within %d ms; serving without it",
+                MAX_WAIT_MS,
+            )
         self._over = True
         held, self._held = self._held, []
         for request in held:

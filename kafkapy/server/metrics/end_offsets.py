@@ -102,7 +102,9 @@ class EndOffsets:
             response: ListOffsetsResponse = await client.call(_request(partitions), self._version)
         except Exception as error:
             log.info(
-                "Broker %d does not tell where its partitions end; lags on them stay as they were: %s", leader, error
+                "Broker %d did not return the end offsets of its partitions; their lags are not updated: %s",
+                leader,
+                error,
             )
             return
         for topic in response.topics:

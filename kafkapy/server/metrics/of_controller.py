@@ -134,7 +134,7 @@ CONTROLLER_METRICS: tuple[BrokerMetric, ...] = (
     *map(_stats_metric, CONTROLLER_STATES),
     gauge(
         "kafka_brokers", "",
-        "As kafka_exporter: number of brokers, as this one knows.",
+        "As kafka_exporter: number of live brokers in this broker's metadata.",
         lambda s: len(s.metadata_cache.alive_broker_ids())),
     gauge(
         "kafka_server_sessionexpirelistener_sessionstate", _ZOOKEEPER.format("SessionState"),

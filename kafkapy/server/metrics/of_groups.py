@@ -10,7 +10,7 @@ from kafkapy.server.metrics.sources import Sources
 
 _MANAGER = "kafka.server:type=GroupMetadataManager,name={}"
 _OF_PARTITION = ("consumergroup", "topic", "partition")
-_COORDINATOR = "As kafka_exporter, told by the group's coordinator: "
+_COORDINATOR = "As kafka_exporter, exported by the group's coordinator: "
 
 
 def _in_state(state: ClassicGroupState) -> Callable[[Sources], float]:

@@ -165,30 +165,30 @@ TOPIC_METRICS: tuple[BrokerMetric, ...] = (
         _of_topics(lambda t: t.size, zeros=True), "topic"),
     gauge(
         "kafka_topic_partition_current_offset", "",
-        "As kafka_exporter: high watermark of a partition, told by its leader.",
+        "As kafka_exporter: high watermark of a partition, exported by its leader.",
         _of_leaders(lambda _, log: log.high_watermark), *_OF_PARTITION),
     gauge(
         "kafka_topic_partition_oldest_offset", "",
-        "As kafka_exporter: first offset of a partition, told by its leader.",
+        "As kafka_exporter: first offset of a partition, exported by its leader.",
         _of_leaders(lambda _, log: log.log_start_offset), *_OF_PARTITION),
     gauge(
         "kafka_topic_partition_in_sync_replica", "",
-        "As kafka_exporter: number of replicas in sync, told by the leader.",
+        "As kafka_exporter: number of replicas in sync, exported by the leader.",
         _of_leaders(lambda p, _: len(p.isr)), *_OF_PARTITION),
     gauge(
         "kafka_topic_partition_replicas", "",
-        "As kafka_exporter: number of replicas, told by the leader.",
+        "As kafka_exporter: number of replicas, exported by the leader.",
         _of_leaders(lambda p, _: len(p.replicas)), *_OF_PARTITION),
     gauge(
         "kafka_topic_partition_leader", "",
-        "As kafka_exporter: id of the leader, told by itself.",
+        "As kafka_exporter: id of the leader, exported by the leader.",
         _of_leaders(lambda p, _: p.leader_id), *_OF_PARTITION),
     gauge(
         "kafka_topic_partition_under_replicated_partition", "",
-        "As kafka_exporter: 1 if a replica is not in sync, told by the leader.",
+        "As kafka_exporter: 1 if a replica is not in sync, exported by the leader.",
         _of_leaders(lambda p, _: int(p.is_under_replicated)), *_OF_PARTITION),
     gauge(
         "kafka_topic_partitions", "",
-        "As kafka_exporter: number of partitions of a topic, told by the leader of its first.",
+        "As kafka_exporter: number of partitions of a topic, exported by the leader of its first.",
         _partition_counts, "topic"),
 )  # fmt: skip

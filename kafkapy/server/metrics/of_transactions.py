@@ -58,7 +58,7 @@ TRANSACTION_METRICS: tuple[BrokerMetric, ...] = (
     summaries(
         "kafka_server_addpartitionstotxnmanager_verificationtimems",
         _VERIFICATION.format("VerificationTimeMs"),
-        "How long it took to hear from a coordinator whether partitions belong to a transaction; 0 where it is this broker.",
+        "Time for a coordinator's response whether partitions belong to a transaction; 0 if this broker coordinates it.",
         _verification_ms),
     counter(
         "kafka_server_addpartitionstotxnmanager_verificationfailurerate_total",

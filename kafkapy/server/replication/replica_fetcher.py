@@ -514,7 +514,7 @@ class ReplicaFetcher:
         return False
 
     def _fenced(self, partition: TopicPartition, fetch: PartitionFetch) -> None:
-        log.info("Partition %s: fenced by broker %d, which knows a newer epoch than %d; not fetched until it is known here",
+        log.info("Partition %s: fenced by broker %d, which has a newer epoch than %d; not fetched until this broker has it, too",
                  partition, self.config.leader_id, fetch.leader_epoch)  # fmt: skip
         self._fail(partition)
 
@@ -544,7 +544,7 @@ class ReplicaFetcher:
             if error is Errors.FENCED_LEADER_EPOCH:
                 self._fenced(partition, fetch)
             elif error is not Errors.NONE:
-                log.warning("Partition %s: broker %d doesn't tell %s: %s",
+                log.warning("Partition %s: broker %d did not return %s: %s",
                             partition, self.config.leader_id, asked_for, error.name)  # fmt: skip
                 self._delay([partition], now_ms)
             else:

@@ -248,7 +248,7 @@ class AclAuthorizer(Authorizer):
         try:
             self._store.notify_many(list(made))
         except Exception as error:
-            log.error("No broker could be told of the ACLs of %d patterns", len(made), exc_info=error)
+            log.error("No broker could be notified of the ACLs of %d patterns", len(made), exc_info=error)
             return dict.fromkeys(made, ApiError.from_exception(error))
         return dict.fromkeys(made, NO_ERROR)
 

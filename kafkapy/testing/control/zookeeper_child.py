@@ -23,7 +23,7 @@ def main(argv: list[str]) -> int:
 
     end = ControlEnd.take_from(os.environ)
     if end is None:
-        print("kafkapy.testing starts this, and tells it so in KAFKAPY_CONTROL", file=sys.stderr)
+        print("This program is started by kafkapy.testing, which sets KAFKAPY_CONTROL", file=sys.stderr)
         return 1
     reactor: Any = _reactor
     host, port, *directory = argv

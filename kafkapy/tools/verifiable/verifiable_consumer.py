@@ -46,7 +46,7 @@ def parser() -> ArgumentParser:
     add("--group-instance-id", metavar="GROUP_INSTANCE_ID", help="the name of a static member")
     add("--max-messages", type=int, default=-1, metavar="MAX-MESSAGES", help="how many; -1: until it is killed")
     add("--session-timeout", type=int, default=30000, metavar="TIMEOUT_MS", help="the session timeout")
-    add("--verbose", action="store_true", help="tell of each record")
+    add("--verbose", action="store_true", help="print each record")
     add("--enable-autocommit", action="store_true", help="commit now and then instead of after each poll")
     add("--reset-policy", default="earliest", help="earliest, latest or none")
     add(

@@ -125,7 +125,7 @@ def _providers(properties: Mapping[str, str]) -> set[str]:
         if name.startswith(_PROVIDER):
             scheme = _PROVIDERS.get(value.strip())
             if scheme is None:
-                raise ConfigException.invalid(name, value, f"the embedded ZooKeeper knows {', '.join(_PROVIDERS)}")
+                raise ConfigException.invalid(name, value, f"the embedded ZooKeeper supports {', '.join(_PROVIDERS)}")
             found.add(scheme)
     return found
 

@@ -131,7 +131,7 @@ def test_health_has_an_address_without_metrics(zk_connect: str, tmp_path: Path) 
     broker = BrokerProcess(tmp_path, zk_connect, kafkapy_health_listener="127.0.0.1:0")
     broker.start()
     await_started(broker)
-    (url,) = re.findall(r"Health is told at (http\S+)/healthz", broker.log())
+    (url,) = re.findall(r"Health is served at (http\S+)/healthz", broker.log())
     await_ready(url)
     with pytest.raises(urllib.error.HTTPError):
         urllib.request.urlopen(f"{url}/metrics", timeout=HANG_SECONDS)
