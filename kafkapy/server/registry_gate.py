@@ -72,7 +72,7 @@ class TopicSchemas:
     def look_up(self, prefix: bytes) -> str:
         gate = self._gate
         if not gate.asking.acquire(timeout=LOCK_S):
-            raise _nobody_answers("others wait for its answer")
+            raise _registry_unavailable("others wait for its answer")
         try:
             found = self.verdict(prefix)  # another thread may have asked
             return self._ask(prefix) if found is None else found
@@ -87,7 +87,7 @@ class TopicSchemas:
             _log.warning(
                 "Whether topic %s accepts schema %d cannot be found out now: %s", self._topic, schema_id, error
             )
-            raise _nobody_answers(str(error)) from error
+            raise _registry_unavailable(str(error)) from error
         if subjects is not None and any(matches(subject, self._subjects) for subject in subjects):
             if len(self._accepted) >= _MOST:
                 self._accepted.clear()
@@ -105,7 +105,7 @@ class TopicSchemas:
         return why
 
 
-def _nobody_answers(why: str) -> KafkaError:
+def _registry_unavailable(why: str) -> KafkaError:
     """Return the retriable error for batches while the schema registry does not answer."""
     return KafkaError(
         Errors.REQUEST_TIMED_OUT, f"The schema registry does not answer, so the records cannot be checked: {why}"
