@@ -21,10 +21,10 @@ from kafkapy.server.quotas.quota_managers import QuotaManagers
 
 log = logging.getLogger("kafkapy.server.KafkaApis")
 
-Answer = Message | Coroutine[Any, Any, Message | None] | None
+HandlerResult = Message | Coroutine[Any, Any, Message | None] | None
 """None: the protocol has no response (Produce with acks=0)."""
 
-Handler = Callable[[Request], Answer]
+Handler = Callable[[Request], HandlerResult]
 
 
 class KafkaApis:
