@@ -137,7 +137,7 @@ class KafkaServer:
         self._addresses = HostAddresses()
         self._broker_epoch = -1
         self._stopping = False
-        self._are_doors_open = False
+        self._is_accepting = False
         self._zk_client: KafkaZkClient | None = None
         self._metadata_cache: MetadataCache | None = None
         self._controller: KafkaController | None = None
@@ -298,14 +298,14 @@ class KafkaServer:
         if self._metrics_config is not None:
             yield self._metrics(self._metrics_config, environment, core, cluster_id, controller, sockets, guards)
 
-        def open_doors() -> None:
+        def start_accepting() -> None:
             by_api = guards.audited(handlers.by_api(), environment.clock)
             apis = KafkaApis(by_api, environment.clock, LargeRequests(environment.records), guards.quotas)
             first_metadata = FirstMetadata(apis.handle, core.metadata_cache, bool(core.log_manager.all_logs()))
             sockets.start_accepting(self._hooks.handler(first_metadata.handle))
-            self._are_doors_open = True
+            self._is_accepting = True
 
-        yield Part("listeners", open_doors, sockets.stop_listening)
+        yield Part("listeners", start_accepting, sockets.stop_listening)
         # It connects to this broker, so the listeners must accept first.
         yield Part(
             "controller",
@@ -397,7 +397,7 @@ class KafkaServer:
         if self._stopping:
             return "the broker is stopping"
         cache, zk_client = self._metadata_cache, self._zk_client
-        if not self._are_doors_open or cache is None or zk_client is None:
+        if not self._is_accepting or cache is None or zk_client is None:
             return "the broker is starting"
         if zk_client.session_state in ("EXPIRED", "CLOSED"):
             return "the ZooKeeper session is lost, so the broker is not registered"

@@ -228,7 +228,7 @@ def test_it_is_ready_from_opening_its_doors_until_it_stops(server: KafkaServer) 
     assert server.unready() == "the broker is starting"
     server._zk_client, server._metadata_cache = zk_client, cache
     assert server.unready() == "the broker is starting"
-    server._are_doors_open = True
+    server._is_accepting = True
     assert server.unready() == "no controller has sent the broker the cluster's metadata yet"
     cache.controller_id = 1
     assert server.unready() == ""
