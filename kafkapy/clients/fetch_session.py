@@ -24,7 +24,7 @@ FIRST_WITH_TOPIC_IDS = 13
 _LAST_SESSION_EPOCH = 2**31 - 1
 
 
-class PartitionWish(NamedTuple):
+class PartitionRequest(NamedTuple):
     """The fetch parameters of one partition; -1: not set."""
 
     fetch_offset: int
@@ -47,7 +47,7 @@ class FetchSessionHandler:
         """`incremental` False: requests without a session. `log`: called with unusable responses."""
         self.session_id = NO_SESSION_ID
         self.epoch = FULL_EPOCH if incremental else CLOSING_EPOCH
-        self.partitions: dict[TopicPartition, PartitionWish] = {}
+        self.partitions: dict[TopicPartition, PartitionRequest] = {}
         self._first_epoch = self.epoch
         self._log = log
         self._uses_ids = True
@@ -61,7 +61,7 @@ class FetchSessionHandler:
 
     # --- requests
 
-    def next_request(self, wanted: Mapping[TopicPartition, PartitionWish]) -> tuple[FetchRequest, bool]:
+    def next_request(self, wanted: Mapping[TopicPartition, PartitionRequest]) -> tuple[FetchRequest, bool]:
         """Build a request for exactly these partitions. See `request`."""
         before = self.partitions
         if self.is_full:  # in the caller's order
@@ -71,7 +71,10 @@ class FetchSessionHandler:
         return self.request(changed, [partition for partition in before if partition not in wanted])
 
     def request(
-        self, changed: Mapping[TopicPartition, PartitionWish], gone: Iterable[TopicPartition], may_use_ids: bool = True
+        self,
+        changed: Mapping[TopicPartition, PartitionRequest],
+        gone: Iterable[TopicPartition],
+        may_use_ids: bool = True,
     ) -> tuple[FetchRequest, bool]:
         """Build a request that applies changes to the session; return it, and whether it names topics by id.
 
@@ -97,7 +100,7 @@ class FetchSessionHandler:
         return request, uses_ids
 
     def _take_note(
-        self, changed: Mapping[TopicPartition, PartitionWish], gone: Iterable[TopicPartition]
+        self, changed: Mapping[TopicPartition, PartitionRequest], gone: Iterable[TopicPartition]
     ) -> list[tuple[TopicPartition, bytes]]:
         """Apply the changes; return the partitions that the broker has to remove, with the ids that it knows."""
         partitions = self.partitions
@@ -185,7 +188,7 @@ class FetchSessionHandler:
         self.epoch = self._first_epoch
 
 
-def _topics(wishes: Mapping[TopicPartition, PartitionWish]) -> list[FetchRequest.FetchTopic]:
+def _topics(wishes: Mapping[TopicPartition, PartitionRequest]) -> list[FetchRequest.FetchTopic]:
     topics: dict[tuple[str, bytes], FetchRequest.FetchTopic] = {}
     for (name, partition), wish in wishes.items():
         key = (name, wish.topic_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kafkapy.clients.fetch_session import FetchSessionHandler, PartitionWish
+from kafkapy.clients.fetch_session import FetchSessionHandler, PartitionRequest
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.protocol.errors import Errors
@@ -14,8 +14,8 @@ A, B = TopicPartition("t", 0), TopicPartition("u", 0)
 ID_1, ID_2 = b"1" * 16, b"2" * 16
 
 
-def wish(offset: int, topic_id: bytes = ID_1) -> PartitionWish:
-    return PartitionWish(offset, 100, 3, topic_id)
+def wish(offset: int, topic_id: bytes = ID_1) -> PartitionRequest:
+    return PartitionRequest(offset, 100, 3, topic_id)
 
 
 def named(request: FetchRequest) -> dict[TopicPartition, int]:
@@ -26,7 +26,7 @@ def forgotten(request: FetchRequest) -> set[tuple[str, bytes, int]]:
     return {(t.topic, t.topic_id, p) for t in request.forgotten_topics_data for p in t.partitions}
 
 
-def established(*wishes: tuple[TopicPartition, PartitionWish]) -> FetchSessionHandler:
+def established(*wishes: tuple[TopicPartition, PartitionRequest]) -> FetchSessionHandler:
     session = FetchSessionHandler()
     session.next_request(dict(wishes))
     assert session.accept(FetchResponse(session_id=5), [tp for tp, _ in wishes])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from kafkapy.clients.client_metadata import ClientMetadata
-from kafkapy.clients.fetch_session import PartitionWish
+from kafkapy.clients.fetch_session import PartitionRequest
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.common.uuid import ZERO_UUID
 from kafkapy.consumer.config import ConsumerConfig
@@ -48,14 +48,14 @@ class FetchPlan:
                     state.await_validation(leader.epoch)
         self._noticed = (self._metadata.version, self._subscriptions.changes.count)
 
-    def wishes(self, busy: Collection[int], now_ms: float) -> dict[int, dict[TopicPartition, PartitionWish]]:
+    def wishes(self, busy: Collection[int], now_ms: float) -> dict[int, dict[TopicPartition, PartitionRequest]]:
         """Return the partitions to fetch from each broker that is not `busy`. Requests metadata if a leader is not
         known."""
         if len(busy) >= len(self._metadata.cluster.nodes) > 0 or self._buffer.size >= self._config.fetch_max_bytes:
             return {}
         ahead = self._buffer.ahead()
         full: set[int] = set()
-        wishes: dict[int, dict[TopicPartition, PartitionWish]] = {}
+        wishes: dict[int, dict[TopicPartition, PartitionRequest]] = {}
         for partition in self._subscriptions.fetchable_partitions():
             state = self._subscriptions.assignment[partition]
             leader = self._metadata.leader_of(partition)
@@ -73,7 +73,7 @@ class FetchPlan:
                 full.add(node_id)
                 wishes.pop(node_id, None)
                 continue
-            wishes.setdefault(node_id, {})[partition] = PartitionWish(
+            wishes.setdefault(node_id, {})[partition] = PartitionRequest(
                 offset,
                 self._config.max_partition_fetch_bytes,
                 leader.epoch,

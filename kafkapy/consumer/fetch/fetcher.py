@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from kafkapy.clients.fetch_session import FIRST_WITH_TOPIC_IDS, FetchSessionHandler, PartitionWish
+from kafkapy.clients.fetch_session import FIRST_WITH_TOPIC_IDS, FetchSessionHandler, PartitionRequest
 from kafkapy.clients.metadata import Node
 from kafkapy.clients.network_client import NetworkClient
 from kafkapy.common.timestamps import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
@@ -189,7 +189,7 @@ class Fetcher:
         for node_id, wishes in self._plan.wishes(self._in_flight, self._time.monotonic_ms()).items():
             self._send_fetch(node_id, wishes)
 
-    def _send_fetch(self, node_id: int, wishes: dict[TopicPartition, PartitionWish]) -> None:
+    def _send_fetch(self, node_id: int, wishes: dict[TopicPartition, PartitionRequest]) -> None:
         delay = self._client.connection_delay_ms(node_id)
         if delay > 0:
             self._send_later(delay)

@@ -20,7 +20,7 @@ from collections.abc import Coroutine, Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
-from kafkapy.clients.fetch_session import FIRST_WITH_TOPIC_IDS, FetchSessionHandler, PartitionWish
+from kafkapy.clients.fetch_session import FIRST_WITH_TOPIC_IDS, FetchSessionHandler, PartitionRequest
 from kafkapy.common.leader_and_isr import NO_EPOCH
 from kafkapy.common.timestamps import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from kafkapy.common.topic_partition import TopicPartition
@@ -324,7 +324,7 @@ class ReplicaFetcher:
 
     def _fetch(self, now_ms: int) -> Step | None:
         self._apply_quota()
-        changed: dict[TopicPartition, PartitionWish] = {}
+        changed: dict[TopicPartition, PartitionRequest] = {}
         for partition in list(self._changed):
             try:
                 start = self._replicas.follower_log(partition).log_start_offset
@@ -333,7 +333,7 @@ class ReplicaFetcher:
                 self._fail(partition)
                 continue
             fetch = self.partitions[partition]
-            changed[partition] = PartitionWish(
+            changed[partition] = PartitionRequest(
                 fetch.fetch_offset,
                 self.config.partition_max_bytes,
                 fetch.leader_epoch,
@@ -423,7 +423,7 @@ class ReplicaFetcher:
             self._replicas.appended_from_leader(appended)
         self._delay(delayed, now_ms)
 
-    def _as_asked(self, partition: TopicPartition) -> tuple[PartitionFetch, PartitionWish] | None:
+    def _as_asked(self, partition: TopicPartition) -> tuple[PartitionFetch, PartitionRequest] | None:
         """Return the partition; None if it was removed (even if added again) or truncated since the request."""
         fetch = self.partitions.get(partition)
         asked = self._session.partitions.get(partition)
@@ -439,7 +439,11 @@ class ReplicaFetcher:
         return data.diverging_epoch if truncates else None
 
     async def _take(
-        self, partition: TopicPartition, fetch: PartitionFetch, asked: PartitionWish, data: FetchResponse.PartitionData
+        self,
+        partition: TopicPartition,
+        fetch: PartitionFetch,
+        asked: PartitionRequest,
+        data: FetchResponse.PartitionData,
     ) -> bool:
         """Process the response for one partition. Return False if it is to be delayed, or if it has changed since the
         request: a thread may have been appending."""
