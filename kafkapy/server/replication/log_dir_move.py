@@ -46,7 +46,7 @@ class LogDirMove:
             self._truncations = truncations
         return self._copy(max_bytes)
 
-    def let_go(self) -> None:
+    def end_copy(self) -> None:
         """End the copying, and allow the cleaner to clean the log again."""
         if self._cleaning_paused and self._log_manager.cleaner is not None:
             self._cleaning_paused = False

@@ -152,7 +152,7 @@ class ReplicaAlterLogDirsManager:
             if not move.cancelled:
                 self.remove([move.partition.topic_partition])
         finally:
-            move.let_go()
+            move.end_copy()
             self._copying -= 1
             self._scheduler.schedule_once("alter-log-dirs", self._copy_next, 0)
 
