@@ -503,7 +503,7 @@ class GroupCoordinator:
         if not open_groups:
             self._open_groups.pop(producer_id, None)
 
-    # ------------------------------------------------------------------------------------------------ loading (`Keeper`)
+    # ------------------------------------------------------------------------------------------------ loading (`ContentStore`)
 
     def new_replayed(self) -> ReplayedGroups:
         return ReplayedGroups(self._config)

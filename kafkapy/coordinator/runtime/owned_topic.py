@@ -31,7 +31,7 @@ Record = tuple[bytes, bytes | None]
 Contents = TypeVar("Contents", bound=Replayed)
 
 
-class Keeper(Protocol[Contents]):
+class ContentStore(Protocol[Contents]):
     """Holds the contents of the loaded partitions. All methods but `new_replayed` are called on the reactor."""
 
     def new_replayed(self) -> Contents:
@@ -67,12 +67,12 @@ class CoordinatorTopic(NamedTuple):
 
 
 class OwnedTopic(Generic[Contents]):
-    """Invariants: the `Keeper` has contents only of partitions with a term; once a partition is ACTIVE, they are
+    """Invariants: the `ContentStore` has contents only of partitions with a term; once a partition is ACTIVE, they are
     complete. One partition is read at a time (`_is_reading`), because reading threads compete with the reactor for the
     interpreter lock; those in `_to_read` wait."""
 
     def __init__(
-        self, topic: CoordinatorTopic, partition_log: PartitionLog, keeper: Keeper[Contents], clock: Clock, log: Logger
+        self, topic: CoordinatorTopic, partition_log: PartitionLog, contents: ContentStore[Contents], clock: Clock, log: Logger
     ) -> None:  # fmt: skip
         self._topic = topic
         self._partition_log = partition_log

@@ -282,7 +282,7 @@ class TransactionCoordinator:
     def handle_deleted_partitions(self, partitions: Sequence[TopicPartition]) -> None:
         """Do nothing: the `MarkerSender` detects deleted partitions itself."""
 
-    # ------------------------------------------------------------------------------------------------ loading (`Keeper`)
+    # ------------------------------------------------------------------------------------------------ loading (`ContentStore`)
 
     def new_replayed(self) -> ReplayedTransactions:
         return ReplayedTransactions()
