@@ -45,8 +45,8 @@ RETRY_TIMER = "complete"
 """Runs until the failed write of Complete* is retried."""
 RETRY_MS = 100
 """Delay of the retry of a failed write of Complete*: the default `retry.backoff.ms` of Java's clients."""
-PATIENCE_TIMER = "patience"
-PATIENCE_MS = 100
+NEXT_START_TIMER = "next-start"
+NEXT_START_MS = 100
 """How long the start of a producer's next transaction waits for the end of the last one. Kafka refuses it immediately,
 and its clients then wait 20 ms or more for markers that take one."""
 
@@ -207,7 +207,7 @@ class Transaction:
         now, error = self.metadata, self._check(producer)
         if error is NONE and now.state in PREPARING and self.next is None:
             self.next = Next(producer, partitions, to)
-            return (StartTimer(PATIENCE_TIMER, "", PATIENCE_MS),)
+            return (StartTimer(NEXT_START_TIMER, "", NEXT_START_MS),)
         if error is NONE and (self.pending is not None or now.state in PREPARING):
             error = Errors.CONCURRENT_TRANSACTIONS
         if error is not NONE or (now.state is ONGOING and now.partitions.issuperset(partitions)):
@@ -305,11 +305,11 @@ class Transaction:
         if self.next is None:
             return ()
         (producer, partitions, to), self.next = self.next, None
-        return (CancelTimer(PATIENCE_TIMER), *self.add_partitions(producer, partitions, to, now_ms))
+        return (CancelTimer(NEXT_START_TIMER), *self.add_partitions(producer, partitions, to, now_ms))
 
     def _turn_next_away(self, error: Errors) -> Effects:
         waiting, self.next = self.next, None
-        return () if waiting is None else (CancelTimer(PATIENCE_TIMER), Reply(waiting.to, error))
+        return () if waiting is None else (CancelTimer(NEXT_START_TIMER), Reply(waiting.to, error))
 
     def leave(self) -> Effects:
         """Stop coordinating the id."""
@@ -387,6 +387,6 @@ class Transaction:
         return (Reply(step.to, answer),)
 
     def timer_fired(self, timer: str, of: str, now_ms: int) -> Effects:
-        if timer == PATIENCE_TIMER:
+        if timer == NEXT_START_TIMER:
             return self._turn_next_away(Errors.CONCURRENT_TRANSACTIONS)
         return () if self.is_gone else self._complete()

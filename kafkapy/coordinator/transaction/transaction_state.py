@@ -17,7 +17,7 @@ The table shows each event in each state: the next state, which is valid once it
 (a) With the next epoch, which fences the producer with the previous one. The request fails with a retriable error.
 (b) No write if all partitions are known.
 (c) The response is sent once this is in the log and so final. Then the markers are sent.
-(d) For Complete*, for `PATIENCE_MS` at most; after it, or if another request waits, it fails with a retriable error.
+(d) For Complete*, for `NEXT_START_MS` at most; after it, or if another request waits, it fails with a retriable error.
 
 While a record or markers are being written, all other events are refused with CONCURRENT_TRANSACTIONS.
 """

@@ -12,8 +12,8 @@ from kafkapy.common.transaction_states import TransactionState
 from kafkapy.coordinator.runtime.effects import Effect, Order, Reply, StartTimer, Write
 from kafkapy.coordinator.transaction.metadata import TransactionMetadata, read_key, read_value
 from kafkapy.coordinator.transaction.transaction import (
-    PATIENCE_MS,
-    PATIENCE_TIMER,
+    NEXT_START_MS,
+    NEXT_START_TIMER,
     RETRY_MS,
     RETRY_TIMER,
     Forget,
@@ -43,7 +43,7 @@ TIMEOUT = 60_000
 LATE = START + TIMEOUT + 1
 
 CONCURRENT = Errors.CONCURRENT_TRANSACTIONS
-WAITS = StartTimer(PATIENCE_TIMER, "", PATIENCE_MS)
+WAITS = StartTimer(NEXT_START_TIMER, "", NEXT_START_MS)
 FENCED = Errors.PRODUCER_FENCED
 ABORTABLE = Errors.TRANSACTION_ABORTABLE
 INVALID = Errors.INVALID_TXN_STATE

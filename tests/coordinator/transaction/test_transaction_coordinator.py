@@ -9,7 +9,7 @@ import pytest
 from kafkapy.common.producer_id import ProducerIdAndEpoch
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.coordinator.transaction.metadata import TransactionMetadata, transaction_key, transaction_value
-from kafkapy.coordinator.transaction.transaction import PATIENCE_MS, RETRY_MS, InitProducerIdResult, SendMarkers
+from kafkapy.coordinator.transaction.transaction import NEXT_START_MS, RETRY_MS, InitProducerIdResult, SendMarkers
 from kafkapy.coordinator.transaction.transaction_coordinator import TransactionCoordinator
 from kafkapy.coordinator.transaction.transaction_state import EMPTY
 from kafkapy.protocol.errors import NONE, Errors, KafkaError
@@ -317,7 +317,7 @@ def test_the_next_transaction_begins_when_the_last_one_has_ended() -> None:
     assert reply.result() is NONE
     assert h.state() == "Ongoing"
     assert h.transaction().metadata.partitions == {T1}
-    h.advance(PATIENCE_MS)
+    h.advance(NEXT_START_MS)
     assert h.end(producer) is NONE
 
 
@@ -325,7 +325,7 @@ def test_the_next_transaction_does_not_wait_for_long() -> None:
     h = TransactionHarness()
     producer = ended(h)
     reply = h.start_add(producer)
-    h.advance(PATIENCE_MS - 1)
+    h.advance(NEXT_START_MS - 1)
     assert not reply.done
     h.advance(1)
     assert reply.result() is Errors.CONCURRENT_TRANSACTIONS
