@@ -22,12 +22,12 @@ from kafkapy.coordinator.transaction.metadata import (
     transaction_value,
 )
 from kafkapy.coordinator.transaction.transaction_state import (
-    AT_REST,
     COMPLETE_ABORT,
     COMPLETE_COMMIT,
     COMPLETED,
     DEAD,
     EMPTY,
+    NOT_OPEN,
     ONGOING,
     PREPARE_ABORT,
     PREPARE_COMMIT,
@@ -150,7 +150,7 @@ class Transaction:
         metadata = self.metadata
         return (
             metadata.is_epoch_exhausted
-            and metadata.state in AT_REST
+            and metadata.state in NOT_OPEN
             and (expected is None or expected.epoch == metadata.producer_epoch)
         )
 
@@ -334,7 +334,7 @@ class Transaction:
 
     def is_expired(self, now_ms: int, expiration_ms: int) -> bool:
         now = self.metadata
-        return self.pending is None and now.state in AT_REST and now.updated_ms <= now_ms - expiration_ms
+        return self.pending is None and now.state in NOT_OPEN and now.updated_ms <= now_ms - expiration_ms
 
     def expire(self) -> Effects:
         """Write a tombstone; `Forget` follows once that is in the log."""

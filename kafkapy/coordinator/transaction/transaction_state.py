@@ -48,7 +48,7 @@ COMPLETE_ABORT = TransactionState.COMPLETE_ABORT
 DEAD = TransactionState.DEAD
 
 PREPARING = frozenset({PREPARE_COMMIT, PREPARE_ABORT})
-AT_REST = frozenset({EMPTY, COMPLETE_COMMIT, COMPLETE_ABORT})
+NOT_OPEN = frozenset({EMPTY, COMPLETE_COMMIT, COMPLETE_ABORT})
 """States without an open transaction: a new one may start, and the id may expire."""
 COMPLETED = {PREPARE_COMMIT: COMPLETE_COMMIT, PREPARE_ABORT: COMPLETE_ABORT}
 
