@@ -161,7 +161,7 @@ class OwnedTopic(Generic[Contents]):
     def on_election(self, partition: int, epoch: int) -> None:
         """Load the partition, which this broker now leads."""
         name = self._topic.name
-        if not self._ownership.hear_of(partition, epoch):
+        if not self._ownership.record_epoch(partition, epoch):
             newest = self._ownership.newest_epoch(partition)
             self._log.info("Not loading %s-%d in epoch %d since current epoch is %d", name, partition, epoch, newest)
             return
@@ -174,7 +174,7 @@ class OwnedTopic(Generic[Contents]):
     def on_resignation(self, partition: int, epoch: int | None) -> None:
         """Unload the partition, which this broker no longer leads. `epoch` None: the replica was removed, regardless
         of the epoch."""
-        if epoch is not None and not self._ownership.hear_of(partition, epoch):
+        if epoch is not None and not self._ownership.record_epoch(partition, epoch):
             newest = self._ownership.newest_epoch(partition)
             self._log.info(
                 "Not unloading %s-%d in epoch %d since current epoch is %d", self._topic.name, partition, epoch, newest

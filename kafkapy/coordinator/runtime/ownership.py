@@ -57,7 +57,7 @@ class Ownership:
         """Return whether any partition is not loaded yet."""
         return any(term.state is not ACTIVE for term in self.terms.values())
 
-    def hear_of(self, partition: int, epoch: int) -> bool:
+    def record_epoch(self, partition: int, epoch: int) -> bool:
         """Record an epoch; return False if a newer one is known."""
         newest = max(epoch, self._epochs.get(partition, epoch))
         self._epochs[partition] = newest

@@ -45,8 +45,8 @@ def test_what_becomes_of_a_load_whose_term_is_over_changes_nothing() -> None:
 def test_epochs_only_rise() -> None:
     ownership = Ownership()
     assert ownership.newest_epoch(3) == -1
-    assert ownership.hear_of(3, 5)
-    assert not ownership.hear_of(3, 4)
-    assert ownership.hear_of(3, 5)
-    assert ownership.hear_of(4, 1)
+    assert ownership.record_epoch(3, 5)
+    assert not ownership.record_epoch(3, 4)
+    assert ownership.record_epoch(3, 5)
+    assert ownership.record_epoch(4, 1)
     assert (ownership.newest_epoch(3), ownership.newest_epoch(4)) == (5, 1)
