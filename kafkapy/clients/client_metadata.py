@@ -195,7 +195,7 @@ class ClientMetadata:
         self._replace(cluster._replace(nodes=all_nodes, topics=topics))
         return True
 
-    def hear_of_epoch(self, partition: TopicPartition, epoch: int) -> bool:
+    def record_epoch(self, partition: TopicPartition, epoch: int) -> bool:
         """Record the leader epoch of a record or a committed offset; return True if it is newer than the known one.
 
         Then the known leader is outdated and may lack records that were read: it is no longer used, and metadata is

@@ -338,7 +338,7 @@ class ConsumerCore:
     def seek(self, partition: TopicPartition, offset: int, leader_epoch: int = -1) -> None:
         self.subscriptions.state(partition)
         self.drop((partition,))
-        self.client.metadata.hear_of_epoch(partition, leader_epoch)
+        self.client.metadata.record_epoch(partition, leader_epoch)
         self.subscriptions.seek(partition, offset, leader_epoch)
         self.wake()
 
@@ -406,7 +406,7 @@ class ConsumerCore:
             found = offsets.get(partition)
             if found is not None:
                 epoch = -1 if found.leader_epoch is None else found.leader_epoch
-                self.client.metadata.hear_of_epoch(partition, epoch)
+                self.client.metadata.record_epoch(partition, epoch)
                 state.seek(FetchPosition(found.offset, epoch))
             elif self.config.reset_strategy is not OffsetResetStrategy.NONE:
                 state.await_reset(self.config.reset_strategy)

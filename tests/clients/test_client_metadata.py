@@ -31,9 +31,9 @@ def test_older_epochs_are_not_believed() -> None:
 
 def test_whoever_has_heard_of_a_newer_leader_does_not_ask_the_old_one() -> None:
     metadata = known(leader=1, epoch=5)
-    assert not metadata.hear_of_epoch(P, 5) and not metadata.update_wanted
-    assert metadata.hear_of_epoch(P, 7) and metadata.update_wanted
-    assert not metadata.hear_of_epoch(P, 6)
+    assert not metadata.record_epoch(P, 5) and not metadata.update_wanted
+    assert metadata.record_epoch(P, 7) and metadata.update_wanted
+    assert not metadata.record_epoch(P, 6)
     for stale in (5, 6):  # brokers that have not heard of it
         metadata.update(answer(leader=1, epoch=stale))
         assert metadata.leader_of(P) == LeaderAndEpoch(-1, 7)
@@ -43,14 +43,14 @@ def test_whoever_has_heard_of_a_newer_leader_does_not_ask_the_old_one() -> None:
 
 def test_a_newer_leader_named_by_a_response_is_believed() -> None:
     metadata = known(leader=1, epoch=5)
-    metadata.hear_of_epoch(P, 7)
+    metadata.record_epoch(P, 7)
     assert metadata.update_leader(P, 2, 7)
     assert metadata.leader_of(P) == LeaderAndEpoch(2, 7)
 
 
 def test_epochs_of_a_topic_that_is_gone_are_forgotten() -> None:
     metadata = known(leader=1, epoch=5)
-    metadata.hear_of_epoch(P, 7)
+    metadata.record_epoch(P, 7)
     metadata.update(MetadataResponse(brokers=[MetadataResponse.MetadataResponseBroker(node_id=1, host="h", port=1)]))
     metadata.update(answer(leader=1, epoch=0, topic_id=b"2" * 16))
     assert metadata.leader_of(P) == LeaderAndEpoch(1, 0)
@@ -60,9 +60,9 @@ def test_epochs_of_a_topic_that_is_gone_are_forgotten() -> None:
 
 def test_brokers_without_epochs_are_believed() -> None:
     metadata = known(leader=1, epoch=-1)
-    assert not metadata.hear_of_epoch(P, 3)
+    assert not metadata.record_epoch(P, 3)
     assert metadata.leader_of(P) == LeaderAndEpoch(1, -1)
-    assert not metadata.hear_of_epoch(TopicPartition("unknown", 0), 3)
+    assert not metadata.record_epoch(TopicPartition("unknown", 0), 3)
 
 
 def test_partitions_do_not_go_away() -> None:

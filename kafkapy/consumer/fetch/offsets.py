@@ -112,7 +112,7 @@ class OffsetFetcher:
             if answer is None:
                 continue
             if answer.leader_epoch is not None:
-                self._client.metadata.hear_of_epoch(partition, answer.leader_epoch)
+                self._client.metadata.record_epoch(partition, answer.leader_epoch)
             leader = self._client.metadata.leader_of(partition)
             position = FetchPosition(answer.offset, leader_epoch=-1 if leader is None else leader.epoch)
             if self._subscriptions.complete_reset(partition, wanted[partition], position):
