@@ -131,7 +131,7 @@ class ControllerElection:
             core.active_controller_id = broker_id
             log.info(
                 "Broker %d is the controller now, of epoch %d, because %s: it takes over the cluster's state from ZooKeeper",
-                broker_id, epoch, self._why_elected(),
+                broker_id, epoch, self._election_reason(),
             )  # fmt: skip
             self._last_seen = broker_id
             self._on_controller_failover()
@@ -188,7 +188,7 @@ class ControllerElection:
             )  # fmt: skip
             self._last_seen = found
 
-    def _why_elected(self) -> str:
+    def _election_reason(self) -> str:
         if self._last_seen == NO_CONTROLLER:
             return "there was none"
         return f"the node /controller of broker {self._last_seen} was gone"
