@@ -114,18 +114,18 @@ class ControllerEventManager:
         self._drop_all()
         return self.put(event)
 
-    def put_later(self, event: ControllerEvent, delay_ms: int) -> None:
+    def put_delayed(self, event: ControllerEvent, delay_ms: int) -> None:
         """Queue `event` after `delay_ms`, unless `cancel_later` is called before."""
         with self._changed:
             heapq.heappush(self._later, (self.now_ms() + delay_ms, next(self._order), event))
             self._changed.notify()
 
     def now_ms(self) -> int:
-        """The monotonic clock of `put_later`."""
+        """The monotonic clock of `put_delayed`."""
         return self._time.monotonic_ms()
 
     def cancel_later(self) -> None:
-        """Drop the events of `put_later` that are not due yet."""
+        """Drop the events of `put_delayed` that are not due yet."""
         with self._changed:
             self._later.clear()
 

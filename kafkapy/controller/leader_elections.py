@@ -100,7 +100,7 @@ class LeaderElections:
     def schedule_balance(self, delay_ms: int = FIRST_BALANCE_DELAY_MS) -> None:
         """Schedule the first balance of leaders; it is repeated periodically."""
         event = ControllerEvent("AutoPreferredReplicaLeaderElection", self.process_balance)
-        self._core.events.put_later(event, delay_ms)
+        self._core.events.put_delayed(event, delay_ms)
 
     def process_balance(self) -> None:
         if not self._core.is_active:

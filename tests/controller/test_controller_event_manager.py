@@ -53,8 +53,8 @@ def test_after_close_events_are_preempted_at_once() -> None:
 def test_later_events_wait_for_their_time_and_can_be_cancelled() -> None:
     manager, time = by_hand()
     seen: list[str] = []
-    manager.put_later(ControllerEvent("late", lambda: seen.append("late")), 100)
-    manager.put_later(ControllerEvent("early", lambda: seen.append("early")), 50)
+    manager.put_delayed(ControllerEvent("late", lambda: seen.append("late")), 100)
+    manager.put_delayed(ControllerEvent("early", lambda: seen.append("early")), 50)
     manager.process_all()
     time.advance(60)
     manager.process_all()
@@ -72,10 +72,10 @@ def test_one_thread_runs_all_and_survives_close_from_outside() -> None:
     events = [
         manager.put(ControllerEvent(str(n), lambda: threads.add(threading.current_thread().name))) for n in range(20)
     ]
-    manager.put_later(ControllerEvent("later", lambda: threads.add("later")), 10)
+    manager.put_delayed(ControllerEvent("later", lambda: threads.add("later")), 10)
     assert all(event.finished.wait(HANG_SECONDS) for event in events)
     done = threading.Event()
-    manager.put_later(ControllerEvent("done", done.set), 20)
+    manager.put_delayed(ControllerEvent("done", done.set), 20)
     assert done.wait(HANG_SECONDS)
     manager.close()
     assert threads == {"the-controller", "later"}
