@@ -401,7 +401,7 @@ def build_guards(config: KafkaConfig, environment: Environment, audit: Audit | N
         authorizer = build_authorizer(config, environment.zk_client, environment.clock)
     else:
         authorizer = build_authorizer(
-            config, environment.zk_client, environment.clock, audit.on_decision, audit.hears_allowed
+            config, environment.zk_client, environment.clock, audit.on_decision, audit.reports_allowed
         )
         audit.watch(authorizer)
     credentials = ScramCredentials()

@@ -65,7 +65,7 @@ class AclAuthorizer(Authorizer):
         time: Time | None = None,
         prefixes_supported: Callable[[], bool] = lambda: True,
         on_decision: DecisionListener | None = None,
-        hears_allowed: bool = True,
+        reports_allowed: bool = True,
     ) -> None:
         """Decides nothing before `startup`: without ACLs all except super users are denied.
 
@@ -77,14 +77,14 @@ class AclAuthorizer(Authorizer):
             prefixes_supported: Returns whether prefixed patterns may be created: inter.broker.protocol.version is 2.0
                 or later.
             on_decision: Called with each decision except those of `authorized_operations`, for the audit.
-            hears_allowed: Whether `on_decision` is also called for allowed operations.
+            reports_allowed: Whether `on_decision` is also called for allowed operations.
         """
         self._store = store
         self._super_users = tuple(super_users)
         self._allow_everyone = allow_everyone_if_no_acl_found
         self._time = time or SystemTime()
         self._prefixes_supported = prefixes_supported
-        self._log = DecisionLog(on_decision, hears_allowed)
+        self._log = DecisionLog(on_decision, reports_allowed)
         self._lock = threading.Lock()
         self._index = AclIndex({}, self._super_users, allow_everyone_if_no_acl_found)
         self._zk_versions: dict[AclPattern, int] = {}

@@ -34,7 +34,7 @@ def build_authorizer(
     zk_client: KafkaZkClient,
     time: Time,
     on_decision: DecisionListener | None = None,
-    hears_allowed: bool = True,
+    reports_allowed: bool = True,
 ) -> Authorizer:
     """Return the authorizer, configured and not started. Blocks on ZooKeeper if ACLs have their own.
 
@@ -44,7 +44,7 @@ def build_authorizer(
             `authorizer.zookeeper.ssl.*` are set.
         time: For the age of notifications and pauses between attempts.
         on_decision: Called with each decision, for the audit.
-        hears_allowed: Whether `on_decision` is also called for allowed operations.
+        reports_allowed: Whether `on_decision` is also called for allowed operations.
 
     Returns:
         `AllowAll` without `authorizer.class.name`; `AclAuthorizer` for Kafka's class of that name; else an object of
@@ -61,7 +61,7 @@ def build_authorizer(
     if class_name != ACL_AUTHORIZER:
         authorizer = _imported(class_name)
         authorizer.configure(config.originals)
-        return authorizer if on_decision is None else AuditedAuthorizer(authorizer, on_decision, hears_allowed)
+        return authorizer if on_decision is None else AuditedAuthorizer(authorizer, on_decision, reports_allowed)
     super_users = parse_super_users(config.originals.get(SUPER_USERS, ""))
     allow_everyone = parse_allow_everyone(config.originals.get(ALLOW_EVERYONE, ""))
     return AclAuthorizer(
@@ -71,7 +71,7 @@ def build_authorizer(
         time,
         lambda: metadata_version.are_prefixed_acls_supported(config.inter_broker_protocol_version),
         on_decision,
-        hears_allowed,
+        reports_allowed,
     )
 
 

@@ -40,10 +40,10 @@ DecisionListener = Callable[[RequestContext, RequestedAction, AclDecision], obje
 class DecisionLog:
     """Logs refusals at INFO, allowed operations at DEBUG, less relevant decisions at TRACE; calls a listener."""
 
-    def __init__(self, listener: DecisionListener | None = None, hears_allowed: bool = True) -> None:
-        """`hears_allowed`: whether the listener is also called for allowed operations."""
+    def __init__(self, listener: DecisionListener | None = None, reports_allowed: bool = True) -> None:
+        """`reports_allowed`: whether the listener is also called for allowed operations."""
         self._listener = listener
-        self._tells_allowed = listener is not None and hears_allowed
+        self._tells_allowed = listener is not None and reports_allowed
         self._tells_denied = listener is not None
 
     def wants(self, allowed: bool, log_if_allowed: bool, log_if_denied: bool) -> bool:

@@ -43,7 +43,7 @@ class Audit:
             now_ms: The time, in milliseconds since the epoch.
         """
         self.log = AuditLog(sink, config.queue_max_records)
-        self.hears_allowed: Final = config.level >= AuditLevel.ALL
+        self.reports_allowed: Final = config.level >= AuditLevel.ALL
         """Whether `on_decision` is also called for allowed operations."""
         self._level = config.level
         self._topic = config.topic
@@ -59,9 +59,9 @@ class Audit:
         """A `DecisionListener`."""
         if not decision.allowed:
             # In a listing, missing access only hides resources.
-            if not (action.log_if_denied or self.hears_allowed):
+            if not (action.log_if_denied or self.reports_allowed):
                 return
-        elif not self.hears_allowed or self._is_of_audit(context, action):
+        elif not self.reports_allowed or self._is_of_audit(context, action):
             return
         self._put(AuditedSender.of(context), Decided.of(action, decision))
 

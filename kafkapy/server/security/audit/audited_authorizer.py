@@ -18,17 +18,17 @@ class AuditedAuthorizer(Authorizer):
     As with `AclAuthorizer` the audit does not record `authorized_operations`, because no operation is executed.
     """
 
-    def __init__(self, authorizer: Authorizer, on_decision: DecisionListener, hears_allowed: bool) -> None:
+    def __init__(self, authorizer: Authorizer, on_decision: DecisionListener, reports_allowed: bool) -> None:
         """Wrap an authorizer.
 
         Args:
             authorizer: Makes the decisions.
             on_decision: Called with each decision.
-            hears_allowed: Whether `on_decision` is also called for allowed operations.
+            reports_allowed: Whether `on_decision` is also called for allowed operations.
         """
         self._authorizer = authorizer
         self._on_decision = on_decision
-        self._hears_allowed = hears_allowed
+        self._reports_allowed = reports_allowed
         self._rule = type(authorizer).__name__
         self.enabled = authorizer.enabled
 
@@ -62,7 +62,7 @@ class AuditedAuthorizer(Authorizer):
             log_if_denied=log_if_denied,
             count=count,
         )
-        if self._hears_allowed or not allowed:
+        if self._reports_allowed or not allowed:
             action = RequestedAction(operation, resource_type, "LITERAL", name, count, log_if_allowed, log_if_denied)
             self._on_decision(context, action, AclDecision(allowed, self._rule))
         return allowed
@@ -72,7 +72,7 @@ class AuditedAuthorizer(Authorizer):
     ) -> bool:
         """See `Authorizer`."""
         allowed = self._authorizer.authorize_by_resource_type(context, operation, resource_type)
-        if self._hears_allowed or not allowed:
+        if self._reports_allowed or not allowed:
             action = RequestedAction(operation, resource_type, "UNKNOWN", "NONE", 0)
             self._on_decision(context, action, AclDecision(allowed, self._rule))
         return allowed
@@ -96,7 +96,7 @@ class AuditedAuthorizer(Authorizer):
         )
         for name, count in counts.items():
             allowed = name in found
-            if self._hears_allowed or not allowed:
+            if self._reports_allowed or not allowed:
                 action = RequestedAction(
                     operation, resource_type, "LITERAL", name, count, log_if_allowed, log_if_denied
                 )

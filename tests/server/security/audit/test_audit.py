@@ -218,17 +218,17 @@ class OnlyOwnTopics(Authorizer):
         return name.startswith(context.principal.name)
 
 
-@pytest.mark.parametrize("hears_allowed", [True, False])
-def test_an_authorizer_of_ones_own(hears_allowed: bool) -> None:
+@pytest.mark.parametrize("reports_allowed", [True, False])
+def test_an_authorizer_of_ones_own(reports_allowed: bool) -> None:
     told: list[tuple[str, bool, str]] = []
     audited = AuditedAuthorizer(
         OnlyOwnTopics(),
         lambda _, action, decision: told.append((action.name, decision.allowed, decision.rule)),
-        hears_allowed,
+        reports_allowed,
     )
     assert audited.filter_authorized(
         context(), ACLOperation.READ, ResourceType.TOPIC, ["alice-1", "bob-1", "alice-1"]
     ) == {"alice-1"}
     assert not audited.authorize(context(), ACLOperation.READ, ResourceType.TOPIC, "carol-1")
     denied = [("bob-1", False, "OnlyOwnTopics"), ("carol-1", False, "OnlyOwnTopics")]
-    assert told == [("alice-1", True, "OnlyOwnTopics")] * hears_allowed + denied
+    assert told == [("alice-1", True, "OnlyOwnTopics")] * reports_allowed + denied
