@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from kafkapy.common.prometheus_text import head, label, sample
 from kafkapy.runtime.chunks import CHUNK
-from kafkapy.server.metrics.metric import QUANTILES, BrokerMetric, Buckets, LeftOut, Sample, Summary
+from kafkapy.server.metrics.metric import QUANTILES, BrokerMetric, Buckets, Omitted, Sample, Summary
 from kafkapy.server.metrics.sources import Sources
 from kafkapy.server.metrics.table import LEFT_OUT
 
@@ -29,12 +29,12 @@ def pieces(metrics: Sequence[BrokerMetric], sources: Sources) -> Iterator[bytes]
 
 
 def _pieces(
-    metric: BrokerMetric, samples: Iterator[Sample | LeftOut | None], left_out: list[Sample]
+    metric: BrokerMetric, samples: Iterator[Sample | Omitted | None], left_out: list[Sample]
 ) -> Iterator[bytes]:
     opening = head(metric.name, metric.kind.value, metric.doc)
     lines: list[str] = []
     for found in samples:
-        if isinstance(found, LeftOut):
+        if isinstance(found, Omitted):
             if found.series:
                 left_out.append(((metric.name,), found.series))
             continue

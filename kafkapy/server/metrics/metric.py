@@ -50,7 +50,7 @@ class Buckets(NamedTuple):
     total: float
 
 
-class LeftOut(NamedTuple):
+class Omitted(NamedTuple):
     """Stands for samples that were left out to bound the page; `series` is their number."""
 
     series: int
@@ -61,7 +61,7 @@ Sample = tuple[tuple[str, ...], Value]
 """The labels' values, and the sample's value."""
 
 
-Read = Callable[["Sources"], "float | Iterable[Sample | LeftOut | None]"]
+Read = Callable[["Sources"], "float | Iterable[Sample | Omitted | None]"]
 
 
 class BrokerMetric(NamedTuple):

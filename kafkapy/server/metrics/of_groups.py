@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from kafkapy.coordinator.group.group_state import ClassicGroupState
-from kafkapy.server.metrics.metric import BrokerMetric, LeftOut, Sample, gauge
+from kafkapy.server.metrics.metric import BrokerMetric, Omitted, Sample, gauge
 from kafkapy.server.metrics.sources import Sources
 
 _MANAGER = "kafka.server:type=GroupMetadataManager,name={}"
@@ -17,17 +17,17 @@ def _in_state(state: ClassicGroupState) -> Callable[[Sources], float]:
     return lambda sources: sum(group.is_in(state) for group in sources.groups())
 
 
-def _offsets(sources: Sources) -> Iterator[Sample | LeftOut]:
+def _offsets(sources: Sources) -> Iterator[Sample | Omitted]:
     for group, partition, offset, _ in sources.survey.offsets:
         yield (group, partition.topic, str(partition.partition)), offset
-    yield LeftOut(sources.survey.offsets_left_out)
+    yield Omitted(sources.survey.offsets_left_out)
 
 
-def _lags(sources: Sources) -> Iterator[Sample | LeftOut]:
+def _lags(sources: Sources) -> Iterator[Sample | Omitted]:
     for group, partition, _, lag in sources.survey.offsets:
         if lag is not None:
             yield (group, partition.topic, str(partition.partition)), lag
-    yield LeftOut(sources.survey.offsets_left_out)
+    yield Omitted(sources.survey.offsets_left_out)
 
 
 def _members(sources: Sources) -> Iterator[Sample]:

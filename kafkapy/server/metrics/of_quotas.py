@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from heapq import nlargest
 
 from kafkapy.runtime.chunks import chunks
-from kafkapy.server.metrics.metric import BrokerMetric, LeftOut, Read, Sample, gauge
+from kafkapy.server.metrics.metric import BrokerMetric, Omitted, Read, Sample, gauge
 from kafkapy.server.metrics.sources import Sources
 from kafkapy.server.quotas.client_quota_callback import CLIENT_ID_TAG, USER_TAG, Tags
 from kafkapy.server.quotas.client_quota_manager import ClientQuotaManager, ClientSensors
@@ -24,7 +24,7 @@ _Value = Callable[[ClientSensors, int], float | None]
 
 
 def _of_clients(manager: _Manager, value: _Value) -> Read:
-    def read(sources: Sources) -> Iterator[Sample | LeftOut | None]:
+    def read(sources: Sources) -> Iterator[Sample | Omitted | None]:
         if sources.quotas is None:
             return
         now = sources.time.monotonic_ms()
@@ -45,10 +45,10 @@ def _labels(tags: Tags) -> tuple[str, str, str]:
     return tags.get(USER_TAG, ""), tags.get(CLIENT_ID_TAG, ""), others
 
 
-def _largest(found: list[tuple[tuple[str, ...], float]], limit: int) -> Iterator[Sample | LeftOut]:
+def _largest(found: list[tuple[tuple[str, ...], float]], limit: int) -> Iterator[Sample | Omitted]:
     """Yield the `limit` largest samples, and the number of those left out."""
     yield from found if len(found) <= limit else nlargest(limit, found, key=lambda sample: sample[1])
-    yield LeftOut(max(len(found) - limit, 0))
+    yield Omitted(max(len(found) - limit, 0))
 
 
 def _rate(sensors: ClientSensors, now: int) -> float:
@@ -68,7 +68,7 @@ def _exempt(sources: Sources) -> list[Sample]:
     return [] if quotas is None else [((), quotas.requests.exempt.per_second(sources.time.monotonic_ms()))]
 
 
-def _addresses(sources: Sources) -> Iterator[Sample | LeftOut]:
+def _addresses(sources: Sources) -> Iterator[Sample | Omitted]:
     if sources.quotas is not None:
         yield from _largest([((ip,), rate) for ip, rate in sources.quotas.ips.per_second()], sources.survey.limit)
 

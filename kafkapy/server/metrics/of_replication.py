@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from kafkapy.log.cleaning.log_cleaner import LogCleaner
-from kafkapy.server.metrics.metric import BrokerMetric, LeftOut, Sample, counter, gauge
+from kafkapy.server.metrics.metric import BrokerMetric, Omitted, Sample, counter, gauge
 from kafkapy.server.metrics.sources import Sources
 from kafkapy.server.purgatory.purgatory import DelayedOperationPurgatory
 
@@ -26,7 +26,7 @@ def _of_purgatories(of: Callable[[DelayedOperationPurgatory], int]) -> Callable[
     return read
 
 
-def _lags(sources: Sources) -> Iterator[Sample | LeftOut | None]:
+def _lags(sources: Sources) -> Iterator[Sample | Omitted | None]:
     """Yield the lags, the longest first."""
     limit = sources.survey.limit
     lags = list(sources.fetchers.lags())
@@ -34,7 +34,7 @@ def _lags(sources: Sources) -> Iterator[Sample | LeftOut | None]:
     lags.sort(key=lambda found: -found[3])
     for leader_id, number, partition, lag in lags[:limit]:
         yield (f"ReplicaFetcherThread-{number}-{leader_id}", partition.topic, str(partition.partition)), lag
-    yield LeftOut(max(0, len(lags) - limit))
+    yield Omitted(max(0, len(lags) - limit))
 
 
 def _fetcher(value: Callable[[Sources], float]) -> Callable[[Sources], Iterator[Sample]]:

@@ -8,7 +8,7 @@ from kafkapy.cluster.partition import Partition
 from kafkapy.common.metrics_topics import BrokerTopicStats, StatsByTopic, TopicStats
 from kafkapy.log.log import Log
 from kafkapy.runtime.chunks import chunks
-from kafkapy.server.metrics.metric import BrokerMetric, LeftOut, Sample, counter, gauge
+from kafkapy.server.metrics.metric import BrokerMetric, Omitted, Sample, counter, gauge
 from kafkapy.server.metrics.sources import Sources
 from kafkapy.server.metrics.survey import OfTopic
 
@@ -37,24 +37,24 @@ def _traffic(
     return read
 
 
-def _of_logs(of: Callable[[Log], int]) -> Callable[[Sources], Iterator[Sample | LeftOut]]:
+def _of_logs(of: Callable[[Log], int]) -> Callable[[Sources], Iterator[Sample | Omitted]]:
     """Return a reader that yields a value for each local replica."""
 
-    def read(sources: Sources) -> Iterator[Sample | LeftOut]:
+    def read(sources: Sources) -> Iterator[Sample | Omitted]:
         for partition, log in sources.survey.replicas:
             yield _labels(partition), of(log)
-        yield LeftOut(sources.survey.replicas_left_out)
+        yield Omitted(sources.survey.replicas_left_out)
 
     return read
 
 
-def _of_leaders(of: Callable[[Partition, Log], float]) -> Callable[[Sources], Iterator[Sample | LeftOut]]:
+def _of_leaders(of: Callable[[Partition, Log], float]) -> Callable[[Sources], Iterator[Sample | Omitted]]:
     """Return a reader that yields a value for each partition led by this broker."""
 
-    def read(sources: Sources) -> Iterator[Sample | LeftOut]:
+    def read(sources: Sources) -> Iterator[Sample | Omitted]:
         for partition, log in sources.survey.leaders:
             yield _labels(partition), of(partition, log)
-        yield LeftOut(sources.survey.leaders_left_out)
+        yield Omitted(sources.survey.leaders_left_out)
 
     return read
 

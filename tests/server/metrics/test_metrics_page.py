@@ -17,7 +17,7 @@ from kafkapy.server.metrics.metric import (
     BrokerMetric,
     Buckets,
     Kind,
-    LeftOut,
+    Omitted,
     counter,
     gauge,
     histograms,
@@ -77,8 +77,8 @@ class TestPage:
         assert (made.value("h_count", work="a"), made.value("h_sum", work="a")) == (5, 9.5)
 
     def test_what_is_left_out_is_told(self) -> None:
-        some: list[Any] = [(("n",), 1), LeftOut(9)]
-        every: list[Any] = [((), 1), LeftOut(0)]
+        some: list[Any] = [(("n",), 1), Omitted(9)]
+        every: list[Any] = [((), 1), Omitted(0)]
         cut = gauge("cut", "", "Cut.", lambda _: iter(some), "name")
         whole = gauge("whole", "", "Whole.", lambda _: iter(every))
         made = page(cut, whole)
