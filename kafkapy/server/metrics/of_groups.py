@@ -18,16 +18,16 @@ def _in_state(state: ClassicGroupState) -> Callable[[Sources], float]:
 
 
 def _offsets(sources: Sources) -> Iterator[Sample | Omitted]:
-    for group, partition, offset, _ in sources.survey.offsets:
+    for group, partition, offset, _ in sources.snapshot.offsets:
         yield (group, partition.topic, str(partition.partition)), offset
-    yield Omitted(sources.survey.offsets_left_out)
+    yield Omitted(sources.snapshot.offsets_left_out)
 
 
 def _lags(sources: Sources) -> Iterator[Sample | Omitted]:
-    for group, partition, _, lag in sources.survey.offsets:
+    for group, partition, _, lag in sources.snapshot.offsets:
         if lag is not None:
             yield (group, partition.topic, str(partition.partition)), lag
-    yield Omitted(sources.survey.offsets_left_out)
+    yield Omitted(sources.snapshot.offsets_left_out)
 
 
 def _members(sources: Sources) -> Iterator[Sample]:
@@ -60,12 +60,12 @@ GROUP_METRICS: tuple[BrokerMetric, ...] = (
         _offsets, *_OF_PARTITION),
     gauge(
         "kafka_consumergroup_current_offset_sum", "", _COORDINATOR + "the sum of these over a topic.",
-        lambda s: iter(s.survey.offset_sums.items()), "consumergroup", "topic"),
+        lambda s: iter(s.snapshot.offset_sums.items()), "consumergroup", "topic"),
     gauge(
         "kafka_consumergroup_lag", "",
         _COORDINATOR + "records between the offset that a group has committed and the partition's high watermark.",
         _lags, *_OF_PARTITION),
     gauge(
         "kafka_consumergroup_lag_sum", "", _COORDINATOR + "the sum of these over a topic.",
-        lambda s: iter(s.survey.lag_sums.items()), "consumergroup", "topic"),
+        lambda s: iter(s.snapshot.lag_sums.items()), "consumergroup", "topic"),
 )  # fmt: skip

@@ -35,7 +35,7 @@ def _of_clients(manager: _Manager, value: _Value) -> Read:
                 if told is not None:
                     found.append((_labels(sensors.tags), told))
             yield None
-        yield from _largest(found, sources.survey.limit)
+        yield from _largest(found, sources.snapshot.limit)
 
     return read
 
@@ -70,7 +70,7 @@ def _exempt(sources: Sources) -> list[Sample]:
 
 def _addresses(sources: Sources) -> Iterator[Sample | Omitted]:
     if sources.quotas is not None:
-        yield from _largest([((ip,), rate) for ip, rate in sources.quotas.ips.per_second()], sources.survey.limit)
+        yield from _largest([((ip,), rate) for ip, rate in sources.quotas.ips.per_second()], sources.snapshot.limit)
 
 
 def _address_throttle(sources: Sources) -> list[Sample]:

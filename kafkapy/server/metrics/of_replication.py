@@ -28,7 +28,7 @@ def _of_purgatories(of: Callable[[DelayedOperationPurgatory], int]) -> Callable[
 
 def _lags(sources: Sources) -> Iterator[Sample | Omitted | None]:
     """Yield the lags, the longest first."""
-    limit = sources.survey.limit
+    limit = sources.snapshot.limit
     lags = list(sources.fetchers.lags())
     yield None
     lags.sort(key=lambda found: -found[3])
@@ -87,28 +87,28 @@ def _since_last_run(sources: Sources) -> float | Iterator[Sample]:
 REPLICATION_METRICS: tuple[BrokerMetric, ...] = (
     gauge(
         "kafka_server_replicamanager_partitioncount", _REPLICAS.format("PartitionCount"),
-        "Partitions with a replica here.", lambda s: s.survey.hosted),
+        "Partitions with a replica here.", lambda s: s.snapshot.hosted),
     gauge(
         "kafka_server_replicamanager_leadercount", _REPLICAS.format("LeaderCount"),
-        "Partitions that are led here.", lambda s: s.survey.led),
+        "Partitions that are led here.", lambda s: s.snapshot.led),
     gauge(
         "kafka_server_replicamanager_underreplicatedpartitions", _REPLICAS.format("UnderReplicatedPartitions"),
         "Partitions led here of which a replica is not in sync.",
-        lambda s: s.survey.under_replicated),
+        lambda s: s.snapshot.under_replicated),
     gauge(
         "kafka_server_replicamanager_underminisrpartitioncount", _REPLICAS.format("UnderMinIsrPartitionCount"),
         "Partitions led here that have fewer replicas in sync than min.insync.replicas: acks=all is refused.",
-        lambda s: s.survey.under_min_isr),
+        lambda s: s.snapshot.under_min_isr),
     gauge(
         "kafka_server_replicamanager_atminisrpartitioncount", _REPLICAS.format("AtMinIsrPartitionCount"),
-        "Partitions led here that have just min.insync.replicas in sync.", lambda s: s.survey.at_min_isr),
+        "Partitions led here that have just min.insync.replicas in sync.", lambda s: s.snapshot.at_min_isr),
     gauge(
         "kafka_server_replicamanager_offlinereplicacount", _REPLICAS.format("OfflineReplicaCount"),
         "Replicas in log directories that have failed.", lambda s: len(s.replica_manager.offline)),
     gauge(
         "kafka_server_replicamanager_reassigningpartitions", _REPLICAS.format("ReassigningPartitions"),
         "Partitions led here that are being reassigned.",
-        lambda s: s.survey.reassigning),
+        lambda s: s.snapshot.reassigning),
     counter(
         "kafka_server_replicamanager_isrshrinks_total", _REPLICAS.format("IsrShrinksPerSec"),
         "Times a leader here has taken replicas out of its ISR.", lambda s: s.replica_manager.isr_shrinks),
@@ -121,7 +121,7 @@ REPLICATION_METRICS: tuple[BrokerMetric, ...] = (
     gauge(
         "kafka_server_replicamanager_produceridcount", _REPLICAS.format("ProducerIdCount"),
         "Producer ids that are remembered, summed over the replicas here.",
-        lambda s: s.survey.producer_ids),
+        lambda s: s.snapshot.producer_ids),
     gauge(
         "kafka_server_replicafetchermanager_maxlag", _FETCHERS.format("MaxLag"),
         "How far the replica here that is furthest behind its leader is behind, records.",

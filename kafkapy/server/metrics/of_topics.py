@@ -9,8 +9,8 @@ from kafkapy.common.metrics_topics import BrokerTopicStats, StatsByTopic, TopicS
 from kafkapy.log.log import Log
 from kafkapy.runtime.chunks import chunks
 from kafkapy.server.metrics.metric import BrokerMetric, Omitted, Sample, counter, gauge
+from kafkapy.server.metrics.page_snapshot import OfTopic
 from kafkapy.server.metrics.sources import Sources
-from kafkapy.server.metrics.survey import OfTopic
 
 _TOPICS = "kafka.server:type=BrokerTopicMetrics,name={},topic=..."
 _LOGS = "kafka.log:type=Log,name={},topic=...,partition=..."
@@ -41,9 +41,9 @@ def _of_logs(of: Callable[[Log], int]) -> Callable[[Sources], Iterator[Sample | 
     """Return a reader that yields a value for each local replica."""
 
     def read(sources: Sources) -> Iterator[Sample | Omitted]:
-        for partition, log in sources.survey.replicas:
+        for partition, log in sources.snapshot.replicas:
             yield _labels(partition), of(log)
-        yield Omitted(sources.survey.replicas_left_out)
+        yield Omitted(sources.snapshot.replicas_left_out)
 
     return read
 
@@ -52,16 +52,16 @@ def _of_leaders(of: Callable[[Partition, Log], float]) -> Callable[[Sources], It
     """Return a reader that yields a value for each partition led by this broker."""
 
     def read(sources: Sources) -> Iterator[Sample | Omitted]:
-        for partition, log in sources.survey.leaders:
+        for partition, log in sources.snapshot.leaders:
             yield _labels(partition), of(partition, log)
-        yield Omitted(sources.survey.leaders_left_out)
+        yield Omitted(sources.snapshot.leaders_left_out)
 
     return read
 
 
 def _of_topics(of: Callable[[OfTopic], int], *, zeros: bool = False) -> Callable[[Sources], Iterator[Sample]]:
     def read(sources: Sources) -> Iterator[Sample]:
-        for topic, found in sources.survey.topics.items():
+        for topic, found in sources.snapshot.topics.items():
             if zeros or of(found):
                 yield (topic,), of(found)
 
@@ -75,7 +75,7 @@ def _labels(partition: Partition) -> tuple[str, str]:
 
 def _partition_counts(sources: Sources) -> Iterator[Sample | None]:
     cache = sources.metadata_cache
-    for chunk in chunks(list(sources.survey.topics)):
+    for chunk in chunks(list(sources.snapshot.topics)):
         for topic in chunk:
             first = cache.partition_state(topic, 0)
             if first is not None and first.leader == sources.broker_id:

@@ -11,7 +11,7 @@ from kafkapy.common.metrics_requests import RequestStatsByApi
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.runtime.completion import Completion
-from kafkapy.server.metrics.survey import Survey, committed
+from kafkapy.server.metrics.page_snapshot import PageSnapshot, committed
 
 if TYPE_CHECKING:
     from kafkapy.common.time import Time
@@ -71,14 +71,14 @@ class Sources:
     meter: StallMeter
     """The reactor's meter."""
     idle: Share = field(init=False)
-    survey: Survey = field(init=False)
-    """The survey for the current page."""
+    snapshot: PageSnapshot = field(init=False)
+    """The snapshot for the current page."""
     quotas: QuotaManagers | None = None
     audit: AuditLog | None = None
 
     def __post_init__(self) -> None:
         self.idle = Share(lambda: self.meter.idle_seconds)
-        self.survey = Survey(0)
+        self.snapshot = PageSnapshot(0)
 
     def tick(self) -> None:
         """Add the requests' new values to the histograms; called every `TICK_MS`, which bounds the pending values."""
@@ -90,15 +90,15 @@ class Sources:
     def look(self, max_series: int) -> Iterator[Completion[None] | None]:
         """Collect the values that several metrics share; called before each page. None: continue after a yield; a
         completion: continue when it is done."""
-        survey = Survey(max_series)
-        yield from survey.of_partitions(list(self.replica_manager.partitions()))
+        snapshot = PageSnapshot(max_series)
+        yield from snapshot.of_partitions(list(self.replica_manager.partitions()))
         asking: dict[int, list[TopicPartition]] = {}
         yield from self.end_offsets.elsewhere(committed(self.groups()), asking)
         answered: Completion[None] = Completion()
         self.end_offsets.refresh(asking, lambda: answered.set_result(None))
         yield answered
-        yield from survey.of_offsets(self.groups(), self.end_offsets.of)
-        self.survey = survey
+        yield from snapshot.of_offsets(self.groups(), self.end_offsets.of)
+        self.snapshot = snapshot
 
     def groups(self) -> list[ClassicGroup]:
         return list(self.group_coordinator.groups.values())

@@ -29,7 +29,7 @@ def time() -> MockTime:
 
 
 def page(quotas: QuotaManagers | None, time: MockTime, limit: int = 100) -> Page:
-    sources: Any = SimpleNamespace(quotas=quotas, time=time, survey=SimpleNamespace(limit=limit))
+    sources: Any = SimpleNamespace(quotas=quotas, time=time, snapshot=SimpleNamespace(limit=limit))
     return Page(b"".join(pieces(QUOTA_METRICS, sources)).decode())
 
 

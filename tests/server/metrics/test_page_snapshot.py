@@ -7,7 +7,7 @@ from typing import Any
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.runtime.chunks import CHUNK
-from kafkapy.server.metrics.survey import Survey
+from kafkapy.server.metrics.page_snapshot import PageSnapshot
 
 
 def partition(number: int, isr: int = 2, *, leads: bool = True) -> Any:
@@ -34,8 +34,8 @@ def end_of(where: TopicPartition) -> int | None:
     return None if where.topic == "unknown" else 100
 
 
-def survey(partitions: list[Any], limit: int) -> Survey:
-    made = Survey(limit)
+def snapshot(partitions: list[Any], limit: int) -> PageSnapshot:
+    made = PageSnapshot(limit)
     list(made.of_partitions(partitions))
     return made
 
@@ -43,7 +43,7 @@ def survey(partitions: list[Any], limit: int) -> Survey:
 def test_the_ill_are_told_first_and_the_sums_are_whole() -> None:
     ill = {2001, 2003, 2004}
     followed = [partition(number, leads=False) for number in range(3000, 3005)]
-    made = survey([*(partition(n, 1 if n in ill else 2) for n in range(2010)), *followed], limit=10)
+    made = snapshot([*(partition(n, 1 if n in ill else 2) for n in range(2010)), *followed], limit=10)
     assert {p.topic_partition.partition for p, _ in made.leaders[:3]} == ill
     assert (len(made.leaders), made.leaders_left_out) == (10, 2000)
     assert (len(made.replicas), made.replicas_left_out) == (10, 2005)
@@ -54,7 +54,7 @@ def test_the_ill_are_told_first_and_the_sums_are_whole() -> None:
 
 
 def test_those_without_any_replica_in_sync() -> None:
-    made = survey([partition(0), partition(1, 0)], limit=1)
+    made = snapshot([partition(0), partition(1, 0)], limit=1)
     assert made.under_min_isr == made.topics["odd"].under_min_isr == 1
     assert made.leaders[0][0].topic_partition.partition == 1
 
@@ -62,7 +62,7 @@ def test_those_without_any_replica_in_sync() -> None:
 def test_lags_are_told_first_and_the_sums_are_whole() -> None:
     level = {TopicPartition("t", number): 100 for number in range(50)}
     groups = [group("a", level), group("b", {TopicPartition("t", 0): 30, TopicPartition("unknown", 0): 5})]
-    made = Survey(limit=4)
+    made = PageSnapshot(limit=4)
     list(made.of_offsets(groups, end_of))
     assert made.offsets[0] == ("b", TopicPartition("t", 0), 30, 70)
     assert (len(made.offsets), made.offsets_left_out) == (4, 48)
@@ -71,7 +71,7 @@ def test_lags_are_told_first_and_the_sums_are_whole() -> None:
 
 
 def test_it_stops_again_and_again() -> None:
-    made = Survey(1)
+    made = PageSnapshot(1)
     assert len(list(made.of_partitions([partition(n) for n in range(3 * CHUNK)]))) == 3
     one = group("g", {TopicPartition("t", number): 1 for number in range(3 * CHUNK)})
     assert len(list(made.of_offsets([one], end_of))) == 3

@@ -24,7 +24,7 @@ class OfTopic:
         self.size = self.under_replicated = self.under_min_isr = 0
 
 
-class Survey:
+class PageSnapshot:
     """Invariant: sums cover all partitions; each list has at most `limit` entries, the most urgent ones for an
     operator, and a count of the others.
     """
