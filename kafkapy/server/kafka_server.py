@@ -53,8 +53,8 @@ from kafkapy.server.hooks import BuiltBroker, Hooks
 from kafkapy.server.inter_broker.client_config import inter_broker_client_config
 from kafkapy.server.inter_broker.producer_ids import Block, ProducerIdManager
 from kafkapy.server.kafka_apis import KafkaApis
-from kafkapy.server.metadata.first_metadata import FirstMetadata
 from kafkapy.server.metadata.metadata_cache import MetadataCache
+from kafkapy.server.metadata.metadata_gate import MetadataGate
 from kafkapy.server.metrics.config import HEALTH_LISTENER, LISTENER, HttpAddress, MetricsConfig
 from kafkapy.server.quotas.quota_managers import EXPIRE_MS
 from kafkapy.server.reconfiguration.change_handlers import config_handlers
@@ -301,8 +301,8 @@ class KafkaServer:
         def start_accepting() -> None:
             by_api = guards.audited(handlers.by_api(), environment.clock)
             apis = KafkaApis(by_api, environment.clock, LargeRequests(environment.records), guards.quotas)
-            first_metadata = FirstMetadata(apis.handle, core.metadata_cache, bool(core.log_manager.all_logs()))
-            sockets.start_accepting(self._hooks.handler(first_metadata.handle))
+            metadata_gate = MetadataGate(apis.handle, core.metadata_cache, bool(core.log_manager.all_logs()))
+            sockets.start_accepting(self._hooks.handler(metadata_gate.handle))
             self._is_accepting = True
 
         yield Part("listeners", start_accepting, sockets.stop_listening)

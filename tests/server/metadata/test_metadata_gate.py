@@ -10,8 +10,8 @@ import pytest
 from kafkapy.protocol.api_keys import ApiKey
 from kafkapy.protocol.messages.update_metadata import UpdateMetadataRequest
 from kafkapy.runtime.clock import MockClock
-from kafkapy.server.metadata.first_metadata import MAX_WAIT_MS, FirstMetadata
 from kafkapy.server.metadata.metadata_cache import MetadataCache
+from kafkapy.server.metadata.metadata_gate import MAX_WAIT_MS, MetadataGate
 
 
 class Broker:
@@ -21,11 +21,11 @@ class Broker:
         self.clock = MockClock()
         self.cache = MetadataCache(0, self.clock)
         self.passed: list[Any] = []
-        self.first_metadata = FirstMetadata(self.passed.append, self.cache, has_logs)
+        self.metadata_gate = MetadataGate(self.passed.append, self.cache, has_logs)
 
     def request(self, api_key: ApiKey) -> Any:
         request: Any = SimpleNamespace(api_key=api_key, cancelled=False)
-        self.first_metadata.handle(request)
+        self.metadata_gate.handle(request)
         return request
 
     def update(self, topic: str | None = None) -> None:

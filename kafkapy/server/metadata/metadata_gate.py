@@ -26,7 +26,7 @@ MAX_WAIT_MS = 5000
 """Longest delay, for clusters without a controller; after it clients get what Apache's broker answers immediately."""
 
 
-class FirstMetadata:
+class MetadataGate:
     """Holds requests about the cluster until the first UpdateMetadata; later ones go to the handler directly.
 
     Clients reconnect as soon as a restarted broker listens. Apache Kafka may answer them from its empty cache then. On
