@@ -72,11 +72,11 @@ class OwnedTopic(Generic[Contents]):
     interpreter lock; those in `_to_read` wait."""
 
     def __init__(
-        self, topic: CoordinatorTopic, partition_log: PartitionLog, contents: ContentStore[Contents], clock: Clock, log: Logger
+        self, topic: CoordinatorTopic, partition_log: PartitionLog, store: ContentStore[Contents], clock: Clock, log: Logger
     ) -> None:  # fmt: skip
         self._topic = topic
         self._partition_log = partition_log
-        self._keeper = keeper
+        self._store = store
         self._clock = clock
         self._log = log
         self._ownership = Ownership()
@@ -180,7 +180,7 @@ class OwnedTopic(Generic[Contents]):
                 "Not unloading %s-%d in epoch %d since current epoch is %d", self._topic.name, partition, epoch, newest
             )
         elif self._ownership.resigned(partition):
-            self._keeper.unload(partition)
+            self._store.unload(partition)
 
     def _load(self, term: Term) -> None:
         partition = TopicPartition(self._topic.name, term.partition)
@@ -190,7 +190,7 @@ class OwnedTopic(Generic[Contents]):
             """Runs in the background pool."""
             result: Contents | Exception
             try:
-                result = self._keeper.new_replayed()
+                result = self._store.new_replayed()
                 replay(self._partition_log.read_batches(partition), result, self._log)
             except Exception as error:
                 result = error
@@ -202,7 +202,7 @@ class OwnedTopic(Generic[Contents]):
             if not isinstance(result, Exception):
                 spawn(self._install(term, result, start))
             elif self._ownership.change(term, LoadState.FAILED):
-                self._keeper.load_failed(partition, result)
+                self._store.load_failed(partition, result)
                 self._clock.schedule_once("load a partition", retry, LOAD_RETRY_MS)
 
         def retry() -> None:
@@ -215,13 +215,13 @@ class OwnedTopic(Generic[Contents]):
     async def _install(self, term: Term, replayed: Contents, start_ms: int) -> None:
         if not self._ownership.is_current(term):
             return
-        for _ in self._keeper.install(term.partition, replayed):
+        for _ in self._store.install(term.partition, replayed):
             await self._clock.checkpoint()
             if not self._ownership.is_current(term):
                 return
         self._ownership.change(term, ACTIVE)
         partition = TopicPartition(self._topic.name, term.partition)
-        self._keeper.installed(partition, self._clock.monotonic_ms() - start_ms)
+        self._store.installed(partition, self._clock.monotonic_ms() - start_ms)
 
     def _read_next(self) -> None:
         if self._to_read and not self._is_reading:
