@@ -48,6 +48,7 @@ def run(clone: Path, *words: str) -> tuple[list[str], str]:
         ("schema_registry_start f", "registry"),
         ("kafka_rest_start f", "rest"),
         ("connect.connect_standalone f g", "rest"),
+        ("connect.connect_distributed f", "rest"),
         ("schemas", "bus"),
         ("warehouse", "warehouse"),
         ("examples.quickstart", "quickstart"),

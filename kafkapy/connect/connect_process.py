@@ -13,6 +13,7 @@ from kafkapy.connect.plugins import Plugins
 from kafkapy.connect.rest.rest_listeners import ConnectRestConfig, RestListeners
 from kafkapy.connect.rest.rest_server import RestApi
 from kafkapy.connect.rest.worker_client import RestWorkerClient
+from kafkapy.http.process import stop_reactor
 from kafkapy.protocol.errors import KafkaError
 
 log = logging.getLogger("kafkapy.connect")
@@ -37,6 +38,7 @@ class ConnectProcess(ABC):
         self.properties = properties
         self.plugins = Plugins(plugin_path)
         self.client = RestWorkerClient()
+        self.failure: BaseException | None = None
         self._reactor = reactor
         self._rest = RestListeners(ConnectRestConfig.of(properties), reactor)
         self._herder: Any = None
@@ -54,9 +56,17 @@ class ConnectProcess(ABC):
     def started(self) -> None:  # noqa: B027  # nothing by default
         """The herder has started, and requests are answered. Raises ConnectException: the process ends."""
 
+    def start_herder(self) -> None:
+        """Start the herder. Raises ConfigException, ConnectException, KafkaError: the process ends."""
+        self.herder.start()
+
     @property
     def herder(self) -> Any:
         return self._herder
+
+    def end(self) -> None:
+        """End the process; from any thread."""
+        self._reactor.callFromThread(stop_reactor, self._reactor)
 
     # -- HttpProcess
 
@@ -69,7 +79,7 @@ class ConnectProcess(ABC):
         log.info("The REST interface listens; others reach it by %s", self._rest.url)
         herder = self.make_herder(self._rest.worker_id, self._rest.url, cluster_id)
         self._herder = herder
-        herder.start()
+        self.start_herder()
         self._rest.serve(RestApi(herder, self.client, with_admin=self._rest.with_admin))
         self.started()
 

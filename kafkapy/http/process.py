@@ -19,6 +19,13 @@ log = logging.getLogger("kafkapy.http")
 
 
 class HttpProcess(Protocol):
+    """A server that `run_command` runs."""
+
+    @property
+    def failure(self) -> BaseException | None:
+        """The error that has made the server stop the reactor, so that the exit status is 1; None: there was none."""
+        ...
+
     def start(self) -> None:
         """Do the part of the start that may block, on a separate thread. Raises errors whose messages are for the
         user."""
@@ -138,7 +145,7 @@ def _run(server: HttpProcess, reactor: Any) -> int:
 
     def stop_on(number: int, _: Any) -> None:
         log.info("Terminating due to signal %s", signal.Signals(number).name)
-        reactor.callFromThread(_stop, reactor)
+        reactor.callFromThread(stop_reactor, reactor)
 
     def install() -> None:
         for number in STOP_SIGNALS:
@@ -150,9 +157,10 @@ def _run(server: HttpProcess, reactor: Any) -> int:
     reactor.addSystemEventTrigger("before", "shutdown", lambda: deferToThread(server.stop))
     reactor.run(installSignalHandlers=False)
     logging.shutdown()
-    return status
+    return status if server.failure is None else _fail(str(server.failure))
 
 
-def _stop(reactor: Any) -> None:
+def stop_reactor(reactor: Any) -> None:
+    """Stop the reactor, unless it is stopping already; on its thread."""
     if reactor.running and not reactor._stopped:
         reactor.stop()

@@ -33,6 +33,8 @@ s."""
 
 
 class RegistryServer:
+    failure: BaseException | None = None
+
     def __init__(self, config: RegistryConfig, reactor: Any) -> None:
         self._config = config
         self._reactor = reactor

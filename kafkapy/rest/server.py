@@ -31,6 +31,8 @@ _DROP_IDLE_S = 1.0
 
 
 class RestServer:
+    failure: BaseException | None = None
+
     def __init__(self, config: RestConfig, reactor: Any) -> None:
         from kafkapy.schemas.registry_client import SchemaRegistryClient
 

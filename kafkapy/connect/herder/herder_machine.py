@@ -35,6 +35,7 @@ log = logging.getLogger("kafkapy.connect.herder")
 _START_STOP_THREADS = 8
 _SYNC_RETRIES = 5
 _CLAIM_BACKOFF_MS = 250
+_STOP_S = 60.0
 _PRIVILEGED = "org.apache.kafka.connect.storage.PrivilegedWriteException"
 
 
@@ -80,6 +81,9 @@ class HerderMachine(AbstractHerder):
         self._lock = threading.RLock()
         self._pool = ThreadPoolExecutor(_START_STOP_THREADS, "connect-start-stop")
         self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.failure: BaseException | None = None
+        """The error that has ended the herder's thread; None while it runs, and after `stop`."""
         self._stage: WorkStage | None = WorkStage("awaiting startup", self._now())
         self._running_connectors: set[str] = set()
         self._running_tasks: set[ConnectorTaskId] = set()
@@ -106,6 +110,30 @@ class HerderMachine(AbstractHerder):
         with self._in_stage("initializing and reading to the end of internal topics"):
             self._start_services()
             self.member.start()
+
+    def start(self, on_failure: Callable[[], None] = lambda: None) -> None:
+        """Initialize and run on a thread of its own; returns immediately.
+
+        Args:
+            on_failure: Called on the herder's thread if an error ends it, after `failure` is set. Default: nothing.
+        """
+        self._thread = threading.Thread(target=self._live, args=(on_failure,), name="connect-herder", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the herder's thread, with all connectors and tasks, and wait for its end."""
+        self.request_stop()
+        if self._thread is not None:
+            self._thread.join(_STOP_S)
+
+    def _live(self, on_failure: Callable[[], None]) -> None:
+        try:
+            self.initialize()
+            self.run()
+        except Exception as error:
+            log.exception("The herder has failed, and the worker cannot continue")
+            self.failure = error
+            on_failure()
 
     def run(self) -> None:
         """Run the herder's thread until `request_stop`. Raises errors after which the worker can't continue."""

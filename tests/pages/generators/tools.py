@@ -36,6 +36,7 @@ FAMILIES = {
         ("zookeeper-server-stop", "Stops ZooKeepers on this machine."),
         ("schema-registry-start", "Starts a schema registry."),
         ("schema-registry-stop", "Stops schema registries on this machine."),
+        ("connect-distributed", "Starts a Connect worker that shares its connectors with others."),
         ("connect-standalone", "Starts a Connect worker that is alone, with its connectors."),
         ("connect-mirror-maker", "Copies topics and groups between clusters (MirrorMaker 2)."),
         ("kafka-rest-start", "Starts the HTTP proxy."),
