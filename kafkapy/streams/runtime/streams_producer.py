@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import (
@@ -118,14 +118,17 @@ class StreamsProducer:
         if self._exactly_once and not self._in_transaction:
             self._guarded(self._producer.begin_transaction)
             self._in_transaction = True
-        return self._producer.send(
-            record.topic,
-            record.value,
-            record.key,
-            record.headers or None,
-            record.partition,
-            record.timestamp,
-        )
+        try:
+            return self._producer.send(
+                record.topic,
+                record.value,
+                record.key,
+                record.headers or None,
+                record.partition,
+                record.timestamp,
+            )
+        except (*_MIGRATED, *_UNDECIDED) as error:
+            self._raise(error)
 
     def partitions_for(self, topic: str) -> int:
         return len(self._producer.partitions_for(topic))
@@ -198,7 +201,7 @@ class StreamsProducer:
         except Exception as error:
             self._raise(error)
 
-    def _raise(self, error: BaseException) -> None:
+    def _raise(self, error: BaseException) -> NoReturn:
         if isinstance(error, _MIGRATED):
             raise TaskMigratedException(f"Another instance has taken over: {error}") from error
         if self._exactly_once and isinstance(error, _UNDECIDED):

@@ -9,6 +9,7 @@ import pytest
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import (
+    InvalidProducerEpochError,
     KafkaTimeoutError,
     MessageSizeTooLargeError,
     ProducerFencedError,
@@ -93,3 +94,12 @@ def test_a_transaction_that_cannot_be_committed_is_aborted_and_done_again(error:
     made = StreamsProducer(lambda: fake, exactly_once=True)
     with pytest.raises(TaskMigratedException):
         made.commit({TopicPartition("in", 0): OffsetAndMetadata(1, "")}, None)
+
+
+@pytest.mark.parametrize("error", [InvalidProducerEpochError(), ProducerFencedError()])
+def test_a_producer_that_is_fenced_refuses_records(error: Exception) -> None:
+    """No operator has failed, so that its handler is not asked."""
+    with pytest.raises(TaskMigratedException):
+        producer(error, at_once=True).send(RECORD)
+    with pytest.raises(TaskMigratedException):
+        producer(error, at_once=True).send_watched(RECORD, lambda _: False)
