@@ -47,6 +47,8 @@ class ClientError(KafkaError):
 
 
 class RetriableError(ClientError):
+    """The operation may be repeated; clients have done so until their time-out."""
+
     retriable = True
 
 
@@ -64,29 +66,38 @@ class WakeupException(ClientError):  # Java's name
 
 
 class Cancelled(RetriableError):
+    """The client was closed, or the call cancelled, before it was done."""
+
     is_cancellation = True
 
 
 class CommitFailedError(ClientError):
+    """The group has rebalanced, so the commit was rejected: other members get the records again.
+
+    Poll more often, raise max_poll_interval_ms or lower max_poll_records.
+    """
+
     def __init__(self, *args: Any) -> None:
         sentence = "The commit is void: the group has rebalanced and other members own the partitions now."
         super().__init__(*(args or (sentence,)))
 
 
 class IllegalArgumentError(ClientError):
+    """An argument is invalid. Correct the program."""
+
     error = Errors.INVALID_REQUEST
 
 
 class IllegalStateError(ClientError):
-    pass
+    """The call does not fit the client's state: closed, not started, or without a group. Correct the program."""
 
 
 class ConsumerStoppedError(IllegalStateError):
-    pass
+    """The consumer was stopped while a call waited for records."""
 
 
 class ProducerClosed(IllegalStateError):
-    pass
+    """The producer is closed. Correct the program."""
 
 
 class KafkaConfigurationError(ClientError, ValueError):  # aiokafka raises a ValueError
@@ -94,6 +105,8 @@ class KafkaConfigurationError(ClientError, ValueError):  # aiokafka raises a Val
 
 
 class KafkaConnectionError(InvalidMetadataError):
+    """A connection could not be made, or was lost. Retriable."""
+
     error = Errors.NETWORK_EXCEPTION
 
 
@@ -108,7 +121,7 @@ class BootstrapError(KafkaConnectionError):
 
 
 class KafkaProtocolError(ClientError):
-    pass
+    """The received bytes are no valid response: check that the port is a Kafka broker's."""
 
 
 class WrongProtocolError(KafkaProtocolError):
@@ -116,14 +129,16 @@ class WrongProtocolError(KafkaProtocolError):
 
 
 class CorrelationIdError(RetriableError, KafkaProtocolError):
-    pass
+    """A response belongs to no request; the connection is closed. Retriable."""
 
 
 class InvalidReceiveError(KafkaProtocolError):
-    pass
+    """A response is malformed, or larger than receive_message_max_bytes."""
 
 
 class KafkaTimeoutError(RetriableError):
+    """The call exceeded its time limit; the message has what it waited for. It may be repeated."""
+
     error = Errors.REQUEST_TIMED_OUT
 
 
@@ -180,11 +195,11 @@ class RecordDeserializationError(ClientError):
 
 
 class MetadataEmptyBrokerList(RetriableError):
-    pass
+    """A broker returned metadata without brokers, because it is starting. Retriable."""
 
 
 class NoOffsetForPartitionError(ClientError):
-    pass
+    """There is no committed offset, and auto_offset_reset is none. Seek, or set auto_offset_reset."""
 
 
 class LogTruncationError(ClientError):
@@ -199,30 +214,36 @@ class LogTruncationError(ClientError):
 
 
 class NodeNotReadyError(RetriableError):
+    """No live broker has this id at present. Retriable."""
+
     error = Errors.BROKER_NOT_AVAILABLE
 
 
 class UnknownBrokerIdError(ClientError):
+    """No broker has this id."""
+
     error = Errors.BROKER_NOT_AVAILABLE
 
 
 class QuotaViolationError(ClientError):
-    pass
+    """A quota of the client is exceeded: kafka-python's name, never raised here."""
 
 
 class StaleMetadata(InvalidMetadataError):
-    pass
+    """The cluster has changed; the client updates its metadata. Retriable."""
 
 
 class TooManyInFlightRequests(RetriableError):
-    pass
+    """Too many requests to this broker are in flight. Retriable."""
 
 
 class UnrecognizedBrokerVersion(ClientError):
-    pass
+    """api_version is no known release of Kafka."""
 
 
 class UnsupportedCodecError(ClientError):
+    """Records have a compression codec that this client does not support."""
+
     error = Errors.UNSUPPORTED_COMPRESSION_TYPE
 
 

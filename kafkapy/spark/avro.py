@@ -30,14 +30,13 @@ def from_avro(
     subject: str | None = None,
     mode: Mode = "FAILFAST",
 ) -> Column:
-    """A column of bytes as a typed one.
+    """Decode a column of bytes to a typed column.
 
-    `source`: a registry (or its URL) for values in its wire format: each is read by the schema that it was written with, and
-    resolved to `reader_schema`, or to the latest version of `subject`. A registry's JSON Schemas are read, too. Else Avro's
-    JSON: values were written with that and have no prefix, as with Spark's own `from_avro`. Times of the day are numbers, as
-    Spark's own has them. `mode`: what cannot be read, or holds a time that Spark's type cannot, is an error, or null.
-
-    Raises KafkaConfigurationError, SerdeError for a schema without a type, and what the registry raises.
+    If `source` is a registry (or its URL), values are in its wire format: each is decoded with its writer's schema,
+    and resolved to `reader_schema`, or to the latest version of `subject`. JSON Schemas of a registry are supported,
+    too. Else `source` is an Avro schema, and values have no prefix, as for Spark's `from_avro`. As there, times of the
+    day are numbers. Raises KafkaConfigurationError, SerdeError for a schema without a Spark type, and the registry's
+    errors.
 
     Args:
         column: The column, or its name.

@@ -1,4 +1,4 @@
-"""Batch queries: from options and pushed filters to tasks."""
+"""Reads batch queries: plans tasks from options and pushed filters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class KafkaBatchReader(DataSourceReader):
-    """Offsets are bound on the driver, when the query is planned: what comes later is not read."""
+    """Resolves offsets on the driver when the query is planned; later records are not read."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options

@@ -21,7 +21,7 @@ _log = logging.getLogger("kafkapy.spark")
 
 
 class KafkaDataSource(DataSource):
-    """Format "kafkapy". What is wrong with the options of a read is said when the DataFrame is made.
+    """Format "kafkapy". Wrong options of a read are reported when the DataFrame is created.
 
     Example:
         >>> KafkaDataSource.name()

@@ -1,4 +1,5 @@
-"""Where the last decision of each sink is kept: in the cluster that has the output, so that a checkpoint alone finds it.
+"""Stores the last decision of each sink in the cluster of its output, so that only the checkpoint is needed to find
+it.
 
 A decision is a record of a compacted topic (key: the sink; value: the decision with its winners, as JSON), and an offset that the
 sink's own group commits for that topic, which points to the record and has the rest of the decision as metadata. Both are
@@ -29,11 +30,11 @@ from kafkapy.structs import IsolationLevel, OffsetAndMetadata, OffsetSpec
 
 _TRANSACTION_TIMEOUT_MS = 60_000
 _PATIENCE_SECONDS = 3.0
-"""With a decision that is being written, before a task takes its author's right to write it."""
+"""How long a task waits for a decision that is being written, before it fences its writer."""
 _POLL_SECONDS = 0.05
 _REPLICAS = 3
 _MOST_BYTES = 900_000
-"""Of a decision: brokers take batches of a million bytes (message.max.bytes)."""
+"""Limit of a decision: brokers accept batches of a million bytes (message.max.bytes)."""
 
 
 class DecisionStore:
@@ -47,14 +48,15 @@ class DecisionStore:
     # --- reading
 
     def last(self, sink: str) -> Decision | None:
-        """Without its winners. What somebody is just writing is waited for, or prevented."""
+        """Return the last decision without its winners. A decision that is being written is awaited, or its writer
+        fenced."""
         pointer = self._pointer(sink)
         if pointer is not None:
             return decision_of(pointer.metadata or "", sink)
         return self._search(sink)
 
     def with_winners(self, sink: str) -> Decision | None:
-        """As `last`. Raises SinkError if the record is not there."""
+        """Return the last decision with its winners. Raises SinkError if its record is missing."""
         pointer = self._pointer(sink)
         if pointer is None:
             return self._search(sink)
@@ -86,7 +88,7 @@ class DecisionStore:
         )
 
     def _search(self, sink: str) -> Decision | None:
-        """The topic's last record about it."""
+        """Return the topic's last record of the sink."""
         topic = self._cluster.describe_topics([self._partition.topic])[self._partition.topic]
         if isinstance(topic, KafkaError) and topic.error is Errors.UNKNOWN_TOPIC_OR_PARTITION:
             return None
@@ -118,8 +120,10 @@ class DecisionStore:
 
     @contextmanager
     def turn(self, sink: str) -> Iterator[Turn]:
-        """The right to change a sink's decision, until somebody else takes it. What another was about to write is prevented,
-        or has been written, before this begins."""
+        """Acquire the exclusive right to change a sink's decision, until another process acquires it.
+
+        Earlier writers are fenced; a write that they have begun is either complete or fails.
+        """
         self._create_topic()
         configs = producer_configs(self._params) | {
             "transactional_id": sink_id(sink),
@@ -152,7 +156,7 @@ class DecisionStore:
 
 @cache
 def _created() -> set[tuple[Any, str]]:
-    """Topics that this process knows to exist, with the brokers."""
+    """Return the pairs of brokers and topic that this process has found to exist."""
     return set()
 
 
@@ -168,7 +172,8 @@ class Turn:
         self._partition = partition
 
     def decide(self, decision: Decision) -> None:
-        """From its return on the decision is taken. Raises SinkError if it is not; after another error it may have been."""
+        """Write the decision; it is final on return. Raises SinkError if it was not written; after another error it
+        may be written."""
         value = decision.to_json(self._sink)
         if len(value) > _MOST_BYTES:
             raise SinkError(

@@ -33,7 +33,7 @@ def sink_name(name: str, text: str) -> str:
 
 @dataclass(frozen=True)
 class ExactlyOnce:
-    """`sink_name` and `batch_id` None: those of the streaming query that writes."""
+    """`sink_name` and `batch_id` None: those of the writing streaming query."""
 
     sink_name: str | None
     batch_id: int | None

@@ -1,4 +1,4 @@
-"""What the connector raises; Spark shows it as a PYTHON_DATA_SOURCE_ERROR with the sentence in it."""
+"""The connector's exceptions; Spark shows them as PYTHON_DATA_SOURCE_ERROR with their message."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from difflib import get_close_matches
 
 
 class OptionError(ValueError):
-    """An option, or several together, make no sense (Spark's source: IllegalArgumentException)."""
+    """An option, or a combination of options, is invalid (Spark's source: IllegalArgumentException)."""
 
 
 class DataLossError(RuntimeError):
-    """Records that were to be read are not there any more, and `failOnDataLoss` is true (KAFKA_DATA_LOSS)."""
+    """Records to be read are gone from the log, and `failOnDataLoss` is true (KAFKA_DATA_LOSS)."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(
@@ -23,11 +23,11 @@ class DataLossError(RuntimeError):
 
 
 class OffsetError(RuntimeError):
-    """Offsets that were asked for do not fit the partitions or each other."""
+    """Requested offsets do not match the partitions or each other."""
 
 
 class SinkError(RuntimeError):
-    """A row that cannot be a record."""
+    """A row cannot be converted to a record."""
 
 
 DATA_LOSS_WARNING = (
@@ -38,7 +38,8 @@ DATA_LOSS_WARNING = (
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The known name that is nearest, as the end of a sentence; "" if none is near. Case does not count."""
+    """Return a suggestion with the most similar known name, to end a sentence; "" if none is similar.
+    Case-insensitive."""
     names = {one.lower(): one for one in known}
     nearest = get_close_matches(name.lower(), names, 1)
     return f" (did you mean '{names[nearest[0]]}'?)" if nearest else ""

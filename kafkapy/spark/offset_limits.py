@@ -1,4 +1,4 @@
-"""Where a query begins or ends, as its options say it: not yet bound to partitions (Spark's `KafkaOffsetRangeLimit`)."""
+"""The start or end of a query from its options, not yet resolved to partitions (Spark's `KafkaOffsetRangeLimit`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LATEST = -1
 EARLIEST = -2
 
 PartitionOffsets = dict[TopicPartition, int]
-"""The next offset to read of each partition; LATEST and EARLIEST stand for what the broker has."""
+"""The next offset to read of each partition; LATEST and EARLIEST are resolved by the broker."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class SpecificOffsets:
 class SpecificTimestamps:
     """Each partition's first record with at least its timestamp (ms).
 
-    `latest_if_none`: a start that no record is young enough for is the partition's end, not an error.
+    `latest_if_none`: start at the partition's end if no record has such a timestamp, instead of an error.
     """
 
     timestamps: Mapping[TopicPartition, int]
@@ -53,7 +53,7 @@ OffsetRangeLimit = EarliestOffsets | LatestOffsets | SpecificOffsets | SpecificT
 
 
 def check_batch_limits(start: OffsetRangeLimit, end: OffsetRangeLimit) -> None:
-    """What can be said of a batch query's limits before the broker is asked. Raises `OptionError`."""
+    """Check a batch query's limits before they are resolved. Raises `OptionError`."""
     if isinstance(start, LatestOffsets):
         raise OptionError("starting offset can't be latest for batch queries on Kafka")
     if isinstance(start, SpecificOffsets):
@@ -126,7 +126,7 @@ def _parsed(text: str, example: str) -> PartitionOffsets:
 
 
 def offsets_from_json(offsets: Mapping[str, Mapping[str, int]]) -> PartitionOffsets:
-    """The form in which Spark keeps a stream's offsets in its checkpoint."""
+    """Parse a stream's offsets from the form of Spark's checkpoint."""
     return {
         TopicPartition(topic, int(partition)): _integer(offset)
         for topic, partitions in offsets.items()
@@ -135,7 +135,7 @@ def offsets_from_json(offsets: Mapping[str, Mapping[str, int]]) -> PartitionOffs
 
 
 def offsets_to_json(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]:
-    """In order of topic and partition: Spark compares offsets as text."""
+    """Format offsets, ordered by topic and partition, because Spark compares them as text."""
     result: dict[str, dict[str, int]] = {}
     for partition in sorted(offsets):
         result.setdefault(partition.topic, {})[str(partition.partition)] = offsets[partition]
@@ -143,9 +143,12 @@ def offsets_to_json(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[str
 
 
 Offsets = dict[str, Any]
-"""As Spark keeps them: `{"topic": {"0": 17}}`, the next offset to read. The end of a query's first batch also says
-where it began, under START, which no topic can be called: Spark's own source has a file of its checkpoint for that,
-which Python sources have not. So a first batch that is run again, after a restart, is the same batch."""
+"""Offsets in Spark's form: `{"topic": {"0": 17}}`, the next offset to read.
+
+The end of a query's first batch also has its start, under START, an impossible topic name. (Spark's own source has a
+file in the checkpoint for that, which Python sources lack.) So a first batch that is repeated after a restart is the
+same batch.
+"""
 START = "@start"
 
 

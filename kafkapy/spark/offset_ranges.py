@@ -1,4 +1,5 @@
-"""Planning: which offsets a query reads, and how they are cut into tasks. Pure functions over offsets.
+"""Plans which offsets a query reads, and how they are divided into tasks. Pure functions over offsets.
+
 
 After Spark's `KafkaOffsetRangeCalculator`, `KafkaOffsetReaderAdmin.getOffsetRanges...` and the rate limits of
 `KafkaMicroBatchStream`.
@@ -18,7 +19,7 @@ from kafkapy.spark.offset_limits import names
 
 
 class OffsetRange(NamedTuple):
-    """Offsets of one partition: `until` is the first that is not read."""
+    """Offsets of one partition; `until` is exclusive."""
 
     partition: TopicPartition
     start: int
@@ -26,14 +27,16 @@ class OffsetRange(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Offsets, not records: compaction and transaction markers leave holes."""
+        """Return the number of offsets, which may exceed that of records because of compaction and transaction
+        markers."""
         return self.until - self.start
 
 
 def divide(
     ranges: Sequence[OffsetRange], min_partitions: int | None = None, max_records: int | None = None
 ) -> list[OffsetRange]:
-    """Tasks: first no range above `max_records`, then the big ranges into about `min_partitions` pieces in all.
+    """Divide ranges into tasks: first into ranges of at most `max_records`, then large ones into about
+    `min_partitions` in total.
 
     Empty ranges are dropped. A range is cut in proportion to its size; rounding may give some tasks more or less
     than `min_partitions`.
@@ -45,7 +48,7 @@ def divide(
         return wanted
     total = sum(r.size for r in wanted)
     whole = {r for r in wanted if _share(r.size, total, min_partitions) == 1}
-    # What stays whole must not weigh on the shares of what is cut.
+    # Ranges that stay whole must not reduce the shares of the others.
     rest_total = total - sum(r.size for r in whole)
     rest_partitions = max(min_partitions - len(whole), 1)
     pieces = []
@@ -60,7 +63,7 @@ def _share(size: int, total: int, min_partitions: int) -> int:
 
 
 def _cut(r: OffsetRange, parts: int) -> list[OffsetRange]:
-    """Equal pieces; the last ones take what the division leaves over."""
+    """Cut a range into equal pieces; the last ones get the remainder."""
     pieces = []
     start, remaining = r.start, r.size
     for part in range(parts):
@@ -72,11 +75,11 @@ def _cut(r: OffsetRange, parts: int) -> list[OffsetRange]:
 
 
 SMALL = 1_000
-"""Offsets: so few are read in less time than the task around them takes."""
+"""Number of offsets below which a task's overhead exceeds the time to read them."""
 ENOUGH_TASKS = 32
-"""Ranges share tasks only where there are more than this: all machines shall have work."""
+"""Ranges share tasks only if there are more than this, so that all machines have work."""
 FEWEST_TASKS = 8
-"""Of ranges that share them, however few records these have: whoever works on them long wants more than one machine."""
+"""Least number of shared tasks, however few records they have, because processing each record may be slow."""
 MOST_RANGES = 32
 """In one task."""
 
@@ -84,10 +87,11 @@ MOST_RANGES = 32
 def share_tasks(
     pieces: Sequence[OffsetRange], min_partitions: int | None = None, max_records: int | None = None
 ) -> list[tuple[OffsetRange, ...]]:
-    """What each task reads: of those that are small, some go into one task together.
+    """Return the ranges of each task; small ranges share tasks.
 
-    At least `min_partitions` tasks are left if there were as many pieces; none has more than `max_records` offsets. More
-    than `ENOUGH_TASKS` pieces become so many tasks, or fewer if these would have less than `SMALL` offsets each.
+    At least `min_partitions` tasks remain if there were as many pieces; none has more than `max_records` offsets. More
+    than `ENOUGH_TASKS` pieces are combined to that many tasks, or fewer if these would have less than `SMALL` offsets
+    each.
     """
     large = [(piece,) for piece in pieces if piece.size > SMALL]
     small = [piece for piece in pieces if piece.size <= SMALL]
@@ -113,14 +117,14 @@ def _enough_tasks(pieces: Sequence[OffsetRange]) -> int:
 
 
 def _evenly(pieces: Sequence[OffsetRange], parts: int) -> list[Sequence[OffsetRange]]:
-    """At most `parts` runs of them, as long as each other or longer by one."""
+    """Split into at most `parts` runs of equal length, plus or minus one."""
     parts = min(parts, len(pieces))
     edges = [part * len(pieces) // parts for part in range(parts + 1)] if parts else []
     return [pieces[start:end] for start, end in pairwise(edges)]
 
 
 def ranges_of_batch(start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]) -> list[OffsetRange]:
-    """A batch query's ranges from resolved offsets. Raises `OffsetError` where they do not fit together."""
+    """Return a batch query's ranges from resolved offsets. Raises `OffsetError` if they are inconsistent."""
     if start.keys() != end.keys():
         raise OffsetError(
             "different topic partitions for starting offsets topics"
@@ -149,10 +153,10 @@ def ranges_of_micro_batch(
     report_data_loss: Callable[[str], None],
     group_id: str | None = None,
 ) -> list[OffsetRange]:
-    """A micro-batch's ranges. New partitions begin at their earliest offset.
+    """Return a micro-batch's ranges. New partitions begin at their earliest offset.
 
-    `report_data_loss` is told of partitions that are gone, that do not begin at 0 or whose end lies before their
-    start; it raises or warns.
+    `report_data_loss` is called for missing partitions, new ones that do not begin at 0, and those whose end is before
+    their start; it raises or warns.
     """
     added = sorted(end.keys() - start.keys())
     earliest = dict(earliest_of(added)) if added else {}
@@ -202,7 +206,7 @@ def limit_offsets(
 
 
 def new_offsets(start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]) -> int:
-    """How many offsets have come since; a partition that is new counts from 0."""
+    """Return the number of new offsets; a new partition counts from 0."""
     return sum(last - start.get(partition, 0) for partition, last in end.items())
 
 

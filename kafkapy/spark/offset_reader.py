@@ -1,4 +1,4 @@
-"""The driver's half: which partitions there are and what offsets they have (Spark's `KafkaOffsetReaderAdmin`)."""
+"""Finds partitions and their offsets, on the driver (Spark's `KafkaOffsetReaderAdmin`)."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _log = logging.getLogger("kafkapy.spark")
 
 
 class OffsetReader:
-    """Asks the cluster through one admin client, which is made anew after a failure. Not thread-safe.
+    """Queries the cluster through one admin client, which is replaced after a failure. Not thread-safe.
 
-    Every question is asked `fetchOffset.numRetries` times before its `KafkaError` is raised, but not again once
-    `default.api.timeout.ms` has passed since it was asked first, nor where the configs are wrong.
+    Every query is attempted `fetchOffset.numRetries` times before its `KafkaError` is raised, but not again after
+    `default.api.timeout.ms`, nor if the configs are wrong.
     """
 
     def __init__(self, options: SourceOptions, time: Time | None = None) -> None:
@@ -55,7 +55,7 @@ class OffsetReader:
     # --- partitions
 
     def partitions(self) -> set[TopicPartition]:
-        """Those that the query's strategy means, as of now."""
+        """Return the current partitions of the query's strategy."""
         return self._retry(self._partitions)
 
     def _partitions(self) -> set[TopicPartition]:
@@ -79,10 +79,9 @@ class OffsetReader:
     # --- offsets
 
     def resolve(self, limit: OffsetRangeLimit, *, starting: bool) -> PartitionOffsets:
-        """Offsets of all partitions that the query reads, none of them symbolic.
+        """Resolve a limit to numeric offsets of all partitions that the query reads.
 
-        Raises `OffsetError` if the option does not name just these partitions, or if no record is as young as a
-        starting timestamp.
+        Raises `OffsetError` if the option names other partitions, or if no record is as young as a starting timestamp.
         """
         return self._retry(lambda: self._resolve(limit, starting))
 
@@ -113,12 +112,13 @@ class OffsetReader:
         return {**offsets, **self._list_offsets(dict.fromkeys(without, LATEST))}
 
     def earliest(self, partitions: Iterable[TopicPartition]) -> PartitionOffsets:
-        """Of those among `partitions` that still exist."""
+        """Return the earliest offsets of those `partitions` that still exist."""
         wanted = set(partitions)
         return self._retry(lambda: self._list_offsets(dict.fromkeys(wanted & self._partitions(), EARLIEST)))
 
     def latest(self, known: Mapping[TopicPartition, int]) -> PartitionOffsets:
-        """Of all partitions. An end before a `known` offset may be a new leader's old news: it is asked for again."""
+        """Return the latest offsets of all partitions. An end before a `known` offset may be outdated, and is
+        requested again."""
         attempts = self._options.fetch_offset_attempts
         while True:
             offsets = self.resolve(LatestOffsets(), starting=False)
@@ -132,11 +132,11 @@ class OffsetReader:
             self._time.sleep(self._options.fetch_offset_retry_interval_ms / 1000)
 
     def by_timestamp(self, timestamps: Mapping[TopicPartition, int]) -> PartitionOffsets:
-        """The first record of each partition with at least this timestamp (ms); -1 if there is none."""
+        """Return the first offset of each partition with at least this timestamp (ms); -1 if there is none."""
         return self._retry(lambda: self._list_offsets(timestamps))
 
     def commit(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Commit for a group without members. Raises `KafkaError`."""
+        """Commit offsets of a group without members. Raises `KafkaError`."""
         values_of(self.admin.alter_group_offsets(group, {p: OffsetAndMetadata(o) for p, o in offsets.items()}))
 
     def _list_offsets(self, timestamps: Mapping[TopicPartition, int]) -> PartitionOffsets:

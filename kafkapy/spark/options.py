@@ -1,7 +1,7 @@
-"""Every option of the source and the sink: one table, and what it makes of a user's options.
+"""The options of source and sink: one table, and their validation.
 
-After `KafkaSourceProvider` of Spark; names ignore case. What Spark's source ignores or refuses is ignored (with a
-warning) or refused here with the same sentence; an option that nobody knows is an error that names it.
+As in Spark's `KafkaSourceProvider`, names are case-insensitive. Options that Spark's source ignores cause a warning,
+and those that it refuses are refused with the same message; an unknown option is an error.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from kafkapy.spark.offset_limits import (
 
 
 class Mode(Enum):
-    """What a query does; the value is what messages call it."""
+    """The kind of a query; the value is its name in messages."""
 
     BATCH = "batch queries"
     STREAM = "streaming queries"
@@ -48,7 +48,8 @@ class Mode(Enum):
 
 
 class Option(NamedTuple):
-    """`parse(name, text)` raises `OptionError`; `refused`: modes in which it is an error, and the sentence."""
+    """One option. `parse(name, text)` raises `OptionError`; `refused`: modes in which it is an error, and the
+    message."""
 
     name: str
     parse: Callable[[str, str], Any]
@@ -165,7 +166,7 @@ OPTIONS = (
 _BY_NAME = {option.name.lower(): option for option in OPTIONS}
 
 SPARKS_OWN = frozenset({"checkpointlocation", "queryname"})
-"""What `DataStreamWriter` puts among the options of a sink."""
+"""Options that `DataStreamWriter` adds to those of a sink."""
 
 STRATEGIES = ("subscribe", "subscribePattern", "assign")
 
@@ -185,7 +186,7 @@ class Subscribe:
 
 @dataclass(frozen=True)
 class SubscribePattern:
-    """Looked for anywhere in a topic's name; internal topics are left out."""
+    """A pattern that is searched for anywhere in a topic's name; internal topics are excluded."""
 
     pattern: TranslatedPattern
 
@@ -228,7 +229,7 @@ def include_headers(options: Mapping[str, str]) -> bool:
 
 
 def source_options(options: Mapping[str, str], mode: Mode) -> SourceOptions:
-    """Checks a query's options, all of them. Raises `OptionError`; what Spark would only warn of is in `warnings`."""
+    """Check all options of a query. Raises `OptionError`; `warnings` has what Spark would only warn about."""
     warnings: list[str] = []
     values, kafka = _read(options, mode, warnings)
     start, end = _limits(values, mode)
@@ -279,7 +280,7 @@ def sink_options(options: Mapping[str, str]) -> SinkOptions:
 
 
 def check_read(options: Mapping[str, str]) -> None:
-    """Raises what is wrong with the options of a read that may turn out to be a batch query or a stream."""
+    """Check the options of a read before it is known whether it is a batch query or a stream. Raises `OptionError`."""
     try:
         source_options(options, Mode.BATCH)
     except OptionError as error:
@@ -317,7 +318,7 @@ def _read(options: Mapping[str, str], mode: Mode, warnings: list[str]) -> tuple[
 
 
 def _nearest(name: str, mode: Mode) -> str:
-    """A client's config is often written without its prefix."""
+    """Suggest the nearest option; a client's config is often written without its prefix."""
     configs = PRODUCER if mode is Mode.WRITE else CONSUMER
     if name in configs:
         return f" (did you mean '{PREFIX}{name}'?)"
@@ -366,7 +367,7 @@ def _limits(values: Mapping[str, Any], mode: Mode) -> tuple[OffsetRangeLimit, Of
 
 
 def _limit(values: Mapping[str, Any], which: str, default: OffsetRangeLimit, latest_if_none: bool) -> OffsetRangeLimit:
-    """A global timestamp goes before timestamps of partitions, those before offsets."""
+    """Return the limit: a global timestamp overrides timestamps by partition, and those override offsets."""
     timestamp, timestamps, offsets = (
         values[f"{which}{kind}"] for kind in ("Timestamp", "OffsetsByTimestamp", "Offsets")
     )

@@ -1,4 +1,4 @@
-"""The executor's half: a task reads its ranges of offsets as Arrow batches."""
+"""Reads a task's ranges of offsets as Arrow batches, on an executor."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class PartitionReader:
         self._poll_timeout_ms = options.poll_timeout_ms
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Batches in the schema of the source. An empty plan comes as one partition of None.
+        """Yield batches in the schema of the source. An empty plan is one partition None.
 
-        Raises `DataLossError` if offsets of the range are gone, unless they may be passed over.
+        Raises `DataLossError` if offsets of the range are gone, unless they may be skipped.
         """
         from kafkapy.consumer.range_reader import RangeConnections
 
@@ -100,7 +100,7 @@ class PartitionReader:
         start, until = error.offset, wanted.until
         if start >= error.log_end_offset or error.log_start_offset >= until:
             start = until
-        else:  # a topic that was made anew may have reached the offset meanwhile: then it is tried again
+        else:  # a recreated topic may have reached the offset meanwhile: then it is tried again
             start = max(start, error.log_start_offset)
         _log.warning(
             "%s. Records in [%d, %d) will be skipped. %s", error.message, error.offset, start, DATA_LOSS_WARNING
@@ -112,7 +112,7 @@ _ENOUGH_ROWS = 10_000
 
 
 def _joined(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Small batches put together: in Spark each costs as much as hundreds of rows."""
+    """Combine small batches, because the overhead of each in Spark equals hundreds of rows."""
     import pyarrow as pa
 
     waiting: list[pa.RecordBatch] = []

@@ -1,7 +1,7 @@
 """What a query will read, as text.
 
-Spark builds the text of `explain` in the JVM. Of a Python source it knows there a name and the filters that were pushed
-down; the API has no place for a description. Here topics, offsets and tasks are read out of the plan.
+Spark builds the text of `explain` in the JVM. For a Python source it only has a name and the pushed filters; the API
+has no method for a description. Here topics, offsets and tasks are extracted from the plan.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ _PYTHON_BATCH = "org.apache.spark.sql.execution.datasources.v2.python.PythonBatc
 
 
 def explain(frame: DataFrame, mode: str = "simple") -> str:
-    """Spark's `explain` of a batch query, and behind it each scan of this source: tasks, topics, offsets, pushed filters.
+    """Return Spark's `explain` of a batch query, followed by each scan of this source: tasks, topics, offsets, pushed
+    filters.
 
-    Not with Spark Connect, whose client has no way to the plan.
+    Spark Connect is not supported, because its client has no access to the plan.
     """
     from pyspark.errors import PySparkNotImplementedError
 

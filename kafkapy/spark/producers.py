@@ -17,10 +17,11 @@ _kept: dict[tuple[str | None, str], KafkaProducer[Any, Any]] = {}
 
 @contextmanager
 def kept_producer(configs: dict[str, Any], topic: str | None) -> Iterator[KafkaProducer[Any, Any]]:
-    """A connected producer. Who uses it flushes it; if a task fails, it is closed, and what it has not sent is dropped.
+    """Return a connected producer. The caller flushes it; if a task fails, it is closed, and its unsent records are
+    dropped.
 
-    `topic`: None if the rows say theirs. Each topic has a producer of its own: a producer asks for the topics that it knows from
-    time to time, and where brokers make topics of themselves that would bring back one that was deleted.
+    `topic`: None if the rows have their topics. There is one producer for each topic: a producer refreshes the
+    metadata of its topics, and with auto-creation on brokers that would recreate a deleted topic.
     """
     key = topic, repr(sorted(configs.items()))
     producer = _kept.pop(key, None) or KafkaProducer(**configs)

@@ -1,7 +1,7 @@
-"""A stream's progress, made complete.
+"""Completes a stream's progress.
 
-Spark builds it in the JVM. Its stream of a Python source has no metrics there, which Spark's own Kafka source has, and is
-described by a Java object's name; the Python API has no method for either. The offsets of both ends are in it, though.
+Spark builds it in the JVM. For a Python source it lacks the metrics of Spark's own Kafka source, and the description
+is a Java object's name; the Python API has no method for either. They are derived from the offsets of both ends.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Filters of a query that Spark hands down: what they mean for the offsets that are read.
+"""Applies filters that Spark pushes down to the offsets to be read.
 
-A filter on topic, partition or offset is done with here. A lower bound of the timestamp moves the start (the broker
-knows the first record that is young enough), but Spark checks it again, since later records may be older; an upper
-bound says nothing about offsets.
+Filters on topic, partition or offset are applied completely. A lower bound of the timestamp moves the start (the
+broker returns the first record that is young enough), but Spark applies it again, because later records may be older.
+An upper bound has no effect on offsets.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _COMPARISONS: dict[type[Filter], Callable[[Any, Any], bool]] = {
 
 @dataclass
 class PushedFilters:
-    """The filters so far, as one. Invariant: no record that all of them let through lies outside."""
+    """The combination of the filters. Invariant: every record that passes all of them is within it."""
 
     first_offset: int = 0
     until_offset: int = MAX_LONG
@@ -55,7 +55,7 @@ class PushedFilters:
     """Of topic and partition: column, comparison, value, whether it is negated."""
 
     def add(self, pushed: Filter) -> bool:
-        """Take in a filter; True if Spark need not check it any more."""
+        """Add a filter; return True if Spark need not apply it."""
         negated = isinstance(pushed, Not)
         inner = pushed.child if isinstance(pushed, Not) else pushed
         path: tuple[str, ...] = getattr(inner, "attribute", ())
@@ -84,7 +84,7 @@ class PushedFilters:
         return all(_COMPARISONS[test](values[column], value) != negated for column, test, value, negated in self._tests)
 
     def narrow(self, wanted: OffsetRange, by_timestamp: Mapping[TopicPartition, int]) -> OffsetRange:
-        """What is left of a range. `by_timestamp`: first offsets with `first_timestamp_ms`, -1 for none."""
+        """Return the rest of a range. `by_timestamp`: first offsets with `first_timestamp_ms`, -1 for none."""
         start, until = max(wanted.start, self.first_offset), min(wanted.until, self.until_offset)
         first = by_timestamp.get(wanted.partition)
         if first is not None:

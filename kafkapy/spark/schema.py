@@ -1,4 +1,4 @@
-"""The columns of a topic as Spark and Arrow see them, and those a sink takes."""
+"""The columns of the source in Spark and Arrow, and those that a sink accepts."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ _SINK_TYPES: dict[str, tuple[DataType, ...]] = {
 
 
 def check_sink_schema(schema: StructType, topic: str | None) -> None:
-    """Spark's `KafkaWriter.validateQuery`; columns of other names are left aside. Raises `OptionError`."""
+    """Check a sink's columns (Spark's `KafkaWriter.validateQuery`); other columns are ignored. Raises
+    `OptionError`."""
     columns = {field.name: field.dataType for field in schema.fields}
     if topic is None and "topic" not in columns:
         raise OptionError(
@@ -68,7 +69,7 @@ def check_sink_schema(schema: StructType, topic: str | None) -> None:
 
 
 def _same(one: DataType, other: DataType) -> bool:
-    """Equal but for what may be null."""
+    """Return whether two types are equal except for nullability."""
     if isinstance(one, ArrayType) and isinstance(other, ArrayType):
         return _same(one.elementType, other.elementType)
     if isinstance(one, StructType) and isinstance(other, StructType):

@@ -1,15 +1,18 @@
-"""Exactly once, the rules without I/O: what a task does, what the driver decides, and what became of it.
+"""The rules of the exactly-once sink, without I/O: tasks, the driver's decision, and its outcome.
 
-A write has a sink (the query, or a name that the user gives) and a batch. Each task writes in a transaction of its own, sends all
-and leaves it open. The driver then decides once: it records the open transactions, and ends each of them with a commit.
+A write has a sink (the query, or a name given by the user) and a batch. Each task sends its rows in a separate
+transaction and leaves it open. The driver then decides once: it records the open transactions, and commits each of
+them.
 
 Invariants:
-- The record of a sink's last decision is changed in a transaction of the sink's own id alone, by one who has read it since he
-  took that id's epoch. So of two drivers one decides, and the other one learns of it.
-- A transaction that a record names is ended with a commit and nothing else. Nobody but the attempt that has it takes its
-  transactional id before that: the id is the partition's in an era for first attempts, any other attempt's is its own alone.
-- An era ends where an attempt may have been left behind: with another run, with a decision in which not all are first
-  attempts, and with one that is not known to be finished.
+- The record of a sink's last decision is only changed in a transaction under the sink's id, by a process that has read
+  it after
+  it acquired that id's current epoch. So of two drivers one decides, and the other one reads its decision.
+- A recorded transaction is always committed. Until then only its own attempt uses its transactional id: first attempts
+  use the
+  id of their partition and era, all other attempts a unique id.
+- A new era begins if an attempt may still be running: in a new run, after a decision in which not all are first
+  attempts, and after one that is not known to be finished.
 """
 
 from __future__ import annotations
@@ -26,13 +29,13 @@ from kafkapy.protocol.errors import KafkaError
 from kafkapy.spark.errors import SinkError
 
 PREFIX = "kafkapy-spark/"
-"""Of transactional ids and groups, for ACLs."""
+"""Prefix of transactional ids and groups, for ACLs."""
 MARGIN_MS = 30_000
-"""Time that a transaction should have left when the driver decides: to record that and to end them all."""
+"""Least remaining time of a transaction at the decision: needed to record the decision and commit all transactions."""
 
 
 class SinkBatch(NamedTuple):
-    """What a task writes: `run` is the same for all batches between a start of the driver and its end."""
+    """The batch that a task writes; `run` identifies one run of the driver."""
 
     sink: str
     batch: int
@@ -40,7 +43,8 @@ class SinkBatch(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The group that has the pointer to the last decision, and the transactional id that protects it."""
+        """Return the name of the group with the pointer to the last decision, and of the transactional id that
+        protects it."""
         return sink_id(self.sink)
 
 
@@ -53,14 +57,14 @@ class Prepared(NamedTuple):
 
 
 class Stage(StrEnum):
-    """How far a decision has come."""
+    """The progress of a decision."""
 
     DECIDED = "decided"
-    """Its winners are to be committed, or are already."""
+    """Its winners are being committed, or already were."""
     FINISHED = "finished"
-    """All are committed; the record does without them."""
+    """All are committed; the record no longer lists them."""
     VOID = "void"
-    """All were aborted, so nothing is visible, and the batch is to be written again."""
+    """All were aborted, so nothing is visible, and the batch must be written again."""
 
 
 @dataclass(frozen=True)
@@ -70,15 +74,15 @@ class Decision:
     batch: int
     run: str
     write: str
-    """Which of a run's writes it was."""
+    """The name of the write within its run."""
     era: int
     clean: bool
-    """All winners are first attempts, so no other attempt has had their ids."""
+    """Whether all winners are first attempts, so that no other attempt has used their ids."""
     stage: Stage = Stage.DECIDED
     winners: tuple[Prepared, ...] = ()
 
     def summary(self) -> str:
-        """What a task needs to know: all but the winners."""
+        """Return the part that tasks need: everything except the winners."""
         fields = ("batch", "run", "write", "era", "clean", "stage")
         return json.dumps({name: getattr(self, name) for name in fields})
 
@@ -89,7 +93,7 @@ class Decision:
 
 
 def decision_of(text: bytes | str, sink: str) -> Decision:
-    """From `summary` or `to_json`. Raises SinkError."""
+    """Parse the text of `summary` or `to_json`. Raises SinkError."""
     try:
         found = json.loads(text)
         winners = [Prepared(f"{sink_id(sink)}/{name}", pid, epoch) for name, pid, epoch in found.pop("winners", ())]
@@ -111,7 +115,7 @@ class Todo(Enum):
 
 
 def todo(last: Decision | None, place: SinkBatch, write: str) -> Todo:
-    """Raises SinkError if the batch is none that can come now."""
+    """Return what to do with a batch. Raises SinkError if the batch is not a possible next one."""
     if last is None or last.batch < place.batch:
         return Todo.WRITE
     if last.batch > place.batch:
@@ -130,7 +134,7 @@ def todo(last: Decision | None, place: SinkBatch, write: str) -> Todo:
 
 
 def era_of(last: Decision | None, place: SinkBatch) -> int:
-    """The part of transactional ids that is another one where somebody else may still have the last era's."""
+    """Return the era in transactional ids: a new one if another process may still use the last era's ids."""
     goes_on = (
         last is not None
         and last.stage is Stage.FINISHED
@@ -142,7 +146,8 @@ def era_of(last: Decision | None, place: SinkBatch) -> int:
 
 
 def transactional_id(place: SinkBatch, era: int, partition: int, attempt: str | None) -> str:
-    """`attempt` None: of the first attempt, which uses the partition's id again from batch to batch."""
+    """Return a transactional id. `attempt` None: the first attempt's, which is reused in each batch of the
+    partition."""
     shared = f"{place.name}/{place.run}/{era}/{partition}"
     return shared if attempt is None else f"{shared}-{attempt}"
 
@@ -151,7 +156,7 @@ def transactional_id(place: SinkBatch, era: int, partition: int, attempt: str | 
 
 
 class Standing(Enum):
-    """What has become of a winner."""
+    """The state of a winner's transaction."""
 
     OPEN = "it can be committed"
     DONE = "it is committed"
@@ -172,7 +177,7 @@ def standing(winner: Prepared, found: TransactionDescription | KafkaError) -> St
 def check_ready(
     prepared: Iterable[Prepared], found: Mapping[str, TransactionDescription | KafkaError], now_ms: int
 ) -> None:
-    """All open, with time left to end them. Raises SinkError."""
+    """Check that all transactions are open with enough time left. Raises SinkError."""
     for one in prepared:
         state = found[one.transactional_id]
         if isinstance(state, KafkaError) or standing(one, state) is not Standing.OPEN:
@@ -194,7 +199,7 @@ def check_ready(
 
 
 def is_all_lost(standings: Sequence[Standing]) -> bool:
-    """Nothing has become visible: the batch can be written again."""
+    """Return whether nothing is visible, so that the batch can be written again."""
     return bool(standings) and all(one is Standing.LOST for one in standings)
 
 

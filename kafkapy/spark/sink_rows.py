@@ -1,4 +1,4 @@
-"""Rows of a task, as Arrow batches, into a producer."""
+"""Sends a task's rows (Arrow batches) with a producer."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ RECORD_COLUMNS = ("key", "value", "headers", "partition")
 
 
 def send_rows(producer: KafkaProducer[Any, Any], batches: Iterator[pa.RecordBatch], topic: str | None) -> None:
-    """Sends all and waits until brokers have them. `topic` None: each row says its own. Raises what the first failed record
-    failed with."""
+    """Send all rows and wait for their acknowledgement. `topic` None: each row has its topic. Raises the first
+    record's error."""
     under_way: deque[Any] = deque()
     for batch in batches:
         under_way += [producer.send_arrow(name, part) for name, part in parts(batch, topic)]
@@ -31,7 +31,7 @@ def send_rows(producer: KafkaProducer[Any, Any], batches: Iterator[pa.RecordBatc
 
 
 def parts(batch: pa.RecordBatch, topic: str | None) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Rows by topic, the columns of a record alone; rows with and without a partition apart, in their order."""
+    """Split rows by topic, and by whether they have a partition, in order; other columns are dropped."""
     for name, rows in _by_topic(batch, topic):
         columns = [column for column in RECORD_COLUMNS if column in rows.schema.names]
         for part in _by_presence_of_partition(rows.select(columns)):
@@ -56,7 +56,7 @@ def _by_topic(batch: pa.RecordBatch, topic: str | None) -> Iterator[tuple[str, p
 
 
 def _by_presence_of_partition(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """A record whose partition is null goes where the producer's partitioner sends it."""
+    """Split rows by whether they have a partition; without one, the producer's partitioner chooses it."""
     import numpy as np
 
     if "partition" not in batch.schema.names or batch.column("partition").null_count == 0:

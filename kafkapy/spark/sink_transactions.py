@@ -1,4 +1,4 @@
-"""Transactions of other processes: seen, ended and fenced by their ids (the driver's half of the exactly-once sink)."""
+"""Lists, ends and fences transactions of other processes by id, on the driver of the exactly-once sink."""
 
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ _log = logging.getLogger("kafkapy.spark")
 
 _ONE_BY_ONE = 1 << 15
 _SOON_SECONDS = 0.02
-"""CONCURRENT_TRANSACTIONS: markers of the last one are on their way."""
+"""Retry delay after CONCURRENT_TRANSACTIONS: markers of the last transaction are being written."""
 _END_TXN_VERSION = 4
 _INIT_PRODUCER_ID_VERSION = 5
 
 
 class SinkTransactions(AdminClient):
-    """An admin client that can also end a transaction for the producer that began it."""
+    """An admin client that can also end another producer's transaction."""
 
     def __init__(self, bootstrap_servers: str, **options: Any) -> None:
         super().__init__(bootstrap_servers, **options)
         self._router = Router(self._client, self.default_api_timeout_ms)
 
     def open_transactions(self, prefix: str) -> list[str]:
-        """Transactional ids with this prefix whose transaction is open. Brokers that do not answer are left out."""
+        """Return transactional ids with this prefix whose transaction is open. Brokers that do not respond are
+        skipped."""
         found: list[str] = []
         for node, listed in self.list_transactions(states=[TransactionState.ONGOING]).items():
             if isinstance(listed, KafkaError):
@@ -48,7 +49,8 @@ class SinkTransactions(AdminClient):
         return self.describe_transactions(ids) if ids else {}
 
     def end(self, prepared: Iterable[Prepared], committed: bool) -> Results[Prepared, None]:
-        """Commit or abort each; what is so already is no error. Of each: None, or the error."""
+        """Commit or abort each; one that has already ended that way is no error. Return for each: None, or the
+        error."""
         by_id = {one.transactional_id: one for one in prepared}
 
         def request(ids: list[str]) -> EndTxnRequest:
@@ -64,7 +66,7 @@ class SinkTransactions(AdminClient):
         return {by_id[name]: result for name, result in results.items()}
 
     def fence(self, transactional_ids: Iterable[str], timeout_ms: int) -> Results[str, None]:
-        """Abort what they have open; whoever has them can do nothing with them any more (Kafka's `fenceProducers`)."""
+        """Fence the producers of these ids, which aborts their open transactions (Kafka's `fenceProducers`)."""
 
         def request(ids: list[str]) -> InitProducerIdRequest:
             return InitProducerIdRequest(transactional_id=ids[0], transaction_timeout_ms=timeout_ms)
@@ -87,7 +89,7 @@ class SinkTransactions(AdminClient):
 async def _ended(
     router: Router, name: str, ids: list[str], request: Callable[[list[str]], Any], max_version: int
 ) -> Results[str, Answer[Any]]:
-    """All ids, those again that have markers of an older transaction on their way, until the call's time is over."""
+    """End all ids; repeat for those whose previous markers are still being written, until the call times out."""
     call = router.call(name)
     results: Results[str, Answer[Any]] = {}
     left = ids

@@ -1,4 +1,4 @@
-"""Streams: offsets of micro-batches, and progress for lag tools (Spark's `KafkaMicroBatchStream`)."""
+"""Reads streams: offsets of micro-batches, and commits for lag tools (Spark's `KafkaMicroBatchStream`)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _log = logging.getLogger("kafkapy.spark")
 
 
 class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Lives on the driver as long as the query; its `read` alone runs in tasks, on a copy."""
+    """Exists on the driver as long as the query; only `read` runs in tasks, on a copy."""
 
     def __init__(self, options: SourceOptions, time: Time | None = None) -> None:
         self._options = options
@@ -43,20 +43,22 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._latest: PartitionOffsets | None = None
         self._available_now = False
         self._target: PartitionOffsets | None = None
-        """What a Trigger.AvailableNow query ends with: the latest offsets when it first asked."""
+        """The end of a Trigger.AvailableNow query: the latest offsets at its first request."""
         self._last_trigger_ms = 0
         self._committed: Mapping[TopicPartition, int] = {}
 
     # --- offsets
 
     def initialOffset(self) -> Offsets:
-        """Spark asks more than once before there is a batch; the answer must stay what it was."""
+        """Return the first offsets; Spark calls this repeatedly before the first batch, and the result must not
+        change."""
         if self._initial is None:
             self._initial = self._offset_reader.resolve(self._options.start, starting=True)
         return dict(offsets_to_json(self._initial))
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """PySpark has no composite limit: with both options, `latestOffset` minds the lower one itself."""
+        """Return the read limit. PySpark has no composite limit: with both options, `latestOffset` applies the lower
+        one itself."""
         if self._options.max_offsets_per_trigger is not None:
             return ReadMaxRows(self._options.max_offsets_per_trigger)
         if self._options.min_offsets_per_trigger is not None:
@@ -100,7 +102,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._latest
 
     def _wait_for_more(self, begin: PartitionOffsets, latest: PartitionOffsets) -> bool:
-        """minOffsetsPerTrigger and maxTriggerDelay; what is available now will not get more by waiting."""
+        """Return whether to wait, by minOffsetsPerTrigger and maxTriggerDelay; never for Trigger.AvailableNow."""
         least = self._options.min_offsets_per_trigger
         if least is None or self._available_now:
             return False
@@ -134,11 +136,11 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._offset_reader.close()
 
     def __getstate__(self) -> dict[str, Any]:
-        """For tasks, which only read: without connections."""
+        """Pickle for tasks, without connections."""
         return {"_options": self._options, "_partition_reader": self._partition_reader}
 
     def _commit_to_group(self, offsets: PartitionOffsets) -> None:
-        """Progress for others to see. The stream itself goes by its checkpoint: a failure is no reason to stop it."""
+        """Commit progress for lag tools. Failures are ignored, because the stream relies on its checkpoint."""
         group = self._options.commit_offsets_to_group
         if group is None or not offsets or offsets == self._committed:
             return
@@ -154,7 +156,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         _log.warning("%s %s", reason, DATA_LOSS_WARNING)
 
     def _verify_available_now(self, end: PartitionOffsets, target: PartitionOffsets) -> None:
-        """Partitions and ends must be as they were when the query began; a topic made anew is not."""
+        """Check that partitions and ends are those of the query's start; a recreated topic fails the check."""
         if end.keys() != target.keys():
             raise OffsetError(
                 "Kafka data source in Trigger.AvailableNow should provide the same topic partitions in pre-fetched "

@@ -1,4 +1,4 @@
-"""The processes in which Spark runs tasks, or steps of planning, one after the other."""
+"""Settings of the worker processes in which Spark runs tasks and planning steps."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from kafkapy.runtime import garbage
 
 @cache
 def spare_collections() -> None:
-    """What this worker process has loaded stays out of garbage collections from now on.
+    """Exclude all objects that this worker process has loaded from garbage collections.
 
-    Spark's daemon runs a full collection after every task, and after each step of planning (schema, tasks, writer, commit: a
-    process each). With pyarrow loaded that takes 20 to 60 ms, as long as the decoding of half a million records.
+
+    Spark's daemon runs a full collection after every task, and after each planning step (schema, tasks, writer,
+    commit: a process each). With pyarrow loaded that takes as long as decoding half a million records.
     """
     garbage.freeze()

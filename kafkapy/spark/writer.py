@@ -1,4 +1,5 @@
-"""The sink as Spark calls it: at least once (a task that is run again writes again), or exactly once (`exactly_once.py`)."""
+"""The sink's interface for Spark: at least once (a repeated task writes again), or exactly once
+(`exactly_once.py`)."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ class KafkaBatchWriter(DataSourceArrowWriter):
 
 
 class KafkaStreamWriter(DataSourceStreamArrowWriter):
-    """Spark makes one for each batch's tasks, and others to commit and abort."""
+    """Spark creates one for each batch's tasks, and others to commit and abort."""
 
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
@@ -55,7 +56,7 @@ class KafkaStreamWriter(DataSourceStreamArrowWriter):
 
 
 def write_task(batches: Iterator[pa.RecordBatch], options: SinkOptions, write: str = "") -> WriterCommitMessage:
-    """Sends all rows of a task and waits until brokers have them. Raises what the first failed record failed with."""
+    """Send all rows of a task and wait for their acknowledgement. Raises the first failed record's error."""
     if options.exactly_once is not None:
         message: WriterCommitMessage = write_transaction(batches, options, write)
     else:

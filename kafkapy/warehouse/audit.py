@@ -1,7 +1,7 @@
-"""What was sent, what the log holds, what the tables hold: by topic and hour, each event counted once.
+"""Compares the events sent, those in the log and those in the tables, by topic and hour, each event counted once.
 
-Only offsets that the ledger has count, so nothing is missing because it is on its way, or because its transaction was aborted.
-What the log has lost already is known from the ledger: which rows there must be, and what was gone before it was read.
+Only offsets in the ledger count, so events in transit and aborted transactions are not missing. For offsets that the
+log has lost, the ledger has the expected rows, and what was lost before it was read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ RESULT = "_audit"
 
 
 class AuditError(Exception):
-    """The audit came to nothing; the text says why."""
+    """The audit has failed; the message says why."""
 
 
 @dataclass
@@ -70,12 +70,12 @@ class AuditedHour:
 
     @property
     def events(self) -> int:
-        """Of the log, each once."""
+        """Return the number of distinct events in the log."""
         return self.records - self.again
 
     @property
     def unseen(self) -> int:
-        """Events that were sent, and have come neither to the log nor into a batch."""
+        """Return the number of events that were sent and are neither in the log nor in a batch."""
         return 0 if self.sent is None else max(self.sent - max(self.records, self.received) - self.waiting, 0)
 
     @property
@@ -92,12 +92,12 @@ class AuditedHour:
 
     @property
     def completeness(self) -> float:
-        """Of what should be in the tables or the quarantine, how much is; 1 is all."""
+        """Return the fraction of events that are in the tables or the quarantine; 1: all."""
         return 1.0 if not self._expected else (self._expected - self._absent) / self._expected
 
     @property
     def readable(self) -> float:
-        """Of what should be in the tables, how much is a row; 1 is all."""
+        """Return the fraction of events that are rows of tables; 1: all."""
         return 1.0 if not self._expected else (self._expected - self._absent - self.quarantined) / self._expected
 
     @property
@@ -112,8 +112,8 @@ class AuditedHour:
 
 @dataclass
 class AuditReport:
-    """`waiting`: records behind the ledger's end, by topic: they are on their way. `losses`: offsets that were gone before they
-    were read; `gaps`: offsets that no batch of the ledger has."""
+    """The result of an audit. `waiting`: records after the ledger's end, by topic. `losses`: offsets that were lost
+    before they were read; `gaps`: offsets in no batch of the ledger."""
 
     at_ms: int
     hours: list[AuditedHour] = field(default_factory=list)
@@ -137,8 +137,9 @@ class _Hours(dict[tuple[str, Hour], AuditedHour]):
 
 
 def audit(warehouse: Warehouse) -> AuditReport:
-    """Raises what Spark and the cluster raise, and AuditError. The result is kept for the page, too."""
-    # What a counter tells of is in the log already when the log is looked at.
+    """Run an audit; the result is also stored for the page. Raises Spark's and the cluster's errors, and
+    AuditError."""
+    # The counters are read first, so that counted events are in the log when it is read.
     sent = sent_by_hour(_counters(warehouse))
     warehouse.reload()
     state, cluster = warehouse.state, TopicLogs(warehouse.config)
@@ -153,10 +154,10 @@ def audit(warehouse: Warehouse) -> AuditReport:
             raise AuditError("A topic was made, deleted or made again during the audit: try again")
     finally:
         cluster.close()
-    # Counters tell of records' times.
+    # Counters are by the records' timestamps.
     topics = {table.topic for table in warehouse.config.tables if not table.time_field}
     for (topic, hour), count in sent.items():
-        if topic in topics - compacted:  # compaction takes records away before they are read
+        if topic in topics - compacted:  # compaction removes records before they are read
             hours.at(topic, hour).sent = count
     now = warehouse.time.milliseconds()
     report = AuditReport(
@@ -202,7 +203,7 @@ def _add_counts(hours: _Hours, topic: str, counts: TopicCounts) -> None:
 
 
 def received_rows(state: State) -> dict[tuple[str, Hour], int]:
-    """By topic and hour: rows that came with all batches, those that came twice included."""
+    """Return the rows of all batches by topic and hour, including duplicates."""
     found: dict[tuple[str, Hour], int] = {}
     for table in state.tables.values():
         if not table.topic:
@@ -217,7 +218,7 @@ def received_rows(state: State) -> dict[tuple[str, Hour], int]:
 
 
 def waiting_records(state: State, looks: Looks) -> dict[str, int]:
-    """Offsets of each topic that the ledger does not have yet."""
+    """Return the number of offsets of each topic that are not in the ledger yet."""
     from kafkapy.warehouse.lag import positions
 
     found = dict.fromkeys(looks, 0)
@@ -227,12 +228,12 @@ def waiting_records(state: State, looks: Looks) -> dict[str, int]:
 
 
 def pending_losses(state: State, looks: Looks, now_ms: int) -> tuple[Loss, ...]:
-    """What the next batch would record as lost, if it may go on."""
+    """Return the losses that the next batch would record with on_data_loss = "continue"."""
     return plan_batch(state, looks, PlanRules(1, EARLIEST, CONTINUE), now_ms).losses
 
 
 def ledger_gaps(history: Iterable[Batch], losses: Sequence[Loss]) -> list[str]:
-    """Offsets between batches that neither batch has, unless they are told as lost."""
+    """Return offsets between batches that are in neither batch and not recorded as lost."""
     lost = {(loss.log, loss.partition, loss.first, loss.end) for loss in losses}
     ends: dict[tuple[str, int], int] = {}
     found = []
@@ -249,7 +250,7 @@ def ledger_gaps(history: Iterable[Batch], losses: Sequence[Loss]) -> list[str]:
 
 
 def _counters(warehouse: Warehouse) -> Iterator[AuditRecord]:
-    """What the bus's clients have said so far; nothing if there is no such topic. Counters that make no sense are passed over."""
+    """Read the counters of the bus's clients; empty without such a topic. Malformed counters are skipped."""
     from kafkapy import KafkaConsumer
     from kafkapy.structs import TopicPartition
 
@@ -272,7 +273,7 @@ def _counters(warehouse: Warehouse) -> Iterator[AuditRecord]:
 
 
 def sent_by_hour(counters: Iterable[AuditRecord]) -> dict[tuple[str, Hour], int]:
-    """By topic and hour. A counter only grows: of several the largest counts."""
+    """Sum counters by topic and hour. A counter only grows, so its largest value counts."""
     largest: dict[tuple[str, str, str], int] = {}
     for each in counters:
         key = each.producer, each.topic, each.hour
@@ -294,14 +295,14 @@ def _keep(warehouse: Warehouse, report: AuditReport) -> None:
 
 
 def kept_report(warehouse: Warehouse) -> dict[str, Any] | None:
-    """The newest, as JSON."""
+    """Return the newest report as JSON."""
     names = warehouse.files.names(RESULT)
     found: dict[str, Any] | None = json.loads(warehouse.files.read(f"{RESULT}/{names[-1]}")) if names else None
     return found
 
 
 def table_of(report: AuditReport) -> str:
-    """For people: a line an hour, and what is lost."""
+    """Format a report as text: one line for each hour, and the losses."""
     lines = [f"{'topic':24} {'hour':13} {'sent':>10} {'log':>10} {'events':>10} {'rows':>10} {'quarantine':>10}"]
     for hour in report.hours:
         sent = "-" if hour.sent is None else f"{hour.sent}"

@@ -1,7 +1,7 @@
-"""What the audit counts with Spark: records of the log beside rows of the views, place by place.
+"""Counts for the audit with Spark: matches records of the log with rows of the views by place.
 
-The log is read anew, as a reader of committed records sees it, without the sink's code. A record is found if a row or the
-quarantine has its place; one that is not found may be an event that came again, which is looked for by its id.
+The log is read independently of the sink's code, as committed records. A record is found if a row or the quarantine
+has its place; one that is not found may be a duplicate event, which is then searched by its id.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ QUARANTINE = "quarantine"
 
 
 class AuditedRange(NamedTuple):
-    """Offsets of a partition that the log has. `read`: where those end that the ledger has."""
+    """The offsets of a partition in the log. `read`: end of those in the ledger."""
 
     partition: int
     first: int
@@ -31,7 +31,7 @@ class AuditedRange(NamedTuple):
 
 
 class MissingRecords(NamedTuple):
-    """Of an hour and a partition: how many, the first and the last."""
+    """Missing records of an hour and a partition: count, first and last."""
 
     hour: Hour
     partition: int
@@ -53,7 +53,8 @@ class TopicCounts(NamedTuple):
 
 
 def audited_ranges(state: State, topic: str, look: LogLook) -> list[AuditedRange]:
-    """What the log has from where the ledger begins. Of a log that the ledger does not know yet nothing has been read."""
+    """Return the log's ranges from the ledger's beginning on. Nothing was read of a log that is not in the ledger
+    yet."""
     log = state.log_of(topic)
     known = state.offsets.get(log.name, {}) if log.topic_id in ("", look.topic_id) else {}
     found = []
@@ -68,7 +69,8 @@ def audited_ranges(state: State, topic: str, look: LogLook) -> list[AuditedRange
 def count_topic(
     warehouse: Warehouse, state: State, table: TableConfig, look: LogLook, is_compacted: bool
 ) -> TopicCounts:
-    """Raises what Spark and the cluster raise. `is_compacted`: rows may be of records that the log has no more."""
+    """Count a topic. `is_compacted`: rows may be of records that compaction has removed. Raises Spark's and the
+    cluster's errors."""
     from pyspark.sql import functions as f
 
     ranges = audited_ranges(state, table.topic, look)
@@ -102,7 +104,7 @@ def count_topic(
 
 
 def _missing(records: Any, rows: Any) -> list[MissingRecords]:
-    """Those of `records`, which have no row, whose events have none either."""
+    """Return those `records` without a row whose events have no other row."""
     from pyspark.sql import functions as f
 
     known = rows.where("good = 1").select("hour", "id").distinct()
@@ -219,7 +221,7 @@ def rows_without_files(warehouse: Warehouse, state: State) -> Iterator[tuple[str
     found = {(name, f"{ds}-{hr}"): count for name, ds, hr, count in counted.collect()}
     for table in state.tables.values():
         if table.kind == CHANGES and warehouse.ledger.has_more_than(state):
-            continue  # a later state of a key has taken the place of an earlier one meanwhile
+            continue  # a later state of a key has replaced an earlier one meanwhile
         for hour, rows in sorted(rows_of_ledger(state, table.name).items()):
             if found.get((table.name, hour), 0) < rows:
                 yield table.name, hour, rows - found.get((table.name, hour), 0)
@@ -244,7 +246,7 @@ def rows_of_ledger(state: State, table: str) -> dict[Hour, int]:
 
 
 def refresh(warehouse: Warehouse, state: State) -> None:
-    """Let Spark look at the directories again: in a session that has read them before it knows what was there then."""
+    """Make Spark list the directories again, because a session caches their contents."""
     for table in state.tables.values():
         for place in (current_table, hours_table):
             warehouse.spark.sql(f"REFRESH TABLE {place(warehouse.config.database, table)}")

@@ -1,6 +1,6 @@
-"""Ids and times of a log's events, for the audit of topics whose events have them in their values.
+"""Extracts ids and times of events, for the audit of topics whose events have them in their values.
 
-The values must be read for that, so it is the sink's code that reads them.
+The sink's code decodes the values.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ _TYPES = [pa.int32(), pa.int64(), pa.binary(), pa.string(), pa.timestamp("us", "
 def audited_fields(
     registry: str, topic: TopicSettings
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A function for `mapInArrow` over records: `timestamp` is the event's time. What cannot be read has its record's.
+    """Return a function for `mapInArrow` that sets `timestamp` to the event's time; undecodable records keep their
+    own.
+
 
     `registry`: the client's configuration, as JSON.
     """

@@ -1,4 +1,4 @@
-"""Hours built again from the topics: the same rows, since the ledger knows with which batch each offset came."""
+"""Rebuilds hours from the topics. The rows are the same, because the ledger has the batch of each offset."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from kafkapy.warehouse.warehouse import Warehouse
 
 
 class BackfillError(Exception):
-    """An hour cannot be built again; the text says why."""
+    """An hour cannot be rebuilt; the message says why."""
 
 
 def backfill(warehouse: Warehouse, hours: Sequence[Hour], tables: Sequence[str] = ()) -> list[HourGeneration]:
-    """`tables`: all that have the hours, if none is named. Raises BackfillError; DataLossError in Spark's error if the topic has
-    lost what is needed: tables stay as they were then."""
+    """Rebuild hours. `tables`: default all with these hours.
+
+    Raises BackfillError, and DataLossError within Spark's error if the topic has lost needed records; tables are
+    unchanged then.
+    """
     warehouse.reload()
     state = warehouse.state
     old = _chosen(state, hours, tables)
@@ -65,7 +68,7 @@ def _chosen(state: State, hours: Sequence[Hour], tables: Sequence[str]) -> list[
 
 
 def _check_logs(state: State, hours: Iterable[HourGeneration]) -> None:
-    """Raises BackfillError for what topics have held that are gone."""
+    """Raise BackfillError if the rows are from deleted topics."""
     for each in hours:
         topic = state.tables[each.table].topic
         gone = sorted(each.offsets.keys() - {state.log_of(topic).name})
@@ -104,7 +107,7 @@ def _build(warehouse: Warehouse, state: State, old: HourGeneration, scratch: str
         raise BackfillError(f"The topic {table.topic} has no event of {old.table} for the hour {old.hour} any more")
     reader = warehouse.spark.read.schema(StructType([*own, *ORIGIN.fields, *HOUR.fields]))
     rows = reader.parquet(*map(warehouse.files.url, found))
-    # What came with later batches is in current, and stays there.
+    # Rows of later batches are in current, and remain there.
     rows = rows.where(f"ds = '{old.hour[:10]}' AND hr = '{old.hour[11:]}' AND _batch < {state.boundary}")
     (made,) = write_generations(warehouse, table, rows, {old.hour: 0}, warehouse.files.size(old.path)[1])
     return made._replace(dropped=old.dropped)

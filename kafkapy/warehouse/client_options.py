@@ -1,4 +1,4 @@
-"""The cluster's settings, as the connector takes them, for clients of this package."""
+"""Converts the cluster's settings from the connector's form to arguments of clients."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kafkapy.spark.kafka_params import COMMON, SECURITY, consumer_params
 
 
 def client_options(kafka: Mapping[str, str]) -> dict[str, Any]:
-    """Kafka's names as arguments of a client, as the connector takes them."""
+    """Convert configs with Kafka's names to arguments of a client."""
     params = consumer_params(dict(kafka), [])
     security: dict[str, Any] = params[SECURITY]
     return {name.replace(".", "_"): params[name] for name in COMMON if params[name] is not None} | security

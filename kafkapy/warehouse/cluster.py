@@ -1,4 +1,4 @@
-"""What the cluster says of the topics' logs: their ids, and the offsets that they hold."""
+"""Queries the topics' logs: their ids and offsets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NO_ID = bytes(16)
 
 
 class TopicLogs:
-    """Asks through one admin client, which is made anew after a failure. For any thread. Raises KafkaError."""
+    """Queries through one admin client, which is replaced after a failure. Thread-safe. Raises KafkaError."""
 
     def __init__(self, config: WarehouseConfig) -> None:
         self._options = client_options(config.kafka)
@@ -30,10 +30,10 @@ class TopicLogs:
         self._lock = threading.Lock()
         self._admin: AdminClient | None = None
         self.ends: dict[tuple[str, str], dict[int, int]] = {}
-        """By topic and id: how far its partitions went when they were last looked at. Of topics that are gone, too."""
+        """(topic, id) -> partition -> end offset at the last query, including deleted topics."""
 
     def look(self) -> dict[str, LogLook]:
-        """All topics of the configuration that there are."""
+        """Query all existing topics of the configuration."""
         with self._lock:
             try:
                 while True:
@@ -42,7 +42,7 @@ class TopicLogs:
                     if {topic: id for topic, (id, _) in self._described().items()} == {
                         t: id for t, (id, _) in ids.items()
                     }:
-                        break  # else the offsets may be those of a topic that was made again meanwhile
+                        break  # else the offsets may be those of a topic that was recreated meanwhile
             except KafkaError:
                 self._close()
                 raise
@@ -51,7 +51,7 @@ class TopicLogs:
             return found
 
     def topic_ids(self) -> dict[str, str]:
-        """In hexadecimal, of the topics that there are."""
+        """Return topic -> id in hexadecimal, of existing topics."""
         with self._lock:
             try:
                 return {topic: id for topic, (id, _) in self._described().items()}
@@ -60,7 +60,7 @@ class TopicLogs:
                 raise
 
     def compacted(self) -> set[str]:
-        """Topics whose logs are compacted: records may go that others have followed. Without the right to read configs none."""
+        """Return the compacted topics; empty without the right to read configs."""
         with self._lock:
             wanted = [ConfigResource("topic", topic) for topic in self._described()]
             found = self._client().describe_configs(wanted)
@@ -78,7 +78,7 @@ class TopicLogs:
             self._close()
 
     def _described(self) -> dict[str, tuple[str, list[int]]]:
-        """Ids and partitions."""
+        """Return ids and partitions."""
         found: dict[str, tuple[str, list[int]]] = {}
         for topic, described in self._client().describe_topics(self._topics).items():
             if isinstance(described, KafkaError):

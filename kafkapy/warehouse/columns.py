@@ -1,7 +1,7 @@
-"""Columns of tables: what every table has, and what happens to a table's own when values come with another schema. Pure.
+"""Columns of tables: those of every table, and the evolution of a table's own for a new schema. No I/O.
 
-An ADDITION adds a column (rows from before have null), a REVISION widens one. What is neither is a MODEL: the values go to a
-table of their own.
+An ADDITION adds a column (earlier rows have null), a REVISION widens one. All other changes are a MODEL: the values go
+to a new table.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ META = StructType(
         StructField("_offset", LongType()),
     ]
 )
-"""Of every table, in files of both kinds."""
+"""Columns of every table, in files of both kinds."""
 DELETED = StructField("_deleted", BooleanType())
-"""Of tables of kind "changes"."""
+"""Column of tables of kind "changes"."""
 HOUR = StructType([StructField("ds", StringType()), StructField("hr", StringType())])
 """Columns of files in current; partitions of hours."""
 ORIGIN = StructType([StructField("_batch", LongType()), StructField("_schema", IntegerType())])
@@ -58,19 +58,19 @@ QUARANTINE = StructType(
         StructField("record_time", TimestampType()),
     ]
 )
-"""What the quarantine has instead of an event's columns."""
+"""The quarantine's columns, in place of an event's."""
 
 
 class NotATable(ValueError):
-    """A schema whose values cannot be rows; the text says why."""
+    """The schema's values cannot be rows; the message says why."""
 
 
 class AnotherModel(ValueError):
-    """A table's columns cannot hold what another schema says; the text says which and why."""
+    """A table's columns are incompatible with another schema; the message says which and why."""
 
 
 def columns_of(type: pa.DataType) -> StructType:
-    """The columns that values of a schema have, by its type in Arrow. Raises NotATable."""
+    """Return the columns of a schema's values, by its Arrow type. Raises NotATable."""
     if not pa.types.is_struct(type):
         raise NotATable(f"its values are no records but {type}")
     for field in type:
@@ -88,7 +88,8 @@ def columns_of(type: pa.DataType) -> StructType:
 
 
 def _check_names(type: pa.DataType, where: str) -> None:
-    """Raises NotATable for records that no file and no statement can hold. `where`: the path of `type`, with a dot behind it."""
+    """Raise NotATable for field names that are impossible in files or statements. `where`: the path of `type`, with a
+    trailing dot."""
     if pa.types.is_list(type):
         _check_names(type.value_type, where)
     elif pa.types.is_map(type):
@@ -107,7 +108,7 @@ def _check_names(type: pa.DataType, where: str) -> None:
 
 
 def merged(table: StructType, schema: StructType) -> StructType:
-    """The table's columns, such that they hold values of a schema. Raises AnotherModel."""
+    """Return the table's columns, extended to hold values of a schema. Raises AnotherModel."""
     known = {field.name.lower(): field for field in table}
     fields = {field.name.lower(): StructField(field.name, field.dataType) for field in table}
     for field in schema:
@@ -122,7 +123,7 @@ _WIDER: dict[tuple[type[DataType], type[DataType]], DataType] = {
     (IntegerType, DoubleType): DoubleType(),
     (FloatType, DoubleType): DoubleType(),
 }
-"""What Parquet's files of the one can be read as."""
+"""Type -> the types as which Parquet files of it can be read."""
 
 
 def _wider(one: DataType, other: DataType, name: str) -> DataType:
@@ -155,6 +156,6 @@ def from_json(columns: Any) -> StructType:
 
 
 def own_columns(columns: Any, kind: str) -> StructType:
-    """A table's columns but those of place: its events', and those of every table."""
+    """Return a table's columns without those of place: its events', and those of every table."""
     deleted = [DELETED] if kind == "changes" else []
     return StructType([*(from_json(columns).fields if columns else ()), *META.fields, *deleted])

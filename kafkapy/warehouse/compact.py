@@ -1,4 +1,4 @@
-"""Hours of many small files written anew; and what killed processes have left is deleted."""
+"""Rewrites hours that have many small files, and deletes files left by killed processes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from kafkapy.warehouse.snapshot import HourGeneration, Rollup, State
 from kafkapy.warehouse.warehouse import Warehouse
 
 SMALL = 0.25
-"""An hour is written anew if its files are below this part of what `file_mib` says on average, and there are several."""
+"""An hour with several files is rewritten if their average size is below this fraction of `file_mib`."""
 
 
 def compact(warehouse: Warehouse) -> tuple[int, int]:
-    """How many hours were written anew, and how many directories deleted."""
+    """Compact; return the number of rewritten hours and of deleted directories."""
     warehouse.reload()
     state = warehouse.state
     chosen = [each for each in state.generations.values() if _is_scattered(warehouse, each)]
@@ -44,10 +44,10 @@ def _is_scattered(warehouse: Warehouse, generation: HourGeneration) -> bool:
 
 
 def _delete_orphans(warehouse: Warehouse) -> int:
-    """Directories of hours that no record names, of rollups that are past: one that is under way has the next number."""
+    """Delete directories of past rollups that no ledger record names; a running rollup has the next number."""
     state, files = warehouse.state, warehouse.files
     known = {each.path for each in state.generations.values()} | {each.path for _, each in state.superseded}
-    # Those of a rollup are in one directory; in older ones each was below its hour.
+    # A rollup's files are in one directory; older rollups have one below each hour.
     known |= {path.rsplit("/", 2)[0] for path in known}
     deleted = 0
     for table in state.tables:

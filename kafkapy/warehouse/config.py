@@ -16,11 +16,11 @@ EVENTS, CHANGES = "events", "changes"
 FAIL, CONTINUE = "fail", "continue"
 EARLIEST, LATEST = "earliest", "latest"
 _KAFKA_DEFAULTS = {"isolation.level": "read_committed"}
-"""Where they differ from Kafka's own: what was aborted is no event."""
+"""Defaults that differ from Kafka's: records of aborted transactions are not events."""
 
 
 class ConfigError(ValueError):
-    """The file makes no sense; the text says where and what would."""
+    """The file is invalid; the message says where and what is expected."""
 
 
 @dataclass(frozen=True)
@@ -81,12 +81,12 @@ class WarehouseConfig:
     starting_offsets: str = EARLIEST
     """Of topics when the ledger begins: "earliest", "latest", or offsets as JSON, {"bookings": {"0": 23, "1": -2}}."""
     on_data_loss: str = FAIL
-    """When records are gone that have not been read (retention, DeleteRecords): "fail": nothing is read any more, and `run` ends
-    with an error; "continue": what is lost is recorded in the ledger, and the rest is read."""
+    """The reaction to records that were lost before they were read (retention, DeleteRecords): "fail": `run` ends with
+    an error; "continue": the loss is recorded in the ledger, and the rest is read."""
     rollup_delay_minutes: float = 5.0
-    """An hour is rolled up this long after its end. What comes later joins it with the next rollup."""
+    """An hour is rolled up this long after its end. Later events are added by the next rollup."""
     grace_minutes: float = 60.0
-    """What no view shows any more is deleted after this time: no query may run longer."""
+    """Files that no view uses any more are deleted after this time: the limit of a query's run time."""
     max_future_minutes: float = 60.0
     """An event whose time is further ahead of the clock goes to the quarantine."""
     file_mib: int = 128
@@ -104,7 +104,7 @@ class WarehouseConfig:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Raises ConfigError, and OSError if the file cannot be read."""
+        """Load the file. Raises ConfigError, and OSError if it cannot be read."""
         try:
             found = tomllib.loads(path.read_text())
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -116,7 +116,7 @@ class WarehouseConfig:
 
     @classmethod
     def of(cls, found: Mapping[str, Any], directory: Path = Path()) -> Self:
-        """`directory`: where relative paths begin. Raises ConfigError."""
+        """Build from parsed TOML. `directory`: base of relative paths. Raises ConfigError."""
         tables = found.get("tables", [])
         if not isinstance(tables, list) or not tables:
             raise ConfigError("there is no table: add [[tables]] with a topic")
@@ -137,7 +137,7 @@ class WarehouseConfig:
             raise ConfigError("registry: url is missing, which tables of format registry need")
         for what in ("topic", "name"):
             names = [getattr(table, what) for table in self.tables]
-            # To a metastore upper case does not count; to Kafka it does.
+            # Names are case-insensitive in a metastore, and case-sensitive in Kafka.
             counted = Counter(name if what == "topic" else name.lower() for name in names)
             twice = sorted(name for name, count in counted.items() if count > 1)
             if twice:
@@ -160,7 +160,8 @@ class WarehouseConfig:
 
 
 def parse_starting_offsets(text: str) -> dict[str, dict[int, int]]:
-    """By topic and partition, what `starting_offsets` gives; nothing for "earliest" and "latest". Raises ConfigError."""
+    """Parse `starting_offsets` to topic -> partition -> offset; empty for "earliest" and "latest". Raises
+    ConfigError."""
     if text in (EARLIEST, LATEST):
         return {}
     try:
@@ -184,7 +185,7 @@ def _table(found: Any, directory: Path) -> TableConfig:
 
 
 def _checked(kind: Any, found: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """What is given, with the types that fields have."""
+    """Return the given settings after checking their types."""
     known = {each.name: each for each in fields(kind)}
     unknown = sorted(found.keys() - known.keys())
     if unknown:
@@ -213,7 +214,7 @@ def _typed(value: Any, type: str, where: str) -> Any:
 
 
 def _flat(found: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    """Names with dots that stand without quotes are tables to TOML."""
+    """Flatten nested tables, because TOML parses unquoted names with dots as tables."""
     flat: dict[str, Any] = {}
     for name, value in found.items():
         flat |= _flat(value, f"{before}{name}.") if isinstance(value, Mapping) else {before + name: value}

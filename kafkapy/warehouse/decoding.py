@@ -1,7 +1,6 @@
-"""Values of a topic as columns, by the schemas that they were written with; what cannot be read, with its reason.
+"""Decodes values of a topic to columns with their writers' schemas; undecodable values get a reason.
 
-Whatever a value holds, it is that value alone which is not read: what is done by columns is done again value by value where it
-fails.
+A bad value affects no other value: if decoding by columns fails, it is repeated value by value.
 """
 
 from __future__ import annotations
@@ -34,16 +33,16 @@ from kafkapy.schemas.wire_format import PREFIX_SIZE
 from kafkapy.warehouse.columns import NotATable, columns_of
 
 NO_SCHEMA, DELETION = 0, -2
-"""Stand in the place of a schema's id: for that of bare values, and for deletions, which have no value."""
+"""Used in place of a schema's id: for bare values, and for deletions, which have no value."""
 _GREATEST_ID = 2**31 - 1
 _ASK_AGAIN_SECONDS = 60.0
-"""A schema that the registry did not know may be there after this time."""
+"""A schema that was unknown to the registry is looked up again after this time."""
 _LONGEST_REASON = 500
 
 
 class Decoded(NamedTuple):
-    """`rows`: a struct for each value that could be read. `places`: where each of them was among the values. `reasons`: why the
-    others could not be read, by their places."""
+    """Decoded values. `rows`: a struct for each decoded value; `places`: their indices among the values; `reasons`:
+    index -> reason of the others."""
 
     rows: pa.StructArray
     places: Any
@@ -51,7 +50,7 @@ class Decoded(NamedTuple):
 
 
 class UnreadableSchema(Exception):
-    """No value of this schema can be a row; the text says why."""
+    """No value of this schema can be a row; the message says why."""
 
 
 class SchemaValues:
@@ -79,11 +78,11 @@ class SchemaValues:
 
     @property
     def message_name(self) -> str:
-        """Of Protobuf: the full name of the message; else empty."""
+        """Return the full name of a Protobuf message; else ""."""
         return self._decoder.message_name if isinstance(self._decoder, ProtobufColumns) else ""
 
     def read(self, values: pa.Array) -> Decoded:
-        """`values`: without nulls. Raises what the registry raises."""
+        """Decode values without nulls. Raises the registry's errors."""
         if self._reader is None:
             found, failures = self._decoder.read([value[self._skip :] for value in values.to_pylist()])
             places = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
@@ -118,7 +117,7 @@ def _others(places: Any, count: int) -> Any:
 
 
 def reason_of(error: Exception) -> str:
-    """Why a value could not be read, as a sentence that any encoding can hold."""
+    """Return the reason for an undecodable value, as printable text."""
     if isinstance(error, EOFError | IndexError):
         told = "its bytes end before the value does"
     elif isinstance(error, UnicodeDecodeError):
@@ -157,11 +156,11 @@ class ValueDecoder:
                 self._bare = f"the schema of the table's file has no rows: {error}"
         self._known: dict[int, SchemaValues | str] = {}
         self._unknown: dict[int, float] = {}
-        """When the registry did not know a schema."""
+        """Schema id -> when it was unknown to the registry."""
         self._clock = clock
 
     def ids(self, values: pa.Array) -> Any:
-        """Of each value its schema's; -1 for null, -2 for what is not in the wire format."""
+        """Return each value's schema id; -1 for null, -2 for an invalid prefix."""
         if self._bare is None:
             return ids_of_array(values)
         ids = np.full(len(values), NO_SCHEMA, np.int64)
@@ -169,7 +168,8 @@ class ValueDecoder:
         return ids
 
     def of(self, schema_id: int) -> SchemaValues | str:
-        """What reads values of that schema; or why none can be read. Raises what the registry raises if it cannot say."""
+        """Return the decoder of a schema, or the reason why its values cannot be decoded. Raises the registry's
+        temporary errors."""
         if self._bare is not None:
             return self._bare
         found = self._known.get(schema_id)
@@ -180,11 +180,11 @@ class ValueDecoder:
         return found if found is not None else f"schema {schema_id} is not in the registry"
 
     def ask_again(self) -> None:
-        """For schemas that the registry did not know."""
+        """Allow another look-up of schemas that were unknown to the registry."""
         self._unknown.clear()
 
     def _look_up(self, schema_id: int) -> SchemaValues | str | None:
-        """None if the registry does not know it, or something that it refers to."""
+        """Look up a schema; return None if it or one of its references is unknown."""
         assert self._registry is not None
         try:
             found: SchemaValues | str = SchemaValues(
@@ -203,7 +203,8 @@ class ValueDecoder:
 
 @cache
 def value_decoder(registry: str, schema: str, kind: str) -> ValueDecoder:
-    """One for each worker process and topic. `registry`: its configuration as JSON; `schema`, `kind`: of bare values."""
+    """Return the decoder, one for each worker process and topic. `registry`: its configuration as JSON; `schema`,
+    `kind`: those of bare values."""
     configuration = json.loads(registry)
     client = SchemaRegistryClient.from_conf(configuration) if configuration else None
     return ValueDecoder(client, Schema(schema, kind) if schema else None)

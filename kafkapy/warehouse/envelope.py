@@ -1,4 +1,4 @@
-"""What is around an event: ids and hours of many records as columns. No Python object for any record."""
+"""Computes ids and hours of records as columns, without a Python object for each record."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HEX = "hex:"
 
 
 def header_values(headers: Any, name: str) -> pa.Array:
-    """Of each record the value of a header, as bytes; null where it has none. The last of a name counts."""
+    """Return each record's value of a header, as bytes; null without it. The last header of a name counts."""
     rows = len(headers)
     flat = headers.flatten()
     chosen = pc.equal(flat.field(0), name)
@@ -31,7 +31,7 @@ def header_values(headers: Any, name: str) -> pa.Array:
 
 
 def event_ids(records: pa.RecordBatch, header: str, log: str) -> tuple[pa.Array, int]:
-    """As texts, and how many records have none: their place stands for it, log-partition-offset."""
+    """Return ids as text, and the number of records without one, whose id is their place: log-partition-offset."""
     texts = id_texts(header_values(records.column("headers"), header))
     missing = texts.null_count
     if missing:
@@ -40,9 +40,9 @@ def event_ids(records: pa.RecordBatch, header: str, log: str) -> tuple[pa.Array,
 
 
 def id_texts(ids: pa.Array) -> pa.Array:
-    """Ids are bytes, and as texts the same if and only if they are the same bytes. One without any byte is none: null.
+    """Convert ids from bytes to text, one-to-one. An empty id becomes null.
 
-    Bytes that are UTF-8 are that text; others are "hex:" and their digits, and so are those that begin with "hex:" themselves.
+    UTF-8 becomes that text; other bytes become "hex:" and their digits, and so does text that begins with "hex:".
     """
     given = ids.cast(pa.binary())
     lengths = pc.binary_length(given)
@@ -66,29 +66,29 @@ def _id_text(id: bytes) -> str:
 
 
 def id_sql(value: str) -> str:
-    """What `id_texts` does, as Spark's SQL. `value`: of bytes."""
+    """Return `id_texts` as Spark SQL. `value`: an expression of bytes."""
     is_text = f"is_valid_utf8(cast({value} AS string)) AND NOT startswith(cast({value} AS string), '{HEX}')"
     return f"nullif(CASE WHEN {is_text} THEN cast({value} AS string) ELSE '{HEX}' || lower(hex({value})) END, '')"
 
 
 def places(records: pa.RecordBatch, log: str) -> pa.Array:
-    """Where records of one topic are. `log`: the name of a `TopicLog`, since a topic may be made again."""
+    """Return the places of records of one topic. `log`: the name of a `TopicLog`, because a topic may be recreated."""
     parts = [records.column(name).cast(pa.string()) for name in ("partition", "offset")]
     return pc.binary_join_element_wise(pa.scalar(log), *parts, "-")
 
 
 def hours_of(times: pa.Array) -> Any:
-    """Hours since 1970 of timestamps in microseconds."""
+    """Convert timestamps in microseconds to hours since 1970."""
     return times.cast(pa.int64()).to_numpy() // HOUR_US
 
 
 def hour_name(hour: int) -> str:
-    """As the warehouse names it: 2026-11-24-03."""
+    """Return the warehouse's name of an hour: 2026-11-24-03."""
     return str(np.datetime64(int(hour), "h")).replace("T", "-")
 
 
 def hour_columns(hours: Any) -> tuple[pa.Array, pa.Array]:
-    """ds and hr, as dictionaries: there are few hours among many records."""
+    """Return ds and hr, dictionary-encoded because many records share few hours."""
     unique, index = np.unique(hours, return_inverse=True)
     names = [hour_name(hour) for hour in unique]
     indices = pa.array(index.astype(np.int32))

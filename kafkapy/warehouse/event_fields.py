@@ -1,4 +1,4 @@
-"""An event's id and time out of fields of its value, where the configuration names some.
+"""Extracts an event's id and time from fields of its value, if the configuration names them.
 
 | | types | a value that has none |
 | --- | --- | --- |
@@ -24,13 +24,13 @@ _MOST_MS = (2**63 - 1) // 1000
 
 
 class EventFields(NamedTuple):
-    """Paths with dots, of fields inside of fields; empty: the record's header and time count."""
+    """Paths of fields, with dots for nested ones; empty: the record's header and timestamp are used."""
 
     id: str = ""
     time: str = ""
 
     def objection(self, type: pa.DataType) -> str | None:
-        """Why values of this type have no such id or time; None if they have."""
+        """Return why values of this type have no such id or time; None if they have."""
         for what, path, fits in (("id_field", self.id, _can_be_id), ("time_field", self.time, _can_be_time)):
             if path:
                 found = _type_at(type, path)
@@ -41,12 +41,12 @@ class EventFields(NamedTuple):
         return None
 
     def ids(self, rows: pa.StructArray) -> pa.Array:
-        """As texts, null where there is none."""
+        """Return ids as text, null if there is none."""
         found = _column_at(rows, self.id)
         return id_texts(found.cast(pa.string()).cast(pa.binary()) if pa.types.is_integer(found.type) else found)
 
     def times(self, rows: pa.StructArray) -> tuple[Any, dict[int, str]]:
-        """In microseconds, and for rows that have none, why."""
+        """Return times in microseconds, and the reason for rows without one."""
         found = _column_at(rows, self.time)
         without = pc.indices_nonzero(found.is_null()).to_pylist()
         reasons: dict[int, str] = dict.fromkeys(without, f"its field {self.time} has no time")
@@ -98,7 +98,7 @@ def _column_at(rows: pa.StructArray, path: str) -> pa.Array:
 
 
 def _steps(type: pa.DataType, path: str) -> list[int] | None:
-    """Indexes of the fields that a path goes through; None if it leads nowhere. Names may have dots themselves."""
+    """Return the indexes of the fields on a path; None if it does not exist. Names may contain dots."""
     if not pa.types.is_struct(type):
         return None
     for index, field in enumerate(type):

@@ -1,4 +1,4 @@
-"""Where tables live: the few verbs that the ledger and the sink need, on the local file system or on any that Hadoop knows."""
+"""The file operations of ledger and sink, on the local file system or any that Hadoop supports."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from uuid import uuid4
 
 
 class FileExists(Exception):
-    """There is a file of that name; it stays as it was."""
+    """A file of that name exists already and is unchanged."""
 
 
 class FileSystem(ABC):
-    """Paths are relative to `root`, with slashes. Raises OSError where the storage fails."""
+    """Paths are relative to `root`, with slashes. Raises OSError if the storage fails."""
 
     root: str
     is_local: bool
 
     def url(self, path: str) -> str:
-        """As Spark takes it."""
+        """Return the path as a URL for Spark."""
         return f"{self.root.rstrip('/')}/{path}"
 
     @abstractmethod
@@ -30,30 +30,30 @@ class FileSystem(ABC):
 
     @abstractmethod
     def create(self, path: str, data: bytes) -> None:
-        """The file is there whole, or not at all, whatever happens. Raises FileExists."""
+        """Create a file atomically. Raises FileExists."""
 
     @abstractmethod
     def names(self, directory: str) -> list[str]:
-        """In a directory, sorted, without hidden ones; none if there is no such directory."""
+        """List a directory, sorted, without hidden files; empty if it does not exist."""
 
     @abstractmethod
     def rename(self, old: str, new: str) -> None:
-        """A file, into a directory that is there."""
+        """Rename a file; the target's directory must exist."""
 
     @abstractmethod
     def delete(self, path: str) -> None:
-        """A file, or a directory with all that is in it; nothing if there is none."""
+        """Delete a file, or a directory with its contents; nothing happens if it does not exist."""
 
     @abstractmethod
     def make_directory(self, path: str) -> None: ...
 
     @abstractmethod
     def size(self, directory: str) -> tuple[int, int]:
-        """Files and bytes in a directory and below; hidden ones are not counted."""
+        """Return the number and bytes of files below a directory, without hidden ones."""
 
 
 def is_hidden(name: str) -> bool:
-    """As Spark has it: such files are no data."""
+    """Return whether Spark treats the file as hidden, which is no data."""
     return name.startswith(("_", "."))
 
 
@@ -80,7 +80,7 @@ class LocalFileSystem(FileSystem):
                 file.flush()
                 os.fsync(file.fileno())
             try:
-                os.link(temporary, target)  # unlike a rename it does not take the place of another
+                os.link(temporary, target)  # unlike a rename, it does not replace an existing file
             except FileExistsError:
                 raise FileExists(path) from None
             _sync_directory(target.parent)
@@ -117,7 +117,7 @@ class LocalFileSystem(FileSystem):
 
 
 class HadoopFileSystem(FileSystem):
-    """Through the JVM of a Spark session, so with all that its Hadoop configuration knows (`hdfs://`, `s3a://` …)."""
+    """Uses the JVM of a Spark session, and so supports its Hadoop configuration (`hdfs://`, `s3a://` …)."""
 
     is_local = False
 
@@ -187,7 +187,7 @@ class HadoopFileSystem(FileSystem):
 
 
 class _java_errors:
-    """What Java throws as an OSError with its sentence."""
+    """Converts Java's exceptions to OSError with their message."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -206,7 +206,7 @@ class _java_errors:
 
 
 def file_system(url: str, spark: Any) -> FileSystem:
-    """Of a table root: a path or a `file:` URL is local. `spark`: needed for others."""
+    """Return the file system of a table root; a path or `file:` URL is local. `spark`: needed for others."""
     parts = urlsplit(url)
     if parts.scheme in ("", "file"):
         return LocalFileSystem(unquote(parts.path))
@@ -214,7 +214,7 @@ def file_system(url: str, spark: Any) -> FileSystem:
 
 
 def _sync_directory(directory: Path) -> None:
-    """A name survives a power failure only when its directory is on the disk. Windows can't be asked for that."""
+    """Sync a directory, so that new names survive a power failure. Not possible on Windows."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     handle = os.open(directory, os.O_RDONLY)

@@ -1,8 +1,8 @@
-"""What a task of a micro-batch does: it reads its ranges of offsets, decodes them by columns and writes Parquet files.
+"""A task of a micro-batch: reads its ranges of offsets, decodes them by columns and writes Parquet files.
 
-Files have hidden names until the driver has heard of them: those of a task that died, or ran twice, are never data. What the
-task gives back is a row a file (`FILES`): who asks for it, how many rows of which hours, and its bytes if it could not write it
-itself because the tables lie on a file system that only the JVM knows.
+Files have hidden names until the driver renames them, so files of failed or repeated tasks are never data. The task
+returns one row for each file (`FILES`): its table, its row counts by hour, and its bytes if only the JVM can write to
+the tables' file system.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from kafkapy.warehouse.event_fields import EventFields
 
 FILES = "topic string, schema int, name string, rows long, hours string, told string, content binary"
 QUARANTINED = -1
-"""In the place of a schema's id: the file is the quarantine's."""
+"""Used in place of a schema's id for files of the quarantine."""
 _WRONG = -3
-"""In the place of a schema's id: the record is in the quarantine already."""
+"""Used in place of a schema's id for records that are in the quarantine already."""
 _ROWS_OF_A_GROUP = 256 * 1024
 _BYTES_OF_A_GROUP = 256 << 20
 _BYTES_OF_A_FILE = 128 << 20
@@ -54,8 +54,8 @@ class TopicSettings(NamedTuple):
 
 @dataclass(frozen=True)
 class IngestSettings:
-    """All that tasks must know. `directory`: where files go; empty if their bytes are to come back. `attempt`: what no other
-    attempt is called. `options`: the source's."""
+    """Settings of tasks. `directory`: of the files; empty: their bytes are returned. `attempt`: a unique name.
+    `options`: the source's."""
 
     topics: dict[str, TopicSettings]
     registry: str
@@ -69,13 +69,13 @@ class IngestSettings:
     logs: dict[str, str] = field(default_factory=dict)
     """By topic the name of its log, which is part of a place; the topic itself where there is none."""
     refused: dict[tuple[str, int], str] = field(default_factory=dict)
-    """By topic and schema, why no table can hold its values."""
+    """(topic, schema) -> why no table can hold its values."""
 
 
 def ingest(
     settings: IngestSettings, tasks: Sequence[Sequence[OffsetRange]]
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A function for `mapInArrow` over rows that name a task by its place in `tasks`: what that one reads."""
+    """Return a function for `mapInArrow` over rows with indices into `tasks`, which runs these tasks."""
 
     def run(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         ranges = [each for batch in numbers for number in batch.column(0).to_pylist() for each in tasks[number]]
@@ -107,7 +107,7 @@ class IngestTask:
         """`no_id`: records without an id. `oldest_ms`, `newest_ms`: of the events' times."""
 
     def run(self, ranges: list[tuple[str, int, int, int]]) -> list[dict[str, Any]]:
-        """Rows of FILES. The last has no file: it tells which ranges these were, and what was found."""
+        """Yield rows of FILES. The last has no file, but the ranges and statistics."""
         # Bytes that come back may be computed twice, and have the same names then; files are written under names of their own.
         self._seed = uuid4().hex if self._settings.directory else f"{self._settings.attempt} {ranges}"
         for topic, partition, start, until in ranges:
@@ -166,7 +166,7 @@ class IngestTask:
             told[name] = int(found) if told[name] is None else choose(told[name], int(found))
 
     def _wrong(self, rows: Rows, topic: TopicSettings, schemas: Any) -> Iterator[tuple[str, Any]]:
-        """Reasons that need no decoding, and the rows that they hold for."""
+        """Return the reasons for the quarantine that need no decoding, with their rows."""
         records = rows.records
         times = records.column("timestamp").cast(pa.int64()).to_numpy()
         told = np.arange(len(times)) if not topic.fields.time else np.flatnonzero(schemas == -1)
@@ -244,7 +244,8 @@ class IngestTask:
         self._write(name, schema, columns | meta, rows, chosen, hours)
 
     def _quarantine(self, rows: Rows, chosen: Any, *reasons: str, ids: pa.Array | None = None) -> None:
-        """The id of a row is its place, and its hour that in which it was found: its own may be what is wrong.
+        """Write rows to the quarantine, with their place as id and the current hour, because their own may be wrong.
+
 
         Args:
             reasons: Of each record its own, or the one that all have.
@@ -333,7 +334,7 @@ class Rows:
 
 
 class FileWriter:
-    """The rows of a topic that were written with one schema: one Parquet file, or several if it grows too large."""
+    """Writes a topic's rows of one schema to a Parquet file, or to several if it grows too large."""
 
     def __init__(self, topic: str, schema: int, directory: str, seed: str) -> None:
         self._topic, self._schema, self._directory, self._seed = topic, schema, directory, seed
@@ -371,7 +372,7 @@ class FileWriter:
             self._out: Any = pa.OSFile(str(target / f"_{self._name}"), "wb")
         else:
             self._out = pa.BufferOutputStream()
-        # A dictionary of what hardly ever repeats costs as much time as all the rest.
+        # Dictionaries are only used for repeated values: for unique ones they would double the time.
         repeated = [each.name for each in table.schema if _may_repeat(each)] or False
         self._writer = pq.ParquetWriter(
             self._out, table.schema, compression="snappy", store_schema=False, use_dictionary=repeated
@@ -414,8 +415,10 @@ def _file(
 
 
 def _grouped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Of one partition, some ten thousand records at a time: what is done for each batch costs less then. Large records are
-    fewer: a column holds no more than 2 GiB."""
+    """Combine batches of one partition to about ten thousand records, to reduce the overhead for each batch.
+
+    Fewer if records are large, because a column holds at most 2 GiB.
+    """
     waiting: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:

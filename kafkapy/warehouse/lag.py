@@ -1,4 +1,4 @@
-"""How far the tables are behind the topics: records that are no rows yet, and how long the oldest of them has waited."""
+"""Measures how far the tables are behind the topics: the number of unread records, and the age of the oldest."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from kafkapy.warehouse.plan import Looks
 from kafkapy.warehouse.snapshot import State
 
 PATIENCE_MS = 5_000.0
-"""For a record whose time is asked for."""
+"""Time-out for reading a record's timestamp."""
 
 
 class WaitingRecords(NamedTuple):
-    """`records`: offsets that are not read yet, those of open transactions included. `since_ms`: when the first of them was sent,
-    as far as that is known."""
+    """`records`: number of unread offsets, including open transactions. `since_ms`: when the first of them was sent,
+    if known."""
 
     topic: str
     partition: int
@@ -30,7 +30,7 @@ class WaitingRecords(NamedTuple):
 
 
 class LagReport(NamedTuple):
-    """`absent`: topics that there are none of."""
+    """`absent`: topics that do not exist."""
 
     at_ms: int
     partitions: tuple[WaitingRecords, ...] = ()
@@ -41,11 +41,11 @@ class LagReport(NamedTuple):
         return sum(each.records for each in self.partitions)
 
     def freshness_seconds(self, now_ms: int) -> float:
-        """The age of the oldest record that is neither a row nor in the quarantine; 0 if there is none."""
+        """Return the age of the oldest record that is neither a row nor in the quarantine; 0 if there is none."""
         return self._age(self.partitions, now_ms)
 
     def by_topic(self, now_ms: int) -> dict[str, tuple[int, float]]:
-        """Records, and the age (seconds) of the oldest."""
+        """Return the number of records and the age (seconds) of the oldest, by topic."""
         topics = sorted({each.topic for each in self.partitions})
         found = {topic: [each for each in self.partitions if each.topic == topic] for topic in topics}
         return {
@@ -59,7 +59,7 @@ class LagReport(NamedTuple):
 
 
 class LagWatch:
-    """Looks at the topics, again and again. Not for several threads at once. Raises KafkaError."""
+    """Polls the topics. Not thread-safe. Raises KafkaError."""
 
     def __init__(self, config: WarehouseConfig, cluster: TopicLogs, time: Time) -> None:
         self._topics = [table.topic for table in config.tables]
@@ -67,9 +67,9 @@ class LagWatch:
         self._cluster = cluster
         self._time = time
         self._caught_up: dict[TopicPartition, int] = {}
-        """When nothing waited there, the last time (ms)."""
+        """Partition -> when it was last completely read (ms)."""
         self._first: dict[TopicPartition, tuple[int, int | None]] = {}
-        """Offset and time (ms) of the first record that waits."""
+        """Partition -> offset and timestamp (ms) of its first unread record."""
 
     def look(self, state: State) -> LagReport:
         now = self._time.milliseconds()
@@ -84,7 +84,7 @@ class LagWatch:
         return LagReport(now, tuple(found), absent)
 
     def _since(self, partition: TopicPartition, position: int, end: int, now: int) -> int | None:
-        """Its own time says it, unless it came late: it has not waited longer than since nothing waited."""
+        """Return since when a record waits: its timestamp, but not before the partition was last completely read."""
         if end <= position:
             return None
         known = self._first.get(partition)
@@ -96,7 +96,8 @@ class LagWatch:
         return min(max(at, caught_up or 0), now)
 
     def _time_of_first(self, partition: TopicPartition, position: int, end: int) -> int | None:
-        """Of the first record from `position` on; None if there are only markers of transactions, or it cannot be read now."""
+        """Return the timestamp of the first record from `position` on; None if there are only transaction markers, or
+        reading fails."""
         from kafkapy.consumer.range_reader import read_range
 
         batches = read_range(
@@ -112,7 +113,7 @@ class LagWatch:
 
 
 def positions(state: State, looks: Looks) -> Iterator[tuple[TopicPartition, int, int]]:
-    """Of each partition: where it is read on, and where its log ends."""
+    """Return each partition's next offset to read, and the end of its log."""
     for topic, look in sorted(looks.items()):
         log = state.log_of(topic)
         is_same = log.topic_id in ("", look.topic_id)

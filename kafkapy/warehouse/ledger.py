@@ -1,11 +1,13 @@
-"""The ledger: one file a decision, which appears by a rename or not at all. What is in it is so; all else follows.
+"""The ledger: one file for each decision, created atomically by a rename. It is the source of truth; all else is
+derived.
+
 
     _ledger/batches/000000000123.json   a batch is committed
     _ledger/rollups/000000017.json      all hours of a rollup at once
     _ledger/base/000000018.json.gz      rollups before number 18, folded: one is enough to begin with, the newest counts
     _ledger/history/000000001439.json.gz   offsets of batches up to number 1439, whose directories are gone: for `backfill`
 
-Two processes that write are safe: a number can be taken once. The loser loads again.
+Two writing processes are safe, because each number can be created once: the loser reloads.
 """
 
 from __future__ import annotations
@@ -33,17 +35,18 @@ BATCHES, ROLLUPS, BASE, HISTORY = (f"_ledger/{name}" for name in ("batches", "ro
 
 
 class LedgerError(ValueError):
-    """A record of the ledger is damaged; the text names its file."""
+    """A record of the ledger is damaged; the message names its file."""
 
 
 class Ledger:
-    """Reads and adds. Raises OSError, FileExists if another process was first, LedgerError for damaged records."""
+    """Reads and appends records. Raises OSError, FileExists if another process was first, LedgerError for damaged
+    records."""
 
     def __init__(self, files: FileSystem) -> None:
         self._files = files
 
     def load(self) -> State:
-        """All records, folded."""
+        """Return the state after all records."""
         try:
             return self._folded()
         except LedgerError:
@@ -60,7 +63,7 @@ class Ledger:
         return _with_batches(state, batches)
 
     def has_more_than(self, state: State) -> bool:
-        """Has another process decided something since? Only names are looked at."""
+        """Return whether another process has added records since; only file names are read."""
         last = max(self._numbers(BATCHES), default=-1), max(self._numbers(ROLLUPS), default=-1)
         return last[0] >= state.end or last[1] >= state.rollups
 
@@ -94,7 +97,7 @@ class Ledger:
                 self._files.delete(f"{ROLLUPS}/{number:09}.json")
 
     def history(self, state: State) -> Iterator[Batch]:
-        """Number, time and offsets of all batches, in order."""
+        """Return number, time and offsets of all batches, in order."""
         last = -1
         for name in self._files.names(HISTORY):
             for line in json.loads(gzip.decompress(self._files.read(f"{HISTORY}/{name}"))):

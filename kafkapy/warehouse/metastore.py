@@ -1,4 +1,4 @@
-"""The metastore follows the ledger: each effect may be performed twice."""
+"""Updates the metastore from the ledger; every operation is idempotent."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _PARTITIONS_AT_ONCE = 200
 
 
 class Metastore:
-    """Spark's catalog, embedded or Hive's. Raises what Spark raises."""
+    """Spark's catalog, embedded or Hive's. Raises Spark's errors."""
 
     def __init__(self, spark: Any, database: str, files: FileSystem) -> None:
         self._spark = spark
@@ -49,9 +49,9 @@ class Metastore:
         self._files = files
         self._tables: dict[str, TableDefinition] = {}
         self._views: set[str] = set()
-        """Those that are there."""
+        """Existing views."""
         self._gone: set[str] = set()
-        """Names of views that are no more."""
+        """Names of dropped views."""
         self._sql(f"CREATE DATABASE IF NOT EXISTS {quoted(database)}")
 
     def perform(self, effects: Iterable[Effect]) -> None:
@@ -66,7 +66,7 @@ class Metastore:
         self._drop_old_views()
 
     def _drop_old_views(self) -> None:
-        """Of names that tables had before, when all that they are called now is there."""
+        """Drop views with former names of tables, after all views with current names exist."""
         shown = {table.view for table in self._tables.values()}
         for old in {name for table in self._tables.values() for name in (table.name, *table.views)} - shown:
             if old not in self._gone:
@@ -93,9 +93,9 @@ class Metastore:
         return bool(self._spark.catalog.tableExists(f"{self._database}.{hours_name(table)}"))
 
     def objection(self, table: TableDefinition) -> str | None:
-        """Why there can be no table of this definition; None if there can. It is made under another name, and dropped again.
+        """Return why a table of this definition is impossible; None if it is possible. Tested by a temporary table.
 
-        Raises what Spark raises if the metastore cannot say.
+        Raises Spark's errors if the metastore fails.
         """
         trial = table._replace(name=f"{table.name}__trial")
         snapshot = Snapshot(0, 1, "9999-12-31-23", 1, ())
@@ -117,16 +117,16 @@ class Metastore:
             self._sql(f"DROP TABLE IF EXISTS {name}")
 
     def learn(self, tables: Iterable[TableDefinition]) -> None:
-        """Definitions of tables that are there."""
+        """Load the definitions of existing tables."""
         self._tables |= {table.name: table for table in tables}
 
     def drop_versions(self, table: TableDefinition) -> None:
-        """Those before the last two: nobody's query is that old. Files stay."""
+        """Drop versions before the last two, which no running query uses. Files remain."""
         for version in range(1, table.version - 1):
             self._drop(table._replace(version=version))
 
     def _show(self, name: str, snapshot: Snapshot) -> None:
-        """Spark replaces a view by dropping it first, and readers find none meanwhile; a text is altered at once."""
+        """Update a view by ALTER, which is atomic: Spark's CREATE OR REPLACE drops the view first."""
         table = self._tables[name]
         view = view_name(self._database, table.view)
         text = view_sql(self._database, table, own_columns(table.columns, table.kind).names, snapshot)
@@ -137,7 +137,8 @@ class Metastore:
         self._views.add(table.view)
 
     def _add_parts(self, added: Sequence[AddPart]) -> None:
-        """Together, since each statement takes a while: after a kill there are those of many batches."""
+        """Add partitions in one statement, because statements are slow; after a crash there are those of many
+        batches."""
         of_tables: dict[str, list[tuple[str, str]]] = {}
         for batch, part in added:
             of_tables.setdefault(part.table, []).append((_part(batch, part.schema), part.path))
@@ -145,7 +146,7 @@ class Metastore:
             self._add(current_table(self._database, self._tables[name]), partitions)
 
     def _place(self, placed: Sequence[PlaceHour]) -> None:
-        """Together, as far as nothing was there before."""
+        """Set locations in one statement, for partitions that did not exist before."""
         of_tables: dict[str, list[HourGeneration]] = {}
         for generation, _ in placed:
             of_tables.setdefault(generation.table, []).append(generation)
@@ -165,7 +166,7 @@ class Metastore:
             self._sql(f"ALTER TABLE {table} ADD IF NOT EXISTS {some}")
 
     def _define(self, table: TableDefinition) -> None:
-        """Both places of this version of its columns. What every table has comes first."""
+        """Define both parts of the table for this version of its columns. The common columns are first."""
         self._tables[table.name] = table
         self._gone.discard(table.view)
         self._create_both(table, table.name)
@@ -192,7 +193,7 @@ class Metastore:
 
 
 def _first_line(error: Exception) -> str:
-    """Of Spark's messages, which have the statement and Java's stack behind it."""
+    """Return the first line of Spark's message; the rest has the statement and Java's stack."""
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:300]
 
 

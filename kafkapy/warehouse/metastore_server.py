@@ -1,7 +1,7 @@
-"""A Hive metastore out of PySpark's own jars: for several processes at once, with nothing but pip's packages.
+"""Runs a Hive metastore from PySpark's jars, so that several processes can share it with packages of pip only.
 
-Hive's service with Derby behind it. It has no password: it listens where its clients are, and nowhere else, only as far as the
-machine's firewall says so.
+It is Hive's service on Derby, without authentication: only the configured address and the machine's firewall restrict
+access.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SETTINGS = {
 
 
 def command(config: WarehouseConfig) -> list[str]:
-    """What runs it, at the address that the configuration has. Raises ConfigError, NoJavaError."""
+    """Return the command that runs it at the configured address. Raises ConfigError, NoJavaError."""
     port = urlsplit(config.metastore).port
     if port is None:
         raise ConfigError('metastore: give it an address, such as "thrift://127.0.0.1:9083"')

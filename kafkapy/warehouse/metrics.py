@@ -1,4 +1,5 @@
-"""How the pipeline does: batches, lags and failures of this process, tables, the last audit; for people and for Prometheus."""
+"""Metrics of the pipeline, as text and for Prometheus: batches, lags and failures of this process, tables, the last
+audit."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from kafkapy.warehouse.supervision import sentence
 
 KEPT_SAMPLES = 720
 WATCH_SECONDS = 5.0
-"""Between two looks at the topics: the samples are of an hour."""
+"""Interval of polling the topics."""
 
 
 class CommittedBatch(NamedTuple):
@@ -48,7 +49,7 @@ class LagSample(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """Of something that is tried again. `attempts`: that have failed, one after the other."""
+    """A failure that is retried. `attempts`: consecutive failures."""
 
     attempts: int
     at_ms: int
@@ -56,7 +57,7 @@ class Failure(NamedTuple):
 
 
 class RunProgress:
-    """Of a process that runs the stream. For any thread."""
+    """Progress of a process that runs the stream. Thread-safe."""
 
     def __init__(self, time: Time | None = None) -> None:
         self.time: Time = time or SystemTime()
@@ -65,12 +66,12 @@ class RunProgress:
         self._samples: deque[LagSample] = deque(maxlen=KEPT_SAMPLES)
         self._failures: dict[str, Failure] = {}
         self.lag: LagReport | None = None
-        """None: the topics have not been looked at yet."""
+        """None: the topics were not polled yet."""
         self.rows: dict[str, int] = {}
         self.no_id = 0
         self.count = 0
         self.failed = 0
-        """Attempts that have failed, of all time."""
+        """Total of failed attempts."""
 
     def add(self, batch: CommittedBatch) -> None:
         with self._lock:
@@ -84,7 +85,8 @@ class RunProgress:
         return self._last
 
     def watch(self, watch: LagWatch, state: Callable[[], State]) -> float:
-        """Look at the topics once; seconds until the next look. A look that fails is told of; it is no reason to end."""
+        """Poll the topics once; return the seconds until the next poll. A failure is recorded and does not end the
+        process."""
         try:
             self.add_lag(watch.look(state()))
         except Exception as error:
@@ -107,7 +109,7 @@ class RunProgress:
         return lambda error: self.tell(what, error)
 
     def tell(self, what: str, error: Exception | None) -> None:
-        """`what` has failed; None: it has not, this time."""
+        """Record a failure of `what`; `error` None: it has succeeded."""
         with self._lock:
             if error is None:
                 self._failures.pop(what, None)
@@ -118,13 +120,13 @@ class RunProgress:
             self.failed += 1
 
     def failures(self) -> dict[str, Failure]:
-        """What fails now."""
+        """Return the current failures."""
         with self._lock:
             return dict(self._failures)
 
 
 def prometheus(state: State, progress: RunProgress, report: Mapping[str, Any] | None) -> str:
-    """The exposition format, one family after the other."""
+    """Yield the exposition format, one family after the other."""
     return "".join(_families(state, progress, report))
 
 
@@ -196,7 +198,7 @@ def _labels(**labels: str) -> tuple[str, ...]:
 
 
 def status_text(state: State, lag: LagReport | None = None, now_ms: int = 0) -> str:
-    """A line a table and hour, the newest at the end; how far the ledger is, and how far behind the topics (`lag`)."""
+    """Return the status: one line for each table and hour, the newest last; the ledger's position and lag."""
     lines = [f"{'table':28} {'hour':13} {'rolled up':>12} {'came twice':>12} {'in current':>12}"]
     for table in sorted(state.tables):
         current = state.current_rows(table)

@@ -68,12 +68,14 @@ Materialization = Materialized[Any, Any]
 class KStream(Generic[K, V]):
     """Records one after another: each stands for itself.
 
-    Functions may be coroutine functions; each call is awaited before the operator goes on, so the order of records stays.
-    `named` gives the operator's node a name in place of a generated one. A None for a function raises TypeError; a name that no
+    Functions may be coroutine functions; each call is awaited before the operator goes on, so the order of records
+    stays.
+    `named` gives the operator's node a name in place of a generated one. A None for a function raises TypeError; a
+    name that no
     topic could have raises TopologyException.
 
     Args:
-        handle: Place in the topology; of `StreamsBuilder`.
+        handle: The place in the topology; `StreamsBuilder` creates it.
 
     Example:
         >>> from kafkapy.streams import StreamsBuilder
@@ -96,17 +98,17 @@ class KStream(Generic[K, V]):
     # --- record by record -------------------------------------------------------------------------------------------------
 
     def filter(self, predicate: Callable[[K, V], Maybe[bool]], named: Named | None = None) -> KStream[K, V]:
-        """The records that a predicate says so of.
+        """Keep the records that match a predicate.
 
         Args:
-            predicate: Of key and value.
-            named: Of the node.
+            predicate: Function of key and value; returns whether the record matches.
+            named: Name of the node. None (default): a generated one.
         """
         required(predicate, "predicate")
         return KStream(stream_operators.filtered(self._handle, predicate, named, False))
 
     def filter_not(self, predicate: Callable[[K, V], Maybe[bool]], named: Named | None = None) -> KStream[K, V]:
-        """The records that a predicate does not say so of; see `filter`.
+        """Keep the records that do not match a predicate; see `filter`.
 
         Args:
             predicate: Function of key and value.
@@ -116,21 +118,21 @@ class KStream(Generic[K, V]):
         return KStream(stream_operators.filtered(self._handle, predicate, named, True))
 
     def select_key(self, mapper: Callable[[K, V], Maybe[KR]], named: Named | None = None) -> KStream[KR, V]:
-        """The same records with new keys. Grouping and joins repartition them first.
+        """Change the keys. Grouping and joins then repartition the stream.
 
         Args:
-            mapper: Of key and value, the new key.
-            named: Of the node.
+            mapper: Function of key and value; returns the new key.
+            named: Name of the node. None (default): a generated one.
         """
         required(mapper, "mapper")
         return KStream(stream_operators.with_new_key(self._handle, mapper, OperatorName.of(named)))
 
     def map(self, mapper: Callable[[K, V], Maybe[tuple[KR, VR]]], named: Named | None = None) -> KStream[KR, VR]:
-        """Records with new keys and values. Grouping and joins repartition them first.
+        """Change keys and values. Grouping and joins then repartition the stream.
 
         Args:
-            mapper: Of key and value, both new ones.
-            named: Of the node.
+            mapper: Function of key and value; returns the new key and the new value.
+            named: Name of the node. None (default): a generated one.
         """
         required(mapper, "mapper")
         return KStream(stream_operators.mapped(self._handle, mapper, named))
@@ -144,12 +146,12 @@ class KStream(Generic[K, V]):
     def map_values(
         self, mapper: Callable[..., Any], named: Named | None = None, *, with_key: bool = False
     ) -> KStream[K, Any]:
-        """The same records with new values.
+        """Change the values.
 
         Args:
-            mapper: Of the value, the new one; with `with_key` of key and value.
-            named: Of the node.
-            with_key: Whether the mapper takes the key, too; it must not change it.
+            mapper: Function of the value (with `with_key`, of key and value); returns the new value.
+            named: Name of the node. None (default): a generated one.
+            with_key: Whether the mapper gets the key, too; it must not change it.
         """
         required(mapper, "mapper")
         return KStream(stream_operators.values_mapped(self._handle, mapper, named, with_key))
@@ -157,13 +159,16 @@ class KStream(Generic[K, V]):
     def map_batches(
         self, mapper: Callable[[Any], Any], named: Named | None = None, *, keeps_keys: bool = False
     ) -> KStream[Any, Any]:
-        """What a function of Arrow record batches gives; aggregations after it compute by arrays. Needs `kafkapy[arrow]`.
+        """Transform Arrow record batches by a function; subsequent aggregations compute on arrays. Needs
+        `kafkapy[arrow]`.
 
         Args:
-            mapper: Of a `pyarrow.RecordBatch` with the columns `key`, `value`, `timestamp` (ms) and `headers`, another one.
-                It gives `value`, and `key`, `timestamp` and `headers` where they change or the number of rows does. It must
+            mapper: Of a `pyarrow.RecordBatch` with the columns `key`, `value`, `timestamp` (ms) and `headers`, another
+                one.
+                It gives `value`, and `key`, `timestamp` and `headers` where they change or the number of rows does. It
+                must
                 not depend on where batches begin: with little load each has one row.
-            named: Of the node.
+            named: Name of the node. None (default): a generated one.
             keeps_keys: The function changes no keys, so that grouping and joins need no repartitioning.
 
         Raises:
@@ -173,9 +178,11 @@ class KStream(Generic[K, V]):
         return KStream(stream_operators.batches_mapped(self._handle, mapper, named, keeps_keys))
 
     def in_columns(self) -> KStream[K, V]:
-        """The same stream; `count` and `reduce` after `group_by_key` compute by arrays. Needs `kafkapy[arrow]`.
+        """Process the stream in columns: `count` and `reduce` after `group_by_key` compute on arrays. Needs
+        `kafkapy[arrow]`.
 
-        Updates of a key within a batch are merged, as a record cache merges them. Reducers that are computed by arrays are
+        Updates of a key within a batch are merged, as a record cache merges them. Reducers that are computed by arrays
+        are
         `total`, `least` and `greatest` of `kafkapy.streams.columns.reducers`; others are called for each record.
 
         Raises:
@@ -188,11 +195,11 @@ class KStream(Generic[K, V]):
     def flat_map(
         self, mapper: Callable[[K, V], Maybe[Iterable[tuple[KR, VR]]]], named: Named | None = None
     ) -> KStream[KR, VR]:
-        """Any number of records for each. Grouping and joins repartition them first.
+        """Replace each record by any number of records. Grouping and joins then repartition the stream.
 
         Args:
-            mapper: Of key and value, pairs of new ones.
-            named: Of the node.
+            mapper: Function of key and value; returns pairs of new key and new value.
+            named: Name of the node. None (default): a generated one.
         """
         required(mapper, "mapper")
         return KStream(stream_operators.flat_mapped(self._handle, mapper, named))
@@ -208,28 +215,28 @@ class KStream(Generic[K, V]):
     def flat_map_values(
         self, mapper: Callable[..., Any], named: Named | None = None, *, with_key: bool = False
     ) -> KStream[K, Any]:
-        """Any number of records for each, all with its key.
+        """Replace each record by any number of records with the same key.
 
         Args:
-            mapper: Of the value, new ones; with `with_key` of key and value.
-            named: Of the node.
-            with_key: Whether the mapper takes the key, too.
+            mapper: Function of the value (with `with_key`, of key and value); returns the new values.
+            named: Name of the node. None (default): a generated one.
+            with_key: Whether the mapper gets the key, too.
         """
         required(mapper, "mapper")
         return KStream(stream_operators.values_flat_mapped(self._handle, mapper, named, with_key))
 
     def peek(self, action: Callable[[K, V], Any], named: Named | None = None) -> KStream[K, V]:
-        """The same stream; each record is shown to a function.
+        """Call a function for each record, and return the stream unchanged.
 
         Args:
-            action: Of key and value.
-            named: Of the node.
+            action: Function of key and value.
+            named: Name of the node. None (default): a generated one.
         """
         required(action, "action")
         return KStream(stream_operators.peeked(self._handle, action, named))
 
     def foreach(self, action: Callable[[K, V], Any], named: Named | None = None) -> None:
-        """Show each record to a function, which is the end of the stream; see `peek`.
+        """Call a function for each record; this ends the stream. See `peek`.
 
         Args:
             action: Function of key and value.
@@ -241,12 +248,13 @@ class KStream(Generic[K, V]):
     def process(
         self, supplier: Callable[[], Processor], *state_store_names: str, named: Named | None = None
     ) -> KStream[Any, Any]:
-        """What processors of your own forward. Grouping and joins repartition it first.
+        """Process records with a processor of the application. Grouping and joins then repartition the stream.
 
         Args:
-            supplier: Makes a new `Processor` each time. If it has a method `stores`, its store builders are added.
-            state_store_names: Stores that the processors use; see `StreamsBuilder.add_state_store`.
-            named: Of the node.
+            supplier: Function without arguments; returns a new `Processor` at each call. If it has a method `stores`,
+                its store builders are added.
+            state_store_names: Names of the stores that the processors use; see `StreamsBuilder.add_state_store`.
+            named: Name of the node. None (default): a generated one.
 
         Raises:
             ValueError: The supplier gives one object twice.
@@ -256,12 +264,12 @@ class KStream(Generic[K, V]):
     def process_values(
         self, supplier: Callable[[], FixedKeyProcessor], *state_store_names: str, named: Named | None = None
     ) -> KStream[K, Any]:
-        """What processors of your own forward, which keep keys as they are; see `process`.
+        """Process records with a processor that must not change keys; see `process`.
 
         Args:
-            supplier: Makes a new `FixedKeyProcessor` each time.
-            state_store_names: Stores that the processors use.
-            named: Of the node.
+            supplier: Function without arguments; returns a new `FixedKeyProcessor` at each call.
+            state_store_names: Names of the stores that the processors use.
+            named: Name of the node. None (default): a generated one.
 
         Raises:
             ValueError: The supplier gives one object twice.
@@ -271,25 +279,25 @@ class KStream(Generic[K, V]):
     # --- where streams go -------------------------------------------------------------------------------------------------
 
     def split(self, named: Named | None = None) -> BranchedKStream[K, V]:
-        """Begin to divide the stream into branches.
+        """Split the stream into branches.
 
         Args:
-            named: Of the node; the names of the branches begin with it.
+            named: Name of the node, and prefix of the branches. None (default): a generated one.
         """
         return BranchedKStream(Split(self._handle, named))
 
     def merge(self, stream: KStream[K, V], named: Named | None = None) -> KStream[K, V]:
-        """The records of both streams, in no particular order between them.
+        """Merge two streams, without an order between their records.
 
         Args:
-            stream: The other one.
-            named: Of the node.
+            stream: The other stream.
+            named: Name of the node. None (default): a generated one.
         """
         required(stream, "stream")
         return KStream(stream_operators.merged(self._handle, stream._handle, named))
 
     def repartition(self, repartitioned: Repartitioned[Any, Any] | None = None) -> KStream[K, V]:
-        """The stream by way of a topic that the application makes for itself.
+        """Repartition the stream through an internal topic.
 
         Args:
             repartitioned: Name, serdes and partitions of the topic.
@@ -316,11 +324,11 @@ class KStream(Generic[K, V]):
         stream_operators.sent(self._handle, topic, typed(produced or Produced(), key, value))
 
     def to_table(self, named: Named | None = None, materialized: Materialization | None = None) -> KTable[K, V]:
-        """The table whose updates the records are: a null value deletes.
+        """Convert to a table: each record updates the row of its key, a null value deletes it.
 
         Args:
-            named: Of the node.
-            materialized: Of the table's store.
+            named: Name of the node. None (default): a generated one.
+            materialized: Options of the table's store. None (default): default options.
         """
         return KTable(to_table(self._handle, named, materialized))
 
@@ -329,10 +337,10 @@ class KStream(Generic[K, V]):
     def group_by(
         self, key_selector: Callable[[K, V], Maybe[KR]], grouped: Grouped[Any, Any] | None = None
     ) -> KGroupedStream[KR, V]:
-        """The stream grouped by a new key, for which it is repartitioned.
+        """Group by a new key; the stream is repartitioned.
 
         Args:
-            key_selector: Of key and value, the new key.
+            key_selector: Function of key and value; returns the new key.
             grouped: Serdes, and the name of the repartition topic.
         """
         required(key_selector, "keySelector")
@@ -341,7 +349,7 @@ class KStream(Generic[K, V]):
         return KGroupedStream(grouped_stream(stream, options))
 
     def group_by_key(self, grouped: Grouped[Any, Any] | None = None) -> KGroupedStream[K, V]:
-        """The stream grouped by its key; it is repartitioned only if keys may have changed.
+        """Group by the key; the stream is repartitioned only if keys may have changed.
 
         Args:
             grouped: Serdes, and the name of the repartition topic.
@@ -390,7 +398,7 @@ class KStream(Generic[K, V]):
         Args:
             other: The stream or table.
             arguments: In these orders, or by these names.
-            with_key: Whether the joiner takes the key before the two values.
+            with_key: Whether the joiner gets the key before the two values.
             options: See `arguments`.
 
         Raises:
@@ -430,7 +438,7 @@ class KStream(Generic[K, V]):
         with_key: bool = False,
     ) -> KStream[K, VR]: ...
     def left_join(self, other: Any, *arguments: Any, with_key: bool = False, **options: Any) -> KStream[K, Any]:
-        """The same, and records without a match are joined with None; see `join`.
+        """Join like `join`; records without a match are joined with None.
 
         Args:
             other: The other side.
@@ -453,10 +461,10 @@ class KStream(Generic[K, V]):
 
         Args:
             other: The other stream.
-            joiner: Of both values, one of which may be None.
+            joiner: Function of both values, one of which may be None; returns the result.
             windows: How far apart the records may be.
             joined: Serdes, names and stores.
-            with_key: Whether the joiner takes the key before the two values.
+            with_key: Whether the joiner gets the key before the two values.
 
         Raises:
             StreamsException: Store suppliers do not fit the windows.
@@ -488,7 +496,7 @@ class KStream(Generic[K, V]):
 
 
 class BranchedKStream(Generic[K, V]):
-    """A stream under division: each record goes to the first branch whose predicate says so.
+    """A stream that is being split: each record goes to the first branch whose predicate matches.
 
     Args:
         split: The split that branches are added to; of `KStream.split`.
@@ -513,26 +521,26 @@ class BranchedKStream(Generic[K, V]):
         """Add a branch.
 
         Args:
-            predicate: Of key and value.
-            branched: Its name, and what becomes of it.
+            predicate: Function of key and value; returns whether the record matches.
+            branched: Its name, and the function or consumer for its stream.
         """
         self._add(required(predicate, "predicate"), branched or Branched())
         return self
 
     def default_branch(self, branched: Branched[Any, Any] | None = None) -> dict[str, KStream[K, V]]:
-        """Add a branch for the records that go to no other.
+        """Add a branch for the records that match no other branch.
 
         Args:
-            branched: Its name, and what becomes of it.
+            branched: Its name, and the function or consumer for its stream.
 
         Returns:
-            All branches that no consumer has taken, by the names of their nodes.
+            Name of the node -> stream, for all branches without a consumer.
         """
         self._add(None, branched or Branched())
         return self._branches
 
     def no_default_branch(self) -> dict[str, KStream[K, V]]:
-        """Drop the records that go to no branch; returns as `default_branch`."""
+        """Drop the records that match no branch; return the same as `default_branch`."""
         return self._branches
 
     def _add(self, predicate: Callable[[Any, Any], Any] | None, branched: Branched[Any, Any]) -> None:
@@ -550,11 +558,12 @@ class BranchedKStream(Generic[K, V]):
 class KTable(Generic[K, V]):
     """Rows by their keys: a record updates the row of its key, and a null value deletes it.
 
-    `named` gives the operator's node a name in place of a generated one. With `materialized` the result is kept in a store, which
+    `named` gives the operator's node a name in place of a generated one. With `materialized` the result is kept in a
+    store, which
     can be queried if it has a name. A None for a function raises TypeError; a name that no topic could have TopologyException.
 
     Args:
-        handle: Place in the topology; of `StreamsBuilder`.
+        handle: The place in the topology; `StreamsBuilder` creates it.
 
     Example:
         >>> from kafkapy.streams import Materialized, StreamsBuilder
@@ -571,7 +580,7 @@ class KTable(Generic[K, V]):
 
     @property
     def queryable_store_name(self) -> str | None:
-        """The name of its store; None if it cannot be queried."""
+        """Return the name of its store; None if it cannot be queried."""
         return self._handle.queryable_store_name
 
     def filter(
@@ -580,12 +589,12 @@ class KTable(Generic[K, V]):
         named: Named | None = None,
         materialized: Materialization | None = None,
     ) -> KTable[K, V]:
-        """The rows that a predicate says so of.
+        """Keep the rows that match a predicate.
 
         Args:
-            predicate: Of key and value.
-            named: Of the node.
-            materialized: Of the result's store.
+            predicate: Function of key and value; returns whether the record matches.
+            named: Name of the node. None (default): a generated one.
+            materialized: Options of the result's store. None (default): default options.
         """
         required(predicate, "predicate")
         return KTable(table_operators.table_filtered(self._handle, predicate, named, materialized, False))
@@ -596,7 +605,7 @@ class KTable(Generic[K, V]):
         named: Named | None = None,
         materialized: Materialization | None = None,
     ) -> KTable[K, V]:
-        """The rows that a predicate does not say so of; see `filter`.
+        """Keep the rows that do not match a predicate; see `filter`.
 
         Args:
             predicate: Function of key and value.
@@ -630,13 +639,13 @@ class KTable(Generic[K, V]):
         *,
         with_key: bool = False,
     ) -> KTable[K, Any]:
-        """The same rows with new values.
+        """Change the values.
 
         Args:
-            mapper: Of the value, the new one; with `with_key` of key and value.
-            named: Of the node.
-            materialized: Of the result's store.
-            with_key: Whether the mapper takes the key, too.
+            mapper: Function of the value (with `with_key`, of key and value); returns the new value.
+            named: Name of the node. None (default): a generated one.
+            materialized: Options of the result's store. None (default): default options.
+            with_key: Whether the mapper gets the key, too.
         """
         required(mapper, "mapper")
         keyed = mapper if with_key else lambda key, value: mapper(value)
@@ -649,13 +658,13 @@ class KTable(Generic[K, V]):
         named: Named | None = None,
         materialized: Materialization | None = None,
     ) -> KTable[K, Any]:
-        """The same rows with values that transformers of your own make, which may use stores.
+        """Change the values with a transformer of the application, which may use stores.
 
         Args:
-            supplier: Makes a new transformer each time.
-            state_store_names: Stores that the transformers use.
-            named: Of the node.
-            materialized: Of the result's store.
+            supplier: Function without arguments; returns a new transformer at each call.
+            state_store_names: Names of the stores that the transformers use.
+            named: Name of the node. None (default): a generated one.
+            materialized: Options of the result's store. None (default): default options.
         """
         return KTable(
             table_operators.table_values_transformed(self._handle, supplier, state_store_names, named, materialized)
@@ -666,20 +675,20 @@ class KTable(Generic[K, V]):
     @overload
     def to_stream(self, mapper: Callable[[K, V], KR], named: Named | None = None) -> KStream[KR, V]: ...
     def to_stream(self, mapper: Callable[[K, V], Any] | None = None, named: Named | None = None) -> KStream[Any, V]:
-        """The updates, one after another.
+        """Convert the updates of the table to a stream.
 
         Args:
-            mapper: Of key and value, a new key; None: keys stay.
-            named: Of the node that makes a stream of it.
+            mapper: Function of key and value; returns a new key. None (default): keys are unchanged.
+            named: Name of the node. None (default): a generated one.
         """
         stream: KStream[Any, V] = KStream(table_operators.table_to_stream(self._handle, named))
         return stream if mapper is None else stream.select_key(mapper)
 
     def suppress(self, suppressed: Suppressed) -> KTable[K, V]:
-        """The table with fewer updates.
+        """Hold back updates, so that fewer are sent downstream.
 
         Args:
-            suppressed: For how long updates are held back, and how many.
+            suppressed: How long updates are held back, and how many at most.
 
         Raises:
             TopologyException: It is versioned; or it shall wait for windows to close and is not aggregated in windows.
@@ -723,7 +732,8 @@ class KTable(Generic[K, V]):
 
         Args:
             other: The other table.
-            arguments: In these orders, or by these names. The extractor gives of a value the other table's key, or None.
+            arguments: In these orders, or by these names. The extractor gives of a value the other table's key, or
+                None.
             options: See `arguments`.
 
         Raises:
@@ -749,7 +759,7 @@ class KTable(Generic[K, V]):
         materialized: Materialization | None = None,
     ) -> KTable[K, VR]: ...
     def left_join(self, other: KTable[Any, Any], *arguments: Any, **options: Any) -> KTable[K, Any]:
-        """The same, and rows of this table without a match are joined with None; see `join`.
+        """Join like `join`; rows of this table without a match are joined with None.
 
         Args:
             other: The other side.
@@ -769,9 +779,9 @@ class KTable(Generic[K, V]):
 
         Args:
             other: The other table.
-            joiner: Of both values, one of which may be None.
-            named: Of the nodes.
-            materialized: Of the result's store.
+            joiner: Function of both values, one of which may be None; returns the result.
+            named: Name of the node. None (default): a generated one.
+            materialized: Options of the result's store. None (default): default options.
         """
         required(joiner, "joiner")
         return KTable(
@@ -796,7 +806,7 @@ class KTable(Generic[K, V]):
 
 
 class GlobalKTable(Generic[K, V]):
-    """A table of which each instance has all rows, so that streams are joined with it by any key.
+    """A table that is fully replicated to each instance, so that streams can be joined with it by any key.
 
     Args:
         values: Access to the values; of `StreamsBuilder`.
@@ -817,7 +827,7 @@ class GlobalKTable(Generic[K, V]):
 
     @property
     def queryable_store_name(self) -> str | None:
-        """The name of its store; None if it cannot be queried."""
+        """Return the name of its store; None if it cannot be queried."""
         return self._queryable_store_name
 
 
@@ -825,7 +835,7 @@ class KGroupedStream(Generic[K, V]):
     """A stream whose records are grouped by their keys. Records with a null key or value are dropped.
 
     Args:
-        handle: Place in the topology; of `StreamsBuilder`.
+        handle: The place in the topology; `StreamsBuilder` creates it.
 
     Example:
         >>> from kafkapy.streams import Materialized, StreamsBuilder
@@ -846,12 +856,12 @@ class KGroupedStream(Generic[K, V]):
         *,
         store: str | None = None,
     ) -> KTable[K, int]:
-        """The number of records of each key.
+        """Count the records of each key.
 
         Args:
-            named: Of the node.
-            materialized: Of the table's store.
-            store: A name for the store, in place of `Materialized.as_(name)`.
+            named: Name of the node. None (default): a generated one.
+            materialized: Options of the table's store. None (default): default options.
+            store: Name of the store; short for `Materialized.as_(name)`. None (default): a generated one.
         """
         return KTable(count(self._handle, PLAIN, named, stored(materialized, store)))
 
@@ -863,13 +873,13 @@ class KGroupedStream(Generic[K, V]):
         *,
         store: str | None = None,
     ) -> KTable[K, V]:
-        """The values of each key made into one; the first is taken as it is.
+        """Combine the values of each key; the first value is the initial result.
 
         Args:
-            reducer: Of the value so far and the next one, the new value; None deletes.
-            named: Of the node.
-            materialized: Of the table's store.
-            store: A name for the store, in place of `Materialized.as_(name)`.
+            reducer: Function of the current and the next value; returns the new value, None to delete it.
+            named: Name of the node. None (default): a generated one.
+            materialized: Options of the table's store. None (default): default options.
+            store: Name of the store; short for `Materialized.as_(name)`. None (default): a generated one.
         """
         required(reducer, "reducer")
         return KTable(reduce(self._handle, PLAIN, reducer, named, stored(materialized, store)))
@@ -883,14 +893,14 @@ class KGroupedStream(Generic[K, V]):
         *,
         store: str | None = None,
     ) -> KTable[K, VA]:
-        """The values of each key added to an aggregate.
+        """Aggregate the values of each key.
 
         Args:
-            initializer: Makes the aggregate that the first value is added to.
-            aggregator: Of key, value and aggregate, the new aggregate; None deletes.
-            named: Of the node.
-            materialized: Of the table's store, with the serde of aggregates.
-            store: A name for the store, in place of `Materialized.as_(name)`.
+            initializer: Function without arguments; returns the initial aggregate.
+            aggregator: Function of key, value and aggregate; returns the new aggregate, None to delete it.
+            named: Name of the node. None (default): a generated one.
+            materialized: Options of the store, including the serde of aggregates. None (default): default options.
+            store: Name of the store; short for `Materialized.as_(name)`. None (default): a generated one.
         """
         required(initializer, "initializer")
         required(aggregator, "aggregator")
@@ -901,7 +911,7 @@ class KGroupedStream(Generic[K, V]):
     @overload
     def windowed_by(self, windows: SessionWindows) -> SessionWindowedKStream[K, V]: ...
     def windowed_by(self, windows: Any) -> Any:
-        """The groups in windows of time.
+        """Aggregate in windows of time.
 
         Args:
             windows: Tumbling, hopping, sliding, unlimited, or sessions.
@@ -911,10 +921,11 @@ class KGroupedStream(Generic[K, V]):
         return made(self._handle, Windowing(windows, EmitStrategy.on_window_update()))
 
     def cogroup(self, aggregator: Callable[[K, V, VA], VA]) -> CogroupedKStream[K, VA]:
-        """Begin to aggregate several grouped streams into one table.
+        """Begin a cogroup: several grouped streams that are aggregated into one table.
 
         Args:
-            aggregator: Of key, value and aggregate, the new aggregate; for the records of this stream.
+            aggregator: Function of key, value and aggregate, called for records of this stream; returns the new
+                aggregate.
         """
         cogrouped: CogroupedKStream[K, VA] = CogroupedKStream(Cogroup(self._handle.graph))
         return cogrouped.cogroup(self, required(aggregator, "aggregator"))
@@ -924,8 +935,8 @@ class TimeWindowedKStream(Generic[K, V]):
     """Grouped records in windows of time.
 
     Args:
-        handle: Place in the topology; of `StreamsBuilder`.
-        windowing: The windows; of `windowed_by`.
+        handle: The place in the topology; `StreamsBuilder` creates it.
+        windowing: The windows; `windowed_by` creates it.
 
     Example:
         >>> from kafkapy.streams import StreamsBuilder, TimeWindows
@@ -946,7 +957,7 @@ class TimeWindowedKStream(Generic[K, V]):
         *,
         store: str | None = None,
     ) -> KTable[Windowed[K], int]:
-        """The number of records of each key and window; see `KGroupedStream.count`.
+        """Count the records of each key and window; see `KGroupedStream.count`.
 
         Args:
             named: Name of the node. None (default): a generated one.
@@ -954,7 +965,7 @@ class TimeWindowedKStream(Generic[K, V]):
             store: Name of the store.
 
         Raises:
-            ValueError: The store would keep windows for less than their size and grace.
+            ValueError: The retention of the store is shorter than their size and grace.
         """
         return KTable(count(self._handle, self._windowing, named, stored(materialized, store)))
 
@@ -966,7 +977,7 @@ class TimeWindowedKStream(Generic[K, V]):
         *,
         store: str | None = None,
     ) -> KTable[Windowed[K], V]:
-        """The values of each key and window made into one; see `KGroupedStream.reduce`.
+        """Combine the values of each key and window; see `KGroupedStream.reduce`.
 
         Args:
             reducer: Function of two values; returns one.
@@ -975,7 +986,7 @@ class TimeWindowedKStream(Generic[K, V]):
             store: Name of the store.
 
         Raises:
-            ValueError: The store would keep windows for less than their size and grace.
+            ValueError: The retention of the store is shorter than their size and grace.
         """
         required(reducer, "reducer")
         return KTable(reduce(self._handle, self._windowing, reducer, named, stored(materialized, store)))
@@ -989,7 +1000,7 @@ class TimeWindowedKStream(Generic[K, V]):
         *,
         store: str | None = None,
     ) -> KTable[Windowed[K], VA]:
-        """The values of each key and window added to an aggregate; see `KGroupedStream.aggregate`.
+        """Aggregate the values of each key and window; see `KGroupedStream.aggregate`.
 
         Args:
             initializer: Function that returns the first aggregate.
@@ -999,7 +1010,7 @@ class TimeWindowedKStream(Generic[K, V]):
             store: Name of the store.
 
         Raises:
-            ValueError: The store would keep windows for less than their size and grace.
+            ValueError: The retention of the store is shorter than their size and grace.
         """
         required(initializer, "initializer")
         required(aggregator, "aggregator")
@@ -1008,10 +1019,10 @@ class TimeWindowedKStream(Generic[K, V]):
         )
 
     def emit_strategy(self, strategy: EmitStrategy) -> TimeWindowedKStream[K, V]:
-        """Decide when results come.
+        """Set when results are emitted.
 
         Args:
-            strategy: With each update of a window, or once when it closes.
+            strategy: After each update of a window, or once when it closes.
 
         Raises:
             ValueError: Unlimited windows never close.
@@ -1027,8 +1038,8 @@ class SessionWindowedKStream(Generic[K, V]):
     """Grouped records in sessions.
 
     Args:
-        handle: Place in the topology; of `StreamsBuilder`.
-        windowing: The windows; of `windowed_by`.
+        handle: The place in the topology; `StreamsBuilder` creates it.
+        windowing: The windows; `windowed_by` creates it.
 
     Example:
         >>> from kafkapy.streams import SessionWindows, StreamsBuilder
@@ -1049,7 +1060,7 @@ class SessionWindowedKStream(Generic[K, V]):
         *,
         store: str | None = None,
     ) -> KTable[Windowed[K], int]:
-        """The number of records of each session; see `KGroupedStream.count`.
+        """Count the records of each session; see `KGroupedStream.count`.
 
         Args:
             named: Name of the node. None (default): a generated one.
@@ -1057,7 +1068,7 @@ class SessionWindowedKStream(Generic[K, V]):
             store: Name of the store.
 
         Raises:
-            ValueError: The store would keep sessions for less than their gap and grace.
+            ValueError: The retention of the store is shorter than their gap and grace.
         """
         return KTable(count(self._handle, self._windowing, named, stored(materialized, store)))
 
@@ -1069,7 +1080,7 @@ class SessionWindowedKStream(Generic[K, V]):
         *,
         store: str | None = None,
     ) -> KTable[Windowed[K], V]:
-        """The values of each session made into one; see `KGroupedStream.reduce`.
+        """Combine the values of each session; see `KGroupedStream.reduce`.
 
         Args:
             reducer: Function of two values; returns one.
@@ -1078,7 +1089,7 @@ class SessionWindowedKStream(Generic[K, V]):
             store: Name of the store.
 
         Raises:
-            ValueError: The store would keep sessions for less than their gap and grace.
+            ValueError: The retention of the store is shorter than their gap and grace.
         """
         required(reducer, "reducer")
         return KTable(reduce(self._handle, self._windowing, reducer, named, stored(materialized, store)))
@@ -1093,18 +1104,18 @@ class SessionWindowedKStream(Generic[K, V]):
         *,
         store: str | None = None,
     ) -> KTable[Windowed[K], VA]:
-        """The values of each session added to an aggregate; see `KGroupedStream.aggregate`.
+        """Aggregate the values of each session; see `KGroupedStream.aggregate`.
 
         Args:
-            initializer: Makes the aggregate that the first value is added to.
-            aggregator: Of key, value and aggregate, the new aggregate.
-            session_merger: Of key and the aggregates of two sessions that have become one, the new aggregate.
-            named: Of the node.
-            materialized: Of the table's store, with the serde of aggregates.
-            store: A name for the store, in place of `Materialized.as_(name)`.
+            initializer: Function without arguments; returns the initial aggregate.
+            aggregator: Function of key, value and aggregate; returns the new aggregate.
+            session_merger: Function of key and the aggregates of two sessions to be merged; returns the new aggregate.
+            named: Name of the node. None (default): a generated one.
+            materialized: Options of the store, including the serde of aggregates. None (default): default options.
+            store: Name of the store; short for `Materialized.as_(name)`. None (default): a generated one.
 
         Raises:
-            ValueError: The store would keep sessions for less than their gap and grace.
+            ValueError: The retention of the store is shorter than their gap and grace.
         """
         required(initializer, "initializer")
         required(aggregator, "aggregator")
@@ -1122,20 +1133,20 @@ class SessionWindowedKStream(Generic[K, V]):
         )
 
     def emit_strategy(self, strategy: EmitStrategy) -> SessionWindowedKStream[K, V]:
-        """Decide when results come; see `TimeWindowedKStream.emit_strategy`.
+        """Set when results are emitted; see `TimeWindowedKStream.emit_strategy`.
 
         Args:
-            strategy: When results are sent on.
+            strategy: After each update of a session, or once when it closes.
         """
         self._windowing = Windowing(self._windowing.windows, strategy)
         return self
 
 
 class KGroupedTable(Generic[K, V]):
-    """A table whose rows are grouped by another key. An update takes the old row's value back and adds the new one's.
+    """A table whose rows are grouped by another key. An update subtracts the old row's value and adds the new one's.
 
     Args:
-        handle: Place in the topology; of `StreamsBuilder`.
+        handle: The place in the topology; `StreamsBuilder` creates it.
 
     Example:
         >>> from kafkapy.streams import StreamsBuilder
@@ -1155,12 +1166,12 @@ class KGroupedTable(Generic[K, V]):
         *,
         store: str | None = None,
     ) -> KTable[K, int]:
-        """The number of rows of each key.
+        """Count the rows of each key.
 
         Args:
-            named: Of the nodes.
-            materialized: Of the table's store.
-            store: A name for the store, in place of `Materialized.as_(name)`.
+            named: Name of the node. None (default): a generated one.
+            materialized: Options of the table's store. None (default): default options.
+            store: Name of the store; short for `Materialized.as_(name)`. None (default): a generated one.
         """
         return KTable(count_table(self._handle, named, stored(materialized, store)))
 
@@ -1173,14 +1184,14 @@ class KGroupedTable(Generic[K, V]):
         *,
         store: str | None = None,
     ) -> KTable[K, V]:
-        """The values of each key made into one.
+        """Combine the values of each key.
 
         Args:
-            adder: Of the value so far and a new one, the new value.
-            subtractor: Of the value so far and one that is gone, the new value.
-            named: Of the nodes.
-            materialized: Of the table's store.
-            store: A name for the store, in place of `Materialized.as_(name)`.
+            adder: Function of the current value and an added one; returns the new value.
+            subtractor: Function of the current value and a removed one; returns the new value.
+            named: Name of the node. None (default): a generated one.
+            materialized: Options of the table's store. None (default): default options.
+            store: Name of the store; short for `Materialized.as_(name)`. None (default): a generated one.
         """
         required(adder, "adder")
         required(subtractor, "subtractor")
@@ -1196,15 +1207,15 @@ class KGroupedTable(Generic[K, V]):
         *,
         store: str | None = None,
     ) -> KTable[K, VA]:
-        """The values of each key added to an aggregate.
+        """Aggregate the values of each key.
 
         Args:
-            initializer: Makes the aggregate that the first value is added to.
-            adder: Of key, new value and aggregate, the new aggregate.
-            subtractor: Of key, a value that is gone, and aggregate, the new aggregate.
-            named: Of the nodes.
-            materialized: Of the table's store, with the serde of aggregates.
-            store: A name for the store, in place of `Materialized.as_(name)`.
+            initializer: Function without arguments; returns the initial aggregate.
+            adder: Function of key, added value and aggregate; returns the new aggregate.
+            subtractor: Function of key, removed value and aggregate; returns the new aggregate.
+            named: Name of the node. None (default): a generated one.
+            materialized: Options of the store, including the serde of aggregates. None (default): default options.
+            store: Name of the store; short for `Materialized.as_(name)`. None (default): a generated one.
         """
         required(initializer, "initializer")
         required(adder, "adder")
@@ -1216,7 +1227,7 @@ class CogroupedKStream(Generic[K, VA]):
     """Several grouped streams that are aggregated into one table.
 
     Args:
-        cogroup: What is co-grouped so far; of `KGroupedStream.cogroup`.
+        cogroup: The streams so far; `KGroupedStream.cogroup` creates it.
 
     Example:
         >>> from kafkapy.streams import StreamsBuilder
@@ -1237,8 +1248,9 @@ class CogroupedKStream(Generic[K, VA]):
         """Add a stream.
 
         Args:
-            grouped_stream: With the same type of keys.
-            aggregator: Of key, value and aggregate, the new aggregate; for the records of this stream.
+            grouped_stream: A stream with the same type of keys.
+            aggregator: Function of key, value and aggregate, called for records of this stream; returns the new
+                aggregate.
         """
         required(grouped_stream, "groupedStream")
         self._cogroup.add(grouped_stream._handle, required(aggregator, "aggregator"))
@@ -1252,13 +1264,13 @@ class CogroupedKStream(Generic[K, VA]):
         *,
         store: str | None = None,
     ) -> KTable[K, VA]:
-        """The table of all streams.
+        """Aggregate all streams into one table.
 
         Args:
-            initializer: Makes the aggregate that a key's first value is added to.
-            named: Of the nodes.
+            initializer: Function without arguments; returns the initial aggregate.
+            named: Name of the node. None (default): a generated one.
             materialized: Of the table's store, with serdes of keys and aggregates.
-            store: A name for the store, in place of `Materialized.as_(name)`.
+            store: Name of the store; short for `Materialized.as_(name)`. None (default): a generated one.
         """
         required(initializer, "initializer")
         return KTable(self._cogroup.aggregate(PLAIN, initializer, None, named, stored(materialized, store)))
@@ -1270,7 +1282,7 @@ class CogroupedKStream(Generic[K, VA]):
     @overload
     def windowed_by(self, windows: SessionWindows) -> SessionWindowedCogroupedKStream[K, VA]: ...
     def windowed_by(self, windows: Any) -> Any:
-        """The same in windows of time; see `KGroupedStream.windowed_by`.
+        """Aggregate in windows of time; see `KGroupedStream.windowed_by`.
 
         Args:
             windows: `TimeWindows`, `SlidingWindows`, `SessionWindows` or `UnlimitedWindows`.
@@ -1285,8 +1297,8 @@ class TimeWindowedCogroupedKStream(Generic[K, VA]):
     """Several grouped streams in windows of time.
 
     Args:
-        cogroup: What is co-grouped so far; of `KGroupedStream.cogroup`.
-        windowing: The windows; of `windowed_by`.
+        cogroup: The streams so far; `KGroupedStream.cogroup` creates it.
+        windowing: The windows; `windowed_by` creates it.
 
     Example:
         >>> from kafkapy.streams import StreamsBuilder, TimeWindows
@@ -1309,7 +1321,7 @@ class TimeWindowedCogroupedKStream(Generic[K, VA]):
         *,
         store: str | None = None,
     ) -> KTable[Windowed[K], VA]:
-        """The table of all streams by key and window; see `CogroupedKStream.aggregate`.
+        """Aggregate all streams by key and window; see `CogroupedKStream.aggregate`.
 
         Args:
             initializer: Function that returns the first aggregate.
@@ -1318,7 +1330,7 @@ class TimeWindowedCogroupedKStream(Generic[K, VA]):
             store: Name of the store.
 
         Raises:
-            ValueError: The store would keep windows for less than their size and grace.
+            ValueError: The retention of the store is shorter than their size and grace.
         """
         required(initializer, "initializer")
         return KTable(self._cogroup.aggregate(self._windowing, initializer, None, named, stored(materialized, store)))
@@ -1328,8 +1340,8 @@ class SessionWindowedCogroupedKStream(Generic[K, VA]):
     """Several grouped streams in sessions.
 
     Args:
-        cogroup: What is co-grouped so far; of `KGroupedStream.cogroup`.
-        windowing: The windows; of `windowed_by`.
+        cogroup: The streams so far; `KGroupedStream.cogroup` creates it.
+        windowing: The windows; `windowed_by` creates it.
 
     Example:
         >>> from kafkapy.streams import SessionWindows, StreamsBuilder
@@ -1354,17 +1366,17 @@ class SessionWindowedCogroupedKStream(Generic[K, VA]):
         *,
         store: str | None = None,
     ) -> KTable[Windowed[K], VA]:
-        """The table of all streams by session; see `CogroupedKStream.aggregate`.
+        """Aggregate all streams by session; see `CogroupedKStream.aggregate`.
 
         Args:
-            initializer: Makes the aggregate that a session's first value is added to.
-            session_merger: Of key and the aggregates of two sessions that have become one, the new aggregate.
-            named: Of the nodes.
+            initializer: Function without arguments; returns the initial aggregate.
+            session_merger: Function of key and the aggregates of two sessions to be merged; returns the new aggregate.
+            named: Name of the node. None (default): a generated one.
             materialized: Of the table's store, with serdes of keys and aggregates.
-            store: A name for the store, in place of `Materialized.as_(name)`.
+            store: Name of the store; short for `Materialized.as_(name)`. None (default): a generated one.
 
         Raises:
-            ValueError: The store would keep sessions for less than their gap and grace.
+            ValueError: The retention of the store is shorter than their gap and grace.
         """
         required(initializer, "initializer")
         required(session_merger, "sessionMerger")
