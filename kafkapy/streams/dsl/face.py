@@ -69,10 +69,8 @@ class KStream(Generic[K, V]):
     """Records one after another: each stands for itself.
 
     Functions may be coroutine functions; each call is awaited before the operator goes on, so the order of records
-    stays.
-    `named` gives the operator's node a name in place of a generated one. A None for a function raises TypeError; a
-    name that no
-    topic could have raises TopologyException.
+    stays. `named` gives the operator's node a name in place of a generated one. A None for a function raises
+    TypeError; a name that no topic could have raises TopologyException.
 
     Args:
         handle: The place in the topology; `StreamsBuilder` creates it.
@@ -164,10 +162,8 @@ class KStream(Generic[K, V]):
 
         Args:
             mapper: Of a `pyarrow.RecordBatch` with the columns `key`, `value`, `timestamp` (ms) and `headers`, another
-                one.
-                It gives `value`, and `key`, `timestamp` and `headers` where they change or the number of rows does. It
-                must
-                not depend on where batches begin: with little load each has one row.
+                one. It gives `value`, and `key`, `timestamp` and `headers` where they change or the number of rows
+                does. It must not depend on where batches begin: with little load each has one row.
             named: Name of the node. None (default): a generated one.
             keeps_keys: The function changes no keys, so that grouping and joins need no repartitioning.
 
@@ -182,8 +178,7 @@ class KStream(Generic[K, V]):
         `kafkapy[arrow]`.
 
         Updates of a key within a batch are merged, as a record cache merges them. Reducers that are computed by arrays
-        are
-        `total`, `least` and `greatest` of `kafkapy.streams.columns.reducers`; others are called for each record.
+        are `total`, `least` and `greatest` of `kafkapy.streams.columns.reducers`; others are called for each record.
 
         Raises:
             ImportError: pyarrow is not installed.
@@ -559,8 +554,8 @@ class KTable(Generic[K, V]):
     """Rows by their keys: a record updates the row of its key, and a null value deletes it.
 
     `named` gives the operator's node a name in place of a generated one. With `materialized` the result is kept in a
-    store, which
-    can be queried if it has a name. A None for a function raises TypeError; a name that no topic could have TopologyException.
+    store, which can be queried if it has a name. A None for a function raises TypeError; a name that no topic could
+    have TopologyException.
 
     Args:
         handle: The place in the topology; `StreamsBuilder` creates it.
