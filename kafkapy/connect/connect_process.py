@@ -10,7 +10,8 @@ from typing import Any
 from kafkapy.connect.clients import make_admin
 from kafkapy.connect.errors import ConnectException
 from kafkapy.connect.plugins import Plugins
-from kafkapy.connect.rest.rest_listeners import ConnectRestConfig, RestListeners
+from kafkapy.connect.rest.rest_extensions import PasswordFileAuth
+from kafkapy.connect.rest.rest_listeners import ConnectRestConfig, RestListeners, worker_tls
 from kafkapy.connect.rest.rest_server import RestApi
 from kafkapy.connect.rest.worker_client import RestWorkerClient
 from kafkapy.http.process import stop_reactor
@@ -37,7 +38,8 @@ class ConnectProcess(ABC):
         """
         self.properties = properties
         self.plugins = Plugins(plugin_path)
-        self.client = RestWorkerClient()
+        self.client = RestWorkerClient(worker_tls(properties))
+        self._auth = PasswordFileAuth.of(properties)
         self.failure: BaseException | None = None
         self._reactor = reactor
         self._rest = RestListeners(ConnectRestConfig.of(properties), reactor)
@@ -80,7 +82,7 @@ class ConnectProcess(ABC):
         herder = self.make_herder(self._rest.worker_id, self._rest.url, cluster_id)
         self._herder = herder
         self.start_herder()
-        self._rest.serve(RestApi(herder, self.client, with_admin=self._rest.with_admin))
+        self._rest.serve(RestApi(herder, self.client, with_admin=self._rest.with_admin, auth=self._auth))
         self.started()
 
     def open(self) -> None:  # noqa: B027  # for no worker

@@ -25,7 +25,12 @@ from kafkapy.connect.topics.worker_clients import WorkerLogClients
 
 log = logging.getLogger("kafkapy.connect")
 
-_PURPOSES: Final = {"config": "connector configurations", "offset": "source connector offsets", "status": "statuses"}
+_PURPOSES: Final = {
+    "config": "connector configurations",
+    "offset": "source connector offsets",
+    "status": "connector and task statuses",
+}
+_CLIENTS: Final = {"config": "configs", "offset": "offsets", "status": "statuses"}
 _Herder = TypeVar("_Herder", bound=DistributedHerder)
 
 
@@ -95,7 +100,7 @@ def make_distributed_herder(
     listener = _LateListener()
     delay_ms = config.herder.scheduled_rebalance_max_delay_ms
     member = WorkerGroupMember(
-        _client_config(config),
+        _client_config(config, worker_id),
         config.group,
         GroupShare(url, config_store.snapshot, config.protocol, SystemTime(), delay_ms),
         listener,
@@ -132,7 +137,7 @@ def _log_maker(config: DistributedConfig, kind: str, consumer: Mapping[str, obje
     partitions = 1 if kind == "config" else int(config[f"{kind}.storage.partitions"])
     factor = int(config[f"{kind}.storage.replication.factor"])
     topic = NewTopic(config.topic(kind), partitions, factor, topic_configs=config.topic_settings(kind))
-    clients = WorkerLogClients(config.originals, f"{config.client_id_base}{kind}s", consumer=consumer)
+    clients = WorkerLogClients(config.originals, f"{config.client_id_base}{_CLIENTS[kind]}", consumer=consumer)
 
     def ensure(admin: Any) -> None:
         ensure_compacted(admin, topic, f"{kind}.storage.topic", _PURPOSES[kind])
@@ -157,8 +162,8 @@ def _fenced_producer_maker(config: DistributedConfig) -> Callable[[], Any] | Non
     return lambda: make_producer(configs)
 
 
-def _client_config(config: DistributedConfig) -> Any:
+def _client_config(config: DistributedConfig, worker_id: str) -> Any:
     """The configs of the membership's client."""
-    client_id = config["client.id"] or f"connect-{config['group.id']}"
+    client_id = config["client.id"] or f"connect-{worker_id}"
     with make_admin({**config.originals, "client.id": client_id}) as admin:
         return admin.config

@@ -45,16 +45,30 @@ class BasicAuth:
 
     def user(self, header: str | None) -> str | None:
         """Return the user of an `Authorization` header; None: access is denied."""
-        scheme, _, encoded = (header or "").partition(" ")
-        if scheme.lower() != "basic":
+        found = read_credentials(header)
+        if found is None:
             return None
-        try:
-            name, colon, password = base64.b64decode(encoded.strip(), validate=True).decode().partition(":")
-        except (binascii.Error, ValueError):
-            return None
+        name, password = found
         known, roles = self._users.get(name, ("", frozenset()))
         right = _matches(known, password)
-        return name if colon and name in self._users and right and ("*" in self._roles or roles & self._roles) else None
+        return name if name in self._users and right and ("*" in self._roles or roles & self._roles) else None
+
+
+def read_credentials(header: str | None) -> tuple[str, str] | None:
+    """Return user and password of an `Authorization` header; None: it has none, or is malformed.
+
+    Example:
+        >>> read_credentials("Basic YWxpY2U6c2VjcmV0")
+        ('alice', 'secret')
+    """
+    scheme, _, encoded = (header or "").partition(" ")
+    if scheme.lower() != "basic":
+        return None
+    try:
+        name, colon, password = base64.b64decode(encoded.strip(), validate=True).decode().partition(":")
+    except (binascii.Error, ValueError):
+        return None
+    return (name, password) if colon else None
 
 
 def read_users(file: str | Path) -> dict[str, tuple[str, frozenset[str]]]:

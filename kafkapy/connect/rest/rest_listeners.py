@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
+import ssl
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -34,12 +35,7 @@ class ConnectRestConfig(NamedTuple):
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> ConnectRestConfig:
         """Raises ConfigException."""
-        tls = {
-            name.removeprefix(_REQUEST_PREFIX): value
-            for name, value in properties.items()
-            if name.startswith(_REQUEST_PREFIX)
-        }
-        http = HttpServerConfig.of({**properties, **tls}, DEFAULT_LISTENERS)
+        http = HttpServerConfig.of(_with_tls(properties), DEFAULT_LISTENERS)
         if not http.listeners:
             raise ConfigException("Invalid value for configuration listeners: name at least one")
         admin = properties.get("admin.listeners")
@@ -56,6 +52,32 @@ class ConnectRestConfig(NamedTuple):
             None if port is None else int(port),
             scheme,
         )
+
+
+def worker_tls(properties: Mapping[str, str]) -> ssl.SSLContext | None:
+    """Return the TLS settings of requests to other workers; None: no store is configured.
+
+    Args:
+        properties: The worker's; its `listeners.https.ssl.*`, or its `ssl.*` if there are none.
+
+    Raises:
+        ConfigException: A store cannot be used.
+    """
+    from kafkapy.security.tls.contexts import client_context
+
+    configs = {name: value for name, value in _with_tls(properties).items() if name.startswith("ssl.")}
+    stores = ("ssl.keystore.location", "ssl.truststore.location", "ssl.truststore.certificates", "ssl.keystore.key")
+    return client_context(configs) if any(configs.get(name) for name in stores) else None
+
+
+def _with_tls(properties: Mapping[str, str]) -> dict[str, str]:
+    """Replace all `ssl.*` by those with the listeners' prefix, if there is one of these."""
+    own = {
+        name.removeprefix(_REQUEST_PREFIX): value
+        for name, value in properties.items()
+        if name.startswith(_REQUEST_PREFIX)
+    }
+    return {name: value for name, value in properties.items() if not (own and name.startswith("ssl."))} | own
 
 
 class RestListeners:

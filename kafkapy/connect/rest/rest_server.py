@@ -16,6 +16,7 @@ from kafkapy.connect.rest.other_resources import (
     PluginsResource,
     RootResource,
 )
+from kafkapy.connect.rest.rest_extensions import PasswordFileAuth
 from kafkapy.connect.rest.routing import ConnectRouter
 from kafkapy.connect.rest.worker_client import RestWorkerClient
 from kafkapy.http.messages import HttpAnswer, HttpRequest
@@ -33,6 +34,7 @@ class RestApi:
         timeout_s: float = 90.0,
         health_timeout_s: float = 10.0,
         with_admin: bool = True,
+        auth: PasswordFileAuth | None = None,
     ) -> None:
         """
         Args:
@@ -40,6 +42,7 @@ class RestApi:
             client: Sends requests to other workers. timeout_s: Limit of the herder's work, in seconds.
                 health_timeout_s: The limit for `/health`, in seconds. with_admin: True: `/admin` is served here, too;
                 False: it has separate listeners.
+            auth: Checks requests, but not those to separate listeners of `/admin`; None: all are permitted.
         """
         self.completion = RequestCompletion(herder, client, timeout_s)
         loggers = LoggersResource(herder).routes()
@@ -55,20 +58,24 @@ class RestApi:
         ]
         self._regular = ConnectRouter([*regular, *loggers] if with_admin else regular)
         self._admin = ConnectRouter(loggers)
+        self._auth = auth
 
     def handle(self, request: HttpRequest) -> HttpAnswer:
-        return answer_with(self._regular, request)
+        return answer_with(self._regular, request, self._auth)
 
     def handle_admin(self, request: HttpRequest) -> HttpAnswer:
         return answer_with(self._admin, request)
 
 
-def answer_with(router: ConnectRouter, request: HttpRequest) -> HttpAnswer:
-    """Call the route's handler; return its response, or the response for its error."""
+def answer_with(router: ConnectRouter, request: HttpRequest, auth: PasswordFileAuth | None = None) -> HttpAnswer:
+    """Call the route's handler if `auth` permits it; return its response, or the response for its error."""
     found = router.find(request)
     if isinstance(found, HttpAnswer):
         return found
     route, asked = found
+    refusal = None if auth is None else auth.refusal(asked)
+    if refusal is not None:
+        return refusal
     try:
         return route.answer(asked)
     except BaseException as error:
