@@ -206,7 +206,7 @@ class KafkaProducer(Generic[K_contra, V_contra]):
 
         Args:
             topic: Name of the topic.
-            values: Values of the records, in order; None is a tombstone.
+            values: Values of the records, in order; None is a tombstone, which may be without a key here.
             keys: Keys, one for each value. None (default): no keys.
             partition: Partition number. None (default): by the key's hash; without a key, the producer's choice (KIP-480).
             headers: Headers of each record. None (default): no headers.
@@ -217,7 +217,7 @@ class KafkaProducer(Generic[K_contra, V_contra]):
         """
         self._check_open()
         view = self._core.topic_view(topic) or self._wait_on_metadata(topic)
-        bulk = BulkSend(self._intake, view, topic, values, keys, partition, headers, timestamps)
+        bulk = BulkSend(self._intake, view, topic, values, keys, partition, headers, timestamps, empty_records=True)
         self._append_bulk(bulk)
         return bulk.future()
 

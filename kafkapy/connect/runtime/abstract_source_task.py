@@ -24,12 +24,13 @@ from kafkapy.connect.runtime.transformation_chain import TransformationChain
 from kafkapy.connect.runtime.worker_task import TaskMetrics, WorkerTask, close_quietly
 from kafkapy.connect.source import SourceTask
 from kafkapy.connect.storage import ConnectorTaskId, StatusBackingStore, TargetState, TaskStatusListener
+from kafkapy.producer.future import BatchMetadata, RecordMetadata
 from kafkapy.protocol.errors import KafkaError
+from kafkapy.structs import TopicPartition
 
 if TYPE_CHECKING:
     from kafkapy.admin.client import AdminClient
     from kafkapy.common.time import Time
-    from kafkapy.producer.future import RecordMetadata
     from kafkapy.producer.kafka_producer import KafkaProducer
 
 log = logging.getLogger("kafkapy.connect.runtime")
@@ -289,6 +290,9 @@ class AbstractWorkerSourceTask(WorkerTask):
         if self.parts.topics is not None:
             self.parts.topics.ensure(topic)
         try:
+            if outgoing.key is None and outgoing.value is None:
+                self._send_empty(context, before, outgoing, submitted)
+                return
             sent = self._producer.send(
                 topic, outgoing.value, outgoing.key, outgoing.headers, outgoing.partition, outgoing.timestamp
             )
@@ -298,6 +302,21 @@ class AbstractWorkerSourceTask(WorkerTask):
             self._send_failed(context, True, topic, before, error)
             return
         sent.add_callback(lambda metadata: self._acknowledged(before, submitted, topic, metadata))
+        sent.add_errback(lambda error: self._refused(context, before, submitted, topic, error))
+
+    def _send_empty(
+        self,
+        context: ProcessingContext,
+        before: SourceRecord,
+        outgoing: OutgoingRecord,
+        submitted: SubmittedRecord | None,
+    ) -> None:
+        """`send` takes no record without key and value."""
+        headers = None if outgoing.headers is None else [outgoing.headers]
+        times = None if outgoing.timestamp is None else [outgoing.timestamp]
+        topic = outgoing.topic
+        sent = self._producer.send_many(topic, [None], None, outgoing.partition, headers, times)
+        sent.add_callback(lambda found: self._acknowledged(before, submitted, topic, _metadata_of(found[0])))
         sent.add_errback(lambda error: self._refused(context, before, submitted, topic, error))
 
     def _acknowledged(
@@ -326,8 +345,24 @@ class AbstractWorkerSourceTask(WorkerTask):
 
     def _convert(self, context: ProcessingContext, record: SourceRecord | None) -> OutgoingRecord | None:
         """None: there is no record, or it could not be converted, which is tolerated."""
-        if record is None:
+        if record is None or context.failed:
             return None
+        try:
+            return self._converted(record)
+        except Exception:
+            return self._convert_with_retries(context, record)
+
+    def _converted(self, record: SourceRecord) -> OutgoingRecord:
+        parts = self.parts
+        topic: Any = record.topic
+        headers = MutableHeaders(self._convert_headers(topic, record) if record.headers else ())
+        key = parts.key_converter.from_connect_data(topic, record.key_schema, record.key, headers)
+        value = parts.value_converter.from_connect_data(topic, record.value_schema, record.value, headers)
+        timestamp = check_timestamp(record.timestamp)
+        return OutgoingRecord(topic, record.kafka_partition, timestamp, key, value, headers or None)
+
+    def _convert_with_retries(self, context: ProcessingContext, record: SourceRecord) -> OutgoingRecord | None:
+        """What has failed once; the task's operator decides what comes of it."""
         parts, run = self.parts, self._operator.execute
         topic: Any = record.topic
         headers: list[tuple[str, bytes | None]] | None = run(
@@ -385,6 +420,11 @@ class AbstractWorkerSourceTask(WorkerTask):
         record = getattr(self.metrics, "record_write", None)
         if record is not None:
             record(count)
+
+
+def _metadata_of(batch: BatchMetadata) -> RecordMetadata:
+    partition = TopicPartition(batch.topic, batch.partition)
+    return RecordMetadata(batch.topic, batch.partition, partition, batch.offset, batch.timestamp, None, -1, -1, -1)
 
 
 class MutableHeaders(list[tuple[str, "bytes | None"]]):

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import TYPE_CHECKING
 
-from kafkapy.connect.errors import ConnectException
+from kafkapy.connect.errors import ConnectException, RetriableException
 from kafkapy.connect.records import SourceRecord
 from kafkapy.connect.runtime.abstract_source_task import AbstractWorkerSourceTask, OutgoingRecord, SourceTaskParts
 from kafkapy.connect.runtime.errors.processing_context import ProcessingContext
 from kafkapy.connect.runtime.errors.stage import Stage
+from kafkapy.connect.runtime.record_columns import RecordColumns
 from kafkapy.connect.runtime.submitted_records import CommittableOffsets, SubmittedRecord, SubmittedRecords
 
 if TYPE_CHECKING:
@@ -82,6 +83,72 @@ class WorkerSourceTask(AbstractWorkerSourceTask):
         self._submitted.await_all_messages(self.parts.flush_timeout_ms)
         self._update_committable()
         self.commit_offsets()
+
+    # -- many records at once
+
+    def _send_records(self) -> bool:
+        """A task that is not told of single records, and none of whose errors are skipped, sends records in columns."""
+        if self._tells_records or self._operator.tolerates_all:
+            return super()._send_records()
+        records = self._to_send or ()
+        self._record_batch(len(records))
+        columns: RecordColumns | None = None
+        for index, before in enumerate(records):
+            try:
+                context = ProcessingContext(before)
+                outgoing = self._convert(context, self._transforms.apply(context, before))
+            except Exception:
+                if columns is not None:
+                    self._send_columns(columns)  # what comes before the error is delivered, as it is one by one
+                raise
+            if outgoing is None:
+                continue
+            if columns is None or not columns.takes(outgoing):
+                if columns is not None and not self._send_columns(columns):
+                    self._to_send = records[columns.first :]
+                    return False
+                columns = RecordColumns(outgoing, index)
+            columns.add(before, outgoing)
+        if columns is not None and not self._send_columns(columns):
+            self._to_send = records[columns.first :]
+            return False
+        self._to_send = None
+        return True
+
+    def _send_columns(self, columns: RecordColumns) -> bool:
+        """False: they are to be sent later."""
+        self._raise_send_error()
+        submitted = [self._submitted.submit(*run) for run in columns.runs]
+        topic = columns.topic
+        try:
+            if self.parts.topics is not None:
+                self.parts.topics.ensure(topic)
+            sent = self._producer.send_many(*columns.arguments)
+        except Exception as error:
+            for run in submitted:
+                run.drop()
+            if not getattr(error, "retriable", isinstance(error, RetriableException)):
+                if isinstance(error, ConnectException):
+                    raise
+                raise ConnectException("Unrecoverable exception trying to send") from error
+            log.warning("Task %s could not send to %s and tries again: %s", self.id, topic, error)
+            return False
+        sent.add_callback(lambda _: self._columns_sent(submitted, topic, columns.count))
+        sent.add_errback(lambda error: self._columns_lost(topic, error))
+        return True
+
+    def _columns_sent(self, submitted: Sequence[SubmittedRecord], topic: str, count: int) -> None:
+        self._record_written(count)
+        for run in submitted:
+            run.ack()
+        if self.parts.tracks_topics:
+            self._record_active_topic(topic)
+
+    def _columns_lost(self, topic: str, error: BaseException) -> None:
+        if not self._producer_closed:
+            log.error("Task %s could not send records to %s: %s", self.id, topic, error)
+        if self._send_error is None:
+            self._send_error = error
 
     # -- from the committer's thread
 

@@ -14,15 +14,18 @@ Offset = Mapping[str, Any] | None
 
 
 class SubmittedRecord:
-    """A record on its way to Kafka."""
+    """A record on its way to Kafka, or `count` records of one source partition that are sent together."""
 
-    __slots__ = ("_owner", "acked", "key", "offset", "partition")
+    __slots__ = ("_owner", "acked", "count", "key", "offset", "partition")
 
-    def __init__(self, owner: SubmittedRecords, key: PartitionKey, partition: Partition, offset: Offset) -> None:
+    def __init__(
+        self, owner: SubmittedRecords, key: PartitionKey, partition: Partition, offset: Offset, count: int
+    ) -> None:
         self._owner = owner
         self.key = key
         self.partition = partition
         self.offset = offset
+        self.count = count
         self.acked = False
 
     def ack(self) -> None:
@@ -75,10 +78,16 @@ class SubmittedRecords:
         self._unacked = 0
         self._changed = threading.Condition()
 
-    def submit(self, partition: Partition, offset: Offset) -> SubmittedRecord:
-        """Take a record that is about to be sent."""
+    def submit(self, partition: Partition, offset: Offset, count: int = 1) -> SubmittedRecord:
+        """Take a record that is about to be sent.
+
+        Args:
+            partition: Its source partition.
+            offset: Its offset in that.
+            count: Of records up to this one that are sent together, all of this partition. Default: it alone.
+        """
         key = partition_key(partition)
-        record = SubmittedRecord(self, key, partition, offset)
+        record = SubmittedRecord(self, key, partition, offset, count)
         queue = self._queues.get(key)
         if queue is None:
             queue = self._queues[key] = deque()
@@ -95,10 +104,10 @@ class SubmittedRecords:
             last = None
             while queue and queue[0].acked:
                 last = queue.popleft()
-                committable += 1
+                committable += last.count
             if last is not None:
                 offsets[key] = (last.partition, last.offset)
-            uncommittable += len(queue)
+            uncommittable += sum(record.count for record in queue)
             if not queue:
                 del self._queues[key]
         return CommittableOffsets(offsets, committable, uncommittable)

@@ -18,6 +18,7 @@ from kafkapy.connect.runtime.task_contexts import WorkerSourceTaskContext
 from kafkapy.connect.runtime.transformation_chain import TransformationChain, TransformationStage
 from kafkapy.connect.source import SourceTask
 from kafkapy.connect.storage import EMPTY_CONFIG_STATE, ConnectorTaskId, TargetState
+from kafkapy.producer.future import BatchMetadata
 from tests.connect.runtime.test_offset_storage import HeldStore
 from tests.connect.runtime.test_worker_task import Listener
 
@@ -67,6 +68,15 @@ class FakeProducer:
         self.sends.append(sent)
         return AtOnce() if self.at_once else sent
 
+    def send_many(self, topic: str, values: Sequence[bytes | None], *others: Any) -> Any:
+        if self.refusals:
+            raise self.refusals.pop(0)
+        self.values += values
+        self.calls.append(f"send {len(values)} to {topic}")
+        sent = FakeSend()
+        self.sends.append(sent)
+        return AtOnce([BatchMetadata(topic, 0, 0, -1, len(values))]) if self.at_once else sent
+
     def init_transactions(self) -> None:
         self.calls.append("init")
 
@@ -84,8 +94,11 @@ class FakeProducer:
 
 
 class AtOnce:
+    def __init__(self, outcome: Any = "metadata") -> None:
+        self._outcome = outcome
+
     def add_callback(self, f: Callable[[Any], None]) -> None:
-        f("metadata")
+        f(self._outcome)
 
     def add_errback(self, f: Callable[[BaseException], None]) -> None:
         pass
@@ -127,6 +140,12 @@ class ScriptedTask(SourceTask):
 
     def commit_record(self, record: SourceRecord, metadata: Any) -> None:
         self.told.append((record.value, metadata))
+
+
+class QuietTask(ScriptedTask):
+    """One that is not told of single records: they are sent in columns."""
+
+    commit_record = SourceTask.commit_record
 
 
 def lines(*numbers: int) -> list[SourceRecord]:

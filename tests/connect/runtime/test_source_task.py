@@ -14,7 +14,7 @@ from kafkapy.connect.runtime.transformation_chain import TransformationStage
 from kafkapy.connect.transforms.header_transforms import FilterRecords
 from kafkapy.connect.transforms.transformation import Predicate
 from kafkapy.errors import KafkaTimeoutError
-from tests.connect.runtime.fake_source import FakeProducer, ScriptedTask, Source, lines
+from tests.connect.runtime.fake_source import FakeProducer, QuietTask, ScriptedTask, Source, lines
 
 
 def test_records_are_sent_and_their_last_offset_is_committed() -> None:
@@ -142,3 +142,63 @@ def test_offsets_that_cannot_be_written_stay_for_the_next_commit() -> None:
     source.task.batches += [lines(1), fail_once]
     source.run(task)
     assert source.offsets == [b'{"n":1}']
+
+
+class TestColumns:
+    """A task that is not told of single records."""
+
+    def test_a_batch_is_one_send(self) -> None:
+        source = Source(QuietTask(lines(1, 2), lines(3)), FakeProducer())
+        source.run(WorkerSourceTask(source.parts))
+        assert source.producer.calls == ["send 2 to t", "send 1 to t"]
+        assert source.producer.values == [b"v1", b"v2", b"v3"] and source.offsets == [b'{"n":3}']
+
+    def test_another_topic_is_another_send_in_the_records_order(self) -> None:
+        batch = [*lines(1, 2), SourceRecord({"f": "b"}, {"n": 9}, "u", value="w"), *lines(3)]
+        source = Source(QuietTask(batch), FakeProducer())
+        source.run(WorkerSourceTask(source.parts))
+        assert source.producer.calls == ["send 2 to t", "send 1 to u", "send 1 to t"]
+        assert source.offsets == [b'{"n":3}', b'{"n":9}']
+
+    def test_what_is_not_in_kafka_is_not_committed(self) -> None:
+        source = Source(QuietTask(lines(1, 2), lines(3)), FakeProducer(at_once=False))
+        task = WorkerSourceTask(source.parts)
+        source.task.batches.append(lambda: source.producer.sends[1].succeed())
+        source.run(task)
+        assert source.offsets == []
+
+    def test_records_before_one_that_fails_are_delivered(self) -> None:
+        class Touchy(StringConverter):
+            def from_connect_data(
+                self, topic: str, schema: Schema | None, value: Any, headers: Any = None
+            ) -> bytes | None:
+                if value == "v3":
+                    raise ConnectException("no")
+                return super().from_connect_data(topic, schema, value, headers)
+
+        source = Source(QuietTask(lines(1, 2, 3, 4)), FakeProducer())
+        source.parts.value_converter = Touchy()
+        source.run(WorkerSourceTask(source.parts))
+        assert source.producer.values == [b"v1", b"v2"] and source.offsets == [b'{"n":2}']
+        assert str(source.listener.cause) == "Tolerance exceeded in error handler"
+
+    def test_records_that_are_lost_fail_the_task(self) -> None:
+        source = Source(QuietTask(lines(1), lines(2)), FakeProducer(at_once=False))
+        source.task.batches.append(lambda: source.producer.sends[0].fail(KafkaTimeoutError("too late")))
+        source.task.batches.append(lines(3))
+        source.run(WorkerSourceTask(source.parts))
+        assert source.listener.told == ["startup", "failure"] and source.offsets == []
+
+    def test_a_send_that_can_be_tried_again_is(self) -> None:
+        producer = FakeProducer()
+        producer.refusals = [KafkaTimeoutError("no metadata")]
+        source = Source(QuietTask(lines(1, 2), lines(3)), producer)
+        source.run(WorkerSourceTask(source.parts))
+        assert producer.values == [b"v1", b"v2", b"v3"] and source.offsets == [b'{"n":3}']
+
+    def test_a_record_without_key_and_value_is_sent(self) -> None:
+        record = SourceRecord({"f": "a"}, {"n": 1}, "t")
+        for task in (QuietTask([record]), ScriptedTask([record])):
+            source = Source(task, FakeProducer())
+            source.run(WorkerSourceTask(source.parts))
+            assert source.producer.calls == ["send 1 to t"] and source.offsets == [b'{"n":1}']

@@ -1,0 +1,70 @@
+"""Records that are sent together: of one topic and partition, as the columns that a producer takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkapy.connect.records import SourceRecord
+from kafkapy.connect.runtime.abstract_source_task import OutgoingRecord
+from kafkapy.connect.runtime.partition_key import partition_key
+from kafkapy.connect.runtime.submitted_records import Offset, Partition
+
+
+class RecordColumns:
+    """Invariant: all columns have `count` values; `_runs` has for each source partition its last offset and how many of the
+    records are of it."""
+
+    def __init__(self, outgoing: OutgoingRecord, first: int) -> None:
+        """
+        Args:
+            outgoing: The first record, which is added by `add`.
+            first: Its index in the batch.
+        """
+        self.topic = outgoing.topic
+        self.first = first
+        self._partition = outgoing.partition
+        self._has_time = outgoing.timestamp is not None
+        self._values: list[bytes | None] = []
+        self._keys: list[bytes | None] = []
+        self._headers: list[list[tuple[str, bytes | None]] | None] = []
+        self._timestamps: list[int] = []
+        self._runs: dict[Any, tuple[Partition, Offset, int]] = {}
+        self._last: Partition = None
+        self._last_key: Any = None
+
+    def takes(self, outgoing: OutgoingRecord) -> bool:
+        """Can the record be sent with the others?"""
+        return (
+            outgoing.topic == self.topic
+            and outgoing.partition == self._partition
+            and (outgoing.timestamp is not None) is self._has_time
+        )
+
+    def add(self, record: SourceRecord, outgoing: OutgoingRecord) -> None:
+        """Add a record that `takes` accepts. `record`: before transforms, for its place in the source."""
+        self._values.append(outgoing.value)
+        self._keys.append(outgoing.key)
+        self._headers.append(outgoing.headers)
+        if outgoing.timestamp is not None:
+            self._timestamps.append(outgoing.timestamp)
+        partition = record.source_partition
+        if partition is not self._last or self._last_key is None:
+            self._last, self._last_key = partition, partition_key(partition)
+        run = self._runs.get(self._last_key)
+        self._runs[self._last_key] = (partition, record.source_offset, 1 if run is None else run[2] + 1)
+
+    @property
+    def count(self) -> int:
+        return len(self._values)
+
+    @property
+    def runs(self) -> list[tuple[Partition, Offset, int]]:
+        """Source partition, last offset and number of records, partition by partition."""
+        return list(self._runs.values())
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """Those of the producer's `send_many`."""
+        keys = None if self._keys.count(None) == len(self._keys) else self._keys
+        headers = None if self._headers.count(None) == len(self._headers) else self._headers
+        return self.topic, self._values, keys, self._partition, headers, self._timestamps if self._has_time else None
