@@ -13,7 +13,7 @@ from kafkapy.connect.records import SourceRecord
 from kafkapy.connect.runtime.abstract_source_task import AbstractWorkerSourceTask, OutgoingRecord, SourceTaskParts
 from kafkapy.connect.runtime.errors.processing_context import ProcessingContext
 from kafkapy.connect.runtime.errors.stage import Stage
-from kafkapy.connect.runtime.record_columns import RecordColumns
+from kafkapy.connect.runtime.source_columns import SourceColumns
 from kafkapy.connect.runtime.submitted_records import CommittableOffsets, SubmittedRecord, SubmittedRecords
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class WorkerSourceTask(AbstractWorkerSourceTask):
             return super()._send_records()
         records = self._to_send or ()
         self._record_batch(len(records))
-        columns: RecordColumns | None = None
+        columns: SourceColumns | None = None
         for index, before in enumerate(records):
             try:
                 context = ProcessingContext(before)
@@ -107,7 +107,7 @@ class WorkerSourceTask(AbstractWorkerSourceTask):
                 if columns is not None and not self._send_columns(columns):
                     self._to_send = records[columns.first :]
                     return False
-                columns = RecordColumns(outgoing, index)
+                columns = SourceColumns(outgoing, index)
             columns.add(before, outgoing)
         if columns is not None and not self._send_columns(columns):
             self._to_send = records[columns.first :]
@@ -115,7 +115,7 @@ class WorkerSourceTask(AbstractWorkerSourceTask):
         self._to_send = None
         return True
 
-    def _send_columns(self, columns: RecordColumns) -> bool:
+    def _send_columns(self, columns: SourceColumns) -> bool:
         """False: they are to be sent later."""
         self._raise_send_error()
         submitted = [self._submitted.submit(*run) for run in columns.runs]

@@ -10,7 +10,7 @@ from kafkapy.connect.runtime.partition_key import partition_key
 from kafkapy.connect.runtime.submitted_records import Offset, Partition
 
 
-class RecordColumns:
+class SourceColumns:
     """Invariant: all columns have `count` values; `_runs` has for each source partition its last offset and how many of the
     records are of it."""
 
