@@ -173,7 +173,7 @@ class Plugins:
         try:
             return found()
         except Exception as error:
-            raise ConnectException(f"Could not instantiate {name}: {error}") from error
+            raise ConnectException("Instantiation error") from error
 
     # -- the table
 
@@ -283,7 +283,13 @@ def class_name_of(found: type) -> str:
 
 @cache
 def _other_java_classes() -> dict[str, Any]:
-    """Return Java classes that are no plugins, but may be configured by mistake."""
+    """Classes of Java that are no plugins, but can be named by mistake. Transforms that have a class for keys and one for
+    values are abstract themselves."""
     from kafkapy.connect.data.struct import Struct
 
-    return {"org.apache.kafka.connect.data.Struct": Struct, "java.lang.String": str, "java.lang.Object": object}
+    sided = {name.partition("$")[0] for name in java_classes.TRANSFORMS if "$" in name}
+    bases = {
+        name: type(_simple_name(name), (Transformation,), {"java_class": name, "java_sides": True}) for name in sided
+    }
+    others = {"org.apache.kafka.connect.data.Struct": Struct, "java.lang.String": str, "java.lang.Object": object}
+    return {**bases, **others}

@@ -89,7 +89,7 @@ def source_config_def(plugins: PluginClasses) -> ConfigDef:
     unique = All(NonNull(), _unique("unique topic creation groups"))
     group.add("topic.creation.groups", ConfigType.LIST, [], low, Width.LONG, "Topic Creation Groups", unique)
     group.name = EXACTLY_ONCE
-    support = OneOf("REQUESTED", "REQUIRED", case_insensitive=True)
+    support = OneOf("REQUIRED", "REQUESTED", case_insensitive=True)
     group.add(
         "exactly.once.support", ConfigType.STRING, "requested", medium, Width.SHORT, "Exactly once support", support
     )
@@ -234,7 +234,7 @@ def ensure_concrete_subclass(base: type, found: Any) -> None:
     if not (isinstance(found, type) and issubclass(found, base)):
         inherits = "implement" if base.__name__ != "Task" else "extend"
         kind = "interface" if inherits == "implement" else "class"
-        raise ConfigException(f"Class {name} does not {inherits} the {base.__name__} {kind}")
+        raise ConfigException(f"Class class {name} does not {inherits} the {base.__name__} {kind}")
     if getattr(found, "__abstractmethods__", None) or getattr(found, "java_sides", None):
         raise ConfigException(_abstract_text(found, name))
 

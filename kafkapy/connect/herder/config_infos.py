@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kafkapy.common.java_hash_order import hash_map_order
 from kafkapy.common.wire_enums import ConfigType
 from kafkapy.connect.config.config_def import ConfigKey, ConfigValue, convert_to_string
 
@@ -138,7 +139,7 @@ def prefixed_infos(keys: Mapping[str, ConfigKey], values: Iterable[ConfigValue],
             prefix,
         )
         infos.append(ConfigInfo(None if key is None else ConfigKeyInfo(key, prefix), info))
-    return ConfigInfos("", errors, list(groups), infos)
+    return ConfigInfos("", errors, hash_map_order(groups), infos)
 
 
 def merged(name: str, parts: Iterable[ConfigInfos | None]) -> ConfigInfos:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from typing import Any
 from urllib.parse import quote
 
@@ -28,6 +29,12 @@ from kafkapy.http.messages import HttpAnswer
 log = logging.getLogger("kafkapy.connect.rest")
 
 _NAME = "name"
+
+_TRIMMED = "".join(map(chr, range(33)))
+"""What Java's `String.trim` takes away."""
+_KEPT = "/!$&'()*+,;=:@~"
+"""What Java's `UriBuilder` leaves in a path."""
+_PERCENT = re.compile("%25([0-9A-Fa-f]{2})")
 
 
 class ConnectorsResource:
@@ -151,7 +158,7 @@ class ConnectorsResource:
         body = CreateRequest.of(read_body(request.body))
         if body is None:
             raise JsonBodyError('Cannot invoke "CreateConnectorRequest.name()" because "createRequest" is null')
-        name = (body.name or "").strip()
+        name = (body.name or "").strip(_TRIMMED)
         config = _with_name(name, body.config)
         created: FutureCallback[Created] = FutureCallback()
         self._herder.put_connector_config(name, config, created, False, body.target_state)
@@ -285,7 +292,12 @@ def _path(name: str, rest: str = "") -> str:
 
 def _location(request: RestRequest, name: str) -> tuple[str, str]:
     host = request.http.headers.get("host", "")
-    return "location", f"http://{host}/connectors/{quote(name, safe='')}"
+    return "location", f"http://{host}/connectors/{_PERCENT.sub(_as_it_is, quote(name, safe=_KEPT))}"
+
+
+def _as_it_is(escaped: re.Match[str]) -> str:
+    """What has the form of an escape stays one, as in Java's `UriBuilder`."""
+    return "%" + escaped[1]
 
 
 def _flag(request: RestRequest, name: str) -> bool:

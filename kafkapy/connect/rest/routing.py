@@ -109,4 +109,4 @@ def _accepts_json(accept: str | None) -> bool:
 
 
 def _is_json(content_type: str | None) -> bool:
-    return content_type is None or content_type.split(";")[0].strip().lower() == JSON
+    return content_type is not None and content_type.split(";")[0].strip().lower() == JSON

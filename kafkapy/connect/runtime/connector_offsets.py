@@ -140,7 +140,7 @@ def _alter(
     connector: SourceConnector,
     name: str,
     config: Mapping[str, str],
-    wanted: Sequence[tuple[dict[str, Any], dict[str, Any] | None]],
+    wanted: Sequence[tuple[Any, dict[str, Any] | None]],
 ) -> bool:
     try:
         return connector.alter_offsets(config, wanted)
@@ -170,7 +170,7 @@ def _write(writer: OffsetStorageWriter, transactional: Any, name: str) -> None:
         raise ConnectException(f"Failed to modify offsets for source connector {name}") from error
 
 
-def _normalized(name: str, offsets: OffsetPairs) -> list[tuple[dict[str, Any], dict[str, Any] | None]]:
+def _normalized(name: str, offsets: OffsetPairs) -> list[tuple[Any, dict[str, Any] | None]]:
     """As a task reads them: written as JSON and read back. Raises DataException."""
     keys = OffsetKeys(name)
 
@@ -180,7 +180,7 @@ def _normalized(name: str, offsets: OffsetPairs) -> list[tuple[dict[str, Any], d
     result = []
     for partition, offset in offsets:
         validate_format(partition)
-        result.append((again(partition) or {}, again(offset)))
+        result.append((again(partition), again(offset)))
     return result
 
 

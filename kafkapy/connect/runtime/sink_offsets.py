@@ -54,6 +54,7 @@ class SinkOffsets:
             BadRequestException: A partition or an offset makes no sense.
             ConnectException: The connector refuses, or its tasks are not stopped yet.
             KafkaError: The cluster does not do it.
+            ValueError: An offset is negative.
         """
         with self._make_admin() as admin:
             if offsets is None:
@@ -103,6 +104,8 @@ class SinkOffsets:
         )
 
     def _alter(self, admin: AdminClient, wanted: Mapping[TopicPartition, int | None]) -> None:
+        if any(offset is not None and offset < 0 for offset in wanted.values()):
+            raise ValueError("Invalid negative offset")
         set_to = {
             partition: OffsetAndMetadata(offset, "") for partition, offset in wanted.items() if offset is not None
         }
