@@ -49,8 +49,11 @@ def classes() -> str:
     digest = hashlib.sha256(b"".join(s.read_bytes() for s in sources)).hexdigest()[:12]
     target = CACHE / f"classes-{digest}"
     if not target.exists():
-        target.mkdir(parents=True)
-        subprocess.run([f"{java()}c", "-nowarn", "-d", str(target), "-cp", jars(), *map(str, sources)], check=True)
+        part = target.with_suffix(".part")  # programs that do not compile leave no folder that looks complete
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+        subprocess.run([f"{java()}c", "-nowarn", "-d", str(part), "-cp", jars(), *map(str, sources)], check=True)
+        part.rename(target)
     return str(target)
 
 

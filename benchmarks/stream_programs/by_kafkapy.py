@@ -24,6 +24,8 @@ def topology(job: str, in_columns: bool) -> Topology:
         mapped.to("out", Produced.with_(STRING, STRING))
     elif job == "join":
         table: Any = builder.table("table", Consumed.with_(STRING, STRING))
+        if in_columns:
+            stream = stream.in_columns()
         stream.join(table, lambda left, right: left + right).to("out", Produced.with_(STRING, STRING))
     else:
         if in_columns:

@@ -9,9 +9,10 @@ import pyarrow.compute as pc
 
 from kafkapy.streams.columns.batch import ColumnBatch
 from kafkapy.streams.columns.errors import NotInColumns
-from kafkapy.streams.columns.folds import Fold, Reduced, counted
+from kafkapy.streams.columns.folds import Aggregated, Fold, Reduced, counted
 from kafkapy.streams.columns.groups import RowGroups
 from kafkapy.streams.processor import Processor
+from kafkapy.streams.processors.aggregations import Initializer
 from kafkapy.streams.processors.dropped import drop
 from kafkapy.streams.processors.kstream_aggregate import KStreamAggregate, KStreamAggregateProcessor
 from kafkapy.streams.processors.kstream_reduce import KStreamReduce, KStreamReduceProcessor
@@ -28,7 +29,25 @@ class KStreamCountInColumnsProcessor(KStreamAggregateProcessor):
     """Counts the rows of a batch; a record is counted as in a stream of records."""
 
     def process_batch(self, batch: ColumnBatch) -> None:
-        aggregate_batch(self, batch, counted, 0)
+        aggregate_batch(self, batch, counted, self._initializer)
+
+
+class KStreamAggregateInColumns(KStreamAggregate):
+    """`KGroupedStream.aggregate` of a stream in columns."""
+
+    def __call__(self) -> Processor:
+        return KStreamAggregateInColumnsProcessor(self)
+
+
+class KStreamAggregateInColumnsProcessor(KStreamAggregateProcessor):
+    """Reads and writes each key of a batch once; the aggregator is called for each row."""
+
+    def __init__(self, supplier: KStreamAggregateInColumns) -> None:
+        super().__init__(supplier)
+        self._fold = Aggregated(supplier.aggregator)
+
+    def process_batch(self, batch: ColumnBatch) -> None:
+        aggregate_batch(self, batch, self._fold, self._initializer)
 
 
 class KStreamReduceInColumns(KStreamReduce):
@@ -46,10 +65,10 @@ class KStreamReduceInColumnsProcessor(KStreamReduceProcessor):
         self._fold = Reduced(supplier.reducer)
 
     def process_batch(self, batch: ColumnBatch) -> None:
-        aggregate_batch(self, batch, self._fold, None)
+        aggregate_batch(self, batch, self._fold, _nothing)
 
 
-def aggregate_batch(processor: Any, batch: ColumnBatch, fold: Fold, initial: Any) -> None:
+def aggregate_batch(processor: Any, batch: ColumnBatch, fold: Fold, initial: Initializer) -> None:
     """Add the rows of a batch to the aggregates of their keys: one read, one write and one update for each key.
 
     The updates come in the order in which the last rows of the keys are, as from a record cache. All is computed before the first
@@ -59,7 +78,7 @@ def aggregate_batch(processor: Any, batch: ColumnBatch, fold: Fold, initial: Any
         processor: A `KStreamAggregateProcessor` or `KStreamReduceProcessor`.
         batch: The rows.
         fold: Computes the aggregates.
-        initial: The old value of an update for a new key.
+        initial: Makes the aggregate of a new key, which is the old value of its update, too.
 
     Raises:
         NotInColumns: The rows have to be processed one by one.
@@ -74,7 +93,7 @@ def aggregate_batch(processor: Any, batch: ColumnBatch, fold: Fold, initial: Any
         return
     groups = RowGroups(batch.key.take(rows))
     stored = [store.get(key) for key in groups.keys]
-    olds = [None if old is None else old.value for old in stored]
+    olds = [initial() if old is None else old.value for old in stored]
     try:
         news = fold(groups, batch.value.take(rows), olds)
     except Exception as error:
@@ -89,8 +108,11 @@ def aggregate_batch(processor: Any, batch: ColumnBatch, fold: Fold, initial: Any
         context.record_context = origin
         key = groups.keys[group]
         store.put(key, news[group], timestamp)
-        old_value = initial if old is None else old.value
-        processor._forwarder.maybe_forward(key, news[group], old_value, True, timestamp, origin.headers)
+        processor._forwarder.maybe_forward(key, news[group], olds[group], True, timestamp, origin.headers)
+
+
+def _nothing() -> None:
+    return None
 
 
 def _usable_rows(batch: ColumnBatch) -> pa.Array:

@@ -45,6 +45,20 @@ class ColumnBatch:
     def __len__(self) -> int:
         return len(self.timestamps)
 
+    def take(self, rows: Numbers) -> ColumnBatch:
+        """Some of the rows."""
+        if len(rows) == len(self):
+            return self
+        numbers = pa.array(rows)
+        return replace(
+            self,
+            key=self.key.take(numbers),
+            value=self.value.take(numbers),
+            timestamps=self.timestamps[rows],
+            offsets=self.offsets[rows],
+            headers=None if self.headers is None else [self.headers[row] for row in rows.tolist()],
+        )
+
     def headers_of(self, row: int) -> Headers:
         return [] if self.headers is None else self.headers[row]
 

@@ -8,6 +8,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 import pyarrow as pa
 
+from kafkapy.streams.columns.errors import NotInColumns
 from kafkapy.streams.columns.groups import RowGroups
 from kafkapy.streams.columns.reducers import greatest, least, total
 
@@ -73,7 +74,25 @@ class Reduced:
         reducer = self._reducer
         for code, value in zip(groups.codes.tolist(), values, strict=True):
             old = news[code]
-            news[code] = value if old is None else reducer(old, value)
+            news[code] = new = value if old is None else reducer(old, value)
+            if new is None:
+                raise NotInColumns("an aggregate is deleted")
+        return news
+
+
+class Aggregated:
+    """Values added one by one by an aggregator of the application."""
+
+    def __init__(self, aggregator: Callable[[Any, Any, Any], Any]) -> None:
+        self._aggregator = aggregator
+
+    def __call__(self, groups: RowGroups, values: pa.Array, olds: list[Any]) -> list[Any]:
+        news = list(olds)
+        aggregator, keys = self._aggregator, groups.keys
+        for code, value in zip(groups.codes.tolist(), values.to_pylist(), strict=True):
+            news[code] = new = aggregator(keys[code], value, news[code])
+            if new is None:
+                raise NotInColumns("an aggregate is deleted")
         return news
 
 

@@ -39,6 +39,21 @@ class RowGroups:
         self.codes: Numbers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         if pa.types.is_dictionary(data_type):
             self._compact()
+        self._set_ends()
+
+    def split(self, keys: list[Any], codes: Numbers) -> RowGroups:
+        """Other groups of the rows.
+
+        Args:
+            keys: Of the groups.
+            codes: The group of each row.
+        """
+        groups = RowGroups.__new__(RowGroups)
+        groups.keys, groups.codes = keys, codes
+        groups._set_ends()
+        return groups
+
+    def _set_ends(self) -> None:
         rows = np.arange(len(self.codes))
         self.first: Numbers = np.empty(len(self.keys), np.int64)
         self.first[self.codes[::-1]] = rows[::-1]

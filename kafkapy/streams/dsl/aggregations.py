@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from kafkapy.streams.dsl.column_aggregations import aggregate_in_columns, count_in_columns, reduce_in_columns
 from kafkapy.streams.dsl.graph.logical_graph import LogicalGraph
 from kafkapy.streams.dsl.graph.node import GraphNode, StatefulProcessorNode
 from kafkapy.streams.dsl.graph.repartitions import OptimizableRepartitionNode
@@ -165,11 +166,11 @@ def count(
     facts.default_key_serde(stream.key_serde)
     facts.default_value_serde(Serdes.long())
     name = OperatorName.of(named).or_generated(group.graph.names, AGGREGATE)
-    supplier = windowing.supplier(facts.store_name, _zero, _count, _sum)
-    if stream.in_columns and windowing.windows is None:
-        from kafkapy.streams.columns.aggregations import KStreamCountInColumns
-
-        supplier = KStreamCountInColumns(facts.store_name, _zero, _count)
+    supplier: KStreamAggProcessorSupplier | None = None
+    if stream.in_columns:
+        supplier = count_in_columns(windowing.windows, windowing.emit_strategy, facts.store_name, _zero, _count)
+    if supplier is None:
+        supplier = windowing.supplier(facts.store_name, _zero, _count, _sum)
     return _table(group, windowing, name, facts, supplier)
 
 
@@ -186,15 +187,17 @@ def reduce(
     facts.default_key_serde(stream.key_serde)
     facts.default_value_serde(stream.value_serde)
     name = OperatorName.of(named).or_generated(group.graph.names, REDUCE)
-    supplier: KStreamAggProcessorSupplier
-    if windowing.windows is None and stream.in_columns:
-        from kafkapy.streams.columns.aggregations import KStreamReduceInColumns
-
-        supplier = KStreamReduceInColumns(facts.store_name, reducer)
-    elif windowing.windows is None:
+    aggregator = _aggregator_of(reducer)
+    supplier: KStreamAggProcessorSupplier | None = None
+    if stream.in_columns:
+        supplier = reduce_in_columns(
+            windowing.windows, windowing.emit_strategy, facts.store_name, reducer, _nothing, aggregator
+        )
+    if supplier is not None:
+        return _table(group, windowing, name, facts, supplier)
+    if windowing.windows is None:
         supplier = KStreamReduce(facts.store_name, reducer)
     else:
-        aggregator = _aggregator_of(reducer)
         supplier = windowing.supplier(facts.store_name, _nothing, aggregator, _merger_of(aggregator))
     return _table(group, windowing, name, facts, supplier)
 
@@ -212,7 +215,13 @@ def aggregate(
     facts = materialize(materialized or Materialized.with_(), group.graph, AGGREGATE)
     facts.default_key_serde(group.stream.key_serde)
     name = OperatorName.of(named).or_generated(group.graph.names, AGGREGATE)
-    supplier = windowing.supplier(facts.store_name, initializer, aggregator, merger)
+    supplier: KStreamAggProcessorSupplier | None = None
+    if group.stream.in_columns:
+        supplier = aggregate_in_columns(
+            windowing.windows, windowing.emit_strategy, facts.store_name, initializer, aggregator
+        )
+    if supplier is None:
+        supplier = windowing.supplier(facts.store_name, initializer, aggregator, merger)
     return _table(group, windowing, name, facts, supplier)
 
 

@@ -29,4 +29,6 @@ def repartitioned_for_join(
     if node is None or stream.name != topic_name:
         node = stream.repartition_node = OptimizableRepartitionNode(topic)
         graph.add(node, stream.node)
-    return StreamHandle(topic.source_name, key_serde, value_serde, (topic.source_name,), False, node, graph)
+    sources = (topic.source_name,)
+    in_columns = stream.in_columns
+    return StreamHandle(topic.source_name, key_serde, value_serde, sources, False, node, graph, in_columns=in_columns)

@@ -46,10 +46,15 @@ def join_with_table(
         graph.add(StateStoreNode(_buffer(stream, joined, joined.grace_ms, buffer_name, name)))
     values = table.value_getter_supplier()
     supplier = KStreamKTableJoin(values, joiner, is_left, joined.grace_ms, buffer_name)
+    if stream.in_columns:
+        from kafkapy.streams.columns.stream_table_join import KStreamKTableJoinInColumns
+
+        supplier = KStreamKTableJoinInColumns(values, joiner, is_left, joined.grace_ms, buffer_name)
     node = StreamTableJoinNode(name, supplier, values.store_names(), joined.grace_ms, buffer_name)
     graph.add(node, stream.node)
     node.takes_null_keys = is_left
-    return StreamHandle(name, joined.key_serde or stream.key_serde, None, sources, False, node, graph)
+    key_serde = joined.key_serde or stream.key_serde
+    return StreamHandle(name, key_serde, None, sources, False, node, graph, in_columns=stream.in_columns)
 
 
 def _buffer(

@@ -24,6 +24,9 @@ log = logging.getLogger("kafkapy.streams")
 _RECORDS_AT_A_TIME: Final = 500
 """Of each task, between two looks at the consumer and the clock."""
 
+_MAX_ROWS: Final = 16_384
+"""That one poll returns as columns."""
+
 
 _COROUTINE_WAIT_MS: Final = 2
 """How long records are waited for while coroutines run: their results go on afterwards."""
@@ -126,22 +129,30 @@ class StreamThread(threading.Thread):
         if self.tasks.wait_for_coroutines:
             waits = _COROUTINE_WAIT_MS
         try:
-            records = self._consumer.poll(waits, 10 * _RECORDS_AT_A_TIME)
+            records = self._poll(waits)
         except Exception as error:
             if self._stopping.is_set():
                 return
             if isinstance(error.__cause__, StreamsException):  # of a rebalance listener, within `poll`
                 raise error.__cause__ from None
             raise
-        self.tasks.metrics.polled(started, sum(len(found) for found in records.values()) if records else 0)
+        self.tasks.metrics.polled(started, _count(records))
         with self.tasks.lock:
             self._work(records, busy)
+
+    def _poll(self, timeout_ms: float) -> Any:
+        """Records by partition; a table or None if a task processes records as columns."""
+        if self.tasks.takes_columns:
+            return self._consumer.poll_arrow(timeout_ms, _MAX_ROWS)
+        return self._consumer.poll(timeout_ms, 10 * _RECORDS_AT_A_TIME)
 
     def _work(self, records: Any, busy: bool) -> None:
         """What comes after a poll; the tasks' lock is held."""
         self._join_again_if_due()
-        if records:
+        if isinstance(records, dict):
             self.tasks.add_records(records)
+        elif records is not None:
+            self.tasks.add_columns(records)
         if self.tasks.is_restoring:
             self.tasks.restore(self._config.poll_ms if not busy else 0)
             if not self.tasks.is_restoring:
@@ -151,6 +162,7 @@ class StreamThread(threading.Thread):
         now_ms = int(time.time() * 1000)
         self.tasks.process(now_ms, _RECORDS_AT_A_TIME)
         self.tasks.punctuate(now_ms)
+        self.tasks.send_buffered()
         self.tasks.resume()
         self._commit_if_due()
 
@@ -218,6 +230,12 @@ class StreamThread(threading.Thread):
             self.tasks.close(clean=False)
             return failure or error
         return failure
+
+
+def _count(records: Any) -> int:
+    if records is None:
+        return 0
+    return sum(len(found) for found in records.values()) if isinstance(records, dict) else int(records.num_rows)
 
 
 class _Rebalances(ConsumerRebalanceListener):

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import (
@@ -27,8 +28,14 @@ from kafkapy.errors import (
 )
 from kafkapy.producer import KafkaProducer
 from kafkapy.streams.errors import StreamsException, TaskMigratedException
+from kafkapy.streams.records import Headers
 from kafkapy.streams.task.record_collector import IsFatal, ProducedRecord
 from kafkapy.structs import OffsetAndMetadata
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafkapy.producer.future import BatchMetadata
 
 log = logging.getLogger("kafkapy.streams")
 
@@ -55,11 +62,39 @@ _UNDECIDED = (KafkaTimeoutError, TransactionAbortableError)
 """The transaction is aborted, and the tasks begin again where the last one has ended."""
 
 
+_MAX_BUFFERED_RECORDS: Final = 1000
+_MAX_BUFFERED_BYTES: Final = 1 << 20
+
+
+class _Buffer:
+    """Records of one topic, and of one partition if they name it, as columns."""
+
+    __slots__ = ("headers", "keys", "size", "timestamps", "values")
+
+    def __init__(self) -> None:
+        self.keys: list[bytes | None] = []
+        self.values: list[bytes | None] = []
+        self.timestamps: list[int] = []
+        self.headers: list[Headers] = []
+        self.size = 0
+
+    def add(self, record: ProducedRecord) -> bool:
+        """Append a record; whether the buffer is full."""
+        key, value = record.key, record.value
+        self.keys.append(key)
+        self.values.append(value)
+        self.timestamps.append(int(time.time() * 1000) if record.timestamp is None else record.timestamp)
+        self.headers.append(record.headers)
+        self.size += (0 if key is None else len(key)) + (0 if value is None else len(value))
+        return self.size > _MAX_BUFFERED_BYTES or len(self.keys) >= _MAX_BUFFERED_RECORDS
+
+
 class StreamsProducer:
     """A thread's producer.
 
     Invariant: with exactly-once, each record is sent within a transaction, and `_in_transaction` is true while one is
-    open. `_error` is the first send error since the last commit; after it no more records are sent.
+    open. `_error` is the first send error since the last commit; after it no more records are sent. `_buffers` has records that
+    the producer has not got yet: they are sent before a commit, and by `send_buffered`, which the thread calls often.
 
     Args:
         make: Creates the producer; called again if a transaction could not be ended.
@@ -74,19 +109,43 @@ class StreamsProducer:
         self._producer = make()
         self._in_transaction = False
         self._error: BaseException | None = None
+        self._buffers: dict[tuple[str, int | None], _Buffer] = {}
         if exactly_once:
             self._producer.init_transactions()
 
     def send(self, record: ProducedRecord) -> None:
-        """Send a record.
+        """Send a record, together with others later on.
 
         Raises:
             TaskMigratedException: Another instance has taken over.
             StreamsException: An earlier record could not be written.
         """
-        future = self._sent(record)
+        self._check()
+        if record.key is None and record.value is None:
+            self._sent(record).add_errback(self._failed)  # the producer says that it needs one of them
+            return
+        where = record.topic, record.partition
+        buffer = self._buffers.get(where)
+        if buffer is None:
+            buffer = self._buffers[where] = _Buffer()
+        if buffer.add(record):
+            self.send_buffered()
+
+    def send_buffered(self) -> None:
+        """Hand the records of `send` to the producer; raises as `send`."""
+        if not self._buffers:
+            return
+        self._begin()
+        buffers, self._buffers = self._buffers, {}
+        for (topic, partition), buffer in buffers.items():
+            headers = buffer.headers if any(buffer.headers) else None
+            self._guarded(self._send_many, topic, partition, buffer, headers)
+
+    def _send_many(self, topic: str, partition: int | None, buffer: _Buffer, headers: Any) -> None:
+        columns = buffer.values, buffer.keys, partition, headers, buffer.timestamps
+        future = self._producer.send_many(topic, *columns)
         future.add_errback(self._failed)
-        if record.topic.endswith("-changelog"):
+        if topic.endswith("-changelog"):
             future.add_callback(self._written)
 
     def send_watched(self, record: ProducedRecord, is_fatal: IsFatal) -> None:
@@ -113,11 +172,29 @@ class StreamsProducer:
         else:
             future.add_errback(failed)
 
-    def _sent(self, record: ProducedRecord) -> Any:
+    def send_batch(self, topic: str, rows: pa.RecordBatch) -> None:
+        """Send records as columns; raises as `send`.
+
+        Args:
+            topic: Where they are written.
+            rows: As for `KafkaProducer.send_arrow`.
+        """
+        self.send_buffered()
+        self._begin()
+        try:
+            future = self._producer.send_arrow(topic, rows)
+        except Exception as error:
+            self._raise(error)
+        future.add_errback(self._failed)
+
+    def _begin(self) -> None:
         self._check()
         if self._exactly_once and not self._in_transaction:
             self._guarded(self._producer.begin_transaction)
             self._in_transaction = True
+
+    def _sent(self, record: ProducedRecord) -> Any:
+        self._begin()
         try:
             return self._producer.send(
                 record.topic,
@@ -140,6 +217,7 @@ class StreamsProducer:
             TaskMigratedException: Another instance has taken over.
             StreamsException: A record could not be written, or the broker refuses the commit.
         """
+        self.send_buffered()
         if not self._in_transaction and not offsets:
             return
         if not self._in_transaction:
@@ -157,11 +235,13 @@ class StreamsProducer:
         Raises:
             StreamsException: A record could not be written.
         """
+        self.send_buffered()
         self._producer.flush()
         self._check()
 
     def abort(self) -> None:
         """Abort the transaction. If that fails, the broker aborts it when the next producer initializes."""
+        self._buffers.clear()
         if self._in_transaction:
             self._in_transaction = False
             try:
@@ -179,6 +259,7 @@ class StreamsProducer:
         return figures
 
     def close(self) -> None:
+        self._buffers.clear()  # a task that was closed cleanly has committed
         self._producer.close()
 
     def _failed(self, error: BaseException) -> None:
@@ -186,9 +267,10 @@ class StreamsProducer:
         if self._error is None:
             self._error = error
 
-    def _written(self, metadata: Any) -> None:
+    def _written(self, batches: Sequence[BatchMetadata]) -> None:
         """Called on the producer's thread."""
-        self.offsets[TopicPartition(metadata.topic, metadata.partition)] = metadata.offset
+        for batch in batches:
+            self.offsets[TopicPartition(batch.topic, batch.partition)] = batch.offset + batch.record_count - 1
 
     def _check(self) -> None:
         error = self._error

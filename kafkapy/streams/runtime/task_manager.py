@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from kafkapy.common.topic_partition import TopicPartition
 from kafkapy.errors import CommitFailedError, IllegalStateError, KafkaTimeoutError, RebalanceInProgressError
@@ -24,6 +24,9 @@ from kafkapy.streams.runtime.streams_producer import StreamsProducer
 from kafkapy.streams.state.thread_cache import ThreadCache
 from kafkapy.streams.task.stream_task import StreamTask
 from kafkapy.structs import OffsetAndMetadata
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 log = logging.getLogger("kafkapy.streams")
 
@@ -406,10 +409,27 @@ class TaskManager:
             task = self._task_of.get(partition)
             if task is None:
                 continue
-            waiting = task.add_records(partition.topic, partition.partition, found)
-            if waiting > self._config.buffered_records_per_partition:
-                self._paused.add(partition)
-                self._pause(partition)
+            self._pause_if_full(partition, task.add_records(partition.topic, partition.partition, found))
+
+    @property
+    def takes_columns(self) -> bool:
+        """Whether a task processes records as columns."""
+        return any(task.takes_columns for task in self.tasks.values())
+
+    def add_columns(self, table: pa.Table) -> None:
+        """As `add_records`, of a table that `KafkaConsumer.poll_arrow` has read."""
+        for batch in table.to_batches():
+            if not batch.num_rows:
+                continue
+            partition = TopicPartition(batch.column("topic")[0].as_py(), batch.column("partition")[0].as_py())
+            task = self._task_of.get(partition)
+            if task is not None:
+                self._pause_if_full(partition, task.add_columns(batch))
+
+    def _pause_if_full(self, partition: TopicPartition, waiting: int) -> None:
+        if waiting > self._config.buffered_records_per_partition:
+            self._paused.add(partition)
+            self._pause(partition)
 
     def resume(self) -> None:
         """Read on where few records wait."""
@@ -422,6 +442,10 @@ class TaskManager:
         if ready:
             self._paused.difference_update(ready)
             self._resume(*(partition for partition in ready if partition in self._task_of))
+
+    def send_buffered(self) -> None:
+        """Hand what the tasks have written to the producer."""
+        self._producer.send_buffered()
 
     def process(self, now_ms: int, limit: int) -> int:
         """Process up to so many records of each task; how many there were."""

@@ -9,7 +9,7 @@ from kafkapy.streams.config import StreamsConfig
 from kafkapy.streams.exception_handlers import DeserializationExceptionHandler
 from kafkapy.streams.processor import Cancellable, Duration, PunctuationType
 from kafkapy.streams.records import Headers, Record, RecordContext
-from kafkapy.streams.task.partition_group import ConsumedRecord
+from kafkapy.streams.task.consumed_record import ConsumedRecord
 from kafkapy.streams.task.state_manager import StateManager
 from kafkapy.streams.task.stream_task import deserialized
 from kafkapy.streams.task.task_context import NodeContext

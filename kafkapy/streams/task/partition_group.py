@@ -5,28 +5,23 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkapy.streams.errors import StreamsException
 from kafkapy.streams.java_priority_queue import JavaPriorityQueue
-from kafkapy.streams.records import Headers
+from kafkapy.streams.task.consumed_record import ConsumedRecord
 from kafkapy.streams.timestamps import FailOnInvalidTimestamp
 from kafkapy.streams.topology.nodes import SourceNode
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kafkapy.streams.columns.waiting import WaitingColumns
+
 UNKNOWN: Final = -1
 """The stream time before the first record."""
-
-
-class ConsumedRecord(NamedTuple):
-    """A record of a topic. Key and value are bytes as read, and objects after deserialization."""
-
-    topic: str
-    partition: int
-    offset: int
-    timestamp: int
-    key: Any
-    value: Any
-    headers: Headers
+_MAX_ROWS_AT_ONCE: Final = 256
+"""The most rows of a batch that are made records before they are needed."""
 
 
 class StampedRecord(NamedTuple):
@@ -45,7 +40,7 @@ class RecordQueue:
     """The queued records of one partition, of which the first is deserialized (Kafka's `RecordQueue`).
 
     Invariant: `head` is None only if no record is queued; its timestamp is the queue's rank. `partition_time` is the
-    highest timestamp of the polled records.
+    highest timestamp of the polled records. The records in `_columns` come after those in `_waiting`.
 
     Args:
         topic: Topic of the partition.
@@ -74,9 +69,12 @@ class RecordQueue:
         self._deserialize = deserialize
         self._dropped = dropped
         self._waiting: deque[ConsumedRecord] = deque()
+        self._columns: WaitingColumns | None = None
+        self._rows_at_once = 1
 
     def __len__(self) -> int:
-        return len(self._waiting) + (self.head is not None)
+        waiting = len(self._waiting) + (self.head is not None)
+        return waiting if self._columns is None else waiting + len(self._columns)
 
     @property
     def rank(self) -> int:
@@ -88,7 +86,18 @@ class RecordQueue:
         Raises:
             StreamsException: A record cannot be deserialized and the handler decides to fail; or the extractor failed.
         """
+        while self._columns:
+            self._waiting.extend(self._columns.take_records(_MAX_ROWS_AT_ONCE))
         self._waiting.extend(records)
+        self._find_head()
+
+    def add_columns(self, batch: pa.RecordBatch) -> None:
+        """Add records of `KafkaConsumer.poll_arrow`; raises as `add`."""
+        if self._columns is None:
+            from kafkapy.streams.columns.waiting import WaitingColumns
+
+            self._columns = WaitingColumns()
+        self._columns.add(batch)
         self._find_head()
 
     def poll(self) -> StampedRecord:
@@ -120,22 +129,45 @@ class RecordQueue:
                 break
         return found
 
+    def waiting_columns(self, limit: int) -> pa.RecordBatch | None:
+        """Rows after the head as they were read, if their times are those of the topic.
+
+        Args:
+            limit: The most of them.
+
+        Returns:
+            None if the next records are not columns.
+        """
+        if type(self._extractor) is not FailOnInvalidTimestamp or self._waiting or not self._columns:
+            return None
+        return self._columns.first(limit)
+
     def take(self, count: int) -> None:
         """Take out the head and the first of what `waiting` gave."""
         assert self.head is not None
-        times = [self.head.timestamp] + [self._waiting.popleft().timestamp for _ in range(count)]
-        self.partition_time = max(self.partition_time, max(times))
+        self._taken(max([self.head.timestamp] + [self._waiting.popleft().timestamp for _ in range(count)]))
+
+    def take_columns(self, count: int, time: int) -> None:
+        """Take out the head and the first of the rows of `waiting_columns`; `time` is the highest time of them."""
+        assert self.head is not None and self._columns is not None
+        self._columns.take(count)
+        self._rows_at_once = 1
+        self._taken(max(time, self.head.timestamp))
+
+    def _taken(self, time: int) -> None:
+        self.partition_time = max(self.partition_time, time)
         self.head = None
         self._find_head()
 
     def clear(self) -> None:
         self._waiting.clear()
+        self._columns = None
         self.head = None
         self.partition_time = UNKNOWN
 
     def _find_head(self) -> None:
         corrupted = None
-        while self.head is None and self._waiting:
+        while self.head is None and (self._waiting or self._read_rows()):
             raw = self._waiting.popleft()
             record = self._deserialize(self.source, raw)
             if record is None:
@@ -148,6 +180,14 @@ class RecordQueue:
             self.head = StampedRecord(record, timestamp)
         if self.head is None and corrupted is not None:
             self.head = StampedRecord(corrupted, UNKNOWN, corrupted=True)
+
+    def _read_rows(self) -> bool:
+        """Make some rows records: one while batches are taken whole, more and more while records are taken alone."""
+        if not self._columns:
+            return False
+        self._waiting.extend(self._columns.take_records(self._rows_at_once))
+        self._rows_at_once = min(2 * self._rows_at_once, _MAX_ROWS_AT_ONCE)
+        return True
 
     def _timestamp(self, record: ConsumedRecord) -> int:
         try:
@@ -189,6 +229,16 @@ class PartitionGroup:
         queue = self.queues[topic, partition]
         before = len(queue)
         queue.add(records)
+        return self._added(queue, before)
+
+    def add_columns(self, topic: str, partition: int, batch: pa.RecordBatch) -> int:
+        """As `add`, of records as columns."""
+        queue = self.queues[topic, partition]
+        before = len(queue)
+        queue.add_columns(batch)
+        return self._added(queue, before)
+
+    def _added(self, queue: RecordQueue, before: int) -> int:
         after = len(queue)
         if not before and after:
             self._by_time.add(queue)
@@ -245,11 +295,16 @@ class PartitionGroup:
         queue = self._by_time.peek()
         return queue if len(self._by_time) == 1 else None
 
-    def take(self, queue: RecordQueue, count: int) -> None:
-        """Take out the head of the only queue and as many records after it."""
+    def take(self, queue: RecordQueue, take: Callable[[], None]) -> None:
+        """Take out the head of the only queue and records after it.
+
+        Args:
+            queue: The only one.
+            take: Calls its `take` or `take_columns`.
+        """
         self._by_time.poll()
         before = len(queue)
-        queue.take(count)
+        take()
         self.size -= before - len(queue)
         self.stream_time = max(self.stream_time, queue.partition_time)
         if len(queue):

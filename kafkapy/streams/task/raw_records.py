@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 
 from kafkapy.streams.records import RecordContext
-from kafkapy.streams.task.partition_group import ConsumedRecord
+from kafkapy.streams.task.consumed_record import ConsumedRecord
 
 
 class RawRecords:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from kafkapy.streams.errors import StreamsException
 from kafkapy.streams.exception_handlers import (
@@ -19,6 +19,9 @@ from kafkapy.streams.records import Headers, Record
 from kafkapy.streams.serdes import Serializer
 from kafkapy.streams.topology.node_specs import Partitioner
 from kafkapy.streams.topology.nodes import error_context
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class ProducedRecord(NamedTuple):
@@ -45,6 +48,7 @@ class Output(Protocol):
 IsFatal = Callable[[Exception], bool]
 """Decides about a record that the broker refuses: whether the task fails."""
 SendWatched = Callable[[ProducedRecord, IsFatal], None]
+SendBatch = Callable[[str, "pa.RecordBatch"], None]
 
 
 class RecordCollector:
@@ -64,6 +68,7 @@ class RecordCollector:
         self._watch: SendWatched | None = None if is_default else getattr(output, "send_watched", None)
         """How records are sent whose refusal the handler decides about; None: each refusal is fatal."""
         self._refused: deque[DeadLetterRecord] = deque()
+        self._send_batch: SendBatch | None = getattr(output, "send_batch", None)
 
     def send(
         self,
@@ -98,6 +103,21 @@ class RecordCollector:
         else:
             where = error_context(context.record_context, node, context.task_id, context.source_raw())
             self._watch(made, lambda error: self._is_refusal_fatal(where, made, error))
+
+    @property
+    def takes_columns(self) -> bool:
+        """Whether `send_batch` may be called: the production handler is not asked about single records."""
+        return self._watch is None and self._send_batch is not None
+
+    def send_batch(self, topic: str, rows: pa.RecordBatch) -> None:
+        """Send serialized records as columns.
+
+        Args:
+            topic: Where they are written.
+            rows: The columns `key`, `value`, `timestamp` (int64, ms), and `headers` if a record has some.
+        """
+        assert self._send_batch is not None
+        self._send_batch(topic, rows)
 
     def send_bytes(self, record: ProducedRecord) -> None:
         """Send a serialized record, such as a store's change."""

@@ -12,7 +12,8 @@ from kafkapy.streams.exception_handlers import DEAD_LETTER_TOPIC, Deserializatio
 from kafkapy.streams.metrics.detailed_metrics import DetailedMetrics
 from kafkapy.streams.processor import Cancellable, PunctuationType
 from kafkapy.streams.records import Record, RecordContext
-from kafkapy.streams.task.partition_group import ConsumedRecord, PartitionGroup, RecordQueue, StampedRecord
+from kafkapy.streams.task.consumed_record import ConsumedRecord
+from kafkapy.streams.task.partition_group import PartitionGroup, RecordQueue, StampedRecord
 from kafkapy.streams.task.punctuation import Punctuation, PunctuationQueue
 from kafkapy.streams.task.raw_records import RawRecords
 from kafkapy.streams.task.record_collector import Output, RecordCollector
@@ -24,6 +25,8 @@ from kafkapy.streams.topology.nodes import FailedProcessing, SourceNode, error_c
 from kafkapy.streams.topology.processor_topology import ProcessorTopology
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from kafkapy.streams.columns.batch import ColumnBatch
 
 
@@ -81,7 +84,7 @@ class StreamTask:
         default_extractor = config.instance("default.timestamp.extractor") or FailOnInvalidTimestamp()
         queues = [self._queue(topic, number, default_extractor) for topic, number in partitions]
         self.group = PartitionGroup(queues, config.max_task_idle_ms, lag)
-        self._takes_columns = any(queue.source.takes_columns() for queue in queues)
+        self.takes_columns = any(queue.source.takes_columns() for queue in queues)
         self._stream_time = PunctuationQueue()
         self._wall_clock = PunctuationQueue()
         self.coroutines = TaskCoroutines(topology)
@@ -131,6 +134,15 @@ class StreamTask:
         """Queue consumed records of a partition; return the length of its queue."""
         return self.group.add(topic, partition, records)
 
+    def add_columns(self, batch: pa.RecordBatch) -> int:
+        """Queue records of one partition that `KafkaConsumer.poll_arrow` has read; return the length of its queue."""
+        topic, partition = batch.column("topic")[0].as_py(), batch.column("partition")[0].as_py()
+        if self.group.queues[topic, partition].source.takes_columns():
+            return self.group.add_columns(topic, partition, batch)
+        from kafkapy.streams.columns.waiting import consumed_records
+
+        return self.group.add(topic, partition, consumed_records(batch))
+
     def has_records_queued(self) -> bool:
         return self.group.size > 0
 
@@ -142,14 +154,14 @@ class StreamTask:
         """
         if (self._has_coroutines and self.coroutines.is_full) or not self.group.is_ready(now_ms):
             return False
-        if self._takes_columns and self._process_as_read(now_ms):
+        if self.takes_columns and self._raw is None and self._process_as_read(now_ms):
             return True
         taken = self.group.next()
         if taken is None:
             return False
         stamped, queue = taken
         record = stamped.record
-        if self._takes_columns and queue.source.takes_columns() and not stamped.corrupted:
+        if self.takes_columns and queue.source.takes_columns() and not stamped.corrupted:
             self._process_in_order(stamped, queue, now_ms)
             return True
         if not stamped.corrupted:

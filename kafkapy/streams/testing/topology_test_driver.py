@@ -18,8 +18,8 @@ from kafkapy.streams.processor import Duration, milliseconds
 from kafkapy.streams.records import Headers
 from kafkapy.streams.serdes import Deserializer, Serializer
 from kafkapy.streams.state.thread_cache import ThreadCache
+from kafkapy.streams.task.consumed_record import ConsumedRecord
 from kafkapy.streams.task.global_task import GlobalTask
-from kafkapy.streams.task.partition_group import ConsumedRecord
 from kafkapy.streams.task.record_collector import ProducedRecord
 from kafkapy.streams.task.stream_task import StreamTask
 from kafkapy.streams.testing.test_topics import TestInputTopic, TestOutputTopic
@@ -75,6 +75,14 @@ class _Outbox:
 
     def send(self, record: ProducedRecord) -> None:
         self.records.append(record)
+
+    def send_batch(self, topic: str, rows: Any) -> None:
+        from kafkapy.streams.columns.waiting import row_headers
+
+        keys, values, timestamps = (rows.column(name).to_pylist() for name in ("key", "value", "timestamp"))
+        headers = row_headers(rows) if "headers" in rows.schema.names else None
+        for row in zip(keys, values, timestamps, headers or [[] for _ in keys], strict=True):
+            self.records.append(ProducedRecord(topic, None, *row))
 
     def partitions_for(self, topic: str) -> int:
         return 1

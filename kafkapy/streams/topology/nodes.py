@@ -201,6 +201,22 @@ class SinkNode(TopologyNode):
             topic, record, self._key_serializer, self._value_serializer, self.name, context, self._partitioner
         )
 
+    def process_batch(self, batch: ColumnBatch) -> None:
+        context: Any = self._context
+        topic = self._topic
+        if isinstance(topic, str) and self._partitioner is None and context.collector.takes_columns:
+            from kafkapy.streams.columns.errors import NotInColumns
+            from kafkapy.streams.columns.writing import encoded_batch
+
+            try:
+                rows = encoded_batch(batch, self._key_serializer, self._value_serializer)
+            except NotInColumns:
+                pass
+            else:
+                context.collector.send_batch(topic, rows)
+                return
+        super().process_batch(batch)
+
 
 def error_context(
     record_context: RecordContext | None,

@@ -12,7 +12,7 @@ from kafkapy.streams import Consumed, Produced, Serdes, StreamsBuilder, StreamsE
 from kafkapy.streams.columns.batch import batch_of
 from kafkapy.streams.exception_handlers import LogAndContinueProcessingExceptionHandler
 from kafkapy.streams.records import Record
-from kafkapy.streams.task.partition_group import ConsumedRecord
+from kafkapy.streams.task.consumed_record import ConsumedRecord
 from kafkapy.streams.testing import TopologyTestDriver
 
 STRING = Serdes.string()

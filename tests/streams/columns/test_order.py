@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkapy.streams import Consumed, Processor, Produced, PunctuationType, Serdes, StreamsBuilder
-from kafkapy.streams.task.partition_group import ConsumedRecord
+from kafkapy.streams.task.consumed_record import ConsumedRecord
 from kafkapy.streams.testing import TopologyTestDriver
+from tests.streams.columns.arrow_batches import arrow_batch
 
 STRING = Serdes.string()
 TOPICS = ("one", "two", "three")
@@ -32,7 +33,8 @@ class Ticks(Processor):
         self.context.forward(record)
 
 
-def outputs(rows: list[tuple[str, int]], in_columns: bool, ticks: bool) -> list[Any]:
+def outputs(rows: list[tuple[str, int]], in_columns: bool, ticks: bool, polled: bool = False) -> list[Any]:
+    """What a topology writes; `polled`: the records come as `poll_arrow` reads them, in two batches a topic."""
     builder = StreamsBuilder()
     for topic in TOPICS:
         stream = builder.stream(topic, Consumed.with_(STRING, STRING))
@@ -50,7 +52,12 @@ def outputs(rows: list[tuple[str, int]], in_columns: bool, ticks: bool) -> list[
                 for offset, (name, time) in enumerate(rows)
                 if name == topic
             ]
-            task.add_records(topic, 0, records)
+            if polled:
+                for half in (records[: len(records) // 2], records[len(records) // 2 :]):
+                    if half:
+                        task.add_columns(arrow_batch(half))
+            else:
+                task.add_records(topic, 0, records)
         driver._complete()
         return [tuple(record) for record in driver._produced.get("out", ())]
 
@@ -58,10 +65,21 @@ def outputs(rows: list[tuple[str, int]], in_columns: bool, ticks: bool) -> list[
 @settings(max_examples=60, deadline=None)
 @given(ROWS)
 def test_records_come_in_the_order_of_their_times(rows: list[tuple[str, int]]) -> None:
-    assert outputs(rows, True, False) == outputs(rows, False, False)
+    expected = outputs(rows, False, False)
+    assert outputs(rows, True, False) == expected
+    assert outputs(rows, True, False, polled=True) == expected
 
 
 @settings(max_examples=60, deadline=None)
 @given(ROWS)
 def test_punctuations_come_between_the_same_records(rows: list[tuple[str, int]]) -> None:
-    assert outputs(rows, True, True) == outputs(rows, False, True)
+    expected = outputs(rows, False, True)
+    assert outputs(rows, True, True) == expected
+    assert outputs(rows, True, True, polled=True) == expected
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(0, 8), max_size=40))
+def test_one_topic_in_columns(times: list[int]) -> None:
+    rows = [("one", time) for time in times]
+    assert outputs(rows, True, True, polled=True) == outputs(rows, False, True)

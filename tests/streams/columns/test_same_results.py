@@ -10,7 +10,17 @@ import pyarrow.compute as pc
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkapy.streams import Consumed, Grouped, KStream, KTable, Produced, Serdes, StreamsBuilder
+from kafkapy.streams import (
+    Consumed,
+    Grouped,
+    KStream,
+    KTable,
+    Materialized,
+    Produced,
+    Serdes,
+    StreamsBuilder,
+    TimeWindows,
+)
 from kafkapy.streams.columns.reducers import greatest, least, total
 from kafkapy.streams.testing import TopologyTestDriver
 
@@ -127,6 +137,105 @@ def test_map_batches_then_a_repartitioned_sum(rows: list[Row], batch: int) -> No
         table.to_stream().to("out", Produced.with_(STRING, LONG))
 
     assert run(in_columns, rows, LONG, 0, batch) == run(by_record, rows, LONG, 0, 1)
+
+
+def aggregated(stream: KStream[Any, Any], serde: Any) -> KTable[Any, Any]:
+    grouped = stream.group_by_key(Grouped.with_(STRING, serde))
+    return grouped.aggregate(lambda: "", joined, materialized=Materialized.as_("store").with_value_serde(STRING))
+
+
+def joined(key: Any, value: Any, aggregate: Any) -> Any:
+    return f"{aggregate}{key}{value};" if value != 3 else None
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(KEYS, st.one_of(st.none(), st.integers(0, 9)), TIMES), max_size=40), CACHES, BATCHES)
+def test_aggregate(rows: list[Row], cache: int, batch: int) -> None:
+    check(aggregated, rows, LONG, STRING, cache, batch)
+
+
+def windowed(kind: str, windows: TimeWindows) -> Aggregation:
+    def aggregation(stream: KStream[Any, Any], serde: Any) -> KTable[Any, Any]:
+        grouped: Any = stream.group_by_key(Grouped.with_(STRING, serde)).windowed_by(windows)
+        table: KTable[Any, Any]
+        if kind == "count":
+            table = grouped.count(store="store")
+        elif kind == "sum":
+            table = grouped.reduce(total, store="store")
+        else:
+            table = grouped.aggregate(
+                lambda: "", joined, materialized=Materialized.as_("store").with_value_serde(STRING)
+            )
+        return table
+
+    return aggregation
+
+
+WINDOWS = st.builds(
+    lambda size, advance, grace: TimeWindows(size, min(size, advance), grace),
+    st.integers(1, 12),
+    st.integers(1, 12),
+    st.integers(0, 6),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(["count", "sum", "aggregate"]),
+    WINDOWS,
+    st.lists(st.tuples(KEYS, LONGS, TIMES), max_size=40),
+    CACHES,
+    BATCHES,
+)
+def test_windows(kind: str, windows: TimeWindows, rows: list[Row], cache: int, batch: int) -> None:
+    result = STRING if kind == "aggregate" else LONG
+
+    def build(in_columns: bool) -> Callable[[StreamsBuilder], None]:
+        def topology(builder: StreamsBuilder) -> None:
+            stream = builder.stream("in", Consumed.with_(STRING, LONG))
+            table = windowed(kind, windows)(stream.in_columns() if in_columns else stream, LONG)
+            named = table.to_stream().select_key(lambda key, value: f"{key.key}@{key.window.start}-{key.window.end}")
+            named.to("out", Produced.with_(STRING, result))
+
+        return topology
+
+    assert run(build(True), rows, LONG, cache, batch) == run(build(False), rows, LONG, cache, 1)
+
+
+TABLE_ROWS = st.lists(st.tuples(st.booleans(), KEYS, st.one_of(st.none(), st.integers(0, 9)), TIMES), max_size=40)
+
+
+@settings(max_examples=50, deadline=None)
+@given(TABLE_ROWS, st.booleans(), st.booleans(), BATCHES)
+def test_join_with_a_table(rows: list[tuple[bool, Any, Any, int]], is_left: bool, is_mixed: bool, batch: int) -> None:
+    """Batches have records of one topic: an update of the table ends one."""
+
+    def outputs(in_columns: bool) -> list[Any]:
+        builder = StreamsBuilder()
+        table = builder.table("table", Consumed.with_(STRING, LONG))
+        stream = builder.stream("in", Consumed.with_(STRING, LONG))
+        stream = stream.in_columns() if in_columns else stream
+        join = stream.left_join if is_left else stream.join
+        results = join(table, lambda left, right: str(right) if is_mixed and left == 1 else (right or 0) + left)
+        results.map_values(str).to("out", Produced.with_(STRING, STRING))
+        with TopologyTestDriver(builder.build(), {}, 0) as driver:
+            topics = {name: driver.create_input_topic(name, STRING, LONG) for name in ("in", "table")}  # type: ignore[arg-type]
+            complete, driver._complete = driver._complete, lambda: None  # type: ignore[method-assign]
+            waiting = 0
+            for to_table, key, value, timestamp in rows:
+                if to_table or waiting >= batch or not in_columns:
+                    complete()
+                    waiting = 0
+                topics["table" if to_table else "in"].pipe_input(key, value, timestamp, [("h", b"%d" % timestamp)])
+                waiting += not to_table
+                if to_table:
+                    complete()
+            complete()
+            driver._complete = complete  # type: ignore[method-assign]
+            dropped = next(iter(driver.metrics().values())).metric_value()
+            return [dropped, *(tuple(record) for record in driver._produced.get("out", ()))]
+
+    assert outputs(True) == outputs(False)
 
 
 def doubled(batch: pa.RecordBatch) -> pa.RecordBatch:

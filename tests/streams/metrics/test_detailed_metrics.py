@@ -11,7 +11,7 @@ from kafkapy.streams.config import StreamsConfig
 from kafkapy.streams.metrics.detailed_metrics import DetailedMetrics
 from kafkapy.streams.options.store_type import StoreType
 from kafkapy.streams.state.thread_cache import ThreadCache
-from kafkapy.streams.task.partition_group import ConsumedRecord
+from kafkapy.streams.task.consumed_record import ConsumedRecord
 from kafkapy.streams.task.record_collector import ProducedRecord
 from kafkapy.streams.task.stream_task import StreamTask
 from kafkapy.streams.topology.processor_topology import make_topology

@@ -15,7 +15,7 @@ from kafkapy.streams.errors import StreamsException
 from kafkapy.streams.exception_handlers import LogAndContinueProcessingExceptionHandler
 from kafkapy.streams.processors.coroutine_loop import COROUTINE_LOOP
 from kafkapy.streams.processors.coroutines import is_coroutine_function
-from kafkapy.streams.task.partition_group import ConsumedRecord
+from kafkapy.streams.task.consumed_record import ConsumedRecord
 from kafkapy.streams.task.record_collector import ProducedRecord
 from kafkapy.streams.task.stream_task import StreamTask
 from kafkapy.streams.testing import TopologyTestDriver

@@ -16,6 +16,7 @@ from kafkapy.errors import (
     TopicAuthorizationFailedError,
     TransactionAbortableError,
 )
+from kafkapy.producer.future import BatchMetadata
 from kafkapy.streams.errors import StreamsException, TaskMigratedException
 from kafkapy.streams.runtime.streams_producer import StreamsProducer
 from kafkapy.streams.task.record_collector import ProducedRecord
@@ -43,6 +44,8 @@ class FakeProducer:
         if self._at_once:
             raise self._error
         return FakeFuture(self._error)
+
+    send_many = send
 
     def flush(self) -> None:
         pass
@@ -100,6 +103,95 @@ def test_a_transaction_that_cannot_be_committed_is_aborted_and_done_again(error:
 def test_a_producer_that_is_fenced_refuses_records(error: Exception) -> None:
     """No operator has failed, so that its handler is not asked."""
     with pytest.raises(TaskMigratedException):
-        producer(error, at_once=True).send(RECORD)
+        made = producer(error, at_once=True)
+        made.send(RECORD)
+        made.send_buffered()
     with pytest.raises(TaskMigratedException):
         producer(error, at_once=True).send_watched(RECORD, lambda _: False)
+
+
+class RecordingProducer:
+    """Keeps what it gets; the offsets of a topic count from 0."""
+
+    def __init__(self) -> None:
+        self.calls: list[Any] = []
+
+    def send_many(self, topic: str, values: Any, keys: Any, partition: Any, headers: Any, timestamps: Any) -> Any:
+        self.calls.append((topic, partition, list(zip(keys, values, timestamps, strict=True)), headers))
+        return SentBatches([BatchMetadata(topic, partition or 0, 10, 0, len(values))])
+
+    def send_arrow(self, topic: str, rows: Any) -> Any:
+        self.calls.append((topic, rows))
+        return SentBatches([])
+
+    def flush(self) -> None:
+        self.calls.append("flush")
+
+    def begin_transaction(self) -> None:
+        self.calls.append("begin")
+
+    def init_transactions(self) -> None:
+        pass
+
+    def commit_transaction(self) -> None:
+        self.calls.append("commit")
+
+    def abort_transaction(self) -> None:
+        self.calls.append("abort")
+
+
+class SentBatches:
+    def __init__(self, batches: list[BatchMetadata]) -> None:
+        self._batches = batches
+
+    def add_errback(self, f: Any) -> None:
+        pass
+
+    def add_callback(self, f: Any) -> None:
+        f(self._batches)
+
+
+def recorded(*, exactly_once: bool = False) -> tuple[StreamsProducer, list[Any]]:
+    fake: Any = RecordingProducer()
+    return StreamsProducer(lambda: fake, exactly_once), fake.calls
+
+
+def test_records_are_sent_together() -> None:
+    made, calls = recorded()
+    made.send(ProducedRecord("out", None, b"a", b"1", 5, []))
+    made.send(ProducedRecord("a-changelog", 3, b"a", None, 6, []))
+    made.send(ProducedRecord("out", None, None, b"2", 7, [("h", None)]))
+    assert calls == []
+    made.flush()
+    assert calls == [
+        ("out", None, [(b"a", b"1", 5), (None, b"2", 7)], [[], [("h", None)]]),
+        ("a-changelog", 3, [(b"a", None, 6)], None),
+        "flush",
+    ]
+    assert made.offsets == {TopicPartition("a-changelog", 3): 10}
+
+
+def test_many_records_are_not_kept_back() -> None:
+    made, calls = recorded()
+    for _ in range(2500):
+        made.send(RECORD)
+    assert [len(rows) for _, _, rows, _ in calls] == [1000, 1000]
+    made.send(ProducedRecord("out", None, b"k", bytes(2 << 20), 0, []))
+    assert len(calls) == 3
+
+
+def test_columns_come_after_the_records_before_them() -> None:
+    made, calls = recorded()
+    made.send(RECORD)
+    made.send_batch("out", "rows")
+    assert calls == [("out", None, [(b"k", b"v", 0)], None), ("out", "rows")]
+
+
+def test_a_transaction_has_the_records_before_its_commit() -> None:
+    made, calls = recorded(exactly_once=True)
+    made.send(RECORD)
+    made.commit({}, None)
+    made.send(RECORD)
+    made.abort()
+    made.commit({}, None)
+    assert calls == ["begin", ("out", None, [(b"k", b"v", 0)], None), "commit"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -281,3 +282,36 @@ def test_a_stream_is_joined_with_a_global_table(cluster: KafkaCluster, tmp_path:
                     assert streams.state() in ("REBALANCING", "RUNNING")
                     seen |= {record.value or b"" for found in consumer.poll(200).values() for record in found}
     assert seen == {f"u{number}=name {number}".encode() for number in range(20)}
+
+
+def test_columns_from_topic_to_topic(cluster: KafkaCluster, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    cluster.create_topics("columns-in:2,columns-out:1")
+    values = [b"%d" % number for number in range(2000)]
+    for partition in range(2):
+        with KafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:
+            producer.send_many("columns-in", values[partition::2], [b"k"] * 1000, partition=partition)
+            producer.flush()
+    builder, string = StreamsBuilder(), Serdes.string()
+    sizes: list[int] = []
+
+    def counted(batch: Any) -> Any:
+        sizes.append(batch.num_rows)
+        return batch
+
+    stream = builder.stream("columns-in", Consumed.with_(string, string)).map_batches(counted)
+    stream.to("columns-out", Produced.with_(string, string))
+    config = {
+        "application.id": "columns",
+        "bootstrap.servers": cluster.bootstrap_servers,
+        "state.dir": str(tmp_path),
+        "processing.guarantee": "exactly_once_v2",
+        "replication.factor": 1,
+    }
+    with KafkaStreams(builder.build(), config):
+        wait_until(lambda: len(cluster.records("columns-out")) >= 2000, lambda: len(cluster.records("columns-out")))
+    written = [record.value for record in cluster.records("columns-out")]
+    assert [value for value in written if int(value or b"") % 2] == values[1::2]
+    assert [value for value in written if not int(value or b"") % 2] == values[::2]
+    assert sum(sizes) == 2000
+    assert max(sizes) > 500

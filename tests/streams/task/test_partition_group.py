@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from kafkapy.streams.errors import StreamsException
-from kafkapy.streams.task.partition_group import ConsumedRecord, PartitionGroup, RecordQueue
+from kafkapy.streams.task.consumed_record import ConsumedRecord
+from kafkapy.streams.task.partition_group import PartitionGroup, RecordQueue
 from kafkapy.streams.topology.nodes import SourceNode
 
 
