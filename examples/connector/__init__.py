@@ -1,0 +1,1 @@
+"""A template of a package with a connector (docs/connectors.md)."""
