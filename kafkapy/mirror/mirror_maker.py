@@ -24,6 +24,13 @@ class Flow(Protocol):
     def join(self) -> None: ...
 
 
+class InternalServer(Protocol):
+    """The server for other nodes."""
+
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+
+
 MakeFlow = Callable[[SourceAndTarget, Callable[[], None]], Flow]
 """Makes the worker of a flow; it calls the function when it ends by an error."""
 
@@ -34,12 +41,19 @@ class MirrorMaker:
     Invariant: `_flows` are made by `start`, one after the other, and each of them that was started is stopped by `stop`.
     """
 
-    def __init__(self, config: MirrorMakerConfig, make_flow: MakeFlow, clusters: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        config: MirrorMakerConfig,
+        make_flow: MakeFlow,
+        clusters: Collection[str] = (),
+        server: InternalServer | None = None,
+    ) -> None:
         """
         Args:
             config: Of the dedicated mode.
             make_flow: Makes the worker of a flow.
             clusters: Aliases of the target clusters of this process. Default: all.
+            server: For other nodes; it is started before the workers. Default: none.
 
         Raises:
             ConfigException: There is nothing to copy, or a cluster is unknown.
@@ -51,11 +65,14 @@ class MirrorMaker:
         if not self.pairs:
             raise ConfigException("No source->target replication flows: set A->B.enabled = true")
         self._make_flow = make_flow
+        self._server = server
         self._flows: list[Flow] = []
         self._ended = threading.Event()
 
     def start(self) -> None:
         """Make and start the workers. Raises ConfigException, KafkaError."""
+        if self._server is not None:
+            self._server.start()
         for pair in self.pairs:
             log.info("Starting the worker of %s", pair)
             flow = self._make_flow(pair, self._ended.set)
@@ -74,6 +91,8 @@ class MirrorMaker:
 
     def stop(self) -> None:
         """Stop all workers, and wait for their ends."""
+        if self._server is not None:
+            self._server.stop()
         for flow in self._flows:
             flow.request_stop()
         for flow in self._flows:

@@ -51,6 +51,21 @@ def test_a_worker_for_each_flow() -> None:
     assert all(flow.calls == ["start", "request_stop", "join"] for flow in flows.made)
 
 
+def test_a_server_for_other_nodes() -> None:
+    calls: list[str] = []
+
+    class Server:
+        def start(self) -> None:
+            calls.append("start")
+
+        def stop(self) -> None:
+            calls.append("stop")
+
+    maker = MirrorMaker(MirrorMakerConfig(PROPERTIES), Flows().make, server=Server())
+    maker.request_stop()
+    assert run(maker) == 0 and calls == ["start", "stop"]
+
+
 def test_flows_to_some_clusters() -> None:
     config = MirrorMakerConfig(PROPERTIES)
     assert MirrorMaker(config, Flows().make, ["B"]).pairs == [SourceAndTarget("A", "B")]

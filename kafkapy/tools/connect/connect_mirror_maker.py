@@ -5,15 +5,18 @@ from __future__ import annotations
 import signal
 import sys
 from argparse import ArgumentParser
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kafkapy.clients.software import VERSION_LINE
 from kafkapy.common.capabilities import STOP_SIGNALS
+from kafkapy.common.extras import MissingExtra, need
 from kafkapy.common.properties import load_file
 
 if TYPE_CHECKING:
+    from kafkapy.mirror.internal_rest import InternalRestServer
     from kafkapy.mirror.mirror_maker import MirrorMaker
+    from kafkapy.mirror.replication_policy import SourceAndTarget
 
 _CANNOT_START, _FAILED = 1, 3
 
@@ -69,14 +72,30 @@ def _made(path: str, clusters: Sequence[str]) -> MirrorMaker:
     properties = load_file(path)
     from kafkapy.common.logging_setup import setup_logging
     from kafkapy.mirror.config.maker_config import MirrorMakerConfig
-    from kafkapy.mirror.flow_worker import UNUSED_URL, make_flow_worker
+    from kafkapy.mirror.flow_worker import UNUSED_URL, FlowWorker, make_flow_worker
     from kafkapy.mirror.mirror_maker import MirrorMaker
 
     config = MirrorMakerConfig(properties)
     setup_logging()
-    return MirrorMaker(
-        config, lambda pair, on_failure: make_flow_worker(config, pair, UNUSED_URL, on_failure), clusters
-    )
+    server = _internal_server(properties) if config.is_internal_rest_enabled else None
+
+    def make_flow(pair: SourceAndTarget, on_failure: Callable[[], None]) -> FlowWorker:
+        flow = make_flow_worker(config, pair, UNUSED_URL if server is None else server.url, on_failure)
+        if server is not None:
+            server.add(pair, flow.herder)
+        return flow
+
+    return MirrorMaker(config, make_flow, clusters, server)
+
+
+def _internal_server(properties: dict[str, str]) -> InternalRestServer:
+    try:
+        need("rest", "twisted", by="The internal REST server")
+    except MissingExtra as missing:
+        raise ValueError(str(missing)) from None
+    from kafkapy.mirror.internal_rest import InternalRestServer
+
+    return InternalRestServer(properties)
 
 
 def _refused(sentence: str) -> int:

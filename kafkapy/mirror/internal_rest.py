@@ -1,0 +1,97 @@
+"""The dedicated mode's REST server, for other nodes of the same flows only (KIP-710; Kafka's `MirrorRestServer`)."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping
+from typing import Any, cast
+
+from kafkapy.connect.rest.answers import error_answer
+from kafkapy.connect.rest.completion import RequestCompletion
+from kafkapy.connect.rest.other_resources import InternalResource
+from kafkapy.connect.rest.rest_listeners import ConnectRestConfig, RestListeners
+from kafkapy.connect.rest.rest_server import RestApi, answer_with
+from kafkapy.connect.rest.routing import ConnectRouter
+from kafkapy.connect.rest.worker_client import RestWorkerClient
+from kafkapy.http.messages import HttpAnswer, HttpRequest
+from kafkapy.mirror.replication_policy import SourceAndTarget
+
+log = logging.getLogger("kafkapy.mirror")
+
+_JOIN_S = 10.0
+
+
+class InternalMirrorApi:
+    """Answers `/SOURCE/TARGET/connectors/NAME/tasks` and `…/fence` for each flow; requests must be signed (KIP-507).
+
+    Invariant: a flow has one router, from `add` on.
+    """
+
+    def __init__(self) -> None:
+        self._routers: dict[tuple[str, ...], ConnectRouter] = {}
+        self._client = RestWorkerClient()
+
+    def add(self, pair: SourceAndTarget, herder: Any) -> None:
+        """Answer for a flow, by its herder; from any thread."""
+        resource = InternalResource(herder, RequestCompletion(herder, self._client))
+        self._routers[tuple(pair)] = ConnectRouter(resource.routes())
+
+    def handle(self, request: HttpRequest) -> HttpAnswer:
+        """Answer a request; it blocks."""
+        router = self._routers.get(request.parts[:2])
+        if router is None:
+            flow = " -> ".join(request.parts[:2])
+            return error_answer(404, f"There is no replication flow '{flow}' on this node")
+        path = "/" + "/".join(request.path.strip("/").split("/")[2:])
+        return answer_with(router, request._replace(path=path, parts=request.parts[2:]))
+
+    handle_admin = handle
+
+
+class InternalRestServer:
+    """Listens on a thread of its own. Invariant: Twisted's reactor runs from `start` to `stop`, once in a process."""
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        """
+        Args:
+            properties: Of the dedicated mode: `listeners`, `rest.advertised.*`, `listeners.https.*`.
+
+        Raises:
+            ConfigException: One of them is wrong.
+        """
+        from twisted.internet import reactor
+
+        self._reactor: Any = reactor
+        self._api = InternalMirrorApi()
+        own = {name: value for name, value in properties.items() if not name.startswith("admin.")}
+        self._listeners = RestListeners(ConnectRestConfig.of(own), reactor)
+        self._thread = threading.Thread(target=self._run, name="mirror-internal-rest", daemon=True)
+
+    @property
+    def url(self) -> str:
+        """By which other nodes reach the server; after `start`."""
+        return self._listeners.url
+
+    def start(self) -> None:
+        """Listen. Raises ConfigException."""
+        from twisted.internet.threads import blockingCallFromThread
+
+        self._thread.start()
+        blockingCallFromThread(self._reactor, self._listeners.bind)
+        self._listeners.serve(cast(RestApi, self._api))  # it has what the listeners call
+        log.info("The internal REST server listens; other nodes reach it by %s", self.url)
+
+    def add(self, pair: SourceAndTarget, herder: Any) -> None:
+        """Answer for a flow, by its herder; from any thread."""
+        self._api.add(pair, herder)
+
+    def stop(self) -> None:
+        """Close the listeners and end the reactor."""
+        if self._thread.is_alive():
+            self._listeners.close()
+            self._reactor.callFromThread(self._reactor.stop)
+            self._thread.join(_JOIN_S)
+
+    def _run(self) -> None:
+        self._reactor.run(installSignalHandlers=False)
