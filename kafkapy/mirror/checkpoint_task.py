@@ -96,8 +96,8 @@ class MirrorCheckpointTask(SourceTask):
                 return None
             try:
                 records += self._records_of(group)
-            except KafkaError as error:
-                log.error("Offsets of group %s cannot be read: %s", group, error)
+            except (KafkaError, ValueError) as error:  # the latter: metadata that no record can hold
+                log.error("Offsets of group %s cannot be translated: %s", group, error)
         return records or None
 
     def commit_record(self, record: SourceRecord, metadata: RecordMetadata | None) -> None:
