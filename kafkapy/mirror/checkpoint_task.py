@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from kafkapy.connect import java_classes
 from kafkapy.connect.clients import make_consumer
 from kafkapy.connect.data.schema import BYTES_SCHEMA
+from kafkapy.connect.errors import ConnectException
 from kafkapy.connect.records import SourceRecord
 from kafkapy.connect.source import SourceTask
 from kafkapy.mirror.checkpoint_store import CheckpointStore
@@ -32,6 +33,8 @@ from kafkapy.protocol.errors import KafkaError
 from kafkapy.structs import TopicPartition
 
 log = logging.getLogger("kafkapy.mirror")
+
+_RETRY_S = 5.0
 
 
 class MirrorCheckpointTask(SourceTask):
@@ -122,7 +125,16 @@ class MirrorCheckpointTask(SourceTask):
         assert self._checkpoints is not None and self._sync_reader is not None and self._config is not None
         assert self._scheduler is not None and self._target_admin is not None
         self._syncs.begin(keeps_only_newest=not self._checkpoints.start())
-        if not self._sync_reader.read_to_end():
+        while not self._pause.is_stopped:
+            try:
+                if not self._sync_reader.read_to_end():
+                    return
+                break
+            except (KafkaError, ConnectException) as error:
+                log.error("Offset syncs cannot be read, which is tried again: %s", error)
+                self._sync_reader.reset()
+                self._pause.sleep(_RETRY_S)
+        else:
             return
         self._syncs.end_of_topic()
         self._sync_reader.follow()

@@ -15,11 +15,14 @@ from kafkapy.mirror.replication_policy import SourceAndTarget
 
 log = logging.getLogger("kafkapy.mirror")
 
+_RETRY_MS = 10_000
+
 
 class MirrorHerder(DistributedHerder):
     """Writes the configs of the flow's connectors when it becomes the leader of the flow's workers.
 
-    Invariant: `_was_leader` says whether that was done since this worker leads.
+    Invariant: `_was_leader` says whether that was done since this worker leads. What could not be written is tried again as
+    long as it leads.
     """
 
     def __init__(self, maker_config: MirrorMakerConfig, pair: SourceAndTarget, **herder: Any) -> None:
@@ -52,11 +55,17 @@ class MirrorHerder(DistributedHerder):
             if error is None:
                 log.info("Configured %s of %s", connector, self._pair)
             elif isinstance(error, NotLeaderException):
-                log.info("Another worker leads %s now, and configures %s", self._pair, connector)
+                log.info("This worker does not lead %s now: %s is configured by the next leader", self._pair, connector)
+                self._was_leader = False
             else:
-                log.error("%s of %s cannot be configured: %s", connector, self._pair, error)
+                log.error("%s of %s cannot be configured, which is tried again: %s", connector, self._pair, error)
+                self.add_request(lambda: self._configure_again(connector), written, _RETRY_MS)
 
         self.put_connector_config(connector, wanted, written)
+
+    def _configure_again(self, connector: str) -> None:
+        if self.is_leader:
+            self._configure(connector)
 
     def _to_leader(self, path: str, method: str, body: Any, callback: Callback) -> None:
         super()._to_leader(f"{flow_path(self._pair)}/{path}", method, body, callback)

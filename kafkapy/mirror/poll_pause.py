@@ -47,6 +47,10 @@ class PollPause:
         """End the wait and all later ones."""
         self._stopped.set()
 
+    def sleep(self, seconds: float) -> None:
+        """Wait so long, or until `stop`."""
+        self._stopped.wait(seconds)
+
     @property
     def is_stopped(self) -> bool:
         return self._stopped.is_set()

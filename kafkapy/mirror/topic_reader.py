@@ -86,6 +86,12 @@ class TopicReader:
                 log.warning("Closing the consumer of %s failed: %s", self._topic, error)
             self._consumer = None
 
+    def reset(self) -> None:
+        """Close the consumer after `read_to_end` has failed, so that it can be called again."""
+        if self._consumer is not None:
+            self._consumer.close()
+            self._consumer = None
+
     def _wait_for_topic(self) -> bool:
         deadline = time.monotonic() + _TOPIC_TIMEOUT_S
         while not self._stopped.is_set():
