@@ -7,6 +7,6 @@ programs, and their directories belong to this package's path. Imports use the w
 
 from pathlib import Path
 
-_FAMILIES = ("console", "partitions", "perf", "servers", "verifiable", "zookeeper")
+_FAMILIES = ("connect", "console", "partitions", "perf", "servers", "verifiable", "zookeeper")
 
 __path__.extend(str(Path(__file__).parent / family) for family in _FAMILIES)

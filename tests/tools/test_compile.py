@@ -14,18 +14,19 @@ from kafkapy import compiled
 from kafkapy.tools import compile as tool
 
 VARINT = "kafkapy.record.varint"
+MODULES = ("kafkapy.common.topic_partition", VARINT)
 needs_compiler = pytest.mark.skipif(tool.what_is_missing() != "", reason=tool.what_is_missing())
 
 
 @pytest.fixture(autouse=True)
 def builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """One small module to compile, and a place of its own for the builds."""
+    """Two small modules to compile, and a place of its own for the builds."""
     for module in (compiled, tool):
         monkeypatch.setattr(module, "BUILDS", tmp_path / "builds")
-        monkeypatch.setattr(module, "HOT_MODULES", (VARINT,))
+        monkeypatch.setattr(module, "HOT_MODULES", MODULES)
         monkeypatch.setattr(module, "CODECS", {})
-    monkeypatch.setattr(compiled, "MADE_OF", ("kafkapy.tools.compile", VARINT))
-    monkeypatch.setattr(compiled, "_HOT", frozenset((VARINT,)))
+    monkeypatch.setattr(compiled, "MADE_OF", ("kafkapy.tools.compile", *MODULES))
+    monkeypatch.setattr(compiled, "_HOT", frozenset(MODULES))
     return tmp_path / "builds"
 
 
@@ -36,9 +37,12 @@ def test_compiles_once_what_is_then_imported(
 ) -> None:
     assert tool.main(["--check"]) == 1
     assert tool.main([]) == 0
-    assert "Compiled 1 modules" in capsys.readouterr().out
+    assert "Compiled 2 modules" in capsys.readouterr().out
     files = {path.name for path in compiled.build_directory().iterdir()}
-    assert files == {VARINT + EXTENSION_SUFFIXES[0], f"{VARINT}__mypyc{EXTENSION_SUFFIXES[0]}"}
+    own = {module + EXTENSION_SUFFIXES[0] for module in MODULES}
+    (shared,) = files - own
+    assert files > own
+    assert shared.endswith(f"__mypyc{EXTENSION_SUFFIXES[0]}")
     before = os.stat(compiled.build_directory()).st_mtime_ns
     assert tool.main(["--check"]) == tool.main([]) == 0
     assert os.stat(compiled.build_directory()).st_mtime_ns == before
@@ -66,7 +70,7 @@ def test_a_build_that_fails_leaves_nothing(
     builds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     package = tmp_path / "kafkapy"
-    for name in ("record/varint.py", "tools/compile.py"):
+    for name in ("common/topic_partition.py", "record/varint.py", "tools/compile.py"):
         (package / name).parent.mkdir(parents=True)
         (package / name).write_text("def f() -> int:\n    return 'no number'\n")
     for module in (compiled, tool):

@@ -135,7 +135,7 @@ def test_health_has_an_address_without_metrics(zk_connect: str, tmp_path: Path) 
     await_ready(url)
     with pytest.raises(urllib.error.HTTPError):
         urllib.request.urlopen(f"{url}/metrics", timeout=HANG_SECONDS)
-    assert broker.log().index("Health is told") < broker.log().index("Registered broker")
+    assert broker.log().index("Health is served") < broker.log().index("Registered broker")
     assert broker.stop() == 0
 
 
