@@ -1,7 +1,7 @@
-"""A table for readers without Spark: pyarrow, pandas, DuckDB. Just the rows that the table's view shows, at one moment.
+"""Reads a table without Spark (pyarrow, pandas, DuckDB): exactly the rows of the table's view at one moment.
 
-A glob over the directories gives wrong answers: there are files of attempts that came to nothing, partitions that others have
-taken the place of, and events that came twice. Which files count is in the ledger alone.
+A glob over the directories gives wrong results: it includes files of failed attempts, replaced partitions and
+duplicate events. Only the ledger has which files are valid.
 """
 
 from __future__ import annotations
@@ -25,19 +25,20 @@ from kafkapy.warehouse.snapshot import Hour, State, TableDefinition
 
 
 class NoTableError(LookupError):
-    """There is no such table, or it lies where this reader cannot read it; the text says what there is."""
+    """The table does not exist, or is on a file system that this reader does not support; the message lists the
+    tables."""
 
 
 class HourFiles(NamedTuple):
-    """Of an hour that has been rolled up, each event once."""
+    """Files of an hour that was rolled up, each event once."""
 
     hour: Hour
     paths: tuple[str, ...]
 
 
 class BatchFiles(NamedTuple):
-    """Of a batch. `hours`: those whose rows count; of other hours they are in the hours' files. Events may be there twice, and in
-    the hour's files, too."""
+    """Files of a batch. `hours`: those whose rows are valid; rows of other hours are in the hours' files. Events may
+    be duplicates, and may be in the hour's files, too."""
 
     batch: int
     schema: int
@@ -46,7 +47,7 @@ class BatchFiles(NamedTuple):
 
 
 class TableFiles(NamedTuple):
-    """What a view shows at a moment. Files stay for the configuration's `grace_minutes`."""
+    """The files of a view at one moment. They remain for the configuration's `grace_minutes`."""
 
     table: TableDefinition
     hours: tuple[HourFiles, ...]
@@ -54,7 +55,7 @@ class TableFiles(NamedTuple):
 
 
 def table_files(root: str | Path, table: str, hours: tuple[Hour, Hour] | None = None) -> TableFiles:
-    """The files of a table. Arguments and errors are those of `read_table`."""
+    """Return the files of a table. Arguments and errors are those of `read_table`."""
     files = _local(root)
     state = Ledger(files).load()
     views = {each.view: each for each in state.tables.values()}
@@ -142,7 +143,7 @@ def _hour_columns(hour: Hour) -> dict[str, Any]:
 
 
 def _read(path: str, wanted: pa.Schema, constants: dict[str, Any]) -> pa.Table:
-    """A file's rows with the columns of `wanted`: null where it has none, and as wide as the table's are now."""
+    """Read a file with the columns of `wanted`: missing ones are null, types are the table's current ones."""
     file = pq.ParquetFile(path)
     known = {name.lower(): name for name in file.schema_arrow.names}
     read = file.read(
@@ -191,7 +192,7 @@ def _once(rolled_up: pa.Table, fresh: pa.Table, identity: str, kind: str) -> pa.
 
 
 def _without(rows: pa.Table, others: pa.Table, identity: str) -> pa.Table:
-    """Rows whose event, in its hour, is not among the others."""
+    """Return the rows whose event is not among `others` in the same hour."""
     keys, of_others = (
         pc.binary_join_element_wise(_hours(each).cast(pa.binary()), each.column(identity).cast(pa.binary()), b"-")
         for each in (rows, others)

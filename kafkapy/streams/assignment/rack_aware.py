@@ -25,11 +25,11 @@ CanMove = Callable[[ClientState, ClientState, TaskId], bool]
 
 
 class Costs(NamedTuple):
-    """What an assignment costs.
+    """The weights of an assignment's costs.
 
     Attributes:
-        traffic: Of each partition that has no replica in the rack of the task's instance.
-        non_overlap: Of each task that is not where it was put before.
+        traffic: Cost of each partition without a replica in the rack of the task's instance. non_overlap: Cost of each
+            task that is moved from its previous instance.
     """
 
     traffic: int
@@ -40,7 +40,7 @@ STATELESS_COSTS: Final = Costs(1, 0)
 
 
 class Racks(NamedTuple):
-    """Where instances and partitions are.
+    """The racks of instances and partitions.
 
     Attributes:
         of_process: The rack of each instance.
@@ -55,7 +55,7 @@ class Racks(NamedTuple):
     changelogs: Mapping[TaskId, Collection[TopicPartition]]
 
     def cost(self, task: TaskId, process: ProcessId, costs: Costs, *, stays: bool, is_standby: bool) -> int:
-        """What a task costs on an instance."""
+        """Return the cost of a task on an instance."""
         rack = self.of_process[process]
         partitions = self.changelogs[task] if is_standby else self.partitions[task]
         remote = sum(rack not in self.of_partition[partition] for partition in partitions)
@@ -63,10 +63,10 @@ class Racks(NamedTuple):
 
 
 def client_racks(racks_of_members: Mapping[ProcessId, Iterable[str | None]]) -> dict[ProcessId, str] | None:
-    """The rack of each instance; None if one has none, or members of one instance say different things.
+    """Return the rack of each instance; None if one has none, or members of one instance have different racks.
 
     Args:
-        racks_of_members: What the members of each instance say (`client.rack`).
+        racks_of_members: The `client.rack` of each instance's members.
     """
     found: dict[ProcessId, str] = {}
     for process, racks in racks_of_members.items():
@@ -79,7 +79,7 @@ def client_racks(racks_of_members: Mapping[ProcessId, Iterable[str | None]]) -> 
 
 
 def optimize_active(clients: Clients, tasks: Sequence[TaskId], racks: Racks, strategy: str, costs: Costs) -> int:
-    """Exchange active tasks between instances, so that the whole costs the least; each instance keeps its number of tasks.
+    """Exchange active tasks between instances to minimize the total cost; each instance keeps its number of tasks.
 
     Args:
         clients: By ascending process id; the tasks are assigned.
@@ -205,7 +205,7 @@ class _Exchange:
         return graph
 
     def move(self, graph: FlowGraph) -> bool:
-        """Put the tasks where the flow leads; whether one has moved."""
+        """Assign tasks according to the flow; return whether one has moved."""
         moved = False
         for node, task in enumerate(self._order):
             for edge in graph.edges(node):

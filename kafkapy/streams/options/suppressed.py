@@ -1,4 +1,4 @@
-"""Which updates of a table are held back."""
+"""Options of `KTable.suppress`: which updates of a table are held back."""
 
 from __future__ import annotations
 
@@ -23,12 +23,11 @@ class BufferFullStrategy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class BufferConfig:
-    """How much the buffer of a suppression may hold. A value: each `with_…` gives a new one.
+    """Limits of a suppression's buffer. Immutable: each `with_…` returns a new object.
 
     Attributes:
-        record_limit: Count of keys.
-        byte_limit: Of keys, values and what belongs to them.
-        full_strategy: What happens beyond that.
+        record_limit: Largest number of keys. byte_limit: Largest size of keys, values and metadata in bytes.
+            full_strategy: What happens when a limit is exceeded.
         logging_enabled: Whether the buffer has a changelog topic.
         log_config: Configs of that topic.
 
@@ -45,7 +44,7 @@ class BufferConfig:
 
     @staticmethod
     def max_records(records: int) -> BufferConfig:
-        """So many keys, and emit early when it is full.
+        """Limit the number of keys; emit early when the buffer is full.
 
         Args:
             records: Number of records, from 0.
@@ -54,7 +53,7 @@ class BufferConfig:
 
     @staticmethod
     def max_bytes(size: int) -> BufferConfig:
-        """So many bytes, and emit early when it is full.
+        """Limit the bytes; emit early when the buffer is full.
 
         Args:
             size: Size in bytes, from 0.
@@ -63,11 +62,11 @@ class BufferConfig:
 
     @staticmethod
     def unbounded() -> BufferConfig:
-        """As much as memory has room for."""
+        """Return a buffer without limits."""
         return BufferConfig()
 
     def with_max_records(self, records: int) -> BufferConfig:
-        """The same with another limit of keys.
+        """Return a copy with another limit of keys.
 
         Args:
             records: Number of records, from 0.
@@ -75,7 +74,7 @@ class BufferConfig:
         return replace(self, record_limit=records)
 
     def with_max_bytes(self, size: int) -> BufferConfig:
-        """The same with another limit of bytes.
+        """Return a copy with another limit of bytes.
 
         Args:
             size: Size in bytes, from 0.
@@ -83,19 +82,19 @@ class BufferConfig:
         return replace(self, byte_limit=size)
 
     def shut_down_when_full(self) -> BufferConfig:
-        """The same, and the application stops when it is full."""
+        """Return a copy with which the application stops when the buffer is full."""
         return replace(self, full_strategy=BufferFullStrategy.SHUT_DOWN)
 
     def emit_early_when_full(self) -> BufferConfig:
-        """The same, and the oldest are emitted when it is full."""
+        """Return a copy with which the oldest updates are emitted when the buffer is full."""
         return replace(self, full_strategy=BufferFullStrategy.EMIT)
 
     def with_no_bound(self) -> BufferConfig:
-        """The same without limits."""
+        """Return a copy without limits."""
         return replace(self, record_limit=UNLIMITED, byte_limit=UNLIMITED, full_strategy=BufferFullStrategy.SHUT_DOWN)
 
     def with_logging_enabled(self, config: Mapping[str, str]) -> BufferConfig:
-        """The same with a changelog topic, which is the default.
+        """Return a copy with a changelog topic (the default).
 
         Args:
             config: Of the topic, beside Kafka's own for changelogs.
@@ -103,17 +102,17 @@ class BufferConfig:
         return replace(self, logging_enabled=True, log_config=dict(config))
 
     def with_logging_disabled(self) -> BufferConfig:
-        """The same without a changelog topic: what is held back is lost when a task moves."""
+        """Return a copy without a changelog topic: buffered updates are lost when a task moves."""
         return replace(self, logging_enabled=False, log_config={})
 
 
 @dataclass(frozen=True, slots=True)
 class Suppressed:
-    """Which updates of a table are held back, and for how long. A value.
+    """Which updates of a table are held back, and for how long. Immutable.
 
     Attributes:
-        buffer_config: Of what is held back.
-        wait_ms: How long after a key's first update, in the time of the table, ms; None: until its window closes.
+        buffer_config: Options of the buffer. wait_ms: How long after a key's first update, in the time of the table,
+            ms; None: until its window closes.
         name: Of the node; its store is this and "-store"; None: generated.
 
     Example:
@@ -127,7 +126,7 @@ class Suppressed:
 
     @staticmethod
     def until_window_closes(buffer_config: BufferConfig) -> Suppressed:
-        """One update a window, when its grace is over.
+        """Emit one update for each window, when its grace period has ended.
 
         Args:
             buffer_config: One that does not emit early, as that would be no final result.
@@ -141,7 +140,7 @@ class Suppressed:
 
     @staticmethod
     def until_time_limit(time: Duration, buffer_config: BufferConfig) -> Suppressed:
-        """The last update of a key within a time.
+        """Emit only the last update of a key within a time.
 
         Args:
             time: ms or a timedelta.
@@ -150,7 +149,7 @@ class Suppressed:
         return Suppressed(buffer_config, milliseconds(time, "timeToWaitForMoreEvents"))
 
     def with_name(self, name: str | None) -> Suppressed:
-        """The same with a name.
+        """Return a copy with a name.
 
         Args:
             name: Name of the node. None: a generated one.
