@@ -1,4 +1,5 @@
-"""What `run` serves: `/metrics` for Prometheus, and a page with pictures of completeness and freshness, in one piece."""
+"""HTTP server of `run`: `/metrics` for Prometheus, and a self-contained page with charts of completeness and
+freshness."""
 
 from __future__ import annotations
 
@@ -28,12 +29,13 @@ svg { width: 100%; height: auto; }
 """
 _WIDTH, _HEIGHT = 900, 180
 _HOURS = 72
-"""So many of the last are shown."""
+"""How many of the latest hours are shown."""
 
 
 @contextmanager
 def serve(warehouse: Warehouse, progress: RunProgress) -> Iterator[str | None]:
-    """The page's URL; None if the configuration has no port for it. Raises ConfigError if it cannot be served there."""
+    """Start the server and return the page's URL; None if the configuration has no port. Raises ConfigError if it
+    can't bind."""
     config = warehouse.config
     if not config.http_port:
         yield None
@@ -76,7 +78,7 @@ def serve(warehouse: Warehouse, progress: RunProgress) -> Iterator[str | None]:
 
 
 def page(state: State, progress: RunProgress, report: Mapping[str, Any] | None) -> str:
-    """HTML."""
+    """Render the page as HTML."""
     samples = progress.samples()
     parts = [
         _now(progress),
@@ -97,7 +99,7 @@ def page(state: State, progress: RunProgress, report: Mapping[str, Any] | None) 
 
 
 def _now(progress: RunProgress) -> str:
-    """What fails, and what waits."""
+    """Render current errors and lags."""
     found = []
     for what, failure in sorted(progress.failures().items()):
         text = f"{what} has failed {failure.attempts} times in a row, at last at {_time(failure.at_ms)}: {failure.text}"
@@ -125,7 +127,7 @@ def _completeness(report: Mapping[str, Any]) -> str:
 
 
 def completeness_picture(topic: str, hours: Sequence[Mapping[str, Any]]) -> str:
-    """A bar an hour: how much of what should be there is in tables, and how much in the quarantine."""
+    """Draw a bar for each hour: the share of expected events that is in tables, and the share in the quarantine."""
     hours = sorted(hours, key=lambda each: each["hour"])[-_HOURS:]
     step = _WIDTH / max(len(hours), 8)
     whole = _HEIGHT - 64
@@ -154,7 +156,7 @@ def completeness_picture(topic: str, hours: Sequence[Mapping[str, Any]]) -> str:
 
 
 def freshness_picture(points: Sequence[tuple[int, float]]) -> str:
-    """`points`: time (ms) and seconds."""
+    """Draw the freshness curve. `points`: pairs of time (ms) and lag in seconds."""
     first, last = points[0][0], points[-1][0]
     most = max(max(seconds for _, seconds in points), 1.0)
     places = [
@@ -170,7 +172,7 @@ def freshness_picture(points: Sequence[tuple[int, float]]) -> str:
 
 
 def _picture(title: str, shapes: Sequence[str], base: float, top: str) -> str:
-    """`base`: where the line of 0 is."""
+    """Assemble an SVG. `base`: y coordinate of the zero line."""
     return (
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(title)}"><title>{escape(title)}</title>'
         f'<line x1="0" y1="{base}" x2="{_WIDTH}" y2="{base}" stroke="#99a"/>{"".join(shapes)}{_text(0, 10, top)}</svg>'

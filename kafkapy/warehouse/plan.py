@@ -1,7 +1,7 @@
-"""The next batch: which offsets it reads, which logs begin with it, and what is lost. Pure.
+"""Plans the next batch: the offsets to read, new logs, and lost offsets. Pure.
 
-The ledger alone says how far each log has been read. An attempt that came to nothing has left nothing, so the next one may read
-other offsets.
+The read position of each log is in the ledger only. A failed attempt leaves no trace, so the next one may read other
+offsets.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from kafkapy.warehouse.config import CONTINUE, EARLIEST, LATEST, ConfigError, pa
 from kafkapy.warehouse.snapshot import Loss, Offsets, State, TopicLog
 
 FIRST, AFTER_LAST = -2, -1
-"""As `starting_offsets` writes them in JSON, and Kafka's ListOffsets."""
+"""The markers of earliest and latest, in the JSON of `starting_offsets` as in Kafka's ListOffsets."""
 
 
 class Bounds(NamedTuple):
-    """Offsets of a partition's log. `first`: the first that it has. `stable`: the one after the last that the warehouse can
-    read, which may lie before `end` while a transaction is open. `end`: the one after the last."""
+    """Offsets of a partition's log. `first`: the log start offset. `stable`: the offset up to which the warehouse can
+    read, which is below `end` while a transaction is open. `end`: the log end offset."""
 
     first: int
     stable: int
@@ -29,14 +29,15 @@ class Bounds(NamedTuple):
 
 
 class LogLook(NamedTuple):
-    """What the cluster says of a topic. `topic_id`: in hexadecimal; empty if the broker has none."""
+    """A topic's metadata and offsets in the cluster. `topic_id`: in hexadecimal; empty if the broker has no topic
+    ids."""
 
     topic_id: str
     partitions: Mapping[int, Bounds]
 
 
 Looks = Mapping[str, LogLook]
-"""By topic. A topic that does not exist is not in it."""
+"""By topic; without topics that do not exist."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class PlanRules:
 
 
 class RecordsLostError(Exception):
-    """Records that were to be read are not in the log any more, and `on_data_loss` is "fail"."""
+    """Records to be read are gone from the log, and `on_data_loss` is "fail"."""
 
     def __init__(self, losses: Iterable[Loss]) -> None:
         told = "; ".join(map(str, losses))
@@ -61,7 +62,8 @@ class RecordsLostError(Exception):
 
 @dataclass(frozen=True)
 class BatchPlan:
-    """`offsets`: of every partition that is read, or whose log begins here. `ends`: of all logs, as far as they went."""
+    """The planned batch. `offsets`: range of each partition that is read, or whose log is new. `ends`: the end of
+    every log."""
 
     ranges: tuple[OffsetRange, ...] = ()
     offsets: Offsets = field(default_factory=dict)
@@ -69,15 +71,16 @@ class BatchPlan:
     losses: tuple[Loss, ...] = ()
     ends: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     more: bool = False
-    """Are there records that could be read and are left for the next batch?"""
+    """Whether readable records remain for the next batch."""
 
     @property
     def is_due(self) -> bool:
-        """Is there anything for the ledger?"""
+        """Return whether the ledger needs a record of this batch."""
         return bool(self.ranges or self.logs or self.losses)
 
     def unread(self, positions: Offsets) -> dict[str, dict[int, int]]:
-        """`ends` of partitions that go further than they will have been read. `positions`: those before this batch."""
+        """Return the `ends` of partitions that this batch does not read to the end. `positions`: those before this
+        batch."""
         found: dict[str, dict[int, int]] = {}
         for log, ends in self.ends.items():
             for partition, end in ends.items():
@@ -93,10 +96,10 @@ def plan_batch(
     """Plan the batch that follows `state`.
 
     Args:
-        seen: by log and partition how far logs went when they were last looked at, if that is known from elsewhere than the
-            ledger: what was unread of a topic that is gone.
+        seen: The last known end by log and partition, if known from another source than the ledger: it tells what was
+            unread of a deleted topic.
 
-    Raises RecordsLostError, and ConfigError if `starting_offsets` makes no sense.
+    Raises RecordsLostError, and ConfigError if `starting_offsets` is invalid.
     """
     topics = [_PlannedTopic(state, name, look, rules, now_ms, seen or {}) for name, look in sorted(looks.items())]
     trimmed = [loss for topic in topics for loss in topic.trimmed]
@@ -123,8 +126,8 @@ def plan_batch(
 
 
 class _PlannedTopic:
-    """A topic in the plan. `log`: what its name stands for now. `starts`: where each partition is read on. `trimmed`: losses
-    that `on_data_loss` decides about; `unread`: those of a log that is gone with its topic."""
+    """A topic in the plan. `log`: the log that its name stands for now. `starts`: the start of each partition's range.
+    `trimmed`: losses subject to `on_data_loss`; `unread`: losses of a deleted topic's log."""
 
     def __init__(
         self,
@@ -189,14 +192,14 @@ class _PlannedTopic:
 
 
 def _is_made_again(log: TopicLog, look: LogLook, positions: Mapping[int, int]) -> bool:
-    """Where no id can tell, by a log that ends before what has been read of it."""
+    """Detect a recreated topic without topic ids: its log ends before the read position."""
     if log.topic_id and look.topic_id:
         return log.topic_id != look.topic_id
     return falls_short(look, positions)
 
 
 def falls_short(look: LogLook, positions: Mapping[int, int]) -> bool:
-    """Does a log end before what has been read of it? A new leader may say so for a moment, too."""
+    """Return whether a log ends before the read position. A new leader may report that for a moment, too."""
     return any(
         offset > look.partitions[partition].end
         for partition, offset in positions.items()
@@ -205,7 +208,8 @@ def falls_short(look: LogLook, positions: Mapping[int, int]) -> bool:
 
 
 def _starting(text: str, ledger_end: int, topic: str, look: LogLook) -> dict[int, int]:
-    """Where partitions begin of a topic that the ledger does not know. What comes after the first batch is read whole."""
+    """Return the start offsets of a topic that the ledger does not have. Partitions added later are read from their
+    start."""
     partitions = look.partitions
     earliest = {partition: bounds.first for partition, bounds in partitions.items()}
     if text == EARLIEST or ledger_end > 0:

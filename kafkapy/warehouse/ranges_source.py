@@ -1,6 +1,6 @@
-"""A streaming source of offset ranges: its rows say what is to be read, and the tasks of the sink read it themselves.
+"""A streaming source whose rows are offset ranges; the tasks of the sink read the records of their ranges.
 
-So records go from the broker's bytes to Parquet in one Python process, and the JVM sees none of them. Offsets, limits, triggers
+So records go from the broker's bytes to Parquet in one Python process and bypass the JVM. Offsets, limits, triggers
 and the checkpoint are those of `kafkapy.spark`.
 """
 
@@ -43,7 +43,7 @@ class OffsetRangesSource(DataSource):
 
 
 class OffsetRangesReader(KafkaStreamReader):
-    """A row a range; a task has one or several."""
+    """Emits a row for each range; a task has one or several."""
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         yield ranges_batch([(*each.partition, each.start, each.until) for each in partition.value or ()])

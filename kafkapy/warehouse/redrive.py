@@ -1,8 +1,8 @@
-"""Records out of the quarantine read again, when what was wrong with them is mended: a schema, the registry, a configuration.
+"""Decodes the quarantine's records again after the cause was fixed: a schema, the registry, the configuration.
 
-Records that are rows now leave the quarantine in the same decision of the ledger that adds their rows, so they are in one place
-or the other at any moment, whatever process dies. A row keeps the batch with which its record came: in tables of changes a later
-state stays the later one. Records that still cannot be read stay where they are.
+One ledger record adds the rows and removes their records from the quarantine, so each record is in exactly one of both
+at any moment, even if a process dies. A row keeps the batch of its record: in tables of changes the order of states is
+kept. Records that still cannot be decoded remain in the quarantine.
 """
 
 from __future__ import annotations
@@ -34,28 +34,29 @@ _SOURCE = {
     "id": "event_id",
     "batch": "_batch",
 }
-"""Columns of records, by those of the quarantine."""
+"""Maps columns of the quarantine to columns of records."""
 
 
 class Redriven(NamedTuple):
-    """`rows`: that there are now, by table. `left`: records that were read again and stay in the quarantine."""
+    """Result of a redrive. `rows`: number of new rows by table. `left`: number of records that remain in the
+    quarantine."""
 
     rows: Mapping[str, int]
     left: int
 
 
 def redrive(warehouse: Warehouse, topics: Sequence[str] = (), reason: str = "") -> Redriven:
-    """Read records of the quarantine again; those that are rows now leave it.
+    """Decode records of the quarantine again, and move those that succeed to their tables.
 
-    The hours that are concerned are rolled up first.
+    The affected hours are rolled up first.
 
     Args:
         topics: Whose records. Default: all topics of the configuration.
         reason: Only records with this text in their reason. Default: all.
 
     Raises:
-        OutrunError: Another process has decided something meanwhile: nothing has changed, try again.
-        OSError: The storage has failed. What Spark and the registry raise comes through, too.
+        OutrunError: Another process has changed the ledger meanwhile: nothing was changed, try again. OSError: The
+            storage has failed. Errors of Spark and the registry are passed on.
     """
     warehouse.reload()
     _roll_up(warehouse, max(warehouse.state.current_rows(QUARANTINE_TABLE), default=FIRST_HOUR))
@@ -78,7 +79,7 @@ def redrive(warehouse: Warehouse, topics: Sequence[str] = (), reason: str = "") 
 
 
 def _roll_up(warehouse: Warehouse, hour: Hour) -> None:
-    """Rows of an hour, and of those before it, are in their partitions from here on."""
+    """Roll up an hour and all hours before it."""
     roll_up(warehouse, after(hour))
 
 
@@ -100,7 +101,7 @@ def _chosen(
 
 
 def _read_again(warehouse: Warehouse, chosen: Any, scratch: str) -> list[Any]:
-    """Rows of `FILES`. Values that no table can hold stay in the quarantine."""
+    """Decode the chosen records and return rows of `FILES`. Values that no table can hold stay in the quarantine."""
     records = chosen.selectExpr(*(f"{column} AS {name}" for name, column in _SOURCE.items()))
     while True:
         settings = warehouse.settings(scratch, warehouse.time.milliseconds())
@@ -112,7 +113,7 @@ def _read_again(warehouse: Warehouse, chosen: Any, scratch: str) -> list[Any]:
 
 
 def reading_again(settings: IngestSettings) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A function for `mapInArrow` over records of the quarantine."""
+    """Return a function for `mapInArrow` over records of the quarantine."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from rows_of_files(IngestTask(settings).run_again(_of_one_topic(batches)))
@@ -133,8 +134,8 @@ def _hours(file: Any) -> dict[Hour, int]:
 
 
 class _Move:
-    """Rows that join their hours, and records that leave the quarantine for that. `files`: what was read again, in `scratch`;
-    `last`: the last hour of it. Made when all hours up to that one are rolled up."""
+    """Moves rows into their hours, and their records out of the quarantine. `files`: files of the decoded rows in
+    `scratch`; `last`: their last hour. All hours up to `last` must be rolled up."""
 
     def __init__(self, warehouse: Warehouse, scratch: str, files: Sequence[Any], last: Hour) -> None:
         self._warehouse = warehouse
@@ -145,7 +146,7 @@ class _Move:
         self._tables = {**self._state.tables, **warehouse.tables_for(self._files)}
 
     def commit(self) -> dict[str, int]:
-        """Rows that there are now, by table."""
+        """Write the ledger record; return the number of new rows by table."""
         generations: list[HourGeneration] = []
         counts: dict[str, int] = {}
         for name in sorted({self._name(file) for file in self._files}):
@@ -169,7 +170,7 @@ class _Move:
         return next(name for name in found if str(file.schema) in self._tables[name].schemas)
 
     def _joined(self, table: TableDefinition) -> tuple[list[HourGeneration], int]:
-        """Hours of a table with the rows that they had and those that are new, and how many these are."""
+        """Write a table's hours with their old and new rows; return the generations and the number of new rows."""
         warehouse = self._warehouse
         before = [each for each in self._state.generations.values() if each.table == table.name]
         rows = self._new_rows(table)
@@ -197,7 +198,7 @@ class _Move:
         return self._warehouse.spark.read.schema(schema).parquet(*map(self._warehouse.files.url, paths))
 
     def _left_behind(self) -> list[HourGeneration]:
-        """Hours of the quarantine without the records that have become rows."""
+        """Write the quarantine's hours without the records that have become rows."""
         warehouse, table = self._warehouse, self._tables[QUARANTINE_TABLE]
         old = [each for each in self._state.generations.values() if each.table == QUARANTINE_TABLE and each.rows]
         rows = read_generations(warehouse, table, old).join(self._places(), ["topic", *PLACE], "left_anti").persist()
@@ -212,7 +213,7 @@ class _Move:
         return made
 
     def _places(self) -> Any:
-        """Of all records that are rows now."""
+        """Return the places of all records that have become rows."""
         from pyspark.sql import functions as f
 
         spark, url = self._warehouse.spark, self._warehouse.files.url

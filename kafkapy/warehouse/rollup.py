@@ -1,7 +1,7 @@
-"""Hours' rows go from current into generations of their partitions, each event once in its hour.
+"""Moves hours' rows from current into generations of their partitions, deduplicated within the hour.
 
-Duplicates are few, so they are looked for by a hash of the id alone; only rows whose hash is there twice are compared whole, and
-the ones that lose are left out by their place. The wide rows are read once, sorted where they are, and written.
+Duplicates are few, so a hash of the id finds the candidates; only rows with equal hashes are compared by id, and
+duplicates are excluded by their place. So the wide rows are read once, sorted within their partition, and written.
 """
 
 from __future__ import annotations
@@ -22,27 +22,26 @@ from kafkapy.warehouse.warehouse import Warehouse
 _log = logging.getLogger("kafkapy.warehouse")
 
 MOST_BROADCAST = 1_000_000
-"""Hashes, or places of rows that lose, of which each process gets a copy (some 100 bytes a row). Above that Spark itself decides
-how to join."""
+"""Limit of hashes or places to broadcast (about 100 bytes a row in each process). Above it Spark chooses the join."""
 BYTES_OF_A_TASK = 16 << 20
-"""Of Parquet files, for each task that looks for ids which are there twice."""
+"""Bytes of Parquet files for each task that searches for duplicate ids."""
 SMALL_HOUR_BYTES = 16 << 20
-"""Of Parquet files. Hours below it are written together."""
+"""Bytes of Parquet files. Hours smaller than that are written in a common job."""
 JOB_BYTES = 1 << 30
-"""Of hours that are written together."""
+"""Limit of the bytes of hours written in a common job."""
 _HOUR_OF_PATH = "/ds=([^/]+)/hr=([^/]+)/([^/]+/)?[^/]+$"
-"""Of a generation's file; in older ones a directory follows."""
+"""Matches the path of a generation's file; older generations have a further directory."""
 PLACE = ["_batch", "_partition", "_offset"]
-"""No two rows of a table have the same: a batch reads one log of each topic."""
+"""Identifies a row of a table, since a batch reads one log of each topic."""
 
 
 class OutrunError(RuntimeError):
-    """Another process has rolled up at the same time: this rollup comes to nothing."""
+    """Another process has rolled up at the same time: this rollup is discarded."""
 
 
 def roll_up(warehouse: Warehouse, cutoff: Hour, at: Callable[[str], object] = lambda step: None) -> Rollup | None:
-    """All hours below `cutoff` that have rows in current; None if there are none. `at`: told of each step (tests stop there).
-    Raises OutrunError, and what Spark raises."""
+    """Roll up all hours below `cutoff` that have rows in current; None if there are none. `at`: called before each
+    step (a hook for tests). Raises OutrunError, and Spark's errors."""
     with warehouse.lock:
         warehouse.reload()
         state = warehouse.state
@@ -55,7 +54,7 @@ def roll_up(warehouse: Warehouse, cutoff: Hour, at: Callable[[str], object] = la
         at(f"wrote {together[0].table} {', '.join(move.hour for move in together)}")
 
     def record(now: State) -> Rollup:
-        # Batches that came meanwhile stay in current: the boundary is the end that was seen at first.
+        # Batches committed meanwhile stay in current: the boundary is the end read at the start.
         if now.rollups != state.rollups:
             raise OutrunError("Another process has rolled up at the same time: this rollup comes to nothing")
         done = max(cutoff, now.cutoff)
@@ -67,7 +66,7 @@ def roll_up(warehouse: Warehouse, cutoff: Hour, at: Callable[[str], object] = la
 
 
 def _groups(warehouse: Warehouse, moves: Sequence[Move]) -> Iterator[list[Move]]:
-    """Hours of a table that one job writes. A large one has its own: its rows stay where they are."""
+    """Group a table's hours by job. A large hour has its own, so that its rows need no shuffle."""
     small: dict[str, list[tuple[Move, int]]] = {}
     for move in moves:
         size = _size(warehouse, move)
@@ -88,7 +87,7 @@ def _groups(warehouse: Warehouse, moves: Sequence[Move]) -> Iterator[list[Move]]
 
 
 def _size(warehouse: Warehouse, move: Move) -> int:
-    """About how many bytes of files the hour's rows take. Files of a batch may have many hours."""
+    """Estimate the bytes of the hour's rows. Files of a batch may contain several hours."""
     size = warehouse.files.size(move.before.path)[1] if move.before is not None else 0
     for _, part in move.parts:
         whole = sum(part.hours.values())
@@ -97,7 +96,7 @@ def _size(warehouse: Warehouse, move: Move) -> int:
 
 
 def _generations(warehouse: Warehouse, state: State, moves: Sequence[Move]) -> list[HourGeneration]:
-    """`moves`: of one table."""
+    """Write the generations of one table's `moves`."""
     table = state.tables[moves[0].table]
     columns = _columns(table)
     numbers = sorted({number for move in moves for number, _ in move.parts})
@@ -117,12 +116,12 @@ def _generations(warehouse: Warehouse, state: State, moves: Sequence[Move]) -> l
 
 
 def _columns(table: TableDefinition) -> list[str]:
-    """As expressions: names of fields are data."""
+    """Return the columns as expressions, since a field's name may contain any character."""
     return [quoted(name) for name in (*own_columns(table.columns, table.kind).names, *ORIGIN.names, *HOUR.names)]
 
 
 def read_generations(warehouse: Warehouse, table: TableDefinition, generations: Sequence[HourGeneration]) -> Any:
-    """Their rows, with the hours that these are of."""
+    """Read the generations' rows, with columns for the hour."""
     from pyspark.sql import functions as f
     from pyspark.sql.types import StructType
 
@@ -138,12 +137,11 @@ def read_generations(warehouse: Warehouse, table: TableDefinition, generations: 
 def write_generations(
     warehouse: Warehouse, table: TableDefinition, rows: Any, counts: Mapping[Hour, int], size: int
 ) -> list[HourGeneration]:
-    """Write hours of a table anew.
+    """Write new generations of a table's hours.
 
     Args:
-        rows: those of the hours, some of them twice, with `ds` and `hr`.
-        counts: how many of each hour; 0: not known.
-        size: about how many bytes of files they take.
+        rows: The hours' rows with `ds` and `hr`, duplicates included. counts: Number of rows by hour; 0: not known.
+            size: Estimated bytes of their files.
     """
     tasks = max(warehouse.spark.sparkContext.defaultParallelism, size // BYTES_OF_A_TASK)
     with (
@@ -157,7 +155,7 @@ def write_generations(
         if files > 1 or size > 32 << 20:
             files = max(files, min(warehouse.spark.sparkContext.defaultParallelism, size >> 24))
         rows = rows.selectExpr(*_columns(table))
-        # Several hours are small: the rows of each go to one task, which makes one file of them.
+        # A job of several hours has small ones: each hour's rows go to one task, which writes one file.
         rows = rows.coalesce(files) if len(counts) == 1 else rows.repartition(files, *HOUR.names)
         ordered = rows.sortWithinPartitions(*HOUR.names, "_event_time", "_event_id")
         ordered.write.partitionBy(*HOUR.names).parquet(warehouse.files.url(directory), compression="zstd")
@@ -174,8 +172,8 @@ def write_generations(
 
 @contextmanager
 def _counted(rows: Any) -> Iterator[tuple[Any, int]]:
-    """Rows that are few as a rule, worked out and kept, and their number. They are joined with many, which need not be shuffled
-    if each task can have all of these."""
+    """Persist rows that are usually few, and return them with their number; a small number is broadcast, so that the
+    large side of the join is not shuffled."""
     from pyspark.sql import functions as f
 
     kept = rows.persist()
@@ -197,17 +195,17 @@ def _identity(kind: str) -> str:
 
 
 def _twice(rows: Any, kind: str, tasks: int) -> Any:
-    """Hashes of hours and ids (of keys, in a table of changes) that several rows have."""
+    """Return the hashes of hour and id (of hour and key, in a table of changes) that several rows have."""
     from pyspark.sql import functions as f
 
-    # Hardly any is there twice, so to count them before they are shuffled gains nothing. What is kept has as many tasks as its
-    # shuffle: 200 where nothing is said, which take longer to start than to run.
+    # Duplicates are rare, so a partial aggregation before the shuffle gains nothing. The number of tasks is given,
+    # since # Spark's default of 200 take longer to start than to run.
     hashes = _hashed(rows, kind).select("_hash").repartition(tasks, "_hash")
     return hashes.groupBy("_hash").agg(f.count("*").alias("_count")).where("_count > 1").select("_hash")
 
 
 def _losers(rows: Any, kind: str, twice: Any, tasks: int) -> Any:
-    """Places of rows that stay behind: in each hour of each id all but the first, of each key all but the last."""
+    """Return the places of superseded rows: in each hour all but the first of an id, and all but the last of a key."""
     from pyspark.sql import Window
     from pyspark.sql import functions as f
 
@@ -221,8 +219,8 @@ def _losers(rows: Any, kind: str, twice: Any, tasks: int) -> Any:
 def _described(
     warehouse: Warehouse, table: TableDefinition, directory: str, counts: Mapping[Hour, int]
 ) -> list[HourGeneration]:
-    """What is in it, as it was written: the places of an hour's rows are in a file beside them, too, for readers that find the
-    directory."""
+    """Describe the written generations, and write the offsets of each hour's rows to a file in its directory, for
+    readers that find the directory."""
     from pyspark.sql import functions as f
     from pyspark.sql.types import StructType
 
@@ -239,7 +237,8 @@ def _described(
 def _generation(
     warehouse: Warehouse, table: str, hour: Hour, directory: str, groups: Sequence[Any], count: int
 ) -> HourGeneration:
-    """`groups`: topic, batch and partition, with first and last offset and how many rows these are."""
+    """Build the ledger's entry. `groups`: topic, batch and partition, with first and last offset and number of
+    rows."""
     logs = {(topic, batch): warehouse.state.log_of(topic, batch) for topic, batch, *_ in groups}
     offsets = joined_offsets(
         [{logs[topic, batch].name: {part: (first, last + 1)}} for topic, batch, part, first, last, _ in groups]

@@ -1,4 +1,4 @@
-"""Which table the values of a schema go to; tables begin and grow by it. Pure."""
+"""Maps schemas to tables; a new schema creates a table or adds columns to one. Pure."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _LONGEST_WORDS = 60
 
 
 class SchemaFacts(NamedTuple):
-    """`record`: the full name of the schema's record, empty if it has none. `model`: as the bus's subject has it
-    (`shop.BookingCreated-v2`), None if no subject says it."""
+    """Facts about a schema. `record`: the full name of its record, empty if it has none. `model`: the MODEL in its bus
+    subject (`shop.BookingCreated-v2`), None if it has no such subject."""
 
     columns: StructType
     record: str
@@ -31,7 +31,7 @@ class SchemaFacts(NamedTuple):
 def route(
     tables: Mapping[str, TableDefinition], config: TableConfig, schema: str, facts: SchemaFacts
 ) -> TableDefinition:
-    """The definition of the table for values of `schema`, as it is to be from now on."""
+    """Return the new definition of the table for values of `schema`."""
     of_topic = [table for table in tables.values() if table.topic == config.topic]
     for table in of_topic:
         if schema in table.schemas:
@@ -57,7 +57,8 @@ def _numbered(stem: str) -> Iterator[str]:
 
 
 def _grown(table: TableDefinition, schema: str, facts: SchemaFacts) -> TableDefinition | None:
-    """None if no file could be read as both, whatever the registry says."""
+    """Return the table with the schema's columns added; None if the types are incompatible, whatever the registry
+    says."""
     try:
         columns = merged(StructType.fromJson(table.columns), facts.columns)
     except AnotherModel:
@@ -71,7 +72,7 @@ def _grown(table: TableDefinition, schema: str, facts: SchemaFacts) -> TableDefi
 
 
 def for_deletions(tables: Mapping[str, TableDefinition], config: TableConfig, schema: str) -> TableDefinition:
-    """Deletions have no schema: they go to the newest table of their topic, or begin one without columns."""
+    """Return the table for deletions, which have no schema: the topic's newest table, or a new one without columns."""
     of_topic = [table for table in tables.values() if table.topic == config.topic]
     if of_topic:
         newest = max(of_topic, key=lambda table: table.model)
@@ -80,14 +81,14 @@ def for_deletions(tables: Mapping[str, TableDefinition], config: TableConfig, sc
 
 
 def words_of(record: str) -> str:
-    """A record's own name as part of a table's: `shop.BookingCancelled` is booking_cancelled."""
+    """Convert a record's name to a part of a table's name: `shop.BookingCancelled` gives booking_cancelled."""
     own = record.rpartition(".")[2]
     found = "_".join(re.findall(r"[A-Za-z0-9]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", own))).lower()
     return found if len(found) <= _LONGEST_WORDS else f"{found[:_LONGEST_WORDS]}_{digest_of(record)}"
 
 
 def digest_of(name: str) -> str:
-    """Eight digits that tell names apart."""
+    """Return eight hexadecimal digits of a name's hash, to make table names unique."""
     return hashlib.blake2b(name.encode(), digest_size=4).hexdigest()
 
 
@@ -96,7 +97,7 @@ def quarantine() -> TableDefinition:
 
 
 def record_name(schema: str, kind: str) -> str:
-    """Of Avro's JSON, or a JSON Schema's title."""
+    """Return the full name in Avro's JSON, or a JSON Schema's title."""
     parsed: Any = json.loads(schema)
     if not isinstance(parsed, dict):
         return ""
@@ -107,6 +108,6 @@ def record_name(schema: str, kind: str) -> str:
 
 
 def model_of(subjects: list[str]) -> int | None:
-    """What the bus's subjects say."""
+    """Return the MODEL in the bus's subjects; None if there is none."""
     found = {int(match[1]) for subject in subjects if (match := re.search(r"-v(\d+)$", subject))}
     return found.pop() if len(found) == 1 else None

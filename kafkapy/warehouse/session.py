@@ -1,4 +1,4 @@
-"""The Spark session of a warehouse: with a metastore, in UTC, with the connector."""
+"""Creates the Spark session of a warehouse: with a metastore, in UTC, with the connector."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kafkapy.warehouse.config import WarehouseConfig
 
 
 def metastore_directory(config: WarehouseConfig) -> Path:
-    """Of the embedded one."""
+    """Return the directory of the embedded metastore."""
     if config.metastore_directory:
         return Path(unquote(urlsplit(config.metastore_directory).path))
     root = urlsplit(config.root)
@@ -23,7 +23,7 @@ def metastore_directory(config: WarehouseConfig) -> Path:
 
 
 def spark_configs(config: WarehouseConfig) -> dict[str, str]:
-    """What is not given otherwise. Files are found anew for each query: other processes add some."""
+    """Return the defaults of Spark's configs. Each query lists files anew, since other processes add files."""
     place = metastore_directory(config)
     found = {
         "spark.app.name": f"kafkapy-warehouse {config.database}",
@@ -49,14 +49,14 @@ def spark_configs(config: WarehouseConfig) -> dict[str, str]:
 
 
 class SparkJobs:
-    """Jobs of one kind: they share Spark's cores evenly with those of other kinds, and can be cancelled together."""
+    """Spark jobs of one kind, in a scheduler pool of their own; they can be cancelled together."""
 
     def __init__(self, spark: Any, kind: str) -> None:
         self._spark = spark
         self._kind = kind
 
     def naming(self, step: Callable[[], float | None]) -> Callable[[], float | None]:
-        """`step`, whose jobs are of this kind. Spark keeps that by thread."""
+        """Wrap `step` so that its jobs are of this kind; Spark has that setting by thread."""
 
         def named() -> float | None:
             context = self._spark.sparkContext
@@ -72,7 +72,7 @@ class SparkJobs:
 
 
 def session_has_ended(spark: Any) -> bool:
-    """Has Spark's context been stopped, or is its JVM gone?"""
+    """Return whether Spark's context was stopped, or its JVM has ended."""
     from py4j.protocol import Py4JError
 
     try:
@@ -82,7 +82,8 @@ def session_has_ended(spark: Any) -> bool:
 
 
 def session(config: WarehouseConfig) -> Any:
-    """By spark-submit: that one's master and memory; else `local[*]`, unless the configuration says otherwise."""
+    """Create the session. Under spark-submit its master and memory apply; else `local[*]`. The configuration overrides
+    both."""
     place = metastore_directory(config)
     place.mkdir(parents=True, exist_ok=True)
     prepare_environment(place / "java")
