@@ -1,4 +1,4 @@
-"""`run`: the batches that fill current, and beside them a rollup whenever hours are over. Each in a thread of its own."""
+"""The command `run`: batches fill current, and rollups move finished hours, each in a thread of its own."""
 
 from __future__ import annotations
 
@@ -35,21 +35,20 @@ from kafkapy.warehouse.warehouse import Warehouse
 _log = logging.getLogger("kafkapy.warehouse")
 
 LOOKS = 3
-"""So often a log is looked at that seems to have become shorter: a new leader may say so for a moment."""
+"""Number of checks of a log that seems shorter than before: a new leader may report that for a moment."""
 SWEEP_MS = 60_000
 
 
 class MadeAgainError(RuntimeError):
-    """A topic was made again while a batch was read: what was read may be of either, and comes to nothing."""
+    """A topic was recreated while a batch was read; the batch is discarded, as its records may be of either log."""
 
 
 class Stream:
     """Reads all topics, batch by batch.
 
     Args:
-        on_batch: called with each batch that is committed.
-        cluster: whose topics they are; by default the configuration's.
-        told: called with each error, and with None when all is well again.
+        on_batch: Called with each committed batch. cluster: The cluster to read. Default: the configuration's. told:
+            Called with each error, and with None after a recovery.
     """
 
     def __init__(
@@ -65,11 +64,11 @@ class Stream:
         self._told = told
         self._absent: set[str] = set()
         self._target: Looks | None = None
-        """What a stream ends with that reads what was there when it began."""
+        """The end offsets at the start, at which a stream with `available_now` ends."""
         self._available_now = False
 
     def start(self, available_now: bool = False) -> Worker:
-        """In a thread. `available_now`: it ends when it has read what was there."""
+        """Start the thread. `available_now`: it ends at the offsets that were the end at its start."""
         worker = self.worker(available_now)
         worker.start()
         return worker
@@ -83,7 +82,7 @@ class Stream:
         )
 
     def step(self) -> float | None:
-        """Plan a batch and make it, if there is anything for one. Seconds until the next; None after the last."""
+        """Plan a batch and run it, if there are records. Return the seconds until the next; None after the last."""
         warehouse = self._warehouse
         now = warehouse.time.milliseconds()
         number, plan = warehouse.state.end, self._plan(now)
@@ -139,7 +138,8 @@ class Stream:
             self._on_batch(CommittedBatch.of(batch, rows, now, warehouse.time.milliseconds()))
 
     def _check_ids(self, read: Mapping[str, str]) -> None:
-        """An id never comes again: if it is the same before and after, so it was in between."""
+        """Compare topic ids after the read. Ids are unique, so an equal id before and after proves that the log was
+        the same."""
         ids = self._cluster.topic_ids() if read else {}
         for topic, id in read.items():
             if ids.get(topic, "") != id:
@@ -147,7 +147,7 @@ class Stream:
 
 
 def capped(looks: Looks, target: Looks) -> dict[str, LogLook]:
-    """No further than `target`; a log that was not there then is not read."""
+    """Limit the ends to `target`; logs that are not in it are dropped."""
     found = {}
     for topic, look in looks.items():
         until = target.get(topic)
@@ -166,19 +166,19 @@ def hour_at(ms: float) -> Hour:
 
 
 def due_cutoff(now_ms: int, delay_minutes: float) -> Hour:
-    """Hours below it have been over for the delay."""
+    """Return the cutoff: hours below it ended at least `delay_minutes` ago."""
     return hour_at(now_ms - delay_minutes * 60_000)
 
 
 class Rollups:
-    """Rolls hours up when they are over, and deletes what no view shows any more."""
+    """Rolls finished hours up, and deletes directories that no view shows."""
 
     def __init__(self, warehouse: Warehouse) -> None:
         self._warehouse = warehouse
         self._swept_ms = warehouse.time.monotonic_ms()
 
     def step(self) -> float:
-        """Seconds until the next look at the clock."""
+        """Roll up what is due and sweep. Return the seconds until the next check of the clock."""
         warehouse = self._warehouse
         cutoff = due_cutoff(warehouse.time.milliseconds(), warehouse.config.rollup_delay_minutes)
         if cutoff > warehouse.state.cutoff and warehouse.state.moves(cutoff):
@@ -193,7 +193,7 @@ class Rollups:
 
 
 def is_permanent(spark: Any, error: Exception) -> bool:
-    """Is there no sense in another attempt? Where Spark's session is gone there is none."""
+    """Return whether retrying is futile, for example because Spark's session has ended."""
     known = (RecordsLostError, ConfigError, LedgerError, AuthorizationError, SaslAuthenticationFailedError)
     return isinstance(error, known) or session_has_ended(spark)
 
@@ -206,10 +206,11 @@ def run(
     on_round: Callable[[], None] = lambda: None,
     progress: RunProgress | None = None,
 ) -> None:
-    """Until `stopped` is set, or (`available_now`) all is read that was there. Raises what one of the threads has given up with:
-    each has tried again as often as `supervision` says, unless the error is permanent.
+    """Run until `stopped` is set, or (`available_now`) all records present at the start are read.
 
-    `on_round`: called about once a second. `progress`: told of batches, errors and lags.
+    Raises the final error of a thread, after the retries of `supervision`, or at once if the error is permanent.
+
+    `on_round`: called about once a second. `progress`: receives batches, errors and lags.
     """
     progress = progress or RunProgress(warehouse.time)
 

@@ -1,4 +1,5 @@
-"""Work that goes on in a thread, step by step: a step that fails is tried again, and a worker that has given up says so."""
+"""Runs work in a thread, step by step: a failed step is retried, and the worker's owner gets the error that ended
+it."""
 
 from __future__ import annotations
 
@@ -9,25 +10,23 @@ from collections.abc import Callable
 _log = logging.getLogger("kafkapy.warehouse")
 
 MAX_FAILURES = 8
-"""Of steps that follow one another: with the pauses between them some two minutes, and the time that the steps take."""
+"""Limit of consecutive failures: with the pauses between them about two minutes, plus the time of the steps."""
 MAX_PAUSE_SECONDS = 60.0
 STOP_SECONDS = 10
 
 Step = Callable[[], float | None]
-"""Does some work. Returns the seconds until it is to be called again; None if all is done."""
+"""Does some work. Returns the seconds until the next call; None if all is done."""
 
 
 class Worker:
-    """Calls `step` until it is done, has failed for good, or `stop` is called.
+    """Calls `step` until it is done, has failed permanently, or `stop` is called.
 
-    The methods that a Spark StreamingQuery has, too, have the names that they have there.
+    Methods have the names of those of Spark's StreamingQuery.
 
     Args:
-        name: of the thread, and in what is logged.
-        step: what is done.
-        is_permanent: errors after which no further attempt is made.
-        told: called with each error, and with None after a step that succeeded.
-        cancel: called by `stop`, to end what the step is waiting for.
+        name: Name of the thread, also in log messages. step: The work. is_permanent: Returns whether an error must not
+            be retried. told: Called with each error, and with None after a successful step. cancel: Called by `stop`,
+            to interrupt a blocked step.
     """
 
     def __init__(
@@ -57,26 +56,27 @@ class Worker:
         return not self._ended.is_set()
 
     def exception(self) -> BaseException | None:
-        """What it has given up with; None if it has not."""
+        """Return the error that ended the worker; None if there is none."""
         return self._failure
 
     def awaitTermination(self, timeout: float | None = None) -> bool:
-        """Has it ended, within `timeout` seconds? Raises what it has given up with."""
+        """Return whether the worker ended within `timeout` seconds. Raises the error that ended it."""
         ended = self._ended.wait(timeout)
         self.check()
         return ended
 
     def wait(self, seconds: float) -> None:
-        """Until it has ended, but no longer."""
+        """Sleep up to `seconds`, or until the worker has ended."""
         self._ended.wait(seconds)
 
     def check(self) -> None:
-        """Raise what it has given up with."""
+        """Raise the error that ended the worker, if any."""
         if self._failure is not None:
             raise self._failure
 
     def stop(self) -> None:
-        """What is under way is cancelled; returns when it has ended, or does not end. It may: what it does survives a kill."""
+        """Cancel the current step and wait, for a limited time, for its end. A step that goes on is harmless: it
+        survives a kill."""
         self._stopped.set()
         for _ in range(STOP_SECONDS):
             if not self._thread.is_alive():
@@ -85,7 +85,8 @@ class Worker:
             self._ended.wait(1)
 
     def attempt(self) -> float | None:
-        """One step. Seconds until the next; None if it was the last. Raises what is permanent, and the last of many failures."""
+        """Run one step. Return the seconds until the next; None after the last. Raises permanent errors, and the last
+        of `MAX_FAILURES`."""
         try:
             pause = self._step()
         except Exception as error:
@@ -114,6 +115,6 @@ class Worker:
 
 
 def sentence(error: BaseException) -> str:
-    """What an error says, in a line: Spark's have Java's stack traces below it."""
+    """Return an error's message in one line, without the Java stack trace of Spark's errors."""
     text = str(getattr(error, "java_exception", error)).strip()
     return text.splitlines()[0] if text else repr(error)

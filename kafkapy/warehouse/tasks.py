@@ -1,4 +1,4 @@
-"""Tasks of the sink, run by Spark: what they read is in files with names that are shown when this returns."""
+"""Runs the sink's tasks on Spark; their files have visible names when the functions return."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from kafkapy.warehouse.warehouse import Warehouse, part_path
 
 _BLOBS = "_blobs"
 _LAST = "PAR1"
-"""How each Parquet file ends."""
+"""The last four bytes of each Parquet file."""
 
 
 def run_tasks(
     warehouse: Warehouse, ranges: Sequence[OffsetRange], settings: IngestSettings, directory: str
 ) -> list[Any]:
-    """Read `ranges` in as many tasks as there are cores, at least. Gives back rows of `FILES`, without contents."""
+    """Read `ranges` in at least as many tasks as there are cores. Return rows of `FILES`, without contents."""
     cores = warehouse.spark.sparkContext.defaultParallelism
     tasks = share_tasks(divide(ranges, cores), cores)
     if not tasks:
@@ -27,8 +27,8 @@ def run_tasks(
 
 
 def written_files(warehouse: Warehouse, rows: Any, directory: str) -> list[Any]:
-    """`rows`: a DataFrame of `FILES`, whose tasks write into `directory`. Gives back its rows, without contents; the files are
-    there then."""
+    """Run the tasks of `rows`, a DataFrame of `FILES`, which write into `directory`. Return its rows, without
+    contents, when the files exist."""
     found = rows.drop("content").collect() if warehouse.files.is_local else _through_the_jvm(warehouse, rows, directory)
     for row in found:
         if row.name:
@@ -46,8 +46,8 @@ def written_files(warehouse: Warehouse, rows: Any, directory: str) -> list[Any]:
 def run_batch(
     warehouse: Warehouse, number: int, ranges: Sequence[OffsetRange], now_ms: int, logs: Mapping[str, str]
 ) -> tuple[str, list[Any]]:
-    """The directory of an attempt at a batch, and what its tasks gave back. Values that no table can hold are in the
-    quarantine. `logs`: see `IngestSettings`."""
+    """Run an attempt at a batch; return its directory and the rows of its tasks. Values that no table can hold go to
+    the quarantine. `logs`: see `IngestSettings`."""
     while True:
         directory = warehouse.attempt(number)
         rows = run_tasks(warehouse, ranges, warehouse.settings(directory, now_ms, logs), directory)
@@ -57,8 +57,8 @@ def run_batch(
 
 
 def _through_the_jvm(warehouse: Warehouse, rows: Any, directory: str) -> list[Any]:
-    """Only the JVM's file systems reach the storage, and Spark writes bytes as they are in one format: text. It ends each row
-    with a separator, which here is what every Parquet file ends with."""
+    """Write the files through the JVM, for storage that only its file systems reach. Spark's only format for raw bytes
+    is text, which appends a separator to each row: here the last four bytes of every Parquet file."""
     from pyspark import StorageLevel
 
     kept = rows.persist(StorageLevel.DISK_ONLY)

@@ -1,14 +1,12 @@
-"""What the views of a topic's tables are called: by records and schemas, whichever came first. Pure.
+"""Names the views of a topic's tables, independent of the order in which records arrive. Pure.
 
 One record of the topic has the topic's name. It is, in this order,
 
-1. the one that the configuration names (`record`);
-2. the only one;
-3. the one that is called like the topic (`Payment` in `payments`);
-4. the one whose schema was registered first (it has the least id).
+1. the record that the configuration names (`record`); 2. the only record; 3. the record named like the topic
+(`Payment` in `payments`); 4. the record whose schema was registered first (it has the smallest id).
 
-Others are beside it: `payments_refund`. Of a record's models the first has that name, others have their number behind it:
-`payments_v2`. So a record that comes later may take a name over; rows stay where they are.
+Other records have the topic's name as prefix: `payments_refund`. A record's first model has that name, others have
+their number as suffix: `payments_v2`. So a later record may take over a name; rows are not moved.
 """
 
 from __future__ import annotations
@@ -24,13 +22,12 @@ from kafkapy.warehouse.snapshot import TableDefinition
 def named(
     tables: Mapping[str, TableDefinition], config: TableConfig, topics: Iterable[TableConfig], by_schema: bool
 ) -> list[TableDefinition]:
-    """The topic's tables with the names that they are to have.
+    """Return the topic's tables with the names of their views.
 
     Args:
-        tables: All, of which those of other topics keep their names.
-        config: Of the topic.
-        topics: Of all topics: what they are called is theirs.
-        by_schema: Models are numbered as their schemas were registered; else they have the numbers that subjects say.
+        tables: All tables; those of other topics keep their names. config: The topic's configuration. topics: The
+            configurations of all topics, whose names are reserved. by_schema: Number models in the order of their
+            schemas' registration; else by the numbers in their subjects.
     """
     own = [table for table in tables.values() if table.topic == config.topic]
     reserved = {each.name.lower() for each in topics if each is not config} | {QUARANTINE_TABLE}
@@ -48,7 +45,7 @@ def named(
 
 
 def _chief(own: Collection[TableDefinition], config: TableConfig) -> str:
-    """The record that has the topic's name."""
+    """Return the record that gets the topic's name."""
     records = {table.record for table in own}
     if config.record or len(records) == 1:
         return config.record or records.pop()
@@ -62,13 +59,13 @@ def _is_called_like(words: str, topic: str) -> bool:
 
 
 def _first_schema(table: TableDefinition) -> tuple[int, str]:
-    """Deletions have no schema."""
+    """Return the smallest schema id; a table of deletions alone has none and sorts last."""
     ids = [int(schema) for schema in table.schemas if int(schema) >= 0]
     return min(ids, default=2**31), table.record
 
 
 def _stems(records: Collection[str], chief: str, topic: str, reserved: Collection[str]) -> dict[str, str]:
-    """Names of the records' first tables."""
+    """Return the names of the records' first tables."""
     words = {record: words_of(record) for record in records if record != chief}
     counted = Counter(words.values())
     found = {record: topic for record in records if record == chief}

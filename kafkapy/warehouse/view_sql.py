@@ -1,7 +1,8 @@
-"""The SQL of a table's view: `snapshot.py`'s rule as a text. Pure.
+"""Builds the SQL of a table's view from the rule in `snapshot.py`. Pure.
 
-Rows of hours come as they are. Rows of current come once: the first of each id (of "changes": the last of each key) in its hour,
-unless the hours have the event already. Only hours that are late must be asked for that, and the text names them.
+Rows of hours are selected as they are. Rows of current are deduplicated: the first of each id (of "changes": the last
+of each key) in its hour, unless the hour's partition has the event. Only late hours need that check, and the text
+names them.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ BATCH_DIGITS = 12
 
 
 def batch_name(batch: int) -> str:
-    """As partitions of current have it: texts, which every metastore can compare."""
+    """Return the partition value of a batch in current: a string, which every metastore can compare."""
     return f"{batch:0{BATCH_DIGITS}}"
 
 
 def view_sql(database: str, table: TableDefinition, columns: Sequence[str], snapshot: Snapshot) -> str:
-    """`columns`: of both places, without those that say which (`HOUR`, `ORIGIN`)."""
+    """Return the view's SQL. `columns`: those of both places, without `HOUR` and `ORIGIN`."""
     current = f"({_current(database, table, snapshot)})"
     own = ", ".join(map(quoted, columns))
     origin = f"CAST({IN_BATCH} AS BIGINT) AS _batch, CAST({IN_SCHEMA} AS INT) AS _schema, ds, hr"
@@ -55,7 +56,7 @@ def _current(database: str, table: TableDefinition, snapshot: Snapshot) -> str:
 
 
 def in_current(snapshot: Snapshot, hour: Hour | None = None) -> str:
-    """Which rows of current count; `hour`: only of that one."""
+    """Return the condition for valid rows of current; `hour`: only of that one."""
     found = f"{IN_BATCH} >= '{batch_name(snapshot.oldest)}' AND {IN_BATCH} < '{batch_name(snapshot.end)}'"
     if snapshot.cutoff != FIRST_HOUR:
         found += f" AND NOT ({IN_BATCH} < '{batch_name(snapshot.boundary)}' AND {before('', snapshot.cutoff)})"
@@ -70,7 +71,7 @@ def before(alias: str, cutoff: Hour) -> str:
 
 
 def in_hours(alias: str, hours: Sequence[Hour]) -> str:
-    """By day, so that the text stays short."""
+    """Return a condition for the hours, grouped by day to keep the text short."""
     ds, hr = (f"{alias}.{name}" if alias else name for name in HOUR.names)
     days: dict[str, list[str]] = {}
     for hour in hours:
@@ -104,7 +105,7 @@ def quoted(name: str) -> str:
 
 
 def type_sql(type: DataType) -> str:
-    """A column's type as a statement has it, with the names inside quoted."""
+    """Return a column's type in SQL, with nested names quoted."""
     if isinstance(type, StructType):
         return f"STRUCT<{', '.join(f'{quoted(each.name)}: {type_sql(each.dataType)}' for each in type)}>"
     if isinstance(type, ArrayType):
@@ -115,5 +116,5 @@ def type_sql(type: DataType) -> str:
 
 
 def literal(text: str) -> str:
-    """A text as SQL has it."""
+    """Return a string literal of SQL."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -1,4 +1,4 @@
-"""A warehouse at work: the ledger's decisions, and the metastore behind them. Every process that changes tables has one."""
+"""Commits to the ledger and updates the metastore. Every process that changes tables has a `Warehouse`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _log = logging.getLogger("kafkapy.warehouse")
 
 
 class Warehouse:
-    """For any thread: decisions are made one after the other. Raises what Spark raises, OSError, and what the registry raises."""
+    """Thread-safe: commits are serialized by a lock. Raises errors of Spark and the registry, and OSError."""
 
     def __init__(self, spark: Any, config: WarehouseConfig, time: Time | None = None) -> None:
         self.spark = spark
@@ -61,14 +61,14 @@ class Warehouse:
         self.state = State()
         self.lock = threading.RLock()
         self._applied: dict[int, int] = {}
-        """When the views began to show each rollup, by its number (ms)."""
+        """By rollup number: when the views began to show it (ms)."""
         self._topics = {table.topic: _settings(table) for table in config.tables}
         self._registry = SchemaRegistryClient.from_conf(config.registry) if config.registry else None
         self._refused: dict[tuple[str, int], str] = {}
-        """By topic and schema, why no table can hold its values."""
+        """By topic and schema: the reason why no table can hold its values."""
 
     def start(self) -> None:
-        """What is decided is done: by this process now, if the last one could not."""
+        """Load the ledger, and perform the effects that the last process may have omitted."""
         with self.lock:
             self.state = self.ledger.load()
             lost = [name for name, table in self.state.tables.items() if not self.metastore.knows(table)]
@@ -77,8 +77,8 @@ class Warehouse:
             self._settle()
 
     def reload(self) -> None:
-        """What other processes have decided meanwhile. Views show it then: that process may have died before they did, and of two
-        that tell the metastore at the same time the one that knows less may come last."""
+        """Load other processes' commits and update the views. That is needed because the other process may have died
+        before it updated them, and because of two concurrent updates the older one may be applied last."""
         with self.lock:
             before, self.state = self.state, self.ledger.load()
             self.metastore.learn(self.state.tables.values())
@@ -88,7 +88,7 @@ class Warehouse:
                 self._applied[self.state.rollups - 1] = self.time.milliseconds()
 
     def _settle(self) -> None:
-        """Until views show all that is decided."""
+        """Reload until the views show every commit."""
         while self.ledger.has_more_than(self.state):
             self.reload()
 
@@ -101,7 +101,7 @@ class Warehouse:
         logs: Mapping[str, str] | None = None,
         batches: Mapping[str, Any] | None = None,
     ) -> IngestSettings:
-        """For tasks that write into `directory`. `logs`, `batches`: see `IngestSettings`."""
+        """Return the settings of tasks that write into `directory`. `logs`, `batches`: see `IngestSettings`."""
         config = self.config
         place = directory
         if self.files.is_local:
@@ -121,7 +121,7 @@ class Warehouse:
         )
 
     def reading(self, topic: str) -> tuple[str, TopicSettings]:
-        """The registry's configuration, as JSON, and how values of a topic are read."""
+        """Return the registry's configuration as JSON, and the decoding options of a topic's values."""
         return json.dumps(dict(self.config.registry)), self._topics[topic]
 
     def source_options(self) -> dict[str, str]:
@@ -129,14 +129,14 @@ class Warehouse:
         return {**kafka, "subscribe": ",".join(table.topic for table in self.config.tables)}
 
     def attempt(self, number: int) -> str:
-        """A directory that no other attempt at a batch has."""
+        """Return a unique directory for an attempt at a batch."""
         return f"current/{number:012}-{uuid4().hex[:8]}"
 
     def refuse(self, rows: Sequence[Any]) -> bool:
-        """Does no table hold a schema among what tasks gave back? The tasks must run again then: with the settings that there
-        are from now on they put such values into the quarantine.
+        """Return whether the tasks' rows have a schema that no table can hold. The tasks must then run again: with the
+        new settings they write such values to the quarantine.
 
-        Raises what the registry and the metastore raise.
+        Raises errors of the registry and the metastore.
         """
         tables = dict(self.state.tables)
         before = len(self._refused)
@@ -159,14 +159,15 @@ class Warehouse:
         return len(self._refused) > before
 
     def _is_fresh(self, table: TableDefinition) -> bool:
-        """Has the metastore no table of this definition yet?"""
+        """Return whether the metastore has no table of this definition yet."""
         known = self.state.tables.get(table.name)
         return known is None or known.version != table.version
 
     def commit_batch(
         self, number: int, directory: str, rows: Sequence[Any], at_ms: int, plan: BatchPlan
     ) -> Batch | None:
-        """`rows`: what the tasks of `plan` gave back. From here on the batch is there. None: another process has committed it."""
+        """Commit a batch; return None if another process has committed that number. `rows`: returned by the tasks of
+        `plan`."""
         self._settle()
         batch = self.batch_of(number, directory, rows, at_ms, plan)
         with self.lock:
@@ -182,7 +183,7 @@ class Warehouse:
         return batch
 
     def batch_of(self, number: int, directory: str, rows: Sequence[Any], at_ms: int, plan: BatchPlan) -> Batch:
-        """The files that tasks have told of, and the tables that they belong to."""
+        """Build the ledger's record from the rows of the tasks: files and their tables."""
         parts: dict[tuple[str, str, str], dict[str, int]] = {}
         tables = {**self.state.tables, **self.tables_for(rows)}
         names = {(table.topic, schema): name for name, table in tables.items() for schema in table.schemas}
@@ -198,14 +199,14 @@ class Warehouse:
         return Batch(number, plan.offsets, found, changed, at_ms, plan.logs, plan.losses, unread)
 
     def tables_for(self, rows: Sequence[Any]) -> dict[str, TableDefinition]:
-        """The tables that are new, or other than they were, when they have what tasks gave back."""
+        """Return the tables that are created or changed by the tasks' rows."""
         tables = dict(self.state.tables)
         for topic, schema in _schemas(rows):
             tables |= self._routed(tables, topic, schema)
         return {name: table for name, table in tables.items() if self.state.tables.get(name) != table}
 
     def _routed(self, tables: Mapping[str, TableDefinition], topic: str, schema: int) -> dict[str, TableDefinition]:
-        """The tables that are new, or other than they were, when one of them has the values of a schema."""
+        """Return the tables that are created or changed to hold values of a schema."""
         if any(table.topic == topic and str(schema) in table.schemas for table in tables.values()):
             return {}
         if schema == QUARANTINED:
@@ -240,13 +241,13 @@ class Warehouse:
         except SchemaRegistryError as error:
             if error.http_status_code != 404:
                 raise
-            return []  # they have been deleted
+            return []  # the subjects were deleted
 
     # -- rollups
 
     def commit_rollup(self, make: Callable[[State], Rollup]) -> Rollup:
-        """`make`: the record, from the state at that moment. From here on the hours are there. Raises FileExists if another
-        process was first."""
+        """Commit a rollup. `make`: builds the record from the state under the lock. Raises FileExists if another
+        process has committed that number."""
         with self.lock:
             self.reload()
             rollup = make(self.state)
@@ -258,7 +259,7 @@ class Warehouse:
         return rollup
 
     def sweep(self) -> int:
-        """Delete what no view has shown for the time of grace; how many directories."""
+        """Delete directories that no view has shown for the grace period; return their number."""
         grace = int(self.config.grace_minutes * 60_000)
         now = self.time.milliseconds()
         with self.lock:
@@ -274,7 +275,7 @@ class Warehouse:
         return len(batches) + len(superseded)
 
     def _delete_orphans(self) -> None:
-        """What attempts at batches have left that came to nothing: a batch that is committed has one directory."""
+        """Delete the directories of failed attempts: a committed batch has one directory."""
         known = {part.path.split("/")[1] for batch in self.state.batches.values() for part in batch.parts}
         for name in self.files.names("current"):
             number = name.partition("-")[0]
@@ -283,12 +284,12 @@ class Warehouse:
 
 
 def _schemas(rows: Sequence[Any]) -> list[tuple[str, int]]:
-    """By topic, in order: what tasks were first with is of no account."""
+    """Return the rows' schemas by topic, sorted, so that the order of tasks has no influence."""
     return sorted({(row.topic, row.schema) for row in rows if row.name})
 
 
 def part_path(directory: str, row: Any) -> str:
-    """Where a file lies that a task has told of."""
+    """Return the path of a file that a task reported."""
     return f"{directory}/s={row.schema}" if row.schema == QUARANTINED else f"{directory}/{row.topic}/s={row.schema}"
 
 
