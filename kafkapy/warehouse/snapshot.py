@@ -1,21 +1,25 @@
-"""What a table's view shows at a moment, and in which order things change so that it is right at every moment. Pure.
+"""The rows that a table's view shows, and the order of changes that keeps the view correct at every moment. Pure.
 
-Rows are in two places. A micro-batch (a number that rises) puts them into `current`, a directory a batch, never changed. A
-rollup rewrites hours: a *generation* of an hour is a directory that holds each of its events once, each row with the number of
-the batch that it came with. A *snapshot* says which rows count:
+Rows are in two places. A micro-batch, which has an increasing number, writes them into a directory of `current` that
+never changes. A rollup rewrites hours: a *generation* of an hour is a directory with each of its events once, and each
+row has the
+number of its batch. A *snapshot* selects the valid rows:
 
     of hours:    batch < boundary and hour < cutoff
     of current:  oldest <= batch < end, but not (batch < boundary and hour < cutoff)
 
-It is the text of the view, which the metastore changes at once; whoever has read it finds the same rows whatever happens next:
+The snapshot is in the text of the view, which the metastore changes atomically. A query that has read the text finds
+the same
+rows whatever changes later:
 
 - a new batch is at or above `end`;
-- a new generation of an hour holds all that the one before held (of events the first of each id, by batch), and what it holds
-  beyond that is at or above `boundary` or `cutoff`: so partitions may change their place one by one, before the view does;
-- what no snapshot needs any more is deleted after a time of grace, which no reader may take to plan and run its query.
+- a new generation of an hour has all rows of the previous one (of events the first of each id, by batch), and its
+  further rows
+are at or above `boundary` or `cutoff`: so partitions can be switched one by one, before the view is;
+- files that no snapshot needs are deleted after a grace period, within which readers must plan and run their queries.
 
-Decisions are the ledger's records: a batch is there when its record is, and so are all hours of a rollup at once. What follows
-(`Effect`) may be done again after a crash, from the top.
+The ledger's records are the commits: a batch exists when its record does, and so do all hours of a rollup at once. The
+effects on the metastore (`Effect`) are idempotent, and are repeated after a crash.
 """
 
 from __future__ import annotations
@@ -26,19 +30,19 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 Hour = str
-"""In UTC, "2026-11-24-03": their order is that of time."""
+"""An hour in UTC, "2026-11-24-03"; sorts by time."""
 FIRST_HOUR: Hour = "0000-00-00-00"
 
 Offsets = Mapping[str, Mapping[int, tuple[int, int]]]
-"""By log (the name of a `TopicLog`) and partition: the first, and the one after the last."""
+"""By log (the name of a `TopicLog`) and partition: the first offset, and the one after the last."""
 
 
 class TopicLog(NamedTuple):
-    """What a topic's name has stood for since batch number `batch`: a topic that was deleted and made again has another log,
-    in which the same offsets are other records. A place is (log, partition, offset).
+    """The log that a topic's name stands for since batch number `batch`. A topic that was deleted and recreated has
+    another log, in which the same offsets are other records. A place is (log, partition, offset).
 
-    `name`: the topic's own for the first log that the ledger knows, and `topic@batch` for a later one ("@" cannot be in
-    Kafka's names of topics). `topic_id`: Kafka's, in hexadecimal; empty if it is not known (old brokers and old ledgers).
+    `name`: the topic's name for the first log in the ledger, and `topic@batch` for a later one (Kafka's topic names
+    can't contain "@"). `topic_id`: in hexadecimal; empty if it is not known (old brokers and old ledgers).
     """
 
     name: str
@@ -48,8 +52,8 @@ class TopicLog(NamedTuple):
 
 
 class Loss(NamedTuple):
-    """Offsets that were gone before they were read: no row will ever come of them. `end`: the one after the last that was
-    seen. `at_ms`: when this was found."""
+    """Offsets that were deleted before they were read. `end`: the one after the last known. `at_ms`: when the loss was
+    found."""
 
     log: str
     topic: str
@@ -64,19 +68,19 @@ class Loss(NamedTuple):
 
 
 class TableDefinition(NamedTuple):
-    """What a table is: its rows and columns, and the view that shows them.
+    """A table's rows, columns and view.
 
-    | field | what |
+    | field | meaning |
     | --- | --- |
-    | `name` | what it is called in the ledger and in directories; never changes |
+    | `name` | its name in the ledger and in directories; never changes |
     | `kind` | "events" (the first of each id stays) or "changes" (the last of each key) |
-    | `columns` | Spark's schema as JSON, without those of every table |
-    | `record`, `model` | which events of the topic are its rows |
-    | `schemas` | of their values |
-    | `version` | of the columns; each has tables of its own in the metastore |
-    | `views` | names that its view has had, if one was another than `name`; the last one counts |
+    | `columns` | Spark's schema as JSON, without the columns that every table has |
+    | `record`, `model` | the events of the topic that are its rows |
+    | `schemas` | ids of the events' schemas | | `version` | version of the columns; each has its own tables in the
+    metastore | | `views` | names of its view, past and present, if they differ from `name`; the last one is valid |
 
-    Tables of the metastore never change: sessions remember a table's columns, but ask for a view's text each time.
+    Tables of the metastore never change, because sessions cache a table's columns, but read a view's text for each
+    query.
     """
 
     name: str
@@ -98,7 +102,7 @@ class TableDefinition(NamedTuple):
 
 
 class BatchPart(NamedTuple):
-    """The rows of a batch that belong to one table and were written with one schema: a directory. `hours`: rows by hour."""
+    """A directory with a batch's rows of one table and one schema. `hours`: number of rows by hour."""
 
     table: str
     schema: str
@@ -111,13 +115,13 @@ class Batch(NamedTuple):
     offsets: Offsets
     parts: tuple[BatchPart, ...]
     tables: tuple[TableDefinition, ...] = ()
-    """Those that are new or have changed."""
+    """New and changed tables."""
     at_ms: int = 0
     logs: tuple[TopicLog, ...] = ()
-    """Those that begin with this batch, or whose id is known from here on."""
+    """Logs that begin with this batch, or whose topic id became known."""
     losses: tuple[Loss, ...] = ()
     unread: Mapping[str, Mapping[int, int]] = MappingProxyType({})
-    """By log and partition: how far the log went when the batch was planned, where that is further than the batch."""
+    """By log and partition: the log's end when the batch was planned, where it is above the batch's end."""
 
     def rows(self, table: str) -> Mapping[Hour, int]:
         found: dict[Hour, int] = {}
@@ -129,8 +133,8 @@ class Batch(NamedTuple):
 
 
 class HourGeneration(NamedTuple):
-    """An hour of a table. `dropped`: rows that were there twice (or, of changes, were followed by others). `offsets`: of the
-    logs that its rows are from."""
+    """An hour of a table. `dropped`: number of duplicate (of changes: superseded) rows. `offsets`: of the logs of its
+    rows."""
 
     table: str
     hour: Hour
@@ -141,8 +145,8 @@ class HourGeneration(NamedTuple):
 
 
 class Rollup(NamedTuple):
-    """Rows of batches below `boundary` with hours below `cutoff` are in generations from here on. `tables`: those that are new or
-    have changed."""
+    """Moves rows of batches below `boundary` with hours below `cutoff` into generations. `tables`: new and changed
+    tables."""
 
     number: int
     boundary: int
@@ -153,7 +157,7 @@ class Rollup(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """What a view shows. `late`: hours below the cutoff that have rows in current."""
+    """The rows that a view shows. `late`: hours below the cutoff that have rows in current."""
 
     oldest: int
     boundary: int
@@ -169,7 +173,7 @@ class Snapshot(NamedTuple):
 
 
 class Move(NamedTuple):
-    """What a rollup does with an hour of a table: rows of `parts` (of batches by number) join those of `before`."""
+    """A rollup's step for an hour of a table: it merges rows of `parts` (by batch number) into those of `before`."""
 
     table: str
     hour: Hour
@@ -179,7 +183,7 @@ class Move(NamedTuple):
 
 @dataclass(frozen=True)
 class State:
-    """The fold of the ledger's records. `batches`: those whose directories are still there."""
+    """The fold of the ledger's records. `batches`: batches whose directories still exist."""
 
     batches: Mapping[int, Batch] = field(default_factory=dict)
     generations: Mapping[tuple[str, Hour], HourGeneration] = field(default_factory=dict)
@@ -189,32 +193,34 @@ class State:
     cutoff: Hour = FIRST_HOUR
     rollups: int = 0
     offsets: Offsets = field(default_factory=dict)
-    """Where the batches end; the first is where they began."""
+    """The offsets read so far: where the first batch began, and where the last one ended."""
     defined: tuple[str, ...] = ()
-    """Tables that the last batch has defined anew."""
+    """Tables that the last batch created or changed."""
     placed: tuple[HourGeneration, ...] = ()
-    """Those of the last rollup: whoever makes the next one has seen to it that the metastore has them."""
+    """Generations of the last rollup. Those of earlier ones are in the metastore: a process ensures that before the
+    next rollup."""
     superseded: tuple[tuple[int, HourGeneration], ...] = ()
-    """Generations that others have taken the place of, with the number of the rollup that did it."""
+    """Replaced generations, with the number of the rollup that replaced them."""
     logs: tuple[TopicLog, ...] = ()
-    """In order: of a topic the last one counts."""
+    """In order; a topic's last log is the current one."""
     losses: tuple[Loss, ...] = ()
     unread: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
-    """As the last batch has it."""
+    """The last batch's `unread`."""
 
     def log_of(self, topic: str, batch: int | None = None) -> TopicLog:
-        """What batch number `batch` has read of a topic; by default what the next one reads, if it is not made again."""
+        """Return the topic's log that batch number `batch` has read; default: the one for the next batch, unless it is
+        recreated."""
         at = self.end if batch is None else batch
         found = [log for log in self.logs if log.topic == topic and log.batch <= at]
         return found[-1] if found else TopicLog(topic, topic)
 
     def earlier_logs(self, topic: str) -> tuple[TopicLog, ...]:
-        """Those of topics of that name which are gone."""
+        """Return the logs of deleted topics of that name."""
         current = self.log_of(topic)
         return tuple(log for log in self.logs if log.topic == topic and log.name != current.name)
 
     def with_batch(self, batch: Batch) -> State:
-        """Raises ValueError if it is not the next."""
+        """Return the state after a batch. Raises ValueError if the batch is not the next one."""
         if batch.number != self.end:
             raise ValueError(f"Batch {batch.number} does not follow: the next is {self.end}")
         return replace(
@@ -230,7 +236,8 @@ class State:
         )
 
     def with_rollup(self, rollup: Rollup) -> State:
-        """Raises ValueError if it is not the next, or goes back."""
+        """Return the state after a rollup. Raises ValueError if it is not the next one, or its boundary or cutoff
+        decreases."""
         if rollup.number != self.rollups or rollup.boundary < self.boundary or rollup.cutoff < self.cutoff:
             raise ValueError(f"Rollup {rollup.number} does not follow rollup {self.rollups - 1}")
         replaced = [
@@ -251,7 +258,7 @@ class State:
         )
 
     def without(self, batches: Iterable[int], superseded: Iterable[HourGeneration]) -> State:
-        """After their directories are gone."""
+        """Return the state after directories of these batches and generations were deleted."""
         gone, old = set(batches), set(map(_key, superseded))
         return replace(
             self,
@@ -266,7 +273,7 @@ class State:
         return Snapshot(self.oldest(), self.boundary, self.cutoff, self.end, tuple(sorted(late)))
 
     def oldest(self) -> int:
-        """The first batch that still has rows in current; the end if none has."""
+        """Return the first batch that still has rows in current; the end if none has."""
         waiting = (
             number
             for number, batch in self.batches.items()
@@ -275,7 +282,7 @@ class State:
         return min(waiting, default=self.end)
 
     def current_rows(self, table: str) -> dict[Hour, int]:
-        """Rows by hour that the view takes out of current (duplicates counted)."""
+        """Return the number of rows by hour that the view reads from current, duplicates included."""
         found: dict[Hour, int] = {}
         for number, hour in self._in_current(table):
             found[hour] = found.get(hour, 0) + self.batches[number].rows(table)[hour]
@@ -292,7 +299,7 @@ class State:
     # -- what is next
 
     def moves(self, cutoff: Hour) -> list[Move]:
-        """What a rollup up to `cutoff` has to do; its boundary is the end."""
+        """Return the steps of a rollup up to `cutoff`; its boundary is the end."""
         cutoff = max(cutoff, self.cutoff)
         parts: dict[tuple[str, Hour], list[tuple[int, BatchPart]]] = {}
         for number, batch in sorted(self.batches.items()):
@@ -306,7 +313,8 @@ class State:
         ]
 
     def garbage(self, applied: int) -> tuple[list[Batch], list[HourGeneration]]:
-        """Batches and generations that no view shows, if those of rollups below `applied` have done so for the time of grace."""
+        """Return batches and generations that no view shows, if rollups below `applied` are visible since the grace
+        period."""
         old = [generation for number, generation in self.superseded if number < applied]
         if applied < self.rollups:
             return [], old
@@ -315,7 +323,7 @@ class State:
 
 
 def joined_offsets(many: Sequence[Offsets]) -> dict[str, dict[int, tuple[int, int]]]:
-    """The least first and the greatest end of each partition."""
+    """Return the smallest start and the largest end of each partition."""
     found: dict[str, dict[int, tuple[int, int]]] = {}
     for offsets in many:
         for topic, partitions in offsets.items():
@@ -327,7 +335,8 @@ def joined_offsets(many: Sequence[Offsets]) -> dict[str, dict[int, tuple[int, in
 
 
 def _grown(tables: Mapping[str, TableDefinition], changed: Iterable[TableDefinition]) -> dict[str, TableDefinition]:
-    """Definitions only grow. The one that has grown most counts: the ledger is not read in the order in which it was written."""
+    """Merge definitions. They only grow, so the largest one wins: the ledger is not read in the order of its
+    writes."""
     found = dict(tables)
     for table in changed:
         known = found.get(table.name, table)
@@ -344,25 +353,25 @@ def _key(generation: HourGeneration) -> str:
     return generation.path
 
 
-# -- effects: what the metastore is told, in this order
+# -- effects: changes of the metastore, in this order
 
 
 class AddPart(NamedTuple):
-    """A partition of `current`."""
+    """Add a partition of `current`."""
 
     batch: int
     part: BatchPart
 
 
 class PlaceHour(NamedTuple):
-    """The hour's partition, at its new place. `replaces`: another generation was there."""
+    """Set the location of the hour's partition. `replaces`: the hour had another generation."""
 
     generation: HourGeneration
     replaces: bool = True
 
 
 class ShowSnapshot(NamedTuple):
-    """The view's text: from here on readers see it."""
+    """Set the view's text, which makes the change visible to readers."""
 
     table: str
     snapshot: Snapshot
@@ -382,7 +391,7 @@ class DefineTable(NamedTuple):
 
 
 class RegisterHours(NamedTuple):
-    """All of a table, for a version of its columns that has none so far."""
+    """Register all hours of a table, for a new version of its columns."""
 
     table: str
     generations: tuple[HourGeneration, ...]
@@ -392,7 +401,7 @@ Effect = DefineTable | RegisterHours | AddPart | PlaceHour | ShowSnapshot | Drop
 
 
 def effects_of_batch(state: State, batch: Batch) -> list[Effect]:
-    """`state`: with the batch."""
+    """Return the effects of a batch. `state`: includes the batch."""
     anew = {table.name for table in batch.tables}
     return [
         *map(DefineTable, batch.tables),
@@ -416,7 +425,7 @@ def _shown_parts(state: State) -> list[AddPart]:
 
 
 def effects_of_rollup(state: State, rollup: Rollup) -> list[Effect]:
-    """`state`: with the rollup."""
+    """Return the effects of a rollup. `state`: includes the rollup."""
     anew = {table.name for table in rollup.tables}
     return [
         *map(DefineTable, rollup.tables),
@@ -428,13 +437,13 @@ def effects_of_rollup(state: State, rollup: Rollup) -> list[Effect]:
 
 
 def _placed(state: State, generations: Iterable[HourGeneration]) -> list[PlaceHour]:
-    """Those of the last rollup."""
+    """Return the effects that place the generations of the last rollup."""
     replaced = {(old.table, old.hour) for number, old in state.superseded if number == state.rollups - 1}
     return [PlaceHour(each, (each.table, each.hour) in replaced) for each in generations]
 
 
 def effects_of_restart(state: State, lost: Iterable[str] = ()) -> list[Effect]:
-    """All that the metastore might lack, wherever the last process has stopped. `lost`: tables that it does not know at all."""
+    """Return every effect that the last process may have omitted. `lost`: tables that the metastore does not have."""
     return [
         *map(DefineTable, state.tables.values()),
         *_registered(state, {*state.defined, *lost}),
@@ -453,7 +462,7 @@ def effects_of_sweep(batches: Iterable[Batch], superseded: Iterable[HourGenerati
 
 
 def directory_of(path: str) -> str:
-    """Of all parts that were written together: current/000000000012-1f2e3d4c."""
+    """Return the common directory of an attempt's parts: current/000000000012-1f2e3d4c."""
     return "/".join(path.split("/")[:2])
 
 
