@@ -46,9 +46,9 @@ class GroupedHandle:
     """A grouped stream.
 
     Attributes:
-        stream: What is grouped, with the serdes of the grouping.
-        topic_name: Of the repartition topic, if the application gave one.
-        repartition_node: What an earlier aggregation has made of it; with a name of its own the next ones share it.
+        stream: The grouped stream, with the serdes of the grouping. topic_name: Name of the repartition topic, if the
+            application gave one. repartition_node: The repartition node of an earlier aggregation; later ones share it
+            if the topic has a given name.
     """
 
     stream: StreamHandle
@@ -60,10 +60,10 @@ class GroupedHandle:
         return self.stream.graph
 
     def repartitioned(self, store_name: str) -> tuple[GraphNode, tuple[str, ...]]:
-        """The node that an aggregation comes after, and the sources of its records.
+        """Return the parent node of an aggregation, and the sources of its records.
 
         Args:
-            store_name: Of the aggregation; the topic is named by it if the application gave no name.
+            store_name: Store of the aggregation; the topic gets its name if the application gave none.
         """
         stream = self.stream
         if not stream.needs_repartition:
@@ -77,7 +77,7 @@ class GroupedHandle:
 
 
 def grouped_stream(stream: StreamHandle, options: Grouped[Any, Any]) -> GroupedHandle:
-    """A stream grouped by its key."""
+    """Return the stream grouped by its key."""
     handle = StreamHandle(
         stream.name,
         options.key_serde,
@@ -96,15 +96,14 @@ class Windowing:
     """The windows of an aggregation; none for a plain one.
 
     Attributes:
-        windows: None: all records of a key are aggregated.
-        emit_strategy: When results come.
+        windows: The windows. None: all records of a key are aggregated. emit_strategy: When results are emitted.
     """
 
     windows: AnyWindows | None
     emit_strategy: EmitStrategy
 
     def store(self, facts: StoreFacts) -> MaterializedStoreFactory:
-        """The factory of the store."""
+        """Return the factory of the store."""
         windows = self.windows
         if windows is None:
             return KeyValueStoreFactory(facts)
@@ -115,7 +114,7 @@ class Windowing:
     def supplier(
         self, store_name: str, initializer: Callable[[], Any], aggregator: Callable[..., Any], merger: Any
     ) -> KStreamAggProcessorSupplier:
-        """The supplier of the processors."""
+        """Return the supplier of the processors."""
         windows = self.windows
         if windows is None:
             return KStreamAggregate(store_name, initializer, aggregator)
@@ -127,7 +126,7 @@ class Windowing:
         return KStreamWindowAggregate(windows, store_name, emit, initializer, aggregator)
 
     def key_serde(self, serde: Serde[Any] | None) -> Serde[Any] | None:
-        """Of the table's keys."""
+        """Return the serde of the table's keys, for windowed keys if there are windows."""
         windows = self.windows
         if windows is None or serde is None:
             return serde
@@ -138,7 +137,7 @@ class Windowing:
 
     @property
     def close_ms(self) -> int | None:
-        """How long after its end a window is closed, ms."""
+        """Return the time from a window's start to its closing in ms."""
         windows = self.windows
         if windows is None:
             return None
@@ -153,7 +152,8 @@ PLAIN = Windowing(None, EmitStrategy.on_window_update())
 def count(
     group: GroupedHandle, windowing: Windowing, named: Named | None, materialized: Materialized[Any, Any] | None
 ) -> TableHandle:
-    """The number of records. Options without a store's name take a number more than none, but in sliding windows."""
+    """Count records. Options without a store name use up one more number than no options, except with sliding
+    windows."""
     stream = group.stream
     if materialized is None:
         options = Materialized.with_(stream.key_serde, Serdes.long())
@@ -181,7 +181,7 @@ def reduce(
     named: Named | None,
     materialized: Materialized[Any, Any] | None,
 ) -> TableHandle:
-    """Values of a key made one by one into one."""
+    """Combine the values of a key into one with a reducer."""
     stream = group.stream
     facts = materialize(materialized or Materialized.with_(), group.graph, REDUCE)
     facts.default_key_serde(stream.key_serde)
@@ -211,7 +211,7 @@ def aggregate(
     named: Named | None,
     materialized: Materialized[Any, Any] | None,
 ) -> TableHandle:
-    """Values of a key added one by one to an aggregate."""
+    """Add the values of a key to an aggregate."""
     facts = materialize(materialized or Materialized.with_(), group.graph, AGGREGATE)
     facts.default_key_serde(group.stream.key_serde)
     name = OperatorName.of(named).or_generated(group.graph.names, AGGREGATE)
@@ -254,10 +254,10 @@ def _nothing() -> None:
 
 
 def _aggregator_of(reducer: Callable[[Any, Any], Any]) -> Callable[[Any, Any, Any], Any]:
-    """A reducer for windows, whose aggregate is None at first."""
+    """Return an aggregator that reduces; the initial aggregate in windows is None."""
     return lambda key, value, aggregate: value if aggregate is None else reducer(aggregate, value)
 
 
 def _merger_of(aggregator: Callable[[Any, Any, Any], Any]) -> Callable[[Any, Any, Any], Any]:
-    """Two sessions become one as if the second were a value that comes to the first."""
+    """Return a merger of sessions that adds the second session's aggregate to the first as a value."""
     return lambda key, first, second: aggregator(key, second, first)

@@ -1,4 +1,4 @@
-"""Arguments of methods with several forms, and keywords that stand for options."""
+"""Parses arguments of overloaded methods, and keywords that replace options."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Typed = TypeVar("Typed", Consumed[Any, Any], Produced[Any, Any])
 
 
 def bound(arguments: Sequence[Any], options: Mapping[str, Any], *names: str) -> list[Any]:
-    """The values of names, which are given in order or by keyword; None where one is not given.
+    """Return the values of named parameters, given by position or keyword; None for missing ones.
 
     Raises:
-        TypeError: There are too many, one is given twice, or a keyword is not known.
+        TypeError: Too many arguments, a duplicate one, or an unknown keyword.
     """
     if len(arguments) > len(names):
         raise TypeError(f"at most {len(names)} arguments are expected ({', '.join(names)}), not {len(arguments)}")
@@ -35,7 +35,7 @@ def bound(arguments: Sequence[Any], options: Mapping[str, Any], *names: str) -> 
 
 
 def typed(options: Typed, key: Serde[Any] | type[Any] | None, value: Serde[Any] | type[Any] | None) -> Typed:
-    """Options with serdes by type, where they are given.
+    """Return the options with the serdes of the given types.
 
     Raises:
         TypeError: There is no serde for a type.
@@ -46,11 +46,11 @@ def typed(options: Typed, key: Serde[Any] | type[Any] | None, value: Serde[Any] 
 
 
 def stored(materialized: Materialized[Any, Any] | None, store: str | None) -> Materialized[Any, Any] | None:
-    """Options of a store with a name, where one is given.
+    """Return the options of a store with the given name, if any.
 
     Raises:
-        TopologyException: The name is none that a topic could have.
-        TypeError: The options name a store, too.
+        TopologyException: The name is not valid for a topic.
+        TypeError: The options also name a store.
     """
     if store is None:
         return materialized

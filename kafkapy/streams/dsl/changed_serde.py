@@ -1,4 +1,4 @@
-"""Updates of a table in a repartition topic: the new value, the old one, or both."""
+"""Serde of a table's updates in a repartition topic: the new value, the old one, or both."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from kafkapy.streams.records import Change
 from kafkapy.streams.serdes import Deserializer, Serializer
 
 _OLD, _NEW, _BOTH = b"\0", b"\1", b"\2"
-"""The last byte; beyond them the same with a byte before it that says whether the update is the latest."""
+"""Values of the last byte. Larger values mean the same, with a preceding byte that flags the latest update."""
 
 
 class ChangedSerializer:
-    """A `Change` as its values and a flag at the end (Kafka's `ChangedSerializer`).
+    """Serializes a `Change` as its values and a flag at the end (Kafka's `ChangedSerializer`).
 
     Args:
         inner: Of the values; None: that of `default.value.serde`.
@@ -32,10 +32,11 @@ class ChangedSerializer:
         self._upgrades = upgrades_from_before(context.config, (3, 5))
 
     def serialize(self, topic: str, data: Change) -> bytes:
-        """The bytes of an update.
+        """Return the bytes of an update.
 
         Raises:
-            StreamsException: It has neither a new nor an old value, or it has both while instances before 3.5 run.
+            StreamsException: The update has neither a new nor an old value, or both although instances before 3.5 may
+                run.
         """
         assert self._inner is not None
         new = None if data.new_value is None else self._inner.serialize(topic, data.new_value)
@@ -70,11 +71,10 @@ class ChangedDeserializer:
             self._inner = _default_serde(context).deserializer()
 
     def deserialize(self, topic: str, data: bytes | None) -> Change:
-        """The update of bytes.
+        """Parse an update.
 
         Raises:
-            StreamsException: The flags are none that Kafka writes.
-            TypeError: There are no bytes; an update always has some.
+            StreamsException: The flag is invalid. TypeError: `data` is None.
         """
         assert self._inner is not None
         if data is None:
@@ -94,7 +94,7 @@ class ChangedDeserializer:
 
 
 def _parts(data: bytes, kind: int) -> tuple[bytes | None, bytes | None]:
-    """New and old value."""
+    """Return the bytes of the new and the old value."""
     if kind == 0:
         return None, data
     if kind == 1:

@@ -1,4 +1,4 @@
-"""Several grouped streams aggregated into one table."""
+"""Aggregates several grouped streams into one table."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Cogroup:
         self._parents: dict[GroupedHandle, GraphNode] = {}
 
     def add(self, group: GroupedHandle, aggregator: Callable[[Any, Any, Any], Any]) -> None:
-        """A further stream."""
+        """Add a stream."""
         self._aggregators[group] = aggregator
 
     def aggregate(
@@ -44,7 +44,7 @@ class Cogroup:
         named: Named | None,
         materialized: Materialized[Any, Any] | None,
     ) -> TableHandle:
-        """The table: each stream has a processor, all share the store."""
+        """Return the table: each stream has a processor, all share the store."""
         names = self._graph.names
         facts = materialize(materialized or Materialized.with_(), self._graph, _AGGREGATE)
         name = OperatorName.of(named)
@@ -83,7 +83,7 @@ class Cogroup:
         )
 
     def _repartition(self, store_name: str) -> None:
-        """Have all streams partitioned alike by their keys."""
+        """Repartition the streams so that all are copartitioned by key."""
         for group in self._aggregators:
             stream = group.stream
             if not stream.needs_repartition:

@@ -1,4 +1,4 @@
-"""Aggregations of streams in columns: what takes the place of the suppliers of a stream of records."""
+"""Suppliers of aggregations on columns, in place of those on records."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def count_in_columns(
     windows: Any, emit: EmitStrategy, store_name: str, initializer: Callable[[], Any], aggregator: Callable[..., Any]
 ) -> KStreamAggProcessorSupplier | None:
-    """Of `count`; None: such windows are processed by record."""
+    """Return the supplier of `count`; None: such windows are processed by record."""
     from kafkapy.streams.columns.aggregations import KStreamCountInColumns
     from kafkapy.streams.columns.folds import counted
 
@@ -33,7 +33,7 @@ def reduce_in_columns(
     initializer: Callable[[], Any],
     aggregator: Callable[..., Any],
 ) -> KStreamAggProcessorSupplier | None:
-    """Of `reduce`; `initializer` and `aggregator` do the same in windows."""
+    """Return the supplier of `reduce`; `initializer` and `aggregator` are its equivalents in windows."""
     from kafkapy.streams.columns.aggregations import KStreamReduceInColumns
     from kafkapy.streams.columns.folds import Reduced
 
@@ -45,7 +45,7 @@ def reduce_in_columns(
 def aggregate_in_columns(
     windows: Any, emit: EmitStrategy, store_name: str, initializer: Callable[[], Any], aggregator: Callable[..., Any]
 ) -> KStreamAggProcessorSupplier | None:
-    """Of `aggregate`."""
+    """Return the supplier of `aggregate`."""
     from kafkapy.streams.columns.aggregations import KStreamAggregateInColumns
     from kafkapy.streams.columns.folds import Aggregated
 

@@ -1,4 +1,4 @@
-"""Which stores the DSL keeps its tables in: RocksDB or memory (Kafka's `BuiltInDslStoreSuppliers`)."""
+"""The types of stores for the DSL's tables: RocksDB or memory (Kafka's `BuiltInDslStoreSuppliers`)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from kafkapy.streams.state.stores import Stores
 
 
 class DslStores(Protocol):
-    """Suppliers of stores by what an operator needs; `dsl.store.suppliers.class` may name a class of your own."""
+    """Suppliers of the stores that operators need; `dsl.store.suppliers.class` may name your own subclass."""
 
     def key_value_store(self, name: str, *, timestamped: bool) -> Any:
-        """Values by key."""
+        """Return a supplier of a store of values by key."""
 
     def window_store(
         self,
@@ -31,14 +31,14 @@ class DslStores(Protocol):
         sliding: bool,
         timestamped: bool,
     ) -> Any:
-        """Values by key and window."""
+        """Return a supplier of a store of values by key and window."""
 
     def session_store(self, name: str, retention_ms: int, *, emit_strategy: EmitStrategy) -> Any:
-        """Aggregates by key and session."""
+        """Return a supplier of a store of aggregates by key and session."""
 
 
 class RocksDBDslStores:
-    """On disk."""
+    """Stores on disk."""
 
     def key_value_store(self, name: str, *, timestamped: bool) -> Any:
         if timestamped:
@@ -71,7 +71,7 @@ class RocksDBDslStores:
 
 
 class InMemoryDslStores:
-    """In memory."""
+    """Stores in memory."""
 
     def key_value_store(self, name: str, *, timestamped: bool) -> Any:
         return Stores.in_memory_key_value_store(name)
@@ -94,12 +94,13 @@ class InMemoryDslStores:
 
 
 def dsl_stores(store_type: StoreType | None, config: Mapping[str, Any]) -> DslStores:
-    """The suppliers for a store.
+    """Return the suppliers for a store.
 
     Args:
-        store_type: As the operator or the whole topology says.
-        config: The application's: without a type, `dsl.store.suppliers.class` counts, a class without arguments or a
-            `StoreType`; `default.dsl.store` counts only in the configuration that `StreamsBuilder` is given, as in Kafka.
+        store_type: The type set for the operator or the whole topology; None: not set. config: The application's
+            configuration. Without a type its `dsl.store.suppliers.class` applies, a class without
+            arguments or a `StoreType`; `default.dsl.store` applies only in the configuration of `StreamsBuilder`, as
+            in Kafka.
     """
     if store_type is None:
         given = config.get("dsl.store.suppliers.class")

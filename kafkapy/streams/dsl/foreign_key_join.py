@@ -1,7 +1,8 @@
 """Joins of two tables by a foreign key (KIP-213).
 
-The left table sends a subscription for each row to the right one, by way of a topic; that answers, by way of another, when a
-subscription comes or a row of its own changes; the answers are joined with the rows that they are for.
+The left table's side sends a subscription for each row to the right side, through a topic. The right side sends a
+response through another topic when it receives a subscription or one of its rows changes. The left side joins
+responses with its rows.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ _SINK = "KTABLE-SINK-"
 
 
 class PseudoTopic:
-    """The topic that serializers are told which write into no topic: named as an internal one of the application."""
+    """The topic name passed to serializers whose output goes to no topic: named like an internal topic of the
+    application."""
 
     def __init__(self, topology: TopologyBuilder, name: str) -> None:
         self._topology = topology
@@ -58,13 +60,12 @@ class PseudoTopic:
 
 
 class ForeignKeyJoin:
-    """A join under construction. Its methods are called in the order in which Kafka numbers names.
+    """Builds a join. Its methods must be called in the order in which Kafka numbers names.
 
     Args:
         left: The table whose rows have a foreign key.
         right: The table that has it as its key.
-        options: Name and partitioning.
-        is_left: Rows without a match give results.
+        options: Name and partitioners. is_left: Whether rows without a match give results.
     """
 
     def __init__(self, left: TableHandle, right: TableHandle, options: TableJoined[Any, Any], is_left: bool) -> None:
@@ -93,14 +94,14 @@ class ForeignKeyJoin:
         joiner: Callable[[Any, Any], Any],
         materialized: Materialized[Any, Any] | None,
     ) -> TableHandle:
-        """The table of the results."""
+        """Return the table of the results."""
         source = self._subscriptions(extractor)
         answers = self._answers(source)
         responses = self._responses(answers)
         return self._results(responses, joiner, materialized)
 
     def _subscriptions(self, extractor: Callable[[Any], Any]) -> GraphNode:
-        """From the left table into the first topic, and out of it."""
+        """Add the nodes that send subscriptions through the first topic."""
         left, right = self._left, self._right
         send = VersionedProcessorNode(
             self._node_name("-subscription-registration-processor", _REGISTRATION),
@@ -131,7 +132,7 @@ class ForeignKeyJoin:
         return source
 
     def _answers(self, source: GraphNode) -> list[GraphNode]:
-        """What answers: to subscriptions that come, and to changes of the right table."""
+        """Add the nodes that respond to subscriptions and to changes of the right table."""
         right = self._right
         store_name = self._node_name("-subscription-store", _STORE)
         self._graph.add(StateStoreNode(SubscriptionStoreFactory(store_name, self._subscription_serde)))
@@ -157,7 +158,7 @@ class ForeignKeyJoin:
         return [join, table_join]
 
     def _responses(self, answers: list[GraphNode]) -> GraphNode:
-        """Into the second topic, and out of it."""
+        """Add the nodes that send responses through the second topic."""
         left = self._left
         topic = self._topic("-subscription-response", _RESPONSE)
         given = self._options.partitioner
@@ -206,7 +207,7 @@ class ForeignKeyJoin:
         return self._name.with_suffix(suffix, self._graph.names, prefix)
 
     def _topic(self, suffix: str, prefix: str) -> str:
-        """The name of an internal topic, which is made known to the topology."""
+        """Register an internal topic with the topology, and return its name."""
         topic = self._node_name(suffix, prefix) + "-topic"
         self._graph.topology.add_internal_topic(topic)
         return topic
@@ -214,7 +215,7 @@ class ForeignKeyJoin:
 
 @dataclass(frozen=True, slots=True)
 class _KeyOnlyPartitioner:
-    """A partitioner of the application, which is not shown the values of the join's topics."""
+    """Wraps the application's partitioner, and calls it without the values of the join's internal topics."""
 
     given: StreamPartitioner
 
@@ -227,6 +228,6 @@ def _by_key_only(given: StreamPartitioner | None) -> StreamPartitioner | None:
 
 
 def _primary_partition(topic: str, key: Any, value: Any, partitions: int) -> int | None:
-    """Answers go to the partition that the subscription came from."""
+    """Return the response's partition: the one from which the subscription came."""
     partition: int | None = value.primary_partition
     return partition

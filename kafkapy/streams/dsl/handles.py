@@ -1,4 +1,4 @@
-"""Streams and tables as operators know them; `KStream` and `KTable` are what users see of them."""
+"""Streams and tables as operators use them; `KStream` and `KTable` wrap them for users."""
 
 from __future__ import annotations
 
@@ -18,15 +18,12 @@ class StreamHandle:
     """A stream.
 
     Attributes:
-        name: Of the node that it comes out of.
-        key_serde: None: not known; operators take `default.key.serde`.
-        value_serde: None: not known; operators take `default.value.serde`.
-        sources: Names of the nodes that its records are read by.
-        needs_repartition: Its keys may have changed since they were read.
-        node: Its operator in the graph.
-        graph: Of the topology.
-        repartition_node: What an earlier join has made of it, for the next one.
-        in_columns: Grouping it gives aggregations that take batches.
+        name: Name of the node that forwards its records. key_serde: None: not known; operators use
+            `default.key.serde`. value_serde: None: not known; operators use `default.value.serde`. sources: Names of
+            the nodes that read its records. needs_repartition: Whether its keys may have changed since they were read.
+            node: Its operator in the graph. graph: The topology's graph. repartition_node: The repartition node of an
+            earlier join, which later ones share. in_columns: Whether aggregations of the grouped stream process
+            batches.
     """
 
     name: str
@@ -45,15 +42,11 @@ class TableHandle:
     """A table: the `ParentTable` of the processors that are derived from it.
 
     Attributes:
-        name: Of the node that its updates come out of.
-        key_serde: None: not known; operators take `default.key.serde`.
-        value_serde: None: not known; operators take `default.value.serde`.
-        sources: Names of the nodes that its records are read by.
-        queryable_store_name: Of its store, if it can be queried.
-        supplier: Of its processors; knows how to look values up.
-        node: Its operator in the graph.
-        graph: Of the topology.
-        sends_old_values: Its updates carry the values that they replace.
+        name: Name of the node that forwards its updates. key_serde: None: not known; operators use
+            `default.key.serde`. value_serde: None: not known; operators use `default.value.serde`. sources: Names of
+            the nodes that read its records. queryable_store_name: Name of its store, if it can be queried. supplier:
+            Supplier of its processors; it also supplies the getter of values. node: Its operator in the graph. graph:
+            The topology's graph. sends_old_values: Whether its updates contain the replaced values.
     """
 
     name: str
@@ -76,7 +69,7 @@ class TableHandle:
 
 
 def copartitioned(handle: StreamHandle | TableHandle, others: Iterable[StreamHandle | TableHandle]) -> tuple[str, ...]:
-    """Have the topics of all be partitioned alike.
+    """Require the topics of all handles to be copartitioned.
 
     Returns:
         The names of their sources.

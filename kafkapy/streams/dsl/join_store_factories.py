@@ -1,4 +1,5 @@
-"""The stores of joins, made late: the type may follow from the application's configuration."""
+"""Factories of the stores of joins. Stores are built late, because the type may depend on the application's
+configuration."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from kafkapy.streams.windows import JoinWindows
 
 
 class JoinStoreFactory(ABC):
-    """A store of a join: a `StoreFactory`. It has no cache."""
+    """The `StoreFactory` of a join's store, which has no cache."""
 
     def __init__(self, name: str, logging_enabled: bool, log_config: Mapping[str, str]) -> None:
         self.name = name
@@ -50,18 +51,15 @@ class JoinStoreFactory(ABC):
 
     @abstractmethod
     def _builder(self, config: Mapping[str, Any]) -> Any:
-        """A store builder with serdes."""
+        """Return a store builder with serdes."""
 
 
 class StreamJoinedStoreFactory(JoinStoreFactory):
-    """The window store of one side of a join of streams: it keeps all records of a key.
+    """The window store of one side of a stream-stream join; it retains all records of a key.
 
     Args:
-        name: Without "-store".
-        windows: Of the join.
-        joined: The options of the join.
-        value_serde: Of this side.
-        store_type: Of the options, or of the whole topology.
+        name: Name of the store without "-store". windows: Windows of the join. joined: Options of the join.
+            value_serde: Serde of this side's values. store_type: Type set in the options, or for the whole topology.
     """
 
     def __init__(
@@ -104,9 +102,9 @@ class OuterStreamJoinStoreFactory(JoinStoreFactory):
     """The store of records that have no match yet, by time, key and side.
 
     Args:
-        name: Of the store.
-        joined: The options of the join.
-        store_type: Of the options, or of the whole topology.
+        name: Name of the store.
+        joined: Options of the join.
+        store_type: Type set in the options, or for the whole topology.
     """
 
     def __init__(self, name: str, joined: StreamJoined[Any, Any, Any], store_type: StoreType | None) -> None:
@@ -125,7 +123,7 @@ class OuterStreamJoinStoreFactory(JoinStoreFactory):
 
 
 class SubscriptionStoreFactory(JoinStoreFactory):
-    """The store of a foreign-key join: which rows of the left table refer to a row of the right one."""
+    """The store of a foreign-key join: for each row of the right table, the left rows that refer to it."""
 
     def __init__(self, name: str, subscription_serde: Serde[Any]) -> None:
         super().__init__(name, True, {})

@@ -1,4 +1,4 @@
-"""What is known of a table's store while the topology is declared."""
+"""Derives the facts of a table's store while the topology is declared."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from kafkapy.streams.options.materialized import Materialized
 
 
 def materialize(materialized: Materialized[Any, Any], graph: LogicalGraph, prefix: str | None) -> StoreFacts:
-    """The facts of a store.
+    """Return the facts of a store.
 
     Args:
-        materialized: As the application wants it.
-        graph: Numbers a store without a name, and knows the type of stores that the whole topology has.
-        prefix: Of the generated name; None: the store stays without a name, and without the topology's type, as in Kafka.
+        materialized: The application's options.
+        graph: Generates the name of a store without one, and has the topology's default type of stores.
+        prefix: Prefix of the generated name; None: the store has neither a name nor the topology's type, as in Kafka.
     """
     given = materialized.store_name if materialized.store_supplier is None else materialized.store_supplier.name
     name = given

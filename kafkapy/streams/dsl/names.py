@@ -1,4 +1,5 @@
-"""The names of nodes and stores, which decide those of internal topics: the same as Java's for the same operators."""
+"""Generates the names of nodes and stores, and thereby of internal topics: the same as Java's for the same
+operators."""
 
 from __future__ import annotations
 
@@ -19,20 +20,20 @@ _GENERATED: Final = re.compile(r"KSTREAM.*-[0-9]{10}\Z", re.DOTALL)
 
 
 class NameCounter:
-    """Numbers nodes and stores in the order in which they are declared.
+    """Numbers nodes and stores in the order of their declaration.
 
-    A name that the application gives uses up a number, too, so that the names after it stay as they are.
+    A name given by the application also uses up a number, so that later names do not change.
     """
 
     def __init__(self) -> None:
         self._next = 0
 
     def processor_name(self, prefix: str) -> str:
-        """The next name of a node."""
+        """Return the next name of a node."""
         return f"{prefix}{self._take():010d}"
 
     def store_name(self, prefix: str) -> str:
-        """The next name of a store."""
+        """Return the next name of a store."""
         return f"{prefix}STATE-STORE-{self._take():010d}"
 
     def _take(self) -> int:
@@ -42,10 +43,10 @@ class NameCounter:
 
 
 class OperatorName:
-    """The name that an operator was given, or None: what its nodes are called follows from it.
+    """The name given to an operator, or None; the names of its nodes are derived from it.
 
     Raises:
-        TopologyException: The name is none that a topic could have.
+        TopologyException: The name is not valid for a topic.
     """
 
     __slots__ = ("name",)
@@ -55,28 +56,28 @@ class OperatorName:
 
     @staticmethod
     def of(named: Named | None) -> OperatorName:
-        """The name of an option."""
+        """Return the name in an option."""
         return OperatorName(None if named is None else named.name)
 
     def or_generated(self, names: NameCounter, prefix: str) -> str:
-        """The name, or a generated one; either takes a number."""
+        """Return the name, or a generated one; both use up a number."""
         generated = names.processor_name(prefix)
         return generated if self.name is None else self.name
 
     def with_suffix(self, suffix: str, names: NameCounter, prefix: str) -> str:
-        """The name with a suffix, or a generated one; either takes a number.
+        """Return the name with a suffix, or a generated one; both use up a number.
 
         Raises:
-            TopologyException: It is too long with the suffix.
+            TopologyException: The name with the suffix is too long.
         """
         generated = names.processor_name(prefix)
         return generated if self.name is None else validate_name(self.name + suffix)
 
     def with_suffix_or(self, suffix: str, other: str) -> str:
-        """The name with a suffix, or another; takes no number."""
+        """Return the name with a suffix, or another name; uses up no number."""
         return other if self.name is None else self.name + suffix
 
 
 def is_generated(name: str) -> bool:
-    """Whether the name of a stream's node or store looks like a generated one."""
+    """Return whether the name of a stream's node or store has the form of a generated one."""
     return _GENERATED.match(name) is not None

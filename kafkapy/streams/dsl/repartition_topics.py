@@ -1,4 +1,4 @@
-"""Repartition topics of operators, with the names of their nodes."""
+"""Builds repartition topics of operators, with the names of their nodes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def repartition_topic(
     partitioner: StreamPartitioner | None = None,
     partitions: int | None = None,
 ) -> RepartitionTopic:
-    """A topic and its nodes, which take three numbers, also if their names follow from the topic's.
+    """Return a topic and its nodes, which use up three numbers, even if their names are derived from the topic's.
 
     Args:
-        names: Numbers the nodes.
-        name: Of the topic, with or without "-repartition": generated, or the application's.
-        key_serde: Of the topic; None: `default.key.serde`.
-        value_serde: Of the topic; None: `default.value.serde`.
+        names: Generates names of the nodes.
+        name: Name of the topic, with or without "-repartition": generated, or the application's.
+        key_serde: Serde of the topic's keys; None: `default.key.serde`.
+        value_serde: Serde of the topic's values; None: `default.value.serde`.
         partitioner: None: by the key.
         partitions: Their number, if it is enforced.
     """

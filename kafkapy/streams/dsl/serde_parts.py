@@ -1,4 +1,4 @@
-"""The parts of serdes that may be missing."""
+"""Serializer and deserializer of optional serdes."""
 
 from __future__ import annotations
 

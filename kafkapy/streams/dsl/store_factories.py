@@ -1,4 +1,5 @@
-"""The stores of the DSL's operators, made late: the type may follow from the application's configuration."""
+"""Factories of the stores of the DSL's operators. Stores are built late, because the type may depend on the
+configuration."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from kafkapy.streams.windows import SessionWindows, SlidingWindows, Windows
 
 
 class MaterializedStoreFactory(ABC):
-    """The store of a table: a `StoreFactory` (Kafka's `MaterializedStoreFactory`)."""
+    """The `StoreFactory` of a table (Kafka's `MaterializedStoreFactory`)."""
 
     def __init__(self, facts: StoreFacts) -> None:
         self.facts = facts
@@ -45,7 +46,7 @@ class MaterializedStoreFactory(ABC):
     def with_caching_disabled(self) -> MaterializedStoreFactory: ...
 
     def disable_logging(self) -> None:
-        """No changelog topic: the topic that the table is read from is one."""
+        """Disable the changelog topic, as the table's source topic replaces it."""
         self.facts.logging_enabled = False
         self.facts.log_config = {}
 
@@ -64,14 +65,14 @@ class MaterializedStoreFactory(ABC):
 
     @abstractmethod
     def _builder(self, stores: DslStores) -> Any:
-        """A store builder with serdes."""
+        """Return a store builder with serdes."""
 
     def _is_cached(self) -> bool:
         return self.facts.caching_enabled
 
 
 class KeyValueStoreFactory(MaterializedStoreFactory):
-    """Of a table that is not windowed (Kafka's `KeyValueStoreMaterializer`)."""
+    """Factory for a table that is not windowed (Kafka's `KeyValueStoreMaterializer`)."""
 
     @property
     def changelog_kind(self) -> ChangelogKind:
@@ -98,10 +99,10 @@ class KeyValueStoreFactory(MaterializedStoreFactory):
 
 
 class WindowStoreFactory(MaterializedStoreFactory):
-    """Of a table of windows (Kafka's `WindowStoreMaterializer`, `SlidingWindowStoreMaterializer`).
+    """Factory for a table of windows (Kafka's `WindowStoreMaterializer`, `SlidingWindowStoreMaterializer`).
 
     Raises:
-        ValueError: Windows would be gone before they are closed.
+        ValueError: The retention is too short: windows would be deleted before they are closed.
     """
 
     def __init__(self, facts: StoreFacts, windows: Windows | SlidingWindows, emit_strategy: EmitStrategy) -> None:
@@ -168,10 +169,10 @@ class WindowStoreFactory(MaterializedStoreFactory):
 
 
 class SessionStoreFactory(MaterializedStoreFactory):
-    """Of a table of sessions (Kafka's `SessionStoreMaterializer`).
+    """Factory for a table of sessions (Kafka's `SessionStoreMaterializer`).
 
     Raises:
-        ValueError: Sessions would be gone before they are closed.
+        ValueError: The retention is too short: sessions would be deleted before they are closed.
     """
 
     def __init__(self, facts: StoreFacts, windows: SessionWindows, emit_strategy: EmitStrategy) -> None:

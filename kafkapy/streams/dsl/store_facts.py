@@ -1,4 +1,4 @@
-"""What is known of a store before it is made."""
+"""Facts about a store before it is built."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from kafkapy.streams.state.store_suppliers import VersionedBytesStoreSupplier
 
 @dataclass(slots=True)
 class StoreFacts:
-    """What is known of a store (Kafka's `MaterializedInternal`); serdes are filled in where operators know them.
+    """Facts about a store (Kafka's `MaterializedInternal`); operators fill in known serdes.
 
     Attributes:
-        name: None only for an operator that keeps no store without a name.
+        name: None only for an operator that has no store without a name.
         queryable_name: The same if the application gave it; None for a generated one.
-        supplier: Of the application's choice, or None.
-        store_type: None: the application's, which is known when stores are made.
+        supplier: The application's supplier, or None.
+        store_type: None: the application's default, which is known when stores are built.
         key_serde: None: `default.key.serde`.
         value_serde: None: `default.value.serde`.
         logging_enabled: Whether it has a changelog topic.
         log_config: Configs of that topic.
         caching_enabled: Whether it is cached.
-        retention_ms: Of windows, ms; None: as long as needed.
+        retention_ms: Retention of windows, ms; None: as long as needed.
     """
 
     name: str | None
@@ -41,13 +41,13 @@ class StoreFacts:
 
     @property
     def store_name(self) -> str:
-        """The name of a store that has one."""
+        """Return the name of a store that has one."""
         assert self.name is not None
         return self.name
 
     @property
     def is_versioned(self) -> bool:
-        """Whether it keeps a history of each key."""
+        """Return whether the store is versioned."""
         return isinstance(self.supplier, VersionedBytesStoreSupplier)
 
     def default_key_serde(self, serde: Serde[Any] | None) -> None:

@@ -14,7 +14,7 @@ from kafkapy.streams.processors.stateless import KStreamBranch, PassThrough
 
 
 class Split:
-    """A stream under division.
+    """Builds the branches of a stream.
 
     Invariant: the splitting processor has a predicate for each branch but the default one, in the order of the branches.
     """
@@ -27,11 +27,11 @@ class Split:
         stream.graph.add(self._node, stream.node)
 
     def branch(self, predicate: Callable[[Any, Any], Any] | None, name: str | None) -> StreamHandle:
-        """A further branch.
+        """Add a branch.
 
         Args:
-            predicate: Of its records; None for the default branch.
-            name: What its node's name ends with; None: its number.
+            predicate: Selects its records; None for the default branch.
+            name: Suffix of its node's name; None: its number.
         """
         supplier = self._supplier
         number = 0

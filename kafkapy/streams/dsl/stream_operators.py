@@ -1,4 +1,4 @@
-"""Operators that look at one record of a stream at a time, and where streams begin, meet and end."""
+"""Stateless operators of streams, sources, merges and sinks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Function = Callable[..., Any]
 
 
 def source(graph: LogicalGraph, topics: Sequence[str] | re.Pattern[str], consumed: Consumed[Any, Any]) -> StreamHandle:
-    """A stream of topics."""
+    """Return a stream of topics."""
     name = OperatorName(consumed.name).or_generated(graph.names, SOURCE)
     node = StreamSourceNode(name, topics, consumed)
     graph.add(node)
@@ -57,7 +57,7 @@ def for_each(stream: StreamHandle, action: Function, named: Named | None) -> Non
 
 
 def with_new_key(stream: StreamHandle, mapper: Function, name: OperatorName) -> StreamHandle:
-    """A stream with another key; it needs repartitioning before keys count."""
+    """Return a stream with a new key; it must be repartitioned before operations by key."""
     node = ProcessorGraphNode(name.or_generated(stream.graph.names, "KSTREAM-KEY-SELECT-"), KStreamSelectKey(mapper))
     return replace(_rekeyed(stream, node), value_serde=stream.value_serde)
 
@@ -81,7 +81,7 @@ def values_flat_mapped(stream: StreamHandle, mapper: Function, named: Named | No
 
 
 def batches_mapped(stream: StreamHandle, mapper: Function, named: Named | None, keeps_keys: bool) -> StreamHandle:
-    """A stream of what a function of record batches gives."""
+    """Return a stream of the results of a function of record batches."""
     from kafkapy.streams.columns.map_batches import KStreamMapBatches
 
     supplier = KStreamMapBatches(mapper, stream.key_serde, stream.value_serde)
@@ -93,7 +93,7 @@ def batches_mapped(stream: StreamHandle, mapper: Function, named: Named | None, 
 def processed(
     stream: StreamHandle, supplier: Callable[[], Any], store_names: Sequence[str], named: Named | None, keeps_key: bool
 ) -> StreamHandle:
-    """A stream of what processors of the application forward; the number of a name that is given is not used up."""
+    """Return a stream of the records that the application's processors forward; a given name uses up no number."""
     _check_supplier(supplier)
     for store in store_names:
         required(store, "stateStoreNames")
@@ -117,7 +117,7 @@ def merged(stream: StreamHandle, other: StreamHandle, named: Named | None) -> St
 
 
 def repartitioned(stream: StreamHandle, options: Repartitioned[Any, Any]) -> StreamHandle:
-    """A stream that goes through a topic; the topic's serde of keys is never that of the stream, as in Kafka."""
+    """Return a stream that goes through a topic; the topic never uses the stream's serde of keys, as in Kafka."""
     graph = stream.graph
     name = options.name if options.name is not None else graph.names.processor_name("KSTREAM-REPARTITION-")
     value_serde = options.value_serde or stream.value_serde
@@ -163,10 +163,10 @@ def _revalued(stream: StreamHandle, node: GraphNode) -> StreamHandle:
 
 
 def _check_supplier(supplier: Callable[[], Any]) -> None:
-    """Each task needs a processor of its own.
+    """Check that a supplier returns a new processor for each task.
 
     Raises:
-        ValueError: The supplier gives the same one again.
+        ValueError: The supplier returned the same processor twice.
     """
     if required(supplier, "processorSupplier")() is supplier():
         raise ValueError(

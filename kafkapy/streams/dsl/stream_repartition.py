@@ -1,4 +1,4 @@
-"""A stream that is repartitioned because a join needs it."""
+"""Repartitions a stream for a join."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from kafkapy.streams.serdes import Serde
 def repartitioned_for_join(
     stream: StreamHandle, topic_name: str, key_serde: Serde[Any] | None, value_serde: Serde[Any] | None
 ) -> StreamHandle:
-    """The stream behind a repartition topic; joins of a stream without names share one, though each takes its numbers.
+    """Return the stream behind a repartition topic. A stream's unnamed joins share the topic, but each uses up its
+    numbers.
 
     Args:
-        stream: Its keys may have changed.
-        topic_name: Of the topic: that of the stream, or one that the application gave.
-        key_serde: Of the join; None: the stream's.
-        value_serde: Of the join; None: the stream's.
+        stream: A stream whose keys may have changed.
+        topic_name: Name of the topic: the stream's, or one given by the application.
+        key_serde: The join's serde of keys; None: the stream's.
+        value_serde: The join's serde of values; None: the stream's.
     """
     graph = stream.graph
     key_serde = key_serde or stream.key_serde

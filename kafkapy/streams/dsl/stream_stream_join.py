@@ -31,11 +31,9 @@ class StreamStreamJoin:
     """A join of two streams.
 
     Attributes:
-        joiner: Of key, left and right value.
-        windows: How far apart the records may be.
-        joined: Its options.
-        left_outer: Left records without a match give results.
-        right_outer: Right records without a match do, too.
+        joiner: Function of key, left and right value. windows: Largest time differences of the records. joined:
+            Options of the join. left_outer: Whether left records without a match give results. right_outer: Whether
+            right records without a match give results.
     """
 
     joiner: Callable[[Any, Any, Any], Any]
@@ -45,10 +43,10 @@ class StreamStreamJoin:
     right_outer: bool
 
     def of(self, left: StreamHandle, right: StreamHandle) -> StreamHandle:
-        """The results; streams whose keys may have changed are repartitioned before.
+        """Return the results; streams whose keys may have changed are repartitioned before the join.
 
         Raises:
-            StreamsException: The store suppliers do not fit the windows, or have one name.
+            StreamsException: The store suppliers do not match the windows, or have the same name.
         """
         joined = self.joined
         name = OperatorName(joined.name)
@@ -98,7 +96,7 @@ class StreamStreamJoin:
         return node
 
     def _stores(self, store_type: Any, names: _JoinNames) -> tuple[Any, Any, Any]:
-        """Factories for the left and right records, and for those without a match."""
+        """Return store factories for the left and right records, and for those without a match."""
         joined = self.joined
         this, other = joined.this_store_supplier, joined.other_store_supplier
         if this is not None and other is not None and this.name == other.name:
@@ -129,7 +127,7 @@ class StreamStreamJoin:
 
 
 def _store_type_of(supplier: Any) -> StoreType | None:
-    """Records without a match are kept where the application keeps the left ones."""
+    """Return the type of the store for records without a match: that of the left records' store."""
     if isinstance(supplier, InMemoryWindowBytesStoreSupplier):
         return StoreType.IN_MEMORY
     return StoreType.ROCKS_DB if isinstance(supplier, RocksDbWindowBytesStoreSupplier) else None

@@ -27,10 +27,10 @@ def join_with_table(
     joined: Joined[Any, Any, Any],
     is_left: bool,
 ) -> StreamHandle:
-    """The results; the stream is repartitioned before if its keys may have changed.
+    """Return the results; the stream is repartitioned before the join if its keys may have changed.
 
     Raises:
-        ValueError: Records shall wait for those of a table that is not versioned.
+        ValueError: There is a grace period, but the table is not versioned.
     """
     if stream.needs_repartition:
         name = joined.name if joined.name is not None else stream.name
@@ -60,7 +60,7 @@ def join_with_table(
 def _buffer(
     stream: StreamHandle, joined: Joined[Any, Any, Any], grace_ms: int, buffer_name: str, topic: str
 ) -> RocksDBTimeOrderedKeyValueBufferBuilder:
-    """Where the stream's records wait (with its serdes since 3.9.1)."""
+    """Return the buffer of the stream's records (with its serdes since 3.9.1)."""
     key_serde = joined.key_serde or stream.key_serde
     value_serde = joined.value_serde or stream.value_serde
     return RocksDBTimeOrderedKeyValueBufferBuilder(buffer_name, grace_ms, topic, key_serde, value_serde)
@@ -74,7 +74,8 @@ def join_with_global_table(
     named: Named | None,
     is_left: bool,
 ) -> StreamHandle:
-    """The results: keys stay, and so does the need of repartitioning. Both kinds are named as left joins, as in Kafka."""
+    """Return the results. Keys, and the need of repartitioning, are unchanged. Both kinds have the names of left
+    joins, as in Kafka."""
     graph = stream.graph
     name = OperatorName.of(named).or_generated(graph.names, _LEFT_JOIN)
     node = ProcessorGraphNode(name, KStreamGlobalKTableJoin(values, joiner, key_selector, is_left))

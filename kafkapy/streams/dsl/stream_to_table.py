@@ -1,4 +1,4 @@
-"""A stream taken for the updates of a table."""
+"""Converts a stream to a table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TO_TABLE = "KSTREAM-TOTABLE-"
 
 
 def to_table(stream: StreamHandle, named: Named | None, materialized: Materialized[Any, Any] | None) -> TableHandle:
-    """The table; the stream is repartitioned if its keys may have changed."""
+    """Return the table; the stream is repartitioned if its keys may have changed."""
     graph = stream.graph
     name = OperatorName.of(named).or_generated(graph.names, _TO_TABLE)
     options = materialized or Materialized.with_(stream.key_serde, stream.value_serde)

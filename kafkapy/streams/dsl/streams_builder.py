@@ -1,4 +1,4 @@
-"""Where a topology begins."""
+"""The builder of topologies with the DSL."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from kafkapy.streams.topology.topology_builder import TopologyBuilder
 
 
 class StreamsBuilder:
-    """Makes streams and tables of topics, and a topology of what is derived from them.
+    """Creates streams and tables of topics, and builds the topology of the operators applied to them.
 
     Args:
-        config: The application's; `default.dsl.store` counts for all stores whose options name no type.
+        config: The application's configuration; `default.dsl.store` applies to all stores whose options name no type.
 
     Raises:
-        StreamsException: `default.dsl.store` names no type of stores.
+        StreamsException: `default.dsl.store` is not a type of stores.
 
     Example:
         >>> from kafkapy.streams import Consumed, Produced, Serdes
@@ -50,11 +50,11 @@ class StreamsBuilder:
         key: Serde[Any] | type[Any] | None = None,
         value: Serde[Any] | type[Any] | None = None,
     ) -> KStream[Any, Any]:
-        """A stream of topics.
+        """Create a stream of topics.
 
         Args:
-            topics: A name, several, or a pattern that whole names match.
-            consumed: Serdes, timestamps, and where to begin.
+            topics: A name, several names, or a pattern that matches whole names. consumed: Serdes, timestamp
+                extractor, and offset reset policy.
             key: Serde or type of keys, in place of that in `consumed`: `str`, `int`, `float`, `bytes`, a dataclass (JSON) …
             value: Serde or type of values, in place of that in `consumed`.
 
@@ -75,15 +75,16 @@ class StreamsBuilder:
         value: Serde[Any] | type[Any] | None = None,
         store: str | None = None,
     ) -> KTable[Any, Any]:
-        """A table of a topic. It is kept in a store only if an operator needs that, or the store has a name.
+        """Create a table of a topic. It has a store only if an operator needs one, or the store has a name.
 
         Args:
-            topic: Its name.
-            consumed: Serdes, timestamps, and where to begin; without it the serdes of `materialized` count.
-            materialized: Of the table's store; its serdes are those of `consumed`.
+            topic: Name of the topic.
+            consumed: Serdes, timestamp extractor, and offset reset policy; without it the serdes of `materialized`
+                apply.
+            materialized: Options of the table's store; its serdes are those of `consumed`.
             key: Serde or type of keys; see `stream`.
             value: Serde or type of values.
-            store: A name for the store, in place of `Materialized.as_(name)`.
+            store: Name of the store, in place of `Materialized.as_(name)`.
         """
         required(topic, "topic")
         options = typed(_consumed(consumed, materialized), key, value)
@@ -99,7 +100,7 @@ class StreamsBuilder:
         value: Serde[Any] | type[Any] | None = None,
         store: str | None = None,
     ) -> GlobalKTable[Any, Any]:
-        """A table of a topic, of which each instance has all rows; arguments as of `table`.
+        """Create a table of which each instance has all rows; the arguments are those of `table`.
 
         Args:
             topic: Name of the topic.
@@ -110,7 +111,7 @@ class StreamsBuilder:
             store: Name of the store.
 
         Raises:
-            TopologyException: The store is a versioned one.
+            TopologyException: The store is versioned.
         """
         required(topic, "topic")
         options = typed(_consumed(consumed, materialized), key, value)
@@ -118,7 +119,7 @@ class StreamsBuilder:
         return GlobalKTable(*table_operators.global_table_source(self._graph, topic, options, kept))
 
     def add_state_store(self, store: Any) -> StreamsBuilder:
-        """Add a store for processors of your own, which name it where they are added.
+        """Add a store for the application's processors, which are connected to it by its name.
 
         Args:
             store: A store builder of `Stores`.
@@ -133,9 +134,8 @@ class StreamsBuilder:
 
         Args:
             store: A store builder of `Stores`; it has no changelog.
-            topic: Where its entries come from.
-            consumed: Serdes and timestamps.
-            supplier: Makes processors that put records into the store.
+            topic: Source of its entries. consumed: Serdes and timestamp extractor. supplier: Supplier of processors
+                that put records into the store.
         """
         required(store, "storeBuilder")
         required(consumed, "consumed")
@@ -143,14 +143,14 @@ class StreamsBuilder:
         return self
 
     def build(self, config: Mapping[str, Any] | None = None) -> Topology:
-        """The topology of all that has been declared.
+        """Build the topology of everything declared so far.
 
         Args:
-            config: The application's; `topology.optimization` counts.
+            config: The application's configuration, of which `topology.optimization` is used.
 
         Raises:
             TopologyException: Operators, topics or stores do not fit together.
-            ConfigException: `topology.optimization` is none that is known.
+            ConfigException: `topology.optimization` has an unknown value.
         """
         self._graph.write(config)
         return Topology(self._topology)

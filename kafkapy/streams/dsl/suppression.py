@@ -1,4 +1,4 @@
-"""Updates of a table that are held back."""
+"""Suppresses updates of a table."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _SUPPRESS = "KTABLE-SUPPRESS-"
 
 
 def suppress(table: TableHandle, suppressed: Suppressed) -> TableHandle:
-    """The table with fewer updates.
+    """Return the table with suppressed updates.
 
     Raises:
-        TopologyException: The table is versioned, or it shall wait for windows and has none.
+        TopologyException: The table is versioned, or it has no windows whose closing could be awaited.
     """
     if table.node.is_output_versioned:
         raise TopologyException("suppress() is only supported for non-versioned KTables")

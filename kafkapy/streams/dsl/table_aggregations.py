@@ -1,4 +1,4 @@
-"""Aggregations of regrouped tables: each update takes the old value back and adds the new one."""
+"""Aggregations of regrouped tables: each update subtracts the old value and adds the new one."""
 
 from __future__ import annotations
 
@@ -31,10 +31,9 @@ class GroupedTableHandle:
     """A regrouped table.
 
     Attributes:
-        options: Serdes of new keys and values, and the name of the repartition topic.
-        node: The operator that makes them.
-        graph: Of the topology.
-        repartition_node: What an earlier aggregation has made; with a name of its own the next ones share it.
+        options: Serdes of new keys and values, and the name of the repartition topic. node: The operator that
+            regroups. graph: The topology's graph. repartition_node: The repartition node of an earlier aggregation;
+            later ones share it if the topic has a given name.
     """
 
     options: Grouped[Any, Any]
@@ -46,7 +45,7 @@ class GroupedTableHandle:
 def grouped_table(
     table: TableHandle, selector: Callable[[Any, Any], tuple[Any, Any]], options: Grouped[Any, Any]
 ) -> GroupedTableHandle:
-    """A table with new keys and values, several of which may have one key."""
+    """Return the table with new keys and values; several rows may have the same key."""
     name = OperatorName(options.name).or_generated(table.graph.names, "KTABLE-SELECT-")
     node = VersionedProcessorNode(name, KTableRepartitionMap(table, selector))
     table.graph.add(node, table.node)
@@ -57,7 +56,7 @@ def grouped_table(
 def count_table(
     group: GroupedTableHandle, named: Named | None, materialized: Materialized[Any, Any] | None
 ) -> TableHandle:
-    """The number of rows."""
+    """Count rows."""
     facts = materialize(materialized or Materialized.with_(), group.graph, _AGGREGATE)
     facts.default_key_serde(group.options.key_serde)
     facts.default_value_serde(Serdes.long())
@@ -72,7 +71,8 @@ def reduce_table(
     named: Named | None,
     materialized: Materialized[Any, Any] | None,
 ) -> TableHandle:
-    """Values of a key made one by one into one. The store is named as that of an aggregation, as in Kafka."""
+    """Combine the values of a key into one with a reducer. The store is named like that of an aggregation, as in
+    Kafka."""
     facts = materialize(materialized or Materialized.with_(), group.graph, _AGGREGATE)
     facts.default_key_serde(group.options.key_serde)
     facts.default_value_serde(group.options.value_serde)
@@ -87,7 +87,7 @@ def aggregate_table(
     named: Named | None,
     materialized: Materialized[Any, Any] | None,
 ) -> TableHandle:
-    """Values of a key added one by one to an aggregate."""
+    """Add the values of a key to an aggregate."""
     facts = materialize(materialized or Materialized.with_(), group.graph, _AGGREGATE)
     facts.default_key_serde(group.options.key_serde)
     supplier = KTableAggregate(facts.store_name, initializer, adder, subtractor)

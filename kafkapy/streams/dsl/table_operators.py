@@ -1,4 +1,4 @@
-"""Operators on one table, and where tables begin."""
+"""Operators on one table, and sources of tables."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _TRANSFORM_VALUES, _TO_STREAM = "KTABLE-TRANSFORMVALUES-", "KTABLE-TOSTREAM-"
 def table_source(
     graph: LogicalGraph, topic: str, consumed: Consumed[Any, Any], materialized: Materialized[Any, Any] | None
 ) -> TableHandle:
-    """The table of a topic; its store has the serdes of the source."""
+    """Return the table of a topic; its store has the serdes of the source."""
     facts = _source_facts(graph, topic, consumed, materialized)
     source_name, name = _source_names(graph, consumed)
     table = KTableSource(facts.store_name, facts.queryable_name)
@@ -51,13 +51,13 @@ def table_source(
 def global_table_source(
     graph: LogicalGraph, topic: str, consumed: Consumed[Any, Any], materialized: Materialized[Any, Any] | None
 ) -> tuple[KTableValueGetterSupplier, str | None]:
-    """The table of all partitions of a topic.
+    """Add a global table of a topic.
 
     Returns:
-        What looks values up, and the name by which the store can be queried.
+        The supplier of the getter of values, and the name by which the store can be queried.
 
     Raises:
-        TopologyException: The store is a versioned one.
+        TopologyException: The store is versioned.
     """
     facts = _source_facts(graph, topic, consumed, materialized)
     if facts.is_versioned:
@@ -73,7 +73,7 @@ def global_table_source(
 def global_store(
     graph: LogicalGraph, store: Any, topic: str, consumed: Consumed[Any, Any], supplier: Callable[[], Any]
 ) -> None:
-    """A store that a processor of the application fills from all partitions of a topic."""
+    """Add a store that the application's processor fills from all partitions of a topic."""
     source_name, name = _source_names(graph, consumed)
     graph.add(GlobalStoreNode(name, source_name, topic, consumed, store, supplier))
 
@@ -138,13 +138,13 @@ def _source_facts(
 
 
 def _source_names(graph: LogicalGraph, consumed: Consumed[Any, Any]) -> tuple[str, str]:
-    """Of the source, and of the processor of the table."""
+    """Return the names of the source and of the table's processor."""
     name = OperatorName(consumed.name)
     return name.with_suffix(SOURCE_SUFFIX, graph.names, SOURCE), name.or_generated(graph.names, TABLE_SOURCE)
 
 
 def _facts(table: TableHandle, materialized: Materialized[Any, Any] | None, prefix: str) -> StoreFacts | None:
-    """Of the store of a derived table; one without a name is not made, but takes a number."""
+    """Return the facts of a derived table's store; one without a name is not built, but uses up a number."""
     if materialized is None:
         return None
     facts = materialize(materialized, table.graph, None)

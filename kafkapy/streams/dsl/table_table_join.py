@@ -31,7 +31,7 @@ def join_tables(
     left_outer: bool,
     right_outer: bool,
 ) -> TableHandle:
-    """The table of the results."""
+    """Return the table of the results."""
     graph = left.graph
     facts = None if materialized is None else materialize(materialized, graph, _MERGE)
     name = OperatorName.of(named)
@@ -66,7 +66,7 @@ def join_tables(
 def _sides(
     left: TableHandle, right: TableHandle, joiner: Callable[[Any, Any], Any], left_outer: bool, right_outer: bool
 ) -> tuple[Any, Any]:
-    """The suppliers of the processors of both sides."""
+    """Return the suppliers of both sides' processors."""
     mirrored = reversed_values(joiner)
     if not left_outer:
         return KTableKTableInnerJoin(left, right, joiner), KTableKTableInnerJoin(right, left, mirrored)

@@ -1,4 +1,4 @@
-"""Windowed keys go to the partition of the key without its window."""
+"""Partitions windowed keys by the key without its window."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from kafkapy.streams.serdes import Serializer
 
 
 class WindowedStreamPartitioner:
-    """Chooses the partition of a windowed key as the producer does that of the key in it.
+    """Chooses the partition that the producer chooses for the key without its window.
 
     Args:
-        serializer: Of the windowed keys, with `serialize_base_key(topic, windowed)`.
+        serializer: Serializer of the windowed keys, with `serialize_base_key(topic, windowed)`.
     """
 
     def __init__(self, serializer: Any) -> None:
@@ -25,7 +25,7 @@ class WindowedStreamPartitioner:
 
 
 def sink_partitioner(given: StreamPartitioner | None, key_serializer: Serializer | None) -> StreamPartitioner | None:
-    """The partitioner of a sink: the one that was given, or that of windowed keys; None for the producer's."""
+    """Return the partitioner of a sink: the given one, or that of windowed keys; None for the producer's."""
     if given is None and hasattr(key_serializer, "serialize_base_key"):
         return WindowedStreamPartitioner(key_serializer)
     return given

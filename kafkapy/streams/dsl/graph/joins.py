@@ -1,4 +1,4 @@
-"""Joins as nodes of the graph: each stands for several processors."""
+"""Joins as nodes of the graph; each consists of several processors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafkapy.streams.topology.topology_builder import TopologyBuilder
 
 
 class WindowedStreamNode(ProcessorGraphNode):
-    """Keeps one stream's records for a join of two."""
+    """Stores one stream's records for a stream-stream join."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +20,8 @@ class JoinSide:
     """A processor of one side of a join.
 
     Attributes:
-        name: Of the processor.
-        supplier: Makes it.
-        parent: Name of the node that forwards to it.
-        store: The store that this side fills, a factory; for tables the names of the stores that its values are in.
+        name: Name of the processor. supplier: Supplier of the processor. parent: Name of the node that forwards to it.
+            store: Factory of the store that this side fills; for tables the names of the stores with its values.
     """
 
     name: str
@@ -33,12 +31,12 @@ class JoinSide:
 
 
 class StreamStreamJoinNode(GraphNode):
-    """A join of two streams: a processor for each, which looks into the other's store, and one that merges their results.
+    """A join of two streams: a processor for each, which reads the other's store, and one that merges their results.
 
     Attributes:
-        this: The left side; its parent is the node that keeps the left records.
+        this: The left side; its parent is the node that stores the left records.
         other: The right side.
-        is_self_join: Both are one stream, and one store does for them.
+        is_self_join: Whether both are the same stream, which needs only one store.
     """
 
     def __init__(
@@ -78,9 +76,8 @@ class StreamTableJoinNode(ProcessorGraphNode):
     """A join of a stream with a table.
 
     Args:
-        store_names: Where the table's values are.
-        grace_ms: How long the stream's records wait, ms; None: they don't.
-        buffer_name: Of the store that they wait in.
+        store_names: Names of the stores with the table's values. grace_ms: How long the stream's records are buffered,
+            ms; None: they are not. buffer_name: Name of the buffer's store.
     """
 
     def __init__(
@@ -116,7 +113,7 @@ class TableTableJoinNode(GraphNode):
     """A join of two tables by their keys: a processor for each, and one that merges their results.
 
     Attributes:
-        merger: Makes the latter.
+        merger: Supplier of the merging processor.
     """
 
     def __init__(self, name: str, this: JoinSide, other: JoinSide, merger: KTableKTableJoinMerger, store: Any) -> None:

@@ -1,4 +1,4 @@
-"""The operators of a topology as they are declared, and how they are written to a `TopologyBuilder`."""
+"""The graph of declared operators, which is written to a `TopologyBuilder`."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ class LogicalGraph:
     Attributes:
         names: Numbers nodes and stores.
         topology: What the graph is written to.
-        store_type: Of stores whose options name none; None: the application's.
-        root: What all sources are children of.
+        store_type: Type of stores whose options name none; None: the application's. root: Parent of all sources.
     """
 
     def __init__(self, topology: TopologyBuilder, store_type: StoreType | None = None) -> None:
@@ -38,15 +37,15 @@ class LogicalGraph:
         self.root = RootNode()
         self._next_priority = 0
         self._repartitions: dict[GraphNode, dict[OptimizableRepartitionNode, None]] = {}
-        """Of each node that changes keys, the repartition topics that follow from it."""
+        """By node that changes keys: the repartition topics that it causes."""
         self._merges: list[GraphNode] = []
         self._tables: list[TableSourceNode] = []
         self._versioned: dict[GraphNode, None] = {}
-        """Nodes whose processors work differently on versioned tables."""
+        """Nodes whose processors behave differently on versioned tables."""
         self._suppressions: dict[TableSuppressNode, None] = {}
 
     def add(self, node: GraphNode, *parents: GraphNode) -> None:
-        """Add a node after others; one that is there already gets more parents."""
+        """Add a node as child of others; an existing node gets more parents."""
         for parent in parents or (self.root,):
             parent.add_child(node)
             node.priority = self._next_priority
@@ -57,10 +56,10 @@ class LogicalGraph:
         """Optimize the graph, and write it.
 
         Args:
-            config: The application's: `topology.optimization` counts.
+            config: The application's configuration, of which `topology.optimization` is used.
 
         Raises:
-            TopologyException: The topology makes no sense.
+            TopologyException: The topology is invalid.
         """
         self._merge_duplicate_sources()
         self._optimize(config)
@@ -132,7 +131,7 @@ class LogicalGraph:
                 )
 
     def _is_versioned(self, node: GraphNode) -> bool:
-        """Whether the node's table is versioned, or derived from versioned ones without a store of its own."""
+        """Return whether the node's table is versioned, or derived from versioned ones without its own store."""
         versioned = node.is_output_versioned
         return self._is_versioned_upstream(node) if versioned is None else versioned
 
@@ -141,14 +140,15 @@ class LogicalGraph:
 
 
 def _key_changing_parent(node: OptimizableRepartitionNode) -> GraphNode | None:
-    """The node that makes the repartition topic necessary, if only nodes are between that change neither keys nor values."""
+    """Return the node that makes a repartition topic necessary, if the nodes in between change neither keys nor
+    values."""
     changing = node.find_upstream(lambda one: one.changes_key)
     first = node.find_upstream(lambda one: one.changes_key or one.changes_value)
     return changing if first is changing else None
 
 
 def _drop_null_keys(root: GraphNode) -> None:
-    """Leave records without a key out of repartition topics, unless a join after them gives results for such (KIP-962)."""
+    """Drop records without a key before repartition topics, unless a later join gives results for them (KIP-962)."""
     visited: set[GraphNode] = set()
     keeping: set[GraphNode] = set()
 

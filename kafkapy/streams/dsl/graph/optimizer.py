@@ -1,4 +1,4 @@
-"""What `topology.optimization` asks for: fewer repartition topics, and one store for a stream joined with itself."""
+"""The optimizations of `topology.optimization`: fewer repartition topics, and a single store for self-joins."""
 
 from __future__ import annotations
 
@@ -18,16 +18,14 @@ Repartitions = dict[GraphNode, dict[OptimizableRepartitionNode, None]]
 def merge_repartition_topics(
     repartitions: Repartitions, merges: Iterable[GraphNode], names: NameCounter, topology: TopologyBuilder
 ) -> None:
-    """Replace the repartition topics that follow from one change of keys by a single one right after it.
+    """Replace the repartition topics caused by one change of keys by a single topic right after the change.
 
     Args:
-        repartitions: The topics of each node that changes keys; emptied where they are merged.
-        merges: Nodes that merge streams.
-        names: Numbers the new nodes.
-        topology: Knows which sources are copartitioned.
+        repartitions: The topics by node that changes keys; merged ones are removed. merges: Nodes that merge streams.
+            names: Generates names of the new nodes. topology: The builder, which has the copartitioned sources.
 
     Raises:
-        StreamsException: The way from the change to a topic is not found.
+        StreamsException: There is no path from the change to a topic.
     """
     _attribute_to_merges(repartitions, merges)
     for changing, replaced in list(repartitions.items()):
@@ -45,7 +43,7 @@ def merge_repartition_topics(
 def _single_repartition(
     replaced: Iterable[OptimizableRepartitionNode], names: NameCounter
 ) -> OptimizableRepartitionNode:
-    """The topic has the name of the first, and the first serdes that are known."""
+    """Return the merged topic, with the first one's name, and the first known serdes."""
     topics = [node.topic for node in replaced]
     key_serde = next((topic.key_serde for topic in topics if topic.key_serde is not None), None)
     value_serde = next((topic.value_serde for topic in topics if topic.value_serde is not None), None)
@@ -53,7 +51,7 @@ def _single_repartition(
 
 
 def _replace(node: OptimizableRepartitionNode, changing: GraphNode, single: OptimizableRepartitionNode) -> None:
-    """Take a repartition out, and put what is between it and the change of keys after the new one."""
+    """Remove a repartition, and move the nodes between it and the change of keys after the new one."""
     child = node.find_upstream(lambda one: changing in one.parents)
     if child is None:
         raise StreamsException(f"Found a null keyChangingChild node for {node}")
@@ -69,7 +67,7 @@ def _replace(node: OptimizableRepartitionNode, changing: GraphNode, single: Opti
 
 
 def _attribute_to_merges(repartitions: Repartitions, merges: Iterable[GraphNode]) -> None:
-    """Topics after a merge of streams whose keys were changed before it follow from the merge."""
+    """Attribute topics after a merge to the merge, if keys were changed before it."""
     attributed: dict[GraphNode, list[GraphNode]] = {}
     for merge in merges:
         attributed[merge] = [
@@ -88,10 +86,10 @@ def _is_after(node: GraphNode, other: GraphNode) -> bool:
 
 
 def rewrite_self_joins(root: GraphNode) -> None:
-    """Have a stream that is joined with itself kept in one store.
+    """Use a single store for a stream that is joined with itself.
 
     Raises:
-        RuntimeError: The two sides are not in the order in which they were declared.
+        RuntimeError: The two sides are not in the order of their declaration.
     """
     visited: set[GraphNode] = set()
     pending = [root]

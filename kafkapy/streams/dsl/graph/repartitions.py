@@ -22,9 +22,8 @@ class RepartitionTopic:
 
     Attributes:
         topic: Its name, without the application's prefix.
-        sink_name: Of the node that writes to it.
-        source_name: Of the node that reads it.
-        filter_name: Of the node before the sink; None: there is none.
+        sink_name: Name of the node that writes to it. source_name: Name of the node that reads it. filter_name: Name
+            of the filter before the sink; None: there is none.
         key_serde: None: `default.key.serde`.
         value_serde: None: `default.value.serde`.
         partitioner: None: by the key.
@@ -46,7 +45,7 @@ class RepartitionNode(GraphNode):
 
     Attributes:
         topic: See `RepartitionTopic`.
-        drops_null_keys: Records without a key are left out, as no join after it has results for them.
+        drops_null_keys: Whether records without a key are dropped, as no later join has results for them.
     """
 
     def __init__(self, topic: RepartitionTopic) -> None:
@@ -86,15 +85,15 @@ class RepartitionNode(GraphNode):
 
 
 class OptimizableRepartitionNode(RepartitionNode):
-    """One that an operator needs, and the optimizer may merge with others."""
+    """A repartition that an operator needs, and that the optimizer may merge with others."""
 
 
 class UnoptimizableRepartitionNode(RepartitionNode):
-    """One that the application asked for."""
+    """A repartition that the application requested."""
 
 
 class GroupedTableRepartitionNode(RepartitionNode):
-    """One of a table's updates, old and new value together."""
+    """A repartition of a table's updates, which have old and new value."""
 
     def _value_serializer(self) -> Serializer:
         return ChangedSerializer(serializer_of(self.topic.value_serde))

@@ -1,4 +1,4 @@
-"""Where records come from and go to."""
+"""Sources and sinks as nodes of the graph."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ TopicExtractor = Callable[[Any, Any, Any], str]
 
 
 class StreamSourceNode(GraphNode):
-    """A stream of topics, or of those that a pattern matches.
+    """A stream of topics, given by names or a pattern.
 
     Attributes:
-        topics: Each once, or the pattern.
+        topics: The names without duplicates, or the pattern.
     """
 
     def __init__(self, name: str, topics: Sequence[str] | re.Pattern[str], consumed: Consumed[Any, Any]) -> None:
@@ -35,7 +35,7 @@ class StreamSourceNode(GraphNode):
         """Take over the children of another source of the same topics.
 
         Raises:
-            TopologyException: They begin to read at different places.
+            TopologyException: Their offset reset policies differ.
         """
         if self._consumed.offset_reset_policy is not other._consumed.offset_reset_policy:
             raise TopologyException("Can't configure different offset reset policies on the same input topic(s)")
@@ -51,7 +51,7 @@ class TableSourceNode(GraphNode):
     """A table of a topic.
 
     Attributes:
-        reuses_topic: The topic is the changelog of the table's store, too.
+        reuses_topic: Whether the topic is also the changelog of the table's store.
     """
 
     def __init__(
@@ -84,7 +84,8 @@ class TableSourceNode(GraphNode):
 
 
 class GlobalStoreNode(GraphNode):
-    """A store that each instance fills from all partitions of a topic: a global table, or one of the application's own."""
+    """A store that each instance fills from all partitions of a topic: a global table, or a store of the
+    application."""
 
     def __init__(
         self,
@@ -117,7 +118,7 @@ class GlobalStoreNode(GraphNode):
 
 
 class StreamSinkNode(GraphNode):
-    """Writes a stream to a topic, or to the one that a function names."""
+    """Writes a stream to a topic, or to one chosen by a function for each record."""
 
     def __init__(self, name: str, topic: str | TopicExtractor, produced: Produced[Any, Any]) -> None:
         super().__init__(name)
@@ -139,7 +140,7 @@ class StreamSinkNode(GraphNode):
 def add_source(
     topology: TopologyBuilder, name: str, topics: Sequence[str] | re.Pattern[str], consumed: Consumed[Any, Any]
 ) -> None:
-    """Add a source with the options that it was declared with."""
+    """Add a source with its declared options."""
     topology.add_source(
         name,
         topics,

@@ -11,9 +11,9 @@ from kafkapy.streams.topology.topology_builder import TopologyBuilder
 
 
 class TableProcessorNode(ProcessorGraphNode):
-    """An operator on a table: its own store, if it has one, and stores of others by their names.
+    """An operator on a table, with its own store, if it has one, and stores of other nodes by name.
 
-    A table that is read from a topic or a stream gets its store only if an operator after it needs it.
+    A table that is read from a topic or a stream has a store only if a later operator needs it.
     """
 
     def __init__(self, name: str, supplier: Callable[[], Any], store: Any, store_names: Sequence[str] = ()) -> None:
@@ -31,18 +31,18 @@ class TableProcessorNode(ProcessorGraphNode):
 
 
 class VersionedTableProcessorNode(TableProcessorNode):
-    """One whose processor works differently on a versioned table."""
+    """A table operator whose processor behaves differently on a versioned table."""
 
     def enable_versioned_semantics(self, parent_name: str) -> None:
         self.supplier.use_versioned_semantics = True  # type: ignore[attr-defined]
 
 
 class VersionedProcessorNode(StatefulProcessorNode):
-    """The same with stores of others: where a table is regrouped, and the two sides of a join by a foreign key."""
+    """The same with stores of other nodes: used to regroup a table, and for the sides of a foreign-key join."""
 
     def enable_versioned_semantics(self, parent_name: str) -> None:
         self.supplier.use_versioned_semantics = True  # type: ignore[attr-defined]
 
 
 class TableSuppressNode(StatefulProcessorNode):
-    """Holds updates of a table back."""
+    """Suppresses updates of a table."""

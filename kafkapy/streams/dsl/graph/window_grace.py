@@ -1,4 +1,4 @@
-"""When the windows of a table are closed."""
+"""Finds the time at which windows of a table are closed."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from kafkapy.streams.errors import TopologyException
 
 
 def find_window_close(node: GraphNode, chain: str = "") -> int:
-    """How long after their ends the windows of a table are closed, ms: as the aggregations say that it is derived from.
+    """Return the time after which windows of a table are closed, ms, from the aggregations that it is derived from.
 
     Raises:
-        TopologyException: It is derived from something that is not aggregated in windows.
+        TopologyException: The table is not derived from a windowed aggregation.
     """
     if isinstance(node, StatefulProcessorNode) and node.window_close_ms is not None:
         return node.window_close_ms
