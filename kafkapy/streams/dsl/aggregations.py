@@ -137,7 +137,7 @@ class Windowing:
 
     @property
     def close_ms(self) -> int | None:
-        """Return the time from a window's start to its closing in ms."""
+        """Return how long after its end a window is closed, in ms; None without windows."""
         windows = self.windows
         if windows is None:
             return None

@@ -8,10 +8,10 @@ from kafkapy.streams.serdes import Deserializer, Serde, Serializer
 
 
 def serializer_of(serde: Serde[Any] | None) -> Serializer | None:
-    """None for the configuration's default."""
+    """Return the serializer; None for the configuration's default."""
     return None if serde is None else serde.serializer()
 
 
 def deserializer_of(serde: Serde[Any] | None) -> Deserializer | None:
-    """None for the configuration's default."""
+    """Return the deserializer; None for the configuration's default."""
     return None if serde is None else serde.deserializer()

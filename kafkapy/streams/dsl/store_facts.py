@@ -51,11 +51,11 @@ class StoreFacts:
         return isinstance(self.supplier, VersionedBytesStoreSupplier)
 
     def default_key_serde(self, serde: Serde[Any] | None) -> None:
-        """Take this serde if none was given."""
+        """Use this serde if none was given."""
         if self.key_serde is None:
             self.key_serde = serde
 
     def default_value_serde(self, serde: Serde[Any] | None) -> None:
-        """Take this serde if none was given."""
+        """Use this serde if none was given."""
         if self.value_serde is None:
             self.value_serde = serde

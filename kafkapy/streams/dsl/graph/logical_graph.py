@@ -25,8 +25,7 @@ class LogicalGraph:
     Invariants: all nodes are reached from `root`; a node has a higher priority than its parents, until topics are merged.
 
     Attributes:
-        names: Numbers nodes and stores.
-        topology: What the graph is written to.
+        names: Generates names of nodes and stores. topology: The builder that the graph is written to.
         store_type: Type of stores whose options name none; None: the application's. root: Parent of all sources.
     """
 

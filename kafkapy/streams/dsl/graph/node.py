@@ -1,4 +1,4 @@
-"""The operators of a topology as a graph, before they are written to a `TopologyBuilder`."""
+"""Nodes of the graph of operators, before it is written to a `TopologyBuilder`."""
 
 from __future__ import annotations
 
@@ -10,21 +10,19 @@ from kafkapy.streams.topology.topology_builder import TopologyBuilder
 
 
 class GraphNode(ABC):
-    """An operator with those before and after it (Kafka's `GraphNode`).
+    """An operator with its parents and children (Kafka's `GraphNode`).
 
     Invariant: a node is among the children of its parents and among the parents of its children.
 
     Attributes:
-        name: Of its node in the topology, or of the first of several.
+        name: Name of its node in the topology, or of the first of several.
         parents: In the order in which they were connected.
         children: In the order in which they were connected.
-        changes_key: Records may need repartitioning after it.
-        changes_value: A repartition topic cannot be moved before it.
-        merges: It merges streams.
-        priority: Nodes are written in this order.
-        is_written: It is in the topology.
-        is_output_versioned: Whether its table is kept in a versioned store; None: as the table that it is derived from.
-        takes_null_keys: It is a join that gives results for records without a key, so these stay in repartition topics before it.
+        changes_key: Whether records may need repartitioning after it. changes_value: Whether it changes values, so
+            that a repartition topic cannot be moved before it. merges: Whether it merges streams. priority: Nodes are
+            written in this order. is_written: Whether it is in the topology. is_output_versioned: Whether its table is
+            in a versioned store; None: like the table that it is derived from. takes_null_keys: Whether it is a join
+            that gives results for records without a key; repartition topics before it keep them.
     """
 
     def __init__(self, name: str) -> None:
@@ -41,12 +39,12 @@ class GraphNode(ABC):
 
     @property
     def rank(self) -> int:
-        """The priority, as the queue wants it."""
+        """Return the priority in the form that the queue compares."""
         return self.priority
 
     @abstractmethod
     def write(self, topology: TopologyBuilder) -> None:
-        """Add it to the topology; its parents are there already."""
+        """Add the node to the topology, which already has its parents."""
 
     def parent_names(self) -> list[str]:
         return [parent.name for parent in self.parents]
@@ -56,7 +54,7 @@ class GraphNode(ABC):
         child.parents[self] = None
 
     def remove_child(self, child: GraphNode) -> None:
-        """Disconnect a child, if it is one."""
+        """Disconnect a child, if it is connected."""
         if child in self.children:
             del self.children[child]
             child.parents.pop(self, None)
@@ -66,7 +64,8 @@ class GraphNode(ABC):
             self.remove_child(child)
 
     def find_upstream(self, matches: Callable[[GraphNode], bool]) -> GraphNode | None:
-        """This node or the next before it that matches; among several branches Kafka looks at the last one's result."""
+        """Return this node or its nearest ancestor that matches; of several branches the last one's result is used, as
+        in Kafka."""
         if matches(self):
             return self
         found: GraphNode | None = None
@@ -81,27 +80,27 @@ class GraphNode(ABC):
 
 
 class RootNode(GraphNode):
-    """What all sources are children of."""
+    """Parent of all sources."""
 
     def __init__(self) -> None:
         super().__init__("root")
 
     def write(self, topology: TopologyBuilder) -> None:
-        """It is no node of the topology."""
+        """Do nothing: the root is not part of the topology."""
 
 
 class VersionedSemantics(Protocol):
-    """A node whose processors work differently on a versioned table."""
+    """A node whose processors behave differently on a versioned table."""
 
     def enable_versioned_semantics(self, parent_name: str) -> None:
-        """The table of this parent is versioned."""
+        """Record that this parent's table is versioned."""
 
 
 class ProcessorGraphNode(GraphNode):
     """A node with one processor.
 
     Attributes:
-        supplier: Makes the processor.
+        supplier: Supplier of the processor.
     """
 
     def __init__(self, name: str, supplier: Callable[[], Any]) -> None:
@@ -113,10 +112,10 @@ class ProcessorGraphNode(GraphNode):
 
 
 class StatefulProcessorNode(ProcessorGraphNode):
-    """A processor with stores: its own, or those of others by their names.
+    """A processor with stores: its own, or those of other nodes by name.
 
     Attributes:
-        window_close_ms: If it aggregates in windows, how long after its end a window is closed, ms.
+        window_close_ms: The time after which a window is closed, ms; None if it does not aggregate in windows.
     """
 
     def __init__(
@@ -142,7 +141,7 @@ class StatefulProcessorNode(ProcessorGraphNode):
 
 
 class StateStoreNode(GraphNode):
-    """A store that processors are connected to by its name."""
+    """A store to which processors are connected by its name."""
 
     def __init__(self, store: Any) -> None:
         super().__init__(store.name)
@@ -153,7 +152,7 @@ class StateStoreNode(GraphNode):
 
 
 def add_processor(topology: TopologyBuilder, name: str, supplier: Callable[[], Any], parents: Sequence[str]) -> None:
-    """Add a processor, and the stores that its supplier brings along in a method `stores`."""
+    """Add a processor, and the stores that its supplier's method `stores` returns."""
     topology.add_processor(name, supplier, parents)
     stores = None if isinstance(supplier, type) else getattr(supplier, "stores", None)
     if callable(stores):
