@@ -1,4 +1,4 @@
-"""What the aggregations of a stream have in common."""
+"""Common base of a stream's aggregations."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from kafkapy.streams.processors.materialized_getter import KTableMaterializedVal
 from kafkapy.streams.processors.table import KTableProcessorSupplier, KTableValueGetterSupplier
 
 Initializer = Callable[[], Any]
-"""Makes the aggregate that the first value of a key is added to."""
+"""Returns the initial aggregate of a key."""
 
 Aggregator = Callable[[Any, Any, Any], Any]
-"""Of key, value and aggregate, the new aggregate."""
+"""Takes key, value and aggregate; returns the new aggregate."""
 
 Merger = Callable[[Any, Any, Any], Any]
-"""Of key and the aggregates of two sessions, that of both."""
+"""Takes key and the aggregates of two sessions; returns the merged aggregate."""
 
 Reducer = Callable[[Any, Any], Any]
-"""Of two values, one."""
+"""Combines two values into one."""
 
 
 class KStreamAggProcessorSupplier(KTableProcessorSupplier):
-    """Makes the processors of an aggregation of a stream; the table has a store.
+    """Supplies the processors of a stream's aggregation, whose table has a store.
 
     Attributes:
-        store_name: Of that store.
-        send_old_values: Whether updates carry the value that they replace.
+        store_name: Name of that store.
+        send_old_values: Whether updates contain the replaced value.
     """
 
     def __init__(self, store_name: str) -> None:

@@ -13,8 +13,8 @@ from typing import Any, Final
 class CoroutineLoop:
     """An event loop in a thread of its own.
 
-    Stream threads come and go, and so do tasks; clients that coroutines share, as a session of aiohttp, are bound to one event
-    loop. So the loop belongs to the process: it ends with `stop`, or with the process.
+    Clients that coroutines share, such as a session of aiohttp, are bound to one event loop, and outlive stream
+    threads and tasks. So the process has one loop, which ends with `stop`, or with the process.
 
     Invariant: `_loop` is None, or runs in the daemon thread `_thread` of this process.
     """
@@ -25,18 +25,18 @@ class CoroutineLoop:
         self._thread: threading.Thread | None = None
 
     def start(self, coroutine: Coroutine[Any, Any, Any]) -> Future[Any]:
-        """Start a coroutine, from any thread but the loop's own.
+        """Start a coroutine; callable from any thread except the loop's.
 
         Args:
-            coroutine: What is run.
+            coroutine: The coroutine.
 
-        Returns:
-            Its result; `cancel` cancels the coroutine.
+            Returns:
+                Its future result; `cancel` cancels the coroutine.
         """
         return asyncio.run_coroutine_threadsafe(coroutine, self._running())
 
     def stop(self) -> None:
-        """End the thread and close the loop; the next `start` makes another."""
+        """End the thread and close the loop; the next `start` creates another."""
         with self._lock:
             loop, thread = self._loop, self._thread
             self._loop = self._thread = None
@@ -58,11 +58,11 @@ class CoroutineLoop:
             return self._loop
 
     def forget(self) -> None:
-        """Called in a process that was forked: threads of its parent are not there."""
+        """Drop the loop; called in a forked process, which lacks its parent's threads."""
         self.__init__()  # type: ignore[misc]
 
 
 COROUTINE_LOOP: Final = CoroutineLoop()
-"""The process's."""
+"""The loop of this process."""
 
 os.register_at_fork(after_in_child=COROUTINE_LOOP.forget)

@@ -1,4 +1,4 @@
-"""Coroutine functions in operators without state: many coroutines run at once, and records go on in their order."""
+"""Coroutine functions in stateless operators: many coroutines run at once, and the order of records is kept."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_IN_FLIGHT_DEFAULT: Final = 100
 
 
 def is_coroutine_function(function: Any) -> bool:
-    """Whether a call gives a coroutine."""
+    """Return whether a call of the function returns a coroutine."""
     if inspect.iscoroutinefunction(function):
         return True
     return callable(function) and inspect.iscoroutinefunction(type(function).__call__)
@@ -26,11 +26,10 @@ def is_coroutine_function(function: Any) -> bool:
 def operator(
     function: Callable[..., Any], make: Callable[[Callable[..., Any]], Processor], *, with_key: bool = True
 ) -> Processor:
-    """The processor of an operator with a function that may be a coroutine function.
+    """Return the processor of an operator with a function that may be a coroutine function.
 
     Args:
-        function: The user's.
-        make: Makes the processor with a function that blocks.
+        function: The user's function. make: Returns the processor for a blocking function.
         with_key: Whether the function takes key and value; False: the value alone.
     """
     return CoroutineProcessor(function, make, with_key) if is_coroutine_function(function) else make(function)
@@ -40,9 +39,7 @@ class InFlight(NamedTuple):
     """A record whose coroutine was started.
 
     Attributes:
-        record: What came in.
-        context: Where it comes from.
-        future: Of the coroutine.
+        record: The input record. context: Its record context. future: The coroutine's future.
     """
 
     record: Record[Any, Any]
@@ -51,14 +48,15 @@ class InFlight(NamedTuple):
 
 
 class CoroutineProcessor(Processor):
-    """Starts a coroutine for each record, and hands records on as the operator does once theirs have ended.
+    """Starts a coroutine for each record, and applies the operator to the record when it has ended.
 
-    Invariants: `waiting` has the records that were not handed on, in the order in which they came, and `limit` of them at most.
-    The task hands all of them on before it commits, and before it punctuates by stream time.
+    Invariants: `waiting` has the records that were not forwarded, in input order, and at most `limit` of them. The
+    task completes and forwards all of them before it commits, and before it punctuates by stream time.
 
     Args:
         function: A coroutine function.
-        make: Makes the operator's own processor, with a function of the same arguments that returns the coroutine's result.
+        make: Returns the operator's processor for a function of the same arguments that returns the coroutine's
+            result.
         with_key: Whether the function takes key and value.
     """
 
@@ -80,22 +78,22 @@ class CoroutineProcessor(Processor):
 
     @property
     def is_full(self) -> bool:
-        """Whether the next record has to wait."""
+        """Return whether `limit` coroutines are pending, so that the next record must wait."""
         return len(self.waiting) >= self.limit
 
     def process(self, record: Record[Any, Any]) -> None:
-        """Start the coroutine; the caller has made room."""
+        """Start the coroutine; the caller ensures that fewer than `limit` are pending."""
         coroutine = self._function(record.key, record.value) if self._with_key else self._function(record.value)
         self.waiting.append(InFlight(record, self._task.record_context, COROUTINE_LOOP.start(coroutine)))
 
     def first(self, *, wait_for_it: bool) -> InFlight | None:
-        """Take out the first record if its coroutine has ended.
+        """Remove and return the first record if its coroutine has ended.
 
         Args:
-            wait_for_it: Whether to wait until it has.
+            wait_for_it: Whether to wait for its end.
 
-        Returns:
-            None: there is none, or its coroutine runs.
+            Returns:
+                The record; None if there is none, or its coroutine is running.
         """
         if not self.waiting or not (wait_for_it or self.waiting[0].future.done()):
             return None
@@ -103,10 +101,10 @@ class CoroutineProcessor(Processor):
         return self.waiting.popleft()
 
     def hand_on(self, done: InFlight) -> None:
-        """Do what the operator does with a record.
+        """Apply the operator to a record.
 
         Raises:
-            Exception: What the coroutine has raised, or a node further down.
+            Exception: The error of the coroutine, or of a downstream node.
         """
         try:
             self._result = done.future.result()
@@ -115,7 +113,7 @@ class CoroutineProcessor(Processor):
             self._result = None
 
     def close(self) -> None:
-        """Cancel what runs: the records are processed again by the task that comes next."""
+        """Cancel running coroutines: the partition's next task processes the records again."""
         for one in self.waiting:
             one.future.cancel()
         self.waiting.clear()

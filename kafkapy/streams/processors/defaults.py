@@ -1,4 +1,4 @@
-"""Serdes of the configuration, for operators that have none of their own."""
+"""The configuration's serdes, for operators without serdes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def given_or_default(serde: Serde[Any] | None, context: TaskContext, *, is_key: bool) -> Serde[Any]:
-    """A serde, or that of the configuration.
+    """Return the given serde, or that of the configuration.
 
     Raises:
         ValueError: The configuration has none.
@@ -20,7 +20,7 @@ def given_or_default(serde: Serde[Any] | None, context: TaskContext, *, is_key: 
 
 
 def given_or(serde: Serde[Any] | None, default: Serde[Any] | None, *, is_key: bool) -> Serde[Any]:
-    """A serde, or the default.
+    """Return the given serde, or the default.
 
     Raises:
         ValueError: There is none.

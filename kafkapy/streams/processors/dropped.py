@@ -1,4 +1,4 @@
-"""Records that processors leave out."""
+"""Counts and logs dropped records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOG = logging.getLogger(__name__)
 
 
 def drop(context: TaskContext, reason: str) -> None:
-    """Count the record that is processed as dropped, and log where it came from."""
+    """Count the current record as dropped, and log its topic, partition and offset."""
     context.record_dropped()
     metadata = context.record_metadata()
     if metadata is None:
@@ -24,20 +24,20 @@ def drop(context: TaskContext, reason: str) -> None:
 
 
 def drop_out_of_order(context: TaskContext) -> None:
-    """Count an update that is not the latest one of a versioned table as dropped by a join of tables."""
+    """Count an out-of-order update of a versioned table as dropped by a table-table join."""
     context.record_dropped()
     LOG.info("Skipping out-of-order record from versioned table while performing table-table join.")
 
 
 def drop_expired(context: TaskContext, timestamp: int, window: Window, close_time: int, stream_time: int) -> None:
-    """Count the record that is processed as dropped from a window that is closed.
+    """Count the current record as dropped, because its window is closed.
 
     Args:
-        context: Of the processor.
-        timestamp: Of the record.
-        window: That it would be in.
-        close_time: Windows that ended before are closed.
-        stream_time: As the processor sees it.
+        context: The processor's context.
+        timestamp: Timestamp of the record.
+        window: The closed window.
+        close_time: Windows that ended before this time are closed.
+        stream_time: The processor's stream time.
     """
     context.record_dropped()
     LOG.warning(

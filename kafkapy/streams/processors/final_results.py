@@ -1,4 +1,4 @@
-"""When results of closed windows are emitted (`EmitStrategy.on_window_close`)."""
+"""Schedules the emission of closed windows' results (`EmitStrategy.on_window_close`)."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ DEFAULT_EMIT_INTERVAL_MS: Final = 1000
 
 
 def internal_long(config: Mapping[str, Any], name: str, default: int) -> int:
-    """An internal configuration, which has no definition: a number, or a text of one."""
+    """Return an internal configuration, which has no definition; its value is a number or a string of digits."""
     return int(config.get(name, default))
 
 
 class FinalResultsSchedule:
-    """Says whether closed windows are to be looked for now.
+    """Determines whether to search for closed windows now.
 
-    Invariant: all windows that were closed at `last_close_time` have been emitted; the task commits that time with its
-    offsets (the metadata of the processor, under the name of its store) and has it again after a restart.
+    Invariant: all windows that were closed at `last_close_time` have been emitted. The task commits that time with its
+    offsets (in the processor's metadata, under the name of its store), and restores it after a restart.
 
     Attributes:
         last_close_time: `NO_TIMESTAMP` before the first emission.
@@ -40,7 +40,8 @@ class FinalResultsSchedule:
         self.last_close_time: int = NO_TIMESTAMP if committed is None else committed
 
     def is_due(self, close_time: int) -> bool:
-        """Whether the interval has passed by the wall clock, and windows may have closed since the last emission."""
+        """Return whether the interval of wall-clock time is over, and windows may have closed since the last
+        emission."""
         now = self._context.current_system_time_ms()
         if now < self._next_time_to_emit:
             return False
@@ -48,6 +49,6 @@ class FinalResultsSchedule:
         return self.last_close_time == NO_TIMESTAMP or self.last_close_time < close_time
 
     def emitted(self, close_time: int) -> None:
-        """Note that all windows that end before this time have been emitted."""
+        """Record that all windows that end before this time have been emitted."""
         self.last_close_time = close_time
         self._context.add_processor_metadata_key_value(self._store_name, close_time)

@@ -1,4 +1,4 @@
-"""How updates of a store go downstream: at once, or when its cache is flushed."""
+"""Forwards updates of a store downstream: at once, or when its cache is flushed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class TimestampedCacheFlushListener:
-    """Forwards what a cache writes to a timestamped store, from the node that wrote it."""
+    """Forwards entries that a cache flushes to a timestamped store, as output of the node that wrote them."""
 
     def __init__(self, context: TaskContext) -> None:
         self._context = context
@@ -36,7 +36,7 @@ class TimestampedCacheFlushListener:
 
 
 class SessionCacheFlushListener:
-    """Forwards what a cache writes to a session store; the end of a session is its time."""
+    """Forwards entries that a cache flushes to a session store; their timestamp is the session's end."""
 
     def __init__(self, context: TaskContext) -> None:
         self._context = context
@@ -61,10 +61,8 @@ class TimestampedTupleForwarder:
     """Forwards updates of a store unless its cache will.
 
     Args:
-        context: To forward by.
-        send_old_values: Leave the old value in a `Change`.
-        store: With a cache perhaps; None: there is none.
-        flush_listener: For that cache.
+        context: The context to forward with. send_old_values: Whether to keep the old value in a `Change`. store: The
+            store, with or without cache; None: there is none. flush_listener: Listener of the cache.
     """
 
     def __init__(
@@ -81,12 +79,12 @@ class TimestampedTupleForwarder:
     def maybe_forward(
         self, key: Any, new_value: Any, old_value: Any, is_latest: bool, timestamp: int, headers: Headers
     ) -> None:
-        """Forward an update if no cache holds it back."""
+        """Forward an update, unless a cache will forward it."""
         if not self._caching:
             change = Change(new_value, old_value if self._send_old_values else None, is_latest)
             self._context.forward(Record(key, change, timestamp, headers))
 
 
 def timestamped_forwarder(context: TaskContext, store: Any, send_old_values: bool) -> TimestampedTupleForwarder:
-    """A forwarder for a timestamped or versioned store, as it is made in a processor's `init`."""
+    """Return a forwarder for a timestamped or versioned store; called in a processor's `init`."""
     return TimestampedTupleForwarder(context, send_old_values, store, TimestampedCacheFlushListener(context))

@@ -1,4 +1,4 @@
-"""One face for the two kinds of stores that a table may have: timestamped and versioned."""
+"""A common interface of the two kinds of stores of tables: timestamped and versioned."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ class KeyValueStoreWrapper(ABC):
 
     @abstractmethod
     def get(self, key: Any) -> ValueAndTimestamp | None:
-        """The current value."""
+        """Return the current value."""
 
     @abstractmethod
     def get_as_of(self, key: Any, timestamp: int) -> ValueAndTimestamp | None:
-        """The value at a point in time; versioned stores only."""
+        """Return the value at a point in time; versioned stores only."""
 
     @abstractmethod
     def put(self, key: Any, value: Any, timestamp: int) -> int:
-        """Set a value, delete it with None.
+        """Set a value; None deletes it.
 
         Returns:
-            `PUT_RETURN_CODE_IS_LATEST`, `PUT_RETURN_CODE_NOT_PUT`, or the time up to which the value holds.
+            `PUT_RETURN_CODE_IS_LATEST`, `PUT_RETURN_CODE_NOT_PUT`, or the time up to which the value is valid.
         """
 
     @abstractmethod
@@ -83,7 +83,7 @@ class _VersionedStore(KeyValueStoreWrapper):
 
 
 def key_value_store(context: ProcessorContext, name: str) -> KeyValueStoreWrapper:
-    """The wrapped store of a table.
+    """Return the wrapped store of a table.
 
     Raises:
         InvalidStateStoreException: It is neither timestamped nor versioned.

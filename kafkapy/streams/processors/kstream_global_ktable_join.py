@@ -12,13 +12,13 @@ from kafkapy.streams.processors.table import KTableValueGetterSupplier
 
 
 class KStreamGlobalKTableJoin:
-    """Makes the processors of a join of a stream with a global table.
+    """Supplies the processors of a join of a stream with a global table.
 
     Args:
-        value_getter_supplier: Reads the table.
-        joiner: Of the stream's key and value and the table's value, the result.
-        mapper: Of the stream's key and value, the table's key.
-        left_join: Records without a value in the table have a result, too.
+        value_getter_supplier: Supplies the getter of the table.
+        joiner: Takes the stream's key and value and the table's value; returns the result.
+        mapper: Takes the stream's key and value; returns the table's key.
+        left_join: Whether records without a value in the table have a result.
     """
 
     def __init__(

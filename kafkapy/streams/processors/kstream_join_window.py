@@ -1,4 +1,4 @@
-"""Keeps the records of one side of a join of two streams."""
+"""Stores the records of one side of a stream-stream join."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from kafkapy.streams.records import Record
 
 
 class KStreamJoinWindow:
-    """Makes processors that put records into the window store of their side.
+    """Supplies processors that put records into the window store of their side.
 
     Args:
-        window_name: Of the store.
+        window_name: Name of the store.
     """
 
     def __init__(self, window_name: str) -> None:

@@ -22,19 +22,19 @@ EMIT_INTERVAL: Final = "__emit.interval.ms.kstreams.outer.join.spurious.results.
 DEFAULT_EMIT_INTERVAL_MS: Final = 1000
 
 ValueJoinerWithKey = Callable[[Any, Any, Any], Any]
-"""Of the key, this side's value and the other side's, the result."""
+"""Takes the key, this side's value and the other side's; returns the result."""
 
 
 class KStreamKStreamJoin:
-    """Makes the processors of one side of a join.
+    """Supplies the processors of one side of a join.
 
     Args:
-        other_window_name: The window store of the other side.
-        windows: How far apart records may be, as the left side sees it.
+        other_window_name: Name of the other side's window store.
+        windows: Largest time differences, from the left side's point of view.
         joiner: Takes this side's value before the other's.
-        outer: Records of this side without a partner have a result, too.
-        outer_join_window_name: The store of such records; None for an inner join.
-        shared_time_tracker_supplier: One for both sides.
+        outer: Whether records of this side without a match have a result.
+        outer_join_window_name: Name of the store of such records; None for an inner join.
+        shared_time_tracker_supplier: Supplier of the time tracker, shared by both sides.
     """
 
     _is_left: bool
@@ -60,13 +60,13 @@ class KStreamKStreamJoin:
 
 
 class KStreamKStreamJoinLeftSide(KStreamKStreamJoin):
-    """Joins records of the left side with those of the right side that came before."""
+    """Joins records of the left side with earlier ones of the right side."""
 
     _is_left = True
 
 
 class KStreamKStreamJoinRightSide(KStreamKStreamJoin):
-    """Joins records of the right side with those of the left side that came before."""
+    """Joins records of the right side with earlier ones of the left side."""
 
     _is_left = False
 
@@ -74,8 +74,8 @@ class KStreamKStreamJoinRightSide(KStreamKStreamJoin):
 class KStreamKStreamJoinProcessor(Processor):
     """Drops records with a null key or value, but one with a null key alone has a result on the outer side.
 
-    Invariant: a record of an outer side that has had no partner waits in the outer-join store until its window is closed, and
-    its result comes then; it is deleted when it has had a partner.
+    Invariant: an outer side's record without a match is in the outer-join store until it has a match, or until its
+    window is closed, when its result is emitted.
     """
 
     _context: TaskContext
@@ -148,7 +148,8 @@ class KStreamKStreamJoinProcessor(Processor):
         self._context.forward(Record(key, result, max(record.timestamp, other_timestamp), record.headers))
 
     def _emit_non_joined_outer_records(self, record: Record[Any, Any]) -> None:
-        """Emit results of waiting records whose windows are closed, unless the wall clock says that it is too early."""
+        """Emit results of unmatched records whose windows are closed, unless the emit interval of wall-clock time is
+        not over."""
         time = self._time
         if time.is_open(self._after_ms + self._grace_ms):
             return
@@ -171,7 +172,7 @@ class KStreamKStreamJoinProcessor(Processor):
                     right_is_open = True
                 continue
             self._emit_outer(record, waiting, value)
-            # A key may have several records; it is deleted when all of them have been read.
+            # A key may have several records; it is deleted after the last of them was read.
             if emitted is not None and emitted != waiting:
                 store.put(emitted, None)
             emitted = waiting

@@ -1,4 +1,4 @@
-"""A stream joined with itself, which needs one store only (`topology.optimization`)."""
+"""Joins a stream with itself, which needs only one store (`topology.optimization`)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 class KStreamKStreamSelfJoin:
-    """Makes the processors of a self join.
+    """Supplies the processors of a self join.
 
     Args:
-        window_name: The window store of the stream.
-        windows: How far apart records may be.
+        window_name: Name of the stream's window store.
+        windows: Largest time differences.
         joiner_this: Takes the left value before the right one.
-        retention_period: Of the store, ms.
+        retention_period: Retention of the store, ms.
     """
 
     def __init__(
@@ -38,9 +38,10 @@ class KStreamKStreamSelfJoin:
 
 
 class KStreamKStreamSelfJoinProcessor(Processor):
-    """Gives the results in the order of a join of two streams: the record as left side, with itself, as right side.
+    """Emits results in the order of a stream-stream join: the record as left side, with itself, as right side.
 
-    Drops records with a null key or value. Invariant: `_stream_time` is the highest timestamp of a record that was not dropped.
+    Drops records with a null key or value. Invariant: `_stream_time` is the highest timestamp of a record that was not
+    dropped.
     """
 
     _context: TaskContext

@@ -1,4 +1,4 @@
-"""`KStream.join` and `left_join` with a table; the processor is also that of global tables."""
+"""`KStream.join` and `left_join` with a table; joins with global tables use the same processor."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class KStreamKTableJoin:
-    """Makes the processors of a join of a stream with a table.
+    """Supplies the processors of a join of a stream with a table.
 
     Args:
-        value_getter_supplier: Reads the table.
-        joiner: Of the key, the stream's value and the table's, the result.
-        left_join: Records without a value in the table have a result, too.
-        grace_period: How long records wait for updates of the table, ms; None: they do not.
-        store_name: Of the buffer where they wait.
+        value_getter_supplier: Supplies the getter of the table.
+        joiner: Takes the key, the stream's value and the table's; returns the result.
+        left_join: Whether records without a value in the table have a result.
+        grace_period: How long records are buffered for updates of the table, ms; None: they are not.
+        store_name: Name of the buffer's store.
     """
 
     def __init__(
@@ -47,22 +47,22 @@ class KStreamKTableJoin:
 
 
 def always() -> bool:
-    """The buffer itself says which records have waited for long enough."""
+    """Return True: the buffer itself evicts only records whose grace period is over."""
     return True
 
 
 class KStreamKTableJoinProcessor(Processor):
     """Drops records with a null value or null join key, but one with a null key has a result in a left join.
 
-    Invariant: `_observed_stream_time` is the highest timestamp of a record of the stream; records in the buffer have waited for
-    less than the grace period by it.
+    Invariant: `_observed_stream_time` is the highest timestamp of a record of the stream; records in the buffer are
+    newer than that time minus the grace period.
 
     Args:
-        value_getter: Reads the table.
-        key_mapper: Of key and value, the key of the table; None: it is the same.
-        joiner: Makes the result.
+        value_getter: Getter of the table.
+        key_mapper: Takes key and value; returns the table's key. None: it is the same.
+        joiner: Returns the result.
         left_join: See `KStreamKTableJoin`.
-        store_name: Of the buffer; None: there is none.
+        store_name: Name of the buffer's store; None: there is none.
     """
 
     _context: TaskContext

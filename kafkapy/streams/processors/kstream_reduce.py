@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class KStreamReduce(KStreamAggProcessorSupplier):
-    """Combines each value of a stream with what the values of its key gave so far; the first one stands for itself."""
+    """Combines each value of a stream with its key's previous result; a key's first value is its first result."""
 
     def __init__(self, store_name: str, reducer: Reducer) -> None:
         super().__init__(store_name)

@@ -1,4 +1,4 @@
-"""Aggregations over sessions: a record joins the sessions of its key that it is near to."""
+"""Aggregations over sessions: a record merges the sessions of its key within the inactivity gap."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 class KStreamSessionWindowAggregate(KStreamAggProcessorSupplier):
-    """Adds each value of a stream to the aggregate of the session of its key that its time is in.
+    """Adds each value of a stream to the aggregate of its key's session at that time.
 
     Args:
-        windows: Gap and grace.
-        store_name: Of its session store.
-        emit_strategy: When results come.
-        initializer: Makes the aggregate of a session without records.
+        windows: Inactivity gap and grace period.
+        store_name: Name of the session store.
+        emit_strategy: When results are emitted.
+        initializer: Returns the aggregate of a session without records.
         aggregator: Adds a value to an aggregate.
         session_merger: Merges the aggregates of two sessions.
     """
@@ -55,7 +55,7 @@ class KStreamSessionWindowAggregate(KStreamAggProcessorSupplier):
 
 
 class KStreamSessionWindowAggregateProcessor(Processor):
-    """Drops records with a null key, and those that would make or join a closed session.
+    """Drops records with a null key, and those that would create or extend a closed session.
 
     Invariant: `_observed_stream_time` is the highest timestamp of a record with a key; sessions are closed by it.
     """
@@ -148,7 +148,7 @@ class SessionWindowValueGetterSupplier(KTableValueGetterSupplier):
 
 
 class KTableSessionWindowValueGetter(KTableValueGetter):
-    """Reads a session store; the end of a session is its time."""
+    """Reads a session store; a value's timestamp is the session's end."""
 
     _store: Any
 

@@ -1,4 +1,5 @@
-"""Aggregations over sliding windows: each record has a window that ends at it, and one that begins just after it."""
+"""Aggregations over sliding windows: each record has a window that ends at its time, and one that begins 1 ms
+later."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class KStreamSlidingWindowAggregate(TimeWindowAggregate):
-    """Adds each value of a stream to the aggregates of its key in all windows that its time is in."""
+    """Adds each value of a stream to the aggregates of its key in all windows that contain its time."""
 
     def __init__(
         self,
@@ -40,15 +41,15 @@ class KStreamSlidingWindowAggregate(TimeWindowAggregate):
 
 
 class WindowsAround:
-    """What the stored windows around a record tell of the windows that are to be made.
+    """The stored windows around a record, which determine the windows to create.
 
     Attributes:
-        starts: Of the windows that were found.
+        starts: Start times of the windows found.
         left: The latest window that ends before the record; None: there is none.
-        right: The latest window that has the record in it and begins at or before it.
-        has_left_window: There is a window that ends at the record.
-        has_right_window: There is a window that begins just after the record.
-        previous_timestamp: Of the latest record before this one.
+        right: The latest window that contains the record and begins at or before it.
+        has_left_window: Whether a window ends at the record.
+        has_right_window: Whether a window begins 1 ms after the record.
+        previous_timestamp: Timestamp of the latest record before this one.
     """
 
     __slots__ = ("has_left_window", "has_right_window", "left", "previous_timestamp", "right", "starts")
@@ -63,7 +64,7 @@ class WindowsAround:
 
 
 class KStreamSlidingWindowAggregateProcessor(AbstractKStreamTimeWindowAggregateProcessor):
-    """Drops records with a null key or value, and those whose windows are all closed."""
+    """Drops records with a null key or value, and those of which all windows are closed."""
 
     def __init__(self, supplier: KStreamSlidingWindowAggregate) -> None:
         super().__init__(supplier)
@@ -98,7 +99,7 @@ class KStreamSlidingWindowAggregateProcessor(AbstractKStreamTimeWindowAggregateP
         self._maybe_forward_final_results(record, close_time)
 
     def _can_read_backwards(self, key: Any) -> bool:
-        """Stores of users may not offer it."""
+        """Return whether the store supports backward fetches; users' stores may not."""
         try:
             self._store.backward_fetch(key, 0, 0)
         except NotImplementedError:
@@ -146,7 +147,7 @@ class KStreamSlidingWindowAggregateProcessor(AbstractKStreamTimeWindowAggregateP
                 around.has_left_window = True
                 self._update(start, found, record, close_time)
                 if found.timestamp >= now:
-                    # Another record of this time has made all windows.
+                    # An earlier record with this timestamp has created all windows.
                     return
                 around.previous_timestamp = found.timestamp
             else:
@@ -156,8 +157,8 @@ class KStreamSlidingWindowAggregateProcessor(AbstractKStreamTimeWindowAggregateP
         self._create_windows(record, close_time, around)
 
     def _process_early(self, record: Record[Any, Any], close_time: int) -> None:
-        """A record so early that the window which ends at it would begin before 0: the window that begins at 0 stands
-        for those of all such records."""
+        """Process a record whose left window would begin before 0. All such records share the window that begins at
+        0."""
         now = record.timestamp
         around = WindowsAround()
         combined: ValueAndTimestamp | None = None

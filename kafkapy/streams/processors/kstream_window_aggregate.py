@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class KStreamWindowAggregate(TimeWindowAggregate):
-    """Adds each value of a stream to the aggregates of its key in all windows that its time is in."""
+    """Adds each value of a stream to the aggregates of its key in all windows that contain its time."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class KStreamWindowAggregate(TimeWindowAggregate):
 
 
 class KStreamWindowAggregateProcessor(AbstractKStreamTimeWindowAggregateProcessor):
-    """Drops records with a null key, and counts each closed window that a late record would be in as one."""
+    """Drops records with a null key; for a late record it counts one dropped record for each closed window."""
 
     def __init__(self, supplier: KStreamWindowAggregate) -> None:
         super().__init__(supplier)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class KTableAggregate(KStreamAggProcessorSupplier):
-    """Takes the old value of an update out of the aggregate of its key, and puts the new one in."""
+    """Subtracts an update's old value from the aggregate of its key, and adds the new one."""
 
     def __init__(self, store_name: str, initializer: Initializer, add: Aggregator, remove: Aggregator) -> None:
         super().__init__(store_name)
@@ -34,7 +34,7 @@ class KTableAggregate(KStreamAggProcessorSupplier):
 
 
 class KTableAggregateProcessor(Processor):
-    """Fails at a null key, which a repartition topic never has."""
+    """Raises for a null key, which a repartition topic never has."""
 
     _store: KeyValueStoreWrapper
     _forwarder: TimestampedTupleForwarder

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 
 class KTableFilter(KTableProcessorSupplier):
-    """Leaves values out of a table; an update to one that is left out deletes.
+    """Filters a table; an update to a value that does not match is a deletion.
 
     Attributes:
-        queryable_name: Of its store; None: it has none.
-        send_old_values: Whether updates carry the value that they replace.
-        use_versioned_semantics: The parent is a versioned table: an update that changes nothing goes downstream, too.
+        queryable_name: Name of its store; None: it has none.
+        send_old_values: Whether updates contain the replaced value.
+        use_versioned_semantics: Whether the parent is versioned, so that updates without effect are forwarded, too.
     """
 
     def __init__(
@@ -59,12 +59,12 @@ class KTableFilter(KTableProcessorSupplier):
         return KTableFilterValueGetterSupplier(self, self._parent.value_getter_supplier())
 
     def keeps(self, key: Any, value: Any) -> bool:
-        """Whether a value stays in the table."""
+        """Return whether a value matches."""
         return bool(self._predicate(key, value)) != self._filter_not
 
 
 class KTableFilterProcessor(Processor):
-    """Forwards an update unless the value was left out before and after."""
+    """Forwards an update unless neither the old nor the new value matches."""
 
     _context: TaskContext
     _forwarder: TimestampedTupleForwarder
@@ -108,7 +108,7 @@ class KTableFilterProcessor(Processor):
 
 
 class KTableFilterValueGetterSupplier(KTableValueGetterSupplier):
-    """Getters for a table without a store."""
+    """Supplies getters for a table without a store."""
 
     def __init__(self, supplier: KTableFilter, parent: KTableValueGetterSupplier) -> None:
         self._supplier = supplier
@@ -122,7 +122,7 @@ class KTableFilterValueGetterSupplier(KTableValueGetterSupplier):
 
 
 class KTableFilterValueGetter(KTableValueGetter):
-    """Reads the parent's value and tests it."""
+    """Reads the parent's value and applies the predicate."""
 
     def __init__(self, supplier: KTableFilter, parent: KTableValueGetter) -> None:
         self._supplier = supplier

@@ -16,7 +16,7 @@ from kafkapy.streams.records import Change, Record, ValueAndTimestamp
 
 
 class KTableKTableInnerJoin(KTableKTableAbstractJoin):
-    """Makes the processors of either side."""
+    """Supplies the processors of both sides."""
 
     def __call__(self) -> Processor:
         return KTableKTableInnerJoinProcessor(self)
@@ -26,7 +26,7 @@ class KTableKTableInnerJoin(KTableKTableAbstractJoin):
 
 
 class KTableKTableInnerJoinProcessor(KTableKTableAbstractJoinProcessor):
-    """An update has a result while the other table has a value; a deletion deletes it."""
+    """Forwards the result of an update if the other table has a value; a deletion deletes the result."""
 
     def _join(self, record: Record[Any, Change], change: Change, other: ValueAndTimestamp | None) -> None:
         if other is None:
@@ -40,7 +40,7 @@ class KTableKTableInnerJoinProcessor(KTableKTableAbstractJoinProcessor):
 
 
 class KTableKTableInnerJoinValueGetter(KTableKTableJoinValueGetter):
-    """The joined value if both are there."""
+    """Returns the joined value if both tables have a value."""
 
     def get(self, key: Any) -> ValueAndTimestamp | None:
         one = self._getter1.get(key)

@@ -1,4 +1,4 @@
-"""What the joins of two tables by their keys have in common (Kafka's `KTableKTableAbstractJoin`)."""
+"""Common base of joins of two tables by their keys (Kafka's `KTableKTableAbstractJoin`)."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from kafkapy.streams.processor import ProcessorContext, TaskContext
 
 ValueJoiner = Callable[[Any, Any], Any]
-"""Of this table's value and the other's, the result."""
+"""Takes this table's value and the other's; returns the result."""
 
 
 class KTableKTableAbstractJoin(KTableProcessorSupplier):
-    """Makes the processors of one side of a join.
+    """Supplies the processors of one side of a join.
 
     Args:
-        table1: Whose updates are joined.
-        table2: That is looked up.
+        table1: The table whose updates are joined.
+        table2: The table that is looked up.
         joiner: Takes the value of `table1` before that of `table2`.
 
     Attributes:
-        use_versioned_semantics: `table1` is versioned: updates that are out of order are dropped.
-        send_old_values: Whether updates carry the value that they replace.
+        use_versioned_semantics: Whether `table1` is versioned, so that out-of-order updates are dropped.
+        send_old_values: Whether updates contain the replaced value.
     """
 
     def __init__(self, table1: ParentTable, table2: ParentTable, joiner: ValueJoiner) -> None:
@@ -55,12 +55,12 @@ class KTableKTableAbstractJoin(KTableProcessorSupplier):
         return KTableKTableJoinValueGetterSupplier(self)
 
     def value_getter(self, getter1: KTableValueGetter, getter2: KTableValueGetter) -> KTableValueGetter:
-        """A getter of results."""
+        """Return a getter of results."""
         raise NotImplementedError
 
 
 class KTableKTableAbstractJoinProcessor(Processor):
-    """Drops updates with a null key, and those that are out of order in a versioned table."""
+    """Drops updates with a null key, and out-of-order updates of a versioned table."""
 
     context: TaskContext
 
@@ -95,7 +95,7 @@ class KTableKTableAbstractJoinProcessor(Processor):
 
 
 class KTableKTableJoinValueGetterSupplier(KTableValueGetterSupplier):
-    """Getters of results, which read both tables."""
+    """Supplies getters of results, which read both tables."""
 
     def __init__(self, supplier: KTableKTableAbstractJoin) -> None:
         self._supplier = supplier

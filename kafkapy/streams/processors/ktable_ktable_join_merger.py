@@ -1,4 +1,4 @@
-"""The table that both sides of a join of tables give their results to."""
+"""Merges the results of both sides of a table-table join into a table."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 
 class KTableKTableJoinMerger(KTableProcessorSupplier):
-    """Makes the processors of the result.
+    """Supplies the processors of the result.
 
     Attributes:
-        queryable_name: Of its store; None: it has none.
-        send_old_values: Whether updates carry the value that they replace.
+        queryable_name: Name of its store; None: it has none.
+        send_old_values: Whether updates contain the replaced value.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class KTableKTableJoinMerger(KTableProcessorSupplier):
 
 
 class KTableKTableJoinMergeProcessor(Processor):
-    """Forwards results, by the store if there is one."""
+    """Forwards results, through the store if there is one."""
 
     _context: TaskContext
     _forwarder: TimestampedTupleForwarder
@@ -87,7 +87,7 @@ class KTableKTableJoinMergeProcessor(Processor):
 
 
 class KTableKTableJoinMergerValueGetterSupplier(KTableValueGetterSupplier):
-    """Getters for a result without a store: either side computes it."""
+    """Supplies getters for a result without a store: either side computes it."""
 
     def __init__(self, parent1: KTableValueGetterSupplier, parent2: KTableValueGetterSupplier) -> None:
         self._parent1 = parent1

@@ -16,7 +16,7 @@ from kafkapy.streams.records import Change, Record, ValueAndTimestamp
 
 
 class KTableKTableLeftJoin(KTableKTableAbstractJoin):
-    """Makes the processors of the left side."""
+    """Supplies the processors of the left side."""
 
     def __call__(self) -> Processor:
         return KTableKTableLeftJoinProcessor(self)
@@ -26,7 +26,7 @@ class KTableKTableLeftJoin(KTableKTableAbstractJoin):
 
 
 class KTableKTableLeftJoinProcessor(KTableKTableAbstractJoinProcessor):
-    """An update has a result, with None if the other table has no value."""
+    """Forwards the result of each update, with None if the other table has no value."""
 
     def _join(self, record: Record[Any, Change], change: Change, other: ValueAndTimestamp | None) -> None:
         if other is None:
@@ -45,7 +45,7 @@ class KTableKTableLeftJoinProcessor(KTableKTableAbstractJoinProcessor):
 
 
 class KTableKTableLeftJoinValueGetter(KTableKTableJoinValueGetter):
-    """The joined value if the left one is there."""
+    """Returns the joined value if the left table has a value."""
 
     def get(self, key: Any) -> ValueAndTimestamp | None:
         one = self._getter1.get(key)

@@ -16,7 +16,7 @@ from kafkapy.streams.records import Change, Record, ValueAndTimestamp
 
 
 class KTableKTableOuterJoin(KTableKTableAbstractJoin):
-    """Makes the processors of either side."""
+    """Supplies the processors of both sides."""
 
     def __call__(self) -> Processor:
         return KTableKTableOuterJoinProcessor(self)
@@ -26,7 +26,7 @@ class KTableKTableOuterJoin(KTableKTableAbstractJoin):
 
 
 class KTableKTableOuterJoinProcessor(KTableKTableAbstractJoinProcessor):
-    """An update has a result; one that leaves neither value deletes it."""
+    """Forwards the result of each update; if neither table has a value, the result is deleted."""
 
     def _join(self, record: Record[Any, Change], change: Change, other: ValueAndTimestamp | None) -> None:
         if other is None:
@@ -45,7 +45,7 @@ class KTableKTableOuterJoinProcessor(KTableKTableAbstractJoinProcessor):
 
 
 class KTableKTableOuterJoinValueGetter(KTableKTableJoinValueGetter):
-    """The joined value if either is there."""
+    """Returns the joined value if either table has a value."""
 
     def get(self, key: Any) -> ValueAndTimestamp | None:
         one = self._getter1.get(key)

@@ -16,7 +16,7 @@ from kafkapy.streams.records import Change, Record, ValueAndTimestamp
 
 
 class KTableKTableRightJoin(KTableKTableAbstractJoin):
-    """Makes the processors of the right side; its `table1` is the right table."""
+    """Supplies the processors of the right side; its `table1` is the right table."""
 
     def __call__(self) -> Processor:
         return KTableKTableRightJoinProcessor(self)
@@ -26,7 +26,7 @@ class KTableKTableRightJoin(KTableKTableAbstractJoin):
 
 
 class KTableKTableRightJoinProcessor(KTableKTableAbstractJoinProcessor):
-    """A deletion gives a result with None."""
+    """Forwards the result of each update if the left table has a value; for a deletion the right value is None."""
 
     def _join(self, record: Record[Any, Change], change: Change, other: ValueAndTimestamp | None) -> None:
         if other is not None:
@@ -36,7 +36,7 @@ class KTableKTableRightJoinProcessor(KTableKTableAbstractJoinProcessor):
 
 
 class KTableKTableRightJoinValueGetter(KTableKTableJoinValueGetter):
-    """The joined value if the left table's is there."""
+    """Returns the joined value if the left table has a value."""
 
     def get(self, key: Any) -> ValueAndTimestamp | None:
         two = self._getter2.get(key)

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 
 
 class KTableMapValues(KTableProcessorSupplier):
-    """Makes new values of those of a table; None stays None.
+    """Maps the values of a table; None stays None.
 
     Attributes:
-        mapper: Of key and value, the new value.
-        queryable_name: Of its store; None: it has none.
-        send_old_values: Whether updates carry the value that they replace.
+        mapper: Takes key and value; returns the new value.
+        queryable_name: Name of its store; None: it has none.
+        send_old_values: Whether updates contain the replaced value.
     """
 
     def __init__(self, parent: ParentTable, mapper: Callable[[Any, Any], Any], queryable_name: str | None) -> None:
@@ -56,7 +56,7 @@ class KTableMapValues(KTableProcessorSupplier):
 
 
 class KTableMapValuesProcessor(Processor):
-    """Old values come from the store, or from mapping those of the parent again."""
+    """Takes old values from the store, or maps those of the parent again."""
 
     _context: TaskContext
     _forwarder: TimestampedTupleForwarder
@@ -94,7 +94,7 @@ class KTableMapValuesProcessor(Processor):
 
 
 class KTableMapValuesValueGetterSupplier(KTableValueGetterSupplier):
-    """Getters for a table without a store."""
+    """Supplies getters for a table without a store."""
 
     def __init__(self, mapper: Callable[[Any, Any], Any], parent: KTableValueGetterSupplier) -> None:
         self._mapper = mapper

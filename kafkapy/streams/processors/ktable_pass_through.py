@@ -1,4 +1,4 @@
-"""The last processor of a cogrouping: the table of all its streams."""
+"""The last processor of a cogroup: the table of all its streams."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from kafkapy.streams.records import Change, Record
 
 
 class KTablePassThrough(KTableProcessorSupplier):
-    """Stands for the aggregations of a cogrouping, which share a store.
+    """The table of a cogroup's aggregations, which share a store.
 
     Args:
         parents: The aggregation of each stream.
-        store_name: Of their store.
+        store_name: Name of their store.
     """
 
     def __init__(self, parents: Collection[KStreamAggProcessorSupplier], store_name: str) -> None:
@@ -37,7 +37,7 @@ class KTablePassThrough(KTableProcessorSupplier):
 
 
 class KTablePassThroughProcessor(Processor):
-    """Forwards updates as they are."""
+    """Forwards updates unchanged."""
 
     def process(self, record: Record[Any, Change]) -> None:
         self.context.forward(record)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class KTableReduce(KStreamAggProcessorSupplier):
-    """Takes the old value of an update out of what its key has, and combines the new one with it."""
+    """Subtracts an update's old value from its key's result, and adds the new one."""
 
     def __init__(self, store_name: str, add_reducer: Reducer, remove_reducer: Reducer) -> None:
         super().__init__(store_name)
@@ -33,7 +33,7 @@ class KTableReduce(KStreamAggProcessorSupplier):
 
 
 class KTableReduceProcessor(Processor):
-    """Fails at a null key, which a repartition topic never has."""
+    """Raises for a null key, which a repartition topic never has."""
 
     _store: KeyValueStoreWrapper
     _forwarder: TimestampedTupleForwarder

@@ -1,4 +1,5 @@
-"""`KTable.group_by`: updates go by a new key, so an update may be a deletion there and an addition elsewhere."""
+"""`KTable.group_by`: updates get a new key, so one update may become a removal for one key and an addition for
+another."""
 
 from __future__ import annotations
 
@@ -22,15 +23,15 @@ if TYPE_CHECKING:
 KeyValueMapper = Callable[[Any, Any], "tuple[Any, Any] | None"]
 
 _BOTH_VALUES_IN_ONE_RECORD: Final = (3, 5)
-"""From this version on a repartition topic has records with new and old value."""
+"""Since this version records of repartition topics may contain both new and old value."""
 
 
 class KTableRepartitionMap(KTableProcessorSupplier):
-    """Makes updates of a table by another key, for a repartition topic.
+    """Maps updates of a table to a new key and value, for a repartition topic.
 
     Attributes:
-        mapper: Of key and value, the new key and value.
-        use_versioned_semantics: The parent is a versioned table: updates that are out of order are left out.
+        mapper: Takes key and value; returns the new key and value.
+        use_versioned_semantics: Whether the parent is versioned, so that out-of-order updates are dropped.
     """
 
     def __init__(self, parent: ParentTable, mapper: KeyValueMapper) -> None:
@@ -49,9 +50,9 @@ class KTableRepartitionMap(KTableProcessorSupplier):
 
 
 class KTableMapProcessor(Processor):
-    """Forwards one record if old and new value have one key, else a removal before an addition.
+    """Forwards one record if old and new value have the same key, else a removal before an addition.
 
-    Pairs with a null key or value are left out.
+    Pairs with a null key or value are dropped.
     """
 
     _context: TaskContext
@@ -90,7 +91,7 @@ class KTableMapProcessor(Processor):
 
 
 class KTableMapValueGetterSupplier(KTableValueGetterSupplier):
-    """Getters of the new pairs by the old keys."""
+    """Supplies getters of the new pairs by the old keys."""
 
     def __init__(self, mapper: KeyValueMapper, parent: KTableValueGetterSupplier) -> None:
         self._mapper = mapper

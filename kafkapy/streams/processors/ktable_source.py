@@ -1,4 +1,5 @@
-"""`StreamsBuilder.table`, `KStream.to_table` and the results of foreign-key joins: records become updates of a table."""
+"""`StreamsBuilder.table`, `KStream.to_table` and results of foreign-key joins: converts records to updates of a
+table."""
 
 from __future__ import annotations
 
@@ -25,12 +26,12 @@ LOG = logging.getLogger(__name__)
 
 
 class KTableSource(KTableProcessorSupplier):
-    """Makes the processors of a table that is read from a topic; it has a store only if it is asked for.
+    """Supplies the processors of a table that is read from a topic; it has a store only if one is required.
 
     Attributes:
-        store_name: The name that its store has or would have.
+        store_name: Name of its store, also before there is one.
         queryable_name: The same once it is materialized; None before.
-        send_old_values: Whether updates carry the value that they replace.
+        send_old_values: Whether updates contain the replaced value.
     """
 
     def __init__(self, store_name: str, queryable_name: str | None) -> None:
@@ -43,11 +44,11 @@ class KTableSource(KTableProcessorSupplier):
 
     @property
     def materialized(self) -> bool:
-        """Whether it has a store."""
+        """Return whether it has a store."""
         return self.queryable_name is not None
 
     def materialize(self) -> None:
-        """Keep a store."""
+        """Give the table a store."""
         self.queryable_name = self.store_name
 
     def enable_sending_old_values(self, force_materialization: bool = True) -> bool:

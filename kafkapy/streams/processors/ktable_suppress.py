@@ -1,4 +1,4 @@
-"""`KTable.suppress`: updates wait in a buffer, where a later one of the same key takes the place of an earlier one."""
+"""`KTable.suppress`: buffers updates; a later one replaces an earlier one of the same key."""
 
 from __future__ import annotations
 
@@ -21,24 +21,25 @@ if TYPE_CHECKING:
 
 
 class SuppressedInternal(NamedTuple):
-    """What a suppression does, all being known."""
+    """The resolved options of a suppression."""
 
     name: str | None
-    """Of its node."""
+    """Name of its node."""
     wait_ms: int
-    """How long updates wait: until_window_closes waits for the grace period of the windows."""
+    """How long updates are buffered, ms: for `until_window_closes` the grace period of the windows."""
     buffer_config: BufferConfig
     final_results: bool
-    """until_window_closes: time counts from the end of the window, and deletions are not forwarded, as nothing was before."""
+    """True for `until_window_closes`: the time starts at the window's end, and deletions are dropped, as no earlier
+    value was forwarded."""
 
 
 class KTableSuppressProcessorSupplier(KTableProcessorSupplier):
-    """Makes the processors of a suppression.
+    """Supplies the processors of a suppression.
 
     Args:
-        suppress: What it does.
-        store_name: Of its buffer.
-        parent_ktable: The table; it has to send old values.
+        suppress: Its options.
+        store_name: Name of its buffer.
+        parent_ktable: The table, which must send old values.
     """
 
     def __init__(self, suppress: SuppressedInternal, store_name: str, parent_ktable: ParentTable) -> None:
@@ -58,7 +59,7 @@ class KTableSuppressProcessorSupplier(KTableProcessorSupplier):
 
 
 class KTableSuppressProcessor(Processor):
-    """Emits updates that have waited for long enough, the oldest first; what a full buffer means is configured.
+    """Emits updates whose waiting time is over, the oldest first; the options define the action if the buffer is full.
 
     Invariant: `_observed_stream_time` is the highest timestamp of an update.
     """
@@ -122,7 +123,7 @@ class KTableSuppressProcessor(Processor):
 
 
 class KTableSuppressValueGetterSupplier(KTableValueGetterSupplier):
-    """Getters of what has been emitted."""
+    """Supplies getters of emitted values."""
 
     def __init__(self, store_name: str, parent: KTableValueGetterSupplier) -> None:
         self._store_name = store_name
@@ -136,7 +137,7 @@ class KTableSuppressValueGetterSupplier(KTableValueGetterSupplier):
 
 
 class KTableSuppressValueGetter(KTableValueGetter):
-    """The value before the one that waits, else that of the parent."""
+    """Returns the value before the buffered update; without one the parent's value."""
 
     _buffer: Any
 

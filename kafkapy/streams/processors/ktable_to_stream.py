@@ -9,7 +9,7 @@ from kafkapy.streams.records import Change, Record
 
 
 class KTableToStream:
-    """Makes processors that forward new values; deletions are records with a null value."""
+    """Supplies processors that forward new values; deletions are records with a null value."""
 
     def __call__(self) -> Processor:
         return KTableToStreamProcessor()

@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     from kafkapy.streams.processor import ProcessorContext, TaskContext
 
 UNKNOWN: Final = -1
-"""Timestamp, partition and offset of a value that is not there."""
+"""Timestamp, partition and offset of a missing value."""
 
 TransformerSupplier = Callable[[], ValueTransformerWithKey]
 
 
 class KTableTransformValues(KTableProcessorSupplier):
-    """Makes new values by transformers, which may have state; they see deletions, too.
+    """Maps values by transformers, which may have state; they are also called for deletions.
 
     Attributes:
-        transformer_supplier: Makes a transformer for each processor and each getter.
-        queryable_name: Of its store; None: it has none.
-        send_old_values: Whether updates carry the value that they replace.
+        transformer_supplier: Returns a new transformer for each processor and each getter.
+        queryable_name: Name of its store; None: it has none.
+        send_old_values: Whether updates contain the replaced value.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class KTableTransformValues(KTableProcessorSupplier):
 
 
 class KTableTransformValuesProcessor(Processor):
-    """Without a store it transforms old values again."""
+    """Transforms updates; without a store it also transforms old values again."""
 
     _context: TaskContext
     _forwarder: TimestampedTupleForwarder
@@ -102,7 +102,7 @@ class KTableTransformValuesProcessor(Processor):
 
 
 class KTableTransformValuesGetterSupplier(KTableValueGetterSupplier):
-    """Getters for a table without a store."""
+    """Supplies getters for a table without a store."""
 
     def __init__(self, transformer_supplier: TransformerSupplier, parent: KTableValueGetterSupplier) -> None:
         self._transformer_supplier = transformer_supplier
@@ -116,7 +116,7 @@ class KTableTransformValuesGetterSupplier(KTableValueGetterSupplier):
 
 
 class KTableTransformValuesGetter(KTableValueGetter):
-    """Reads the parent's value and transforms it; the transformer sees a record context without topic and offset."""
+    """Reads the parent's value and transforms it; the transformer's record context has no topic and offset."""
 
     _context: TaskContext
 

@@ -1,4 +1,4 @@
-"""Values of tables that have a store."""
+"""Getters of tables that have a store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class KTableMaterializedValueGetterSupplier(KTableValueGetterSupplier):
-    """Getters that read a store."""
+    """Supplies getters that read a store."""
 
     def __init__(self, store_name: str) -> None:
         self._store_name = store_name

@@ -1,4 +1,4 @@
-"""The context of a `ValueTransformerWithKey`, which may read and schedule but not forward."""
+"""The context of a `ValueTransformerWithKey`: it allows access to stores and scheduling, but not forwarding."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ForwardingDisabledProcessorContext(ProcessorContext):
-    """Leaves all but `forward` to the processor's context."""
+    """Delegates to the processor's context, except `forward`, which raises."""
 
     def __init__(self, context: TaskContext) -> None:
         self._context = context

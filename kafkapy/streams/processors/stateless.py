@@ -1,4 +1,4 @@
-"""Operators without state. Each supplier is called for a new processor; its function may be a coroutine function."""
+"""Stateless operators. A call of a supplier returns a new processor; its function may be a coroutine function."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class KStreamFilter:
 
 
 class KStreamFilterProcessor(Processor):
-    """Forwards the records that a predicate says so of."""
+    """Forwards the records that match a predicate."""
 
     def __init__(self, predicate: Callable[[Any, Any], Any], filter_not: bool) -> None:
         self._predicate = predicate
@@ -95,7 +95,7 @@ class KStreamMapValues:
 
 
 class KStreamMapValuesProcessor(Processor):
-    """Replaces the value by what a function of it gives."""
+    """Replaces the value by a function's result for it."""
 
     def __init__(self, mapper: Callable[[Any], Any]) -> None:
         self._mapper = mapper
@@ -105,7 +105,7 @@ class KStreamMapValuesProcessor(Processor):
 
 
 class KStreamMapValuesWithKeyProcessor(Processor):
-    """Replaces the value by what a function of key and value gives."""
+    """Replaces the value by a function's result for key and value."""
 
     def __init__(self, mapper: Callable[[Any, Any], Any]) -> None:
         self._mapper = mapper
@@ -126,7 +126,7 @@ class KStreamFlatMap:
 
 
 class KStreamFlatMapProcessor(Processor):
-    """Replaces a record by any number of them."""
+    """Replaces a record by any number of records."""
 
     def __init__(self, mapper: Callable[[Any, Any], Iterable[tuple[Any, Any]]]) -> None:
         self._mapper = mapper
@@ -159,7 +159,7 @@ class KStreamFlatMapValues:
 
 
 class KStreamFlatMapValuesProcessor(Processor):
-    """Replaces a record by any number of them with its key."""
+    """Replaces a record by any number of records with its key."""
 
     def __init__(self, mapper: Callable[..., Iterable[Any]], with_key: bool) -> None:
         self._mapper = mapper
@@ -179,8 +179,7 @@ class KStreamPeek:
     """`KStream.peek`, and `foreach`, which ends the stream.
 
     Args:
-        action: Of key and value; its result is not used.
-        forwards: Whether records go on.
+        action: Takes key and value; its result is ignored. forwards: Whether records are forwarded.
     """
 
     def __init__(self, action: Callable[[Any, Any], Any], forwards: bool) -> None:
@@ -192,7 +191,7 @@ class KStreamPeek:
 
 
 class KStreamPeekProcessor(Processor):
-    """Shows each record to a function."""
+    """Calls a function for each record."""
 
     def __init__(self, action: Callable[[Any, Any], Any], forwards: bool) -> None:
         self._action = action
@@ -208,7 +207,7 @@ class KStreamBranch:
     """`KStream.split`.
 
     Attributes:
-        predicates: Of the branches, in order; they are added after the supplier is made.
+        predicates: Predicates of the branches, in order; they are added after the supplier was created.
         children: Names of the branches' nodes; one more if there is a default branch.
     """
 
@@ -227,7 +226,7 @@ class KStreamBranch:
 
 
 async def _first_true(predicates: Sequence[Callable[[Any, Any], Any]], key: Any, value: Any) -> int:
-    """The number of the first predicate that holds, some of which are coroutine functions; -1 if none does."""
+    """Return the index of the first predicate that is true; -1 if none is. Predicates may be coroutine functions."""
     for number, predicate in enumerate(predicates):
         holds = predicate(key, value)
         if await holds if is_coroutine_function(predicate) else holds:
@@ -240,7 +239,7 @@ def _cases(chosen: Callable[[Any, Any], int], count: int) -> list[Callable[[Any,
 
 
 class KStreamBranchProcessor(Processor):
-    """Forwards a record to the first branch whose predicate says so, or to the default branch."""
+    """Forwards a record to the first branch whose predicate is true, or to the default branch."""
 
     def __init__(self, predicates: list[Callable[[Any, Any], Any]], children: list[str]) -> None:
         self._cases = list(zip(predicates, children, strict=False))
@@ -256,7 +255,7 @@ class KStreamBranchProcessor(Processor):
 
 
 class PassThrough:
-    """What joins several streams to one: `KStream.merge`, branches, both sides of a join."""
+    """The pass-through node of `KStream.merge`, branches, and the two sides of a join."""
 
     def __call__(self) -> Processor:
         return PassThroughProcessor()

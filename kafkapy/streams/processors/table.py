@@ -1,4 +1,4 @@
-"""What tables are to each other: a supplier of processors, and of getters that look a value up."""
+"""Interfaces between tables: suppliers of processors, and of getters that look values up."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
 
 
 class KTableValueGetter:
-    """Looks up the current value of a table, in its own store or by computing it from those of its parents."""
+    """Looks up the current value of a table in its store, or computes it from its parents' values."""
 
     def init(self, context: TaskContext) -> None:
         """Called before the first value is read."""
         raise NotImplementedError
 
     def get(self, key: Any) -> ValueAndTimestamp | None:
-        """The current value; None if there is none."""
+        """Return the current value; None if there is none."""
         raise NotImplementedError
 
     def get_as_of(self, key: Any, timestamp: int) -> ValueAndTimestamp | None:
-        """The value at a point in time.
+        """Return the value at a point in time.
 
         Raises:
             NotImplementedError: The table is not versioned.
@@ -31,7 +31,7 @@ class KTableValueGetter:
         raise NotImplementedError("get(key, timestamp) is only supported for versioned stores")
 
     def is_versioned(self) -> bool:
-        """Whether `get_as_of` can be called; known after `init`."""
+        """Return whether `get_as_of` is supported; known after `init`."""
         return False
 
     def close(self) -> None:
@@ -39,44 +39,45 @@ class KTableValueGetter:
 
 
 class KTableValueGetterSupplier(ABC):
-    """Makes a getter for each task."""
+    """Supplies a getter for each task."""
 
     @abstractmethod
     def __call__(self) -> KTableValueGetter: ...
 
     @abstractmethod
     def store_names(self) -> list[str]:
-        """The stores that a processor must be connected to so that it can use the getter.
+        """Return the stores to which a processor must be connected to use the getter.
 
         Raises:
-            StreamsException: They are on the other side of a repartition topic.
+            StreamsException: The stores are on the other side of a repartition topic.
         """
 
 
 class KTableProcessorSupplier(ABC):
-    """Makes the processor of a table for each task; what it is asked for while the topology is built decides how they work."""
+    """Supplies the processor of a table for each task. Calls during the topology's construction determine how
+    processors work."""
 
     @abstractmethod
     def __call__(self) -> Processor: ...
 
     @abstractmethod
     def view(self) -> KTableValueGetterSupplier:
-        """Getters of the table's values. A source is materialized by this."""
+        """Return the supplier of the table's getters. The call materializes a source."""
 
     @abstractmethod
     def enable_sending_old_values(self, force_materialization: bool) -> bool:
-        """Have updates carry the value that they replace.
+        """Make updates contain the replaced value.
 
         Args:
-            force_materialization: Keep a store for it where there is none.
+            force_materialization: Whether to create a store for that if there is none.
 
         Returns:
-            Whether they will.
+            Whether updates contain it.
         """
 
 
 class ParentTable(Protocol):
-    """What processors need of the table (`KTable`) that they are derived from."""
+    """The part of a table (`KTable`) that processors of derived tables use."""
 
     def value_getter_supplier(self) -> KTableValueGetterSupplier: ...
 
@@ -84,5 +85,5 @@ class ParentTable(Protocol):
 
 
 def distinct(names: list[str]) -> list[str]:
-    """Each name once, in order."""
+    """Return the names in order without duplicates."""
     return list(dict.fromkeys(names))

@@ -1,4 +1,4 @@
-"""What aggregations over windows of a fixed size have in common."""
+"""Common base of aggregations over windows of a fixed size."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 class TimeWindowAggregate(KStreamAggProcessorSupplier):
-    """Makes the processors of an aggregation over windows.
+    """Supplies the processors of an aggregation over windows.
 
     Attributes:
-        initializer: Makes the first aggregate of a window.
+        initializer: Returns the initial aggregate of a window.
         aggregator: Adds a value to an aggregate.
-        on_window_close: Results come once, when a window is closed; else with each update.
+        on_window_close: Whether results are emitted once, when a window is closed; else with each update.
     """
 
     def __init__(
@@ -38,10 +38,10 @@ class TimeWindowAggregate(KStreamAggProcessorSupplier):
 
 
 class AbstractKStreamTimeWindowAggregateProcessor(Processor):
-    """Keeps an aggregate of each key and window in a window store.
+    """Stores an aggregate for each key and window in a window store.
 
     Invariant: `_observed_stream_time` is the highest timestamp of a record with a key (and value, in sliding windows);
-    windows are closed by it, not by the task's stream time.
+    it closes windows, not the task's stream time.
     """
 
     _context: TaskContext
@@ -90,20 +90,20 @@ class AbstractKStreamTimeWindowAggregateProcessor(Processor):
         drop_expired(self._context, timestamp, window, close_time, self._observed_stream_time)
 
     def _emit_range_lower_bound(self, last_close_time: int) -> int:
-        """The earliest start of a window that was not closed at the last emission."""
+        """Return the earliest start of a window that was not closed at the last emission."""
         raise NotImplementedError
 
     def _emit_range_upper_bound(self, close_time: int) -> int:
-        """The latest start of a window that is closed now."""
+        """Return the latest start of a window that is closed now."""
         raise NotImplementedError
 
     def _has_new_windows(self, lower: int, upper: int) -> bool:
-        """Whether a window may start in the range."""
+        """Return whether a window may start in the range."""
         return True
 
 
 class WindowValueGetterSupplier(KTableValueGetterSupplier):
-    """Getters for aggregations over windows."""
+    """Supplies getters for aggregations over windows."""
 
     def __init__(self, store_name: str) -> None:
         self._store_name = store_name

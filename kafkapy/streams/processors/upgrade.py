@@ -7,11 +7,11 @@ from typing import Any
 
 
 def upgrades_from_before(config: Mapping[str, Any], version: tuple[int, int]) -> bool:
-    """Whether the application is upgraded from a version before this one.
+    """Return whether the application is upgraded from a version before this one.
 
     Args:
-        config: The application's; `upgrade.from` is as "2.8", "0.10.1" or missing.
-        version: As (3, 5).
+        config: The application's configuration; `upgrade.from` has the form "2.8" or "0.10.1", or is missing.
+        version: For example (3, 5).
     """
     upgrade_from = config.get("upgrade.from")
     if not upgrade_from:

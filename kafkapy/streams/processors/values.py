@@ -1,4 +1,4 @@
-"""Values with their times, where None is no value at all."""
+"""Optional values with timestamps."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from kafkapy.streams.records import ValueAndTimestamp
 
 
 def timestamped(value: Any, timestamp: int) -> ValueAndTimestamp | None:
-    """A value for a timestamped store, which None deletes."""
+    """Return the value with its timestamp for a timestamped store; None, which deletes, for None."""
     return None if value is None else ValueAndTimestamp(value, timestamp)

@@ -11,7 +11,7 @@ from kafkapy.streams.topology.nodes import FailedProcessing, ProcessorNode
 
 
 class CoroutineNode(ProcessorNode):
-    """An operator that hands records on some time after they came in.
+    """An operator that forwards records asynchronously.
 
     Attributes:
         coroutines: Its processor.
@@ -22,23 +22,23 @@ class CoroutineNode(ProcessorNode):
         self.coroutines = processor
 
     def process(self, record: Record[Any, Any]) -> None:
-        """Start the coroutine; waits for the first one if there are as many as there may be: an operator before it may make many
-        records of one."""
+        """Start the coroutine; if the limit is reached, first wait for the oldest one. That is needed because an
+        upstream operator may forward many records for one."""
         while self.coroutines.is_full:
             self.hand_on_first(wait_for_it=True)
         super().process(record)
 
     def hand_on_first(self, *, wait_for_it: bool) -> bool:
-        """Go on with the first record if its coroutine has ended.
+        """Process the first record further if its coroutine has ended.
 
         Args:
-            wait_for_it: Whether to wait until it has.
+            wait_for_it: Whether to wait for its end.
 
         Returns:
-            Whether there was one.
+            Whether a record was processed.
 
         Raises:
-            FailedProcessing: Its coroutine or a node further down failed.
+            FailedProcessing: Its coroutine or a downstream node has failed.
         """
         done = self.coroutines.first(wait_for_it=wait_for_it)
         if done is None:

@@ -1,4 +1,4 @@
-"""A topology as a text for people, in the form of `Topology#describe` of Java."""
+"""Describes a topology as text, in the format of Java's `Topology#describe`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kafkapy.streams.topology.node_specs import NodeSpec, ProcessorSpec, SinkSpe
 
 @dataclass(slots=True, eq=False)
 class DescribedNode:
-    """A node with its neighbours; `size` is the count of paths that lead on from it, which nodes are ordered by."""
+    """A node with its neighbours; nodes are ordered by `size`, the number of paths that start at the node."""
 
     spec: NodeSpec
     size: int = 1
@@ -25,7 +25,7 @@ class DescribedNode:
         return self.spec.name
 
     def grow(self, delta: int) -> None:
-        """This node and all before it lead to so many more."""
+        """Increase the size of this node and its ancestors."""
         self.size += delta
         for predecessor in self.predecessors:
             predecessor.grow(delta)
@@ -49,7 +49,7 @@ class Subtopology(NamedTuple):
     Attributes:
         id: The first part of a task's id.
         nodes: In the order of the description.
-        is_global: It keeps a global table up to date and has no tasks.
+        is_global: Whether it maintains a global table and so has no tasks.
     """
 
     id: int
@@ -64,7 +64,7 @@ class Subtopology(NamedTuple):
 
 
 class TopologyDescription:
-    """All sub-topologies; `str()` is what Java prints.
+    """All sub-topologies; `str()` gives Java's format.
 
     Attributes:
         subtopologies: In the order of their ids.
@@ -88,7 +88,7 @@ class TopologyDescription:
 
 
 def describe(groups: Mapping[int, Iterable[NodeSpec]], global_groups: set[int]) -> TopologyDescription:
-    """The description of nodes in groups, those of `global_groups` being of global tables."""
+    """Describe groups of nodes; `global_groups` are those of global tables."""
     return TopologyDescription(
         [Subtopology(id, _connected(specs), id in global_groups) for id, specs in sorted(groups.items())]
     )

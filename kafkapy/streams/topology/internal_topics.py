@@ -1,4 +1,4 @@
-"""The topics that an application makes for itself (Kafka's `InternalTopicConfig` and its subclasses)."""
+"""An application's internal topics (Kafka's `InternalTopicConfig` and its subclasses)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _CREATE_TIME: Final = {"message.timestamp.type": "CreateTime"}
 
 
 class InternalTopic(NamedTuple):
-    """A topic as Streams makes it.
+    """An internal topic.
 
     Attributes:
         kind: "repartition" or "changelog".
-        partitions: If the topology enforces their number; None: as many as the topics that it is read with.
+        partitions: Number enforced by the topology; None: that of the copartitioned topics.
         config: Topic configs by Kafka's names.
 
     Example:
@@ -31,7 +31,7 @@ class InternalTopic(NamedTuple):
 
 
 def repartition_topic(partitions: int | None) -> InternalTopic:
-    """Records stay until they are processed: the application deletes them itself.
+    """Return a repartition topic, whose records are kept until the application deletes the processed ones.
 
     Raises:
         ValueError: The number of partitions is less than 1.
@@ -48,7 +48,7 @@ def repartition_topic(partitions: int | None) -> InternalTopic:
 
 
 def changelog_topic(store: StoreFactory, additional_retention_ms: int) -> InternalTopic:
-    """Of a store, by its kind; its own configs go first.
+    """Return the changelog topic of a store, with configs by its kind; the store's own configs take precedence.
 
     Args:
         store: The store's factory.

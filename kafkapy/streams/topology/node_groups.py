@@ -1,4 +1,4 @@
-"""Which nodes belong together."""
+"""Finds connected nodes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 class NodeGroups:
-    """Sets of names that grow together (union-find).
+    """Disjoint sets of names (union-find).
 
     Invariant: following `_parent` from any name ends at the root of its set, which is its own parent.
     """
@@ -15,17 +15,17 @@ class NodeGroups:
         self._parent: dict[str, str] = {}
 
     def add(self, name: str, *others: str) -> None:
-        """A new name, in one set with these."""
+        """Add a new name to the set of these names."""
         self._parent[name] = name
         for other in others:
             self.unite(name, other)
 
     def unite(self, name: str, other: str) -> None:
-        """The sets of the two are one from now on."""
+        """Merge the sets of the two names."""
         self._parent[self._root(name)] = self._root(other)
 
     def numbered(self, names: Iterable[str]) -> dict[int, list[str]]:
-        """The sets, numbered in the order in which their first names come."""
+        """Return the sets, numbered in the order of their first names."""
         groups: dict[str, list[str]] = {}
         for name in names:
             groups.setdefault(self._root(name), []).append(name)

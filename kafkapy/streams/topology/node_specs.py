@@ -1,4 +1,4 @@
-"""The nodes of a topology as they are declared, before each task makes its own."""
+"""The declared nodes of a topology, from which each task creates its own nodes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from kafkapy.streams.processor import FixedKeyProcessor, Processor
 from kafkapy.streams.serdes import Deserializer, Serializer
 
 TopicExtractor = Callable[[Any, Any, Any], str]
-"""The topic of a record, by its key, its value and its `RecordContext`."""
+"""Takes key, value and `RecordContext` of a record; returns its topic."""
 Partitioner = Callable[[str, Any, Any, int], int | None]
-"""The partition of a record, by topic, key, value and count of partitions; None for the producer's choice."""
+"""Takes topic, key, value and number of partitions; returns the record's partition, or None for the producer's
+choice."""
 
 
 @dataclass(slots=True)
@@ -31,12 +32,12 @@ class NodeSpec:
 
 @dataclass(slots=True)
 class SourceSpec(NodeSpec):
-    """Reads topics, or those that a pattern matches."""
+    """Reads topics given by names or a pattern."""
 
     topics: tuple[str, ...]
     pattern: re.Pattern[str] | None
     key_deserializer: Deserializer | None
-    """None: of the configuration's default serde."""
+    """None: that of the configuration's default serde."""
     value_deserializer: Deserializer | None
     timestamp_extractor: Any
     """None: the configuration's default."""
@@ -48,12 +49,12 @@ class ProcessorSpec(NodeSpec):
 
     supplier: Callable[[], Processor | FixedKeyProcessor]
     stores: list[str] = field(default_factory=list)
-    """Names, in the order in which they were connected, each once."""
+    """Names in the order of connection, without duplicates."""
 
 
 @dataclass(slots=True)
 class SinkSpec(NodeSpec):
-    """Writes to a topic, or to the one that a function names for each record."""
+    """Writes to a topic, or to one chosen by a function for each record."""
 
     topic: str | TopicExtractor
     key_serializer: Serializer | None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class FailedProcessing(Exception):
-    """An operator failed, and the handler says that the task fails: passes through all nodes up to the task."""
+    """An operator failed, and its handler returned FAIL: propagates through all nodes to the task."""
 
 
 class TopologyNode:
@@ -24,7 +24,7 @@ class TopologyNode:
 
     Attributes:
         name: Unique in the topology.
-        stores: Names of the stores that it may use.
+        stores: Names of the stores connected to it.
     """
 
     def __init__(self, name: str, stores: frozenset[str] = frozenset()) -> None:
@@ -41,7 +41,7 @@ class TopologyNode:
         return None
 
     def init(self, context: TaskContext, handler: ProcessingExceptionHandler | None) -> None:
-        """Called when the task begins to run."""
+        """Initialize the node; called when the task starts."""
         self._context = context
         self._handler = handler
 
@@ -49,17 +49,17 @@ class TopologyNode:
         raise NotImplementedError
 
     def takes_columns(self) -> bool:
-        """Whether a batch is more to it than its rows."""
+        """Return whether the node processes batches as a whole."""
         return False
 
     def process_batch(self, batch: ColumnBatch) -> None:
-        """Process the rows of a batch, here one by one. The caller puts the record context back."""
+        """Process the rows of a batch, here one by one. The caller restores the record context."""
         context = self._context
         for record, context.record_context in batch.records():
             self.process(record)
 
     def close(self) -> None:
-        """Called when the task stops."""
+        """Close the node; called when the task stops."""
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}>"
@@ -133,7 +133,7 @@ class SourceNode(TopologyNode):
     """Reads records of topics.
 
     Attributes:
-        timestamp_extractor: Its own; None: the configuration's.
+        timestamp_extractor: The source's extractor; None: the configuration's.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class SourceNode(TopologyNode):
         self.value_deserializer = prepared(self._given_value, context, self.name, "value", "source", "deserializer")
 
     def takes_columns(self) -> bool:
-        """Whether records are read as batches: a node that comes next takes them."""
+        """Return whether records are read as batches, because a child processes them."""
         return any(child.takes_columns() for child in self.children)
 
     def process(self, record: Record[Any, Any]) -> None:
@@ -166,7 +166,7 @@ class SourceNode(TopologyNode):
 
 
 class SinkNode(TopologyNode):
-    """Writes records to a topic, or to the one that a function names."""
+    """Writes records to a topic, or to one chosen by a function."""
 
     def __init__(
         self,
@@ -224,13 +224,13 @@ def error_context(
     task_id: str,
     raw: tuple[bytes | None, bytes | None] = (None, None),
 ) -> ErrorHandlerContext:
-    """Where an error happened.
+    """Return the context of an error for handlers.
 
     Args:
-        record_context: Of the record that came in; None: there is none.
-        node: The name of the node.
-        task_id: As "0_1".
-        raw: Key and value of the record that came in, as bytes.
+        record_context: Context of the input record; None: there is none.
+        node: Name of the node.
+        task_id: For example "0_1".
+        raw: Key and value of the input record, as bytes.
     """
     if record_context is None:
         return ErrorHandlerContext(None, -1, -1, [], node, task_id, -1)
@@ -247,13 +247,13 @@ def error_context(
 
 
 def prepared(given: Any, context: TaskContext, node: str, of: str, kind: str, what: str) -> Any:
-    """A node's serializer or deserializer: its own, or that of the configuration's serde.
+    """Return a node's serializer or deserializer: its own, or that of the configuration's serde.
 
-    One that wraps others does the same: of changes, by `configure(context, is_key)`; of windowed keys, by `set_if_unset` with the
-    two default serdes.
+    Wrappers get their inner serdes in the same way: those of changes by `configure(context, is_key)`, those of
+    windowed keys by `set_if_unset` with the two default serdes.
 
     Raises:
-        StreamsException: It has none, and the configuration has no serde.
+        StreamsException: Neither the node nor the configuration has a serde.
     """
     is_key = of == "key"
     try:
@@ -272,6 +272,6 @@ def prepared(given: Any, context: TaskContext, node: str, of: str, kind: str, wh
 
 
 def missing_serde(is_key: bool) -> Exception:
-    """What is said where neither an operator nor the configuration has a serde."""
+    """Return the error for a serde missing in both operator and configuration."""
     of = "key" if is_key else "value"
     return ValueError(f"Please specify a {of} serde or set one through default.{of}.serde")

@@ -14,13 +14,13 @@ from kafkapy.streams.topology.topology_builder import Subgraph, TopologyBuilder
 
 
 class ProcessorTopology:
-    """What one task runs; no other shares its nodes and stores.
+    """The nodes and stores of one task, not shared with others.
 
     Attributes:
         nodes: In the order in which they were added, parents first.
         stores: By name, in the order in which they are flushed.
         changelogs: Topics by the names of stores.
-        repartition_topics: Those of its topics that the application writes itself.
+        repartition_topics: Source topics that the application itself writes.
     """
 
     def __init__(
@@ -42,20 +42,20 @@ class ProcessorTopology:
         return list(self._sources)
 
     def source(self, topic: str) -> SourceNode:
-        """The source that reads a topic."""
+        """Return the source that reads a topic."""
         return self._sources[topic]
 
 
 def make_topology(
     builder: TopologyBuilder, subgraph: Subgraph, config: Mapping[str, Any], prefix: str, cached: bool
 ) -> ProcessorTopology:
-    """New nodes and stores for a task.
+    """Create the nodes and stores of a task.
 
     Args:
         builder: The topology.
         subgraph: The part that the task runs.
-        config: The application's.
-        prefix: Of the names of internal topics.
+        config: The application's configuration.
+        prefix: Prefix of internal topics.
         cached: False: no store has a cache.
     """
     builder.topic_prefix = prefix
@@ -76,7 +76,7 @@ def make_topology(
 def make_global_topology(
     builder: TopologyBuilder, config: Mapping[str, Any], prefix: str, cached: bool
 ) -> ProcessorTopology | None:
-    """What keeps the global tables up to date; None if there are none."""
+    """Create the nodes and stores that maintain the global tables; None if there are none."""
     stores = builder.global_stores
     if not stores:
         return None

@@ -1,4 +1,4 @@
-"""What a topology has to know of a store before it is made."""
+"""Factories of stores, with the facts that a topology needs before the store is built."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any, Protocol
 
 
 class ChangelogKind(Enum):
-    """What the configs of a store's changelog topic go by."""
+    """The kind of a store, which determines the configs of its changelog topic."""
 
     KEY_VALUE = "key-value"
-    """Compacted."""
+    """The changelog is compacted."""
     WINDOWED = "windowed"
-    """Compacted, and deleted after the store's retention."""
+    """The changelog is compacted, and deleted after the store's retention."""
     VERSIONED = "versioned"
-    """Compacted no earlier than after the history's retention."""
+    """The changelog is compacted no earlier than after the history's retention."""
 
 
 class StoreFactory(Protocol):
-    """Makes one store for each task. `StoreBuilder` is one, and so are the factories of the DSL, which learn late of which kind a
-    store is (`default.dsl.store`)."""
+    """Builds a store for each task. Implementations are `StoreBuilder`, and the factories of the DSL, for which the
+    kind of the store (`default.dsl.store`) is known late."""
 
     @property
     def name(self) -> str: ...
@@ -30,24 +30,24 @@ class StoreFactory(Protocol):
 
     @property
     def log_config(self) -> Mapping[str, str]:
-        """Configs of the changelog topic beside Kafka's."""
+        """Return the changelog topic's configs in addition to Kafka's."""
 
     @property
     def changelog_kind(self) -> ChangelogKind: ...
 
     @property
     def retention_ms(self) -> int:
-        """Of a windowed store, or of a versioned store's history; 0 for others."""
+        """Return the retention of a windowed store, or of a versioned store's history, in ms; 0 for others."""
 
     def with_caching_disabled(self) -> StoreFactory:
-        """The same without a cache (`statestore.cache.max.bytes` is 0)."""
+        """Return a factory of the same store without cache (`statestore.cache.max.bytes` is 0)."""
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether the other may stand for this one: two operators may ask for one store."""
+        """Return whether the other factory can replace this one: two operators may share a store."""
 
     def build(self, config: Mapping[str, Any]) -> Any:
-        """A new store.
+        """Build a new store.
 
         Args:
-            config: The application's.
+            config: The application's configuration.
         """

@@ -1,4 +1,4 @@
-"""A topology as a user has it: what `StreamsBuilder.build` gives."""
+"""The public topology, which `StreamsBuilder.build` returns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Topology:
     """Sources, operators, stores and sinks; `KafkaStreams` and the `TopologyTestDriver` run it.
 
     Attributes:
-        builder: What it consists of.
+        builder: The builder with its nodes and stores.
 
     Example:
         >>> from kafkapy.streams import StreamsBuilder
@@ -29,17 +29,17 @@ class Topology:
         self.builder = builder
 
     def describe(self) -> TopologyDescription:
-        """All nodes by sub-topology; `str()` of it is what Java's `Topology#describe` prints."""
+        """Return all nodes by sub-topology; `str()` of it has the format of Java's `Topology#describe`."""
         return self.builder.describe()
 
     def internal_topics(self, config: Mapping[str, Any]) -> Mapping[str, InternalTopic]:
-        """The repartition and changelog topics that the application makes.
+        """Return the repartition and changelog topics of the application.
 
         Args:
-            config: The application's: `application.id` is in the names.
+            config: The application's configuration: the names contain `application.id`.
 
         Returns:
-            Kind, partitions (if enforced) and configs by the topic's name.
+            Kind, number of partitions (if enforced) and configs by the topic's name.
         """
         streams = StreamsConfig(config)
         return self.builder.internal_topics(streams.topic_prefix, streams.windowstore_changelog_additional_retention_ms)

@@ -1,4 +1,4 @@
-"""Collects the nodes and stores of a topology, checks that they fit together, and makes what a task runs.
+"""Collects the nodes and stores of a topology, validates them, and selects the part that a task runs.
 
 Kafka's `InternalTopologyBuilder`.
 """
@@ -37,16 +37,16 @@ class GlobalStore(NamedTuple):
 
 
 class Subgraph(NamedTuple):
-    """What a task runs, as declared: nodes in the order in which they were added, their stores, the topics around them.
+    """The declared part of the topology that a task runs: nodes in the order in which they were added, their stores,
+    their topics.
 
     Attributes:
-        id: Of the sub-topology.
+        id: Number of the sub-topology.
         nodes: Sources, processors and sinks.
         stores: Factories by name, in the order in which a task registers and flushes them.
         changelogs: Topics by the names of stores; stores without a changelog are missing.
-        source_topics: The name of the source of each topic, full names of internal topics.
-        sink_topics: Those that it writes by name.
-        repartition_topics: Full names, of those that it reads and those that it writes.
+        source_topics: Names of the sources by topic; internal topics have their full names. sink_topics: Topics that
+            sinks write by name. repartition_topics: Full names of the repartition topics that it reads or writes.
     """
 
     id: int
@@ -59,9 +59,10 @@ class Subgraph(NamedTuple):
 
 
 class TopologyBuilder:
-    """A topology under construction, and afterwards: what it consists of.
+    """The nodes and stores of a topology, during and after its construction.
 
-    Invariants: a node's predecessors were added before it; each store of a processor is in `_stores`; `_groups` unites nodes that
+    Invariants: a node's predecessors were added before it; each store of a processor is in `_stores`; `_groups` unites
+    nodes that
     are connected by records or by a store.
     """
 
@@ -69,19 +70,19 @@ class TopologyBuilder:
         self._nodes: dict[str, NodeSpec] = {}
         self._stores: dict[str, StoreFactory] = {}
         self._users: dict[str, list[str]] = {}
-        """Processors of each store."""
+        """Processors by store."""
         self._global_stores: dict[str, GlobalStore] = {}
         self._internal_topics: dict[str, int | None] = {}
-        """Short names of repartition topics, and their partitions, if enforced."""
+        """Numbers of partitions (None: not enforced) by the short names of repartition topics."""
         self._copartitioned: list[list[str]] = []
         """Names of sources whose topics need the same number of partitions."""
         self._source_changelogs: dict[str, str] = {}
-        """Stores whose changelog is the topic that they are read from."""
+        """Source topics by store, for stores whose changelog is their source topic."""
         self._groups = NodeGroups()
         self.topic_prefix: str | None = None
-        """Of the names of internal topics; known when a task is made."""
+        """Prefix of internal topics; known when a task is created."""
         self.offset_resets: dict[str | re.Pattern[str], AutoOffsetReset] = {}
-        """Where to begin without committed offsets, by topic or pattern, if the topology says so."""
+        """Offset reset policies set in the topology, by topic or pattern."""
 
     # --- declared ---------------------------------------------------------------------------------------------------------
 
@@ -119,7 +120,7 @@ class TopologyBuilder:
 
         Args:
             name: Unique.
-            supplier: Makes a new `Processor` or `FixedKeyProcessor` at each call.
+            supplier: Returns a new `Processor` or `FixedKeyProcessor` at each call.
             parents: Names of the nodes that forward to it.
 
         Raises:
@@ -145,7 +146,7 @@ class TopologyBuilder:
         partitioner: Partitioner | None = None,
         parents: Sequence[str],
     ) -> None:
-        """Write to a topic, or to the one that a function names.
+        """Write to a topic, or to one chosen by a function.
 
         Raises:
             TopologyException: The name is taken, a parent is missing or is a sink, or there is none.
@@ -179,10 +180,10 @@ class TopologyBuilder:
             self._connect(processor, name)
 
     def connect_processor_and_state_stores(self, processor: str, *stores: str) -> None:
-        """Let a processor use stores.
+        """Connect a processor to stores.
 
         Raises:
-            TopologyException: The processor or a store is missing, or a store is a global one.
+            TopologyException: The processor or a store is missing, or a store is global.
         """
         if not stores:
             raise TopologyException("Must provide at least one state store name.")
@@ -224,31 +225,32 @@ class TopologyBuilder:
         self.connect_source_store_and_topic(name, topic)
 
     def add_internal_topic(self, name: str, partitions: int | None = None) -> None:
-        """Name a repartition topic, without the prefix of the application; its partitions, if they are enforced."""
+        """Add a repartition topic. `name`: without the application's prefix; `partitions`: the enforced number, or
+        None."""
         self._internal_topics[name] = partitions
 
     def connect_source_store_and_topic(self, store: str, topic: str) -> None:
-        """Let the topic that a store is read from be its changelog.
+        """Use the source topic of a store as its changelog.
 
         Raises:
-            TopologyException: The store has one already.
+            TopologyException: The store already has a changelog topic.
         """
         if store in self._source_changelogs:
             raise TopologyException(f"Source store {store} is already added.")
         self._source_changelogs[store] = topic
 
     def copartition_sources(self, sources: Iterable[str]) -> None:
-        """The topics of these sources need the same number of partitions."""
+        """Require the same number of partitions of these sources' topics."""
         self._copartitioned.append(list(dict.fromkeys(sources)))
 
     def update_copartition_source_groups(self, old: str, new: str) -> None:
-        """A source has been replaced by another."""
+        """Replace a source by another in the copartition groups."""
         for group in self._copartitioned:
             if old in group:
                 group[:] = list(dict.fromkeys([name for name in group if name != old] + [new]))
 
     def validate_copartition(self) -> None:
-        """Check groups of which all topics have an enforced number of partitions.
+        """Validate the groups in which all topics have an enforced number of partitions.
 
         Raises:
             TopologyException: The numbers differ.
@@ -266,14 +268,14 @@ class TopologyBuilder:
         return name in self._stores or name in self._global_stores
 
     def store_names(self) -> list[str]:
-        """Of all stores, global ones last."""
+        """Return the names of all stores, global ones last."""
         return [*self._stores, *self._global_stores]
 
     def is_store_versioned(self, name: str) -> bool:
         return self._stores[name].changelog_kind is ChangelogKind.VERSIONED
 
     def history_retention(self, name: str) -> int:
-        """Of a versioned store, in ms."""
+        """Return the history retention of a versioned store, in ms."""
         return self._stores[name].retention_ms
 
     @property
@@ -284,13 +286,13 @@ class TopologyBuilder:
         return self._nodes[name]
 
     def describe(self) -> TopologyDescription:
-        """As `Topology#describe` of Java."""
+        """Describe the topology like Java's `Topology#describe`."""
         groups = self._groups.numbered(self._nodes)
         global_groups = {id for id, names in groups.items() if self._is_global(names)}
         return describe({id: [self._nodes[name] for name in names] for id, names in groups.items()}, global_groups)
 
     def copartition_groups(self, prefix: str) -> list[set[str]]:
-        """Topics that need the same number of partitions; groups that share a topic are one."""
+        """Return groups of topics that need the same number of partitions; groups with a common topic are merged."""
         merged: dict[str, set[str]] = {}
         for group in self._copartitioned:
             topics = {self.full_name(topic, prefix) for source in group for topic in self._topics_of(source)}
@@ -300,10 +302,10 @@ class TopologyBuilder:
         return [set(topics) for topics in {frozenset(topics) for topics in merged.values()}]
 
     def internal_topics(self, prefix: str, additional_retention_ms: int) -> dict[str, InternalTopic]:
-        """The topics that the application makes for itself.
+        """Return the application's internal topics.
 
         Args:
-            prefix: Of their names: `application.id`, unless the configuration says otherwise.
+            prefix: Prefix of their names: `application.id`, unless configured otherwise.
             additional_retention_ms: `windowstore.changelog.additional.retention.ms`.
         """
         topics: dict[str, InternalTopic] = {}
@@ -316,23 +318,23 @@ class TopologyBuilder:
         return topics
 
     def subgraphs(self, prefix: str, matched: Collection[str] = ()) -> list[Subgraph]:
-        """The sub-topologies that have tasks.
+        """Return the sub-topologies that have tasks.
 
         Args:
-            prefix: Of the names of internal topics.
+            prefix: Prefix of internal topics.
             matched: Topics of the cluster that patterns of sources may match.
         """
         groups = self._groups.numbered(self._nodes)
         return [self.subgraph(id, names, prefix, matched) for id, names in groups.items() if not self._is_global(names)]
 
     def whole(self, prefix: str, matched: Collection[str] = ()) -> Subgraph:
-        """All sub-topologies as one, which is how the TopologyTestDriver runs them."""
+        """Return all sub-topologies as one, for the TopologyTestDriver."""
         groups = self._groups.numbered(self._nodes)
         names = {name for group in groups.values() if not self._is_global(group) for name in group}
         return self.subgraph(0, names, prefix, matched)
 
     def subgraph(self, id: int, names: Collection[str], prefix: str, matched: Collection[str] = ()) -> Subgraph:
-        """What a task of these nodes runs."""
+        """Return the part of the topology with these nodes."""
         nodes = [spec for name, spec in self._nodes.items() if name in names]
         source_topics: dict[str, str] = {}
         stores: dict[str, StoreFactory] = {}
@@ -349,7 +351,7 @@ class TopologyBuilder:
         return Subgraph(id, nodes, stores, self._changelogs(stores, prefix), source_topics, sinks, repartition)
 
     def full_name(self, topic: str, prefix: str) -> str:
-        """Of a topic: internal ones have the application's prefix."""
+        """Return the full name of a topic: internal ones have the application's prefix."""
         return f"{prefix}-{topic}" if topic in self._internal_topics else topic
 
     # --- within -----------------------------------------------------------------------------------------------------------
@@ -418,7 +420,8 @@ class TopologyBuilder:
 
 
 def _read(spec: SourceSpec, matched: Collection[str]) -> Sequence[str]:
-    """The topics that a source reads: those that its pattern matches; the pattern itself as long as none is known."""
+    """Return the topics that a source reads: for a pattern the matching ones, or the pattern itself if none is
+    known."""
     if spec.pattern is None:
         return spec.topics
     return [topic for topic in matched if spec.pattern.fullmatch(topic)] if matched else [spec.pattern.pattern]

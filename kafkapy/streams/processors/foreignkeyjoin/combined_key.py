@@ -1,4 +1,4 @@
-"""Keys of the subscriptions that a foreign-key join keeps beside the right table."""
+"""Keys of a foreign-key join's store of subscriptions, which is copartitioned with the right table."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 
 class CombinedKey(NamedTuple):
-    """Of a subscription: which record of the left table refers to which of the right one."""
+    """Key of a subscription: the left table's record and the right table's record that it refers to."""
 
     foreign_key: Any
-    """Of the right table; None: the left record refers to none."""
+    """Key of the right table; None: the left record refers to none."""
     primary_key: Any
-    """Of the left table; never None."""
+    """Key of the left table; never None."""
 
 
 class CombinedKeySchema:
-    """A combined key's bytes: length of the foreign key (4 bytes), foreign key, primary key.
+    """Converts combined keys to bytes: length of the foreign key (4 bytes), foreign key, primary key.
 
     Args:
-        foreign_key_serde_topic_supplier: Gives the topic that serializers are told; called when the task begins.
+        foreign_key_serde_topic_supplier: Returns the topic to pass to serializers; called when the task starts.
         foreign_key_serde: None: that of `default.key.serde`.
         primary_key_serde_topic_supplier: The same for the other key.
         primary_key_serde: None: that of `default.key.serde`.
@@ -51,7 +51,7 @@ class CombinedKeySchema:
         self._primary_serde = primary_key_serde
 
     def init(self, context: TaskContext) -> None:
-        """Called before the first key.
+        """Initialize serdes; called before the first key.
 
         Raises:
             ValueError: There is no serde.
@@ -66,13 +66,13 @@ class CombinedKeySchema:
         self._primary_deserializer = primary.deserializer()
 
     def to_bytes(self, foreign_key: Any, primary_key: Any) -> bytes:
-        """The bytes of a key."""
+        """Serialize a key."""
         primary = self._primary_serializer.serialize(self._primary_topic, primary_key)
         assert primary is not None
         return self.prefix_bytes(foreign_key) + primary
 
     def from_bytes(self, data: bytes) -> CombinedKey:
-        """The key of bytes."""
+        """Parse a key."""
         end = 4 + int.from_bytes(data[:4], "big")
         return CombinedKey(
             self._foreign_deserializer.deserialize(self._foreign_topic, data[4:end]),
@@ -80,7 +80,7 @@ class CombinedKeySchema:
         )
 
     def prefix_bytes(self, foreign_key: Any) -> bytes:
-        """What the bytes of all keys with a foreign key begin with."""
+        """Return the common prefix of all keys with a foreign key."""
         foreign = self._foreign_serializer.serialize(self._foreign_topic, foreign_key)
         assert foreign is not None
         return len(foreign).to_bytes(4, "big") + foreign

@@ -1,4 +1,4 @@
-"""Right side of a foreign-key join: tells all subscribers of a key about an update."""
+"""Right side of a foreign-key join: sends an update to all subscribers of its key."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class ForeignTableJoinProcessorSupplier:
-    """Makes the processors of the right table.
+    """Supplies the processors of the right table.
 
     Args:
-        store_name: Of the store of subscriptions.
-        key_schema: Of its keys; the processor that writes the store begins it.
+        store_name: Name of the store of subscriptions.
+        key_schema: Schema of its keys, which the processor that writes the store initializes.
 
     Attributes:
-        use_versioned_semantics: The right table is versioned: updates that are out of order are dropped.
+        use_versioned_semantics: Whether the right table is versioned, so that out-of-order updates are dropped.
     """
 
     def __init__(self, store_name: str, key_schema: CombinedKeySchema) -> None:
@@ -36,7 +36,7 @@ class ForeignTableJoinProcessorSupplier:
 
 
 class ForeignTableJoinProcessor(Processor):
-    """Drops updates with a null key, and those that are out of order in a versioned table."""
+    """Drops updates with a null key, and out-of-order updates of a versioned table."""
 
     _context: TaskContext
     _store: Any
@@ -68,5 +68,5 @@ class ForeignTableJoinProcessor(Processor):
 
 
 def incremented(prefix: bytes) -> bytes:
-    """The number that follows, in as many bytes; a prefix begins with a length, so there is one."""
+    """Return the next number with the same number of bytes; it exists, since a prefix begins with a length."""
     return (int.from_bytes(prefix, "big") + 1).to_bytes(len(prefix), "big")

@@ -1,4 +1,4 @@
-"""The hash that tells a foreign-key join whether a value is still the same: Murmur3, 128 bits, with Kafka's seed."""
+"""The hash by which a foreign-key join detects changed values: Murmur3, 128 bits, with Kafka's seed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HASH: Final = struct.Struct(">QQ")
 
 
 def hash128(data: bytes) -> bytes:
-    """16 bytes, as two big-endian numbers of 64 bits.
+    """Return the hash: 16 bytes, as two big-endian numbers of 64 bits.
 
     Example:
         >>> hash128(b"").hex()

@@ -1,4 +1,4 @@
-"""Left side of a foreign-key join: answers become results."""
+"""Left side of a foreign-key join: converts responses to results."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ LOG = logging.getLogger(__name__)
 
 
 class ResponseJoinProcessorSupplier:
-    """Makes the processors that read the topic of answers.
+    """Supplies the processors that read the topic of responses.
 
     Args:
-        value_getter_supplier: Reads the left table.
-        value_serializer: Of its values; None: that of `default.value.serde`.
-        value_hash_serde_pseudo_topic_supplier: Gives the topic that the serializer is told.
-        joiner: Of the left value and the right one, the result.
-        left_join: There is a result without a right value, too.
+        value_getter_supplier: Supplies the getter of the left table.
+        value_serializer: Serializer of its values; None: that of `default.value.serde`.
+        value_hash_serde_pseudo_topic_supplier: Returns the topic to pass to the serializer.
+        joiner: Takes left and right value, returns the result.
+        left_join: Whether there is a result without a right value.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class ResponseJoinProcessorSupplier:
 
 
 class ResponseJoinProcessor(Processor):
-    """Drops an answer if the left value is another one than that which subscribed."""
+    """Drops a response if the left value has changed since the subscription."""
 
     _context: TaskContext
     _topic: str

@@ -1,4 +1,4 @@
-"""Right side of a foreign-key join: answers subscriptions."""
+"""Right side of a foreign-key join: responds to subscriptions."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class SubscriptionJoinProcessorSupplier:
-    """Makes the processors that look up the right table.
+    """Supplies the processors that look up the right table.
 
     Args:
-        foreign_value_getter_supplier: Reads the right table.
+        foreign_value_getter_supplier: Supplies the getter of the right table.
     """
 
     def __init__(self, foreign_value_getter_supplier: KTableValueGetterSupplier) -> None:
@@ -30,7 +30,7 @@ class SubscriptionJoinProcessorSupplier:
 
 
 class SubscriptionJoinProcessor(Processor):
-    """Does what the instruction of a subscription says."""
+    """Executes the instruction of a subscription."""
 
     _context: TaskContext
 

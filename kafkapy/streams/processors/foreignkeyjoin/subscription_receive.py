@@ -1,4 +1,4 @@
-"""Right side of a foreign-key join: keeps subscriptions."""
+"""Right side of a foreign-key join: stores subscriptions."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class SubscriptionReceiveProcessorSupplier:
-    """Makes the processors that read the topic of subscriptions.
+    """Supplies the processors that read the topic of subscriptions.
 
     Args:
-        store_name: Of the store of subscriptions.
-        key_schema: Of its keys.
+        store_name: Name of the store of subscriptions.
+        key_schema: Schema of its keys.
     """
 
     def __init__(self, store_name: str, key_schema: CombinedKeySchema) -> None:
@@ -31,7 +31,7 @@ class SubscriptionReceiveProcessorSupplier:
 
 
 class SubscriptionReceiveProcessor(Processor):
-    """Forwards each subscription by its combined key; one without a foreign key is not stored."""
+    """Forwards each subscription with its combined key; one without a foreign key is not stored."""
 
     _context: TaskContext
     _store: Any
@@ -57,7 +57,7 @@ class SubscriptionReceiveProcessor(Processor):
         self._context.forward(Record(key, change, record.timestamp, record.headers))
 
     def _stored(self, foreign_key: Any, new: ValueAndTimestamp) -> ValueAndTimestamp | None:
-        """The subscription that the new one takes the place of."""
+        """Store the subscription, and return the one that it replaces."""
         wrapper: SubscriptionWrapper = new.value
         key = self._key_schema.to_bytes(foreign_key, wrapper.primary_key)
         old: ValueAndTimestamp | None = self._store.get(key)

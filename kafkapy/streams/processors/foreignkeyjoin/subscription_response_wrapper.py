@@ -1,4 +1,4 @@
-"""What the right side of a foreign-key join answers, and its bytes."""
+"""Responses of a foreign-key join's right side, and their serde."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ if TYPE_CHECKING:
     from kafkapy.streams.serdes import Deserializer, Serde, Serializer
 
 _NO_HASH: Final = 0x80
-"""In the byte of the version."""
+"""Flag in the version byte."""
 
 _HASH_END: Final = 17
 
 
 class SubscriptionResponseWrapper(NamedTuple):
-    """An answer."""
+    """A response."""
 
     original_value_hash: bytes | None
-    """Of the left record's value when it subscribed: an answer to an older value is dropped."""
+    """Hash of the left record's value at the subscription: a response to an older value is dropped."""
     foreign_value: Any
-    """Of the right record; None: there is none."""
+    """Value of the right record; None: there is none."""
     primary_partition: int | None
-    """Where the answer is written to; it is not in its bytes."""
+    """The response's partition; it is not serialized."""
     version: int = 0
 
 
 class SubscriptionResponseWrapperSerde:
-    """An answer as bytes.
+    """Serde of responses.
 
     Args:
         foreign_value_serde: None: that of `default.value.serde`.
@@ -47,7 +47,7 @@ class SubscriptionResponseWrapperSerde:
 
 
 class SubscriptionResponseWrapperCodec:
-    """Version and whether there is no hash (1 byte), hash (16 bytes), value."""
+    """Encodes version and flag of a missing hash (1 byte), hash (16 bytes), value."""
 
     _serializer: Serializer
     _deserializer: Deserializer
@@ -66,14 +66,14 @@ class SubscriptionResponseWrapperCodec:
             self._deserializer = self._serde.deserializer()
 
     def serialize(self, topic: str, data: SubscriptionResponseWrapper) -> bytes:
-        """The bytes of an answer."""
+        """Serialize a response."""
         value = None if data.foreign_value is None else self._serializer.serialize(topic, data.foreign_value)
         value_hash = data.original_value_hash
         start = bytes((data.version | _NO_HASH,)) if value_hash is None else bytes((data.version,)) + value_hash
         return start if value is None else start + value
 
     def deserialize(self, topic: str, data: bytes | None) -> SubscriptionResponseWrapper:
-        """The answer of bytes.
+        """Parse a response.
 
         Raises:
             StreamsException: Its version is unknown.

@@ -1,4 +1,4 @@
-"""Left side of a foreign-key join: updates become subscriptions, which go to the right table's partition."""
+"""Left side of a foreign-key join: converts updates to subscriptions, which go to the right table's partition."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 
 class SubscriptionSendProcessorSupplier:
-    """Makes the processors of the left table.
+    """Supplies the processors of the left table.
 
     Args:
-        foreign_key_extractor: Of a value, the right table's key.
-        foreign_key_serde_topic_supplier: Gives the topic that the key's serializer is told.
-        value_serde_topic_supplier: Gives the topic that the value's serializer is told.
+        foreign_key_extractor: Returns the right table's key for a left value.
+        foreign_key_serde_topic_supplier: Returns the topic to pass to the key's serializer.
+        value_serde_topic_supplier: Returns the topic to pass to the value's serializer.
         foreign_key_serde: None: that of `default.key.serde`.
         value_serializer: None: that of `default.value.serde`.
-        left_join: Records without a foreign key have a result, too.
+        left_join: Whether records without a foreign key have a result.
 
     Attributes:
-        use_versioned_semantics: The left table is versioned: updates that are out of order are dropped.
+        use_versioned_semantics: Whether the left table is versioned, so that out-of-order updates are dropped.
     """
 
     def __init__(
@@ -54,7 +54,8 @@ class SubscriptionSendProcessorSupplier:
 
 
 class SubscriptionSendProcessor(Processor):
-    """An inner join drops updates of which neither the old nor the new value has a foreign key."""
+    """Sends subscriptions; for an inner join it drops updates if neither the old nor the new value has a foreign
+    key."""
 
     _context: TaskContext
     _foreign_key_topic: str
@@ -118,7 +119,7 @@ class SubscriptionSendProcessor(Processor):
             self._send(record, new_key, Instruction.PROPAGATE_ONLY_IF_FK_VAL_AVAILABLE)
 
     def _differ(self, one: Any, two: Any) -> bool:
-        """By their bytes."""
+        """Return whether two foreign keys differ in their bytes."""
         serialize = self._foreign_key_serializer.serialize
         return serialize(self._foreign_key_topic, one) != serialize(self._foreign_key_topic, two)
 

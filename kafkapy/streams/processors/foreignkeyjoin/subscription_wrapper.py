@@ -1,4 +1,4 @@
-"""What the left side of a foreign-key join tells the right side, and its bytes."""
+"""Subscriptions, which a foreign-key join's left side sends to the right side, and their serde."""
 
 from __future__ import annotations
 
@@ -14,43 +14,44 @@ if TYPE_CHECKING:
     from kafkapy.streams.serdes import Deserializer, Serde, Serializer
 
 _NO_HASH: Final = 0x80
-"""In the byte of the version."""
+"""Flag in the version byte."""
 
 _HASH_SIZE: Final = 16
 _PARTITION_SIZE: Final = 4
 
 
 class Instruction(IntEnum):
-    """What the right side does with a subscription."""
+    """The right side's action on a subscription."""
 
     DELETE_KEY_NO_PROPAGATE = 0
-    """Forget it: the left record refers to another key now."""
+    """Delete it: the left record now refers to another key."""
     DELETE_KEY_AND_PROPAGATE = 1
-    """Forget it, and answer that there is no value: the left record is gone, or refers to none any more."""
+    """Delete it, and respond with null: the left record was deleted, or no longer refers to a key."""
     PROPAGATE_NULL_IF_NO_FK_VAL_AVAILABLE = 2
-    """Keep it, and answer in any case."""
+    """Store it, and always respond."""
     PROPAGATE_ONLY_IF_FK_VAL_AVAILABLE = 3
-    """Keep it, and answer if there is a value."""
+    """Store it, and respond if there is a value."""
 
 
 class SubscriptionWrapper(NamedTuple):
     """A subscription."""
 
     hash: bytes | None
-    """Of the left record's value (`murmur3.hash128`); None: it has none."""
+    """Hash of the left record's value (`murmur3.hash128`); None: it has no value."""
     instruction: Instruction
     primary_key: Any
-    """Of the left record; never None."""
+    """Key of the left record; never None."""
     primary_partition: int | None
-    """Where the answer is written to; None in version 0."""
+    """The response's partition; None in version 0."""
     version: int = 1
 
 
 class SubscriptionWrapperSerde:
-    """A subscription as bytes, for the topic and the store of subscriptions.
+    """Serde of subscriptions, for their topic and their store.
 
     Args:
-        primary_key_serialization_pseudo_topic_supplier: Gives the topic that the key's serializer is told; called when the first
+        primary_key_serialization_pseudo_topic_supplier: Returns the topic to pass to the key's serializer; called when
+            the first
             key is serialized.
         primary_key_serde: None: that of `default.key.serde`.
     """
@@ -63,7 +64,7 @@ class SubscriptionWrapperSerde:
         self._codec = SubscriptionWrapperCodec(primary_key_serialization_pseudo_topic_supplier, primary_key_serde)
 
     def set_if_unset(self, key_serde: Serde[Any] | None, value_serde: Serde[Any] | None) -> None:
-        """Called by the store with the defaults of the configuration."""
+        """Set the configuration's default serdes; called by the store."""
         self._codec.set_default(key_serde)
 
     def serializer(self) -> Serializer:
@@ -74,7 +75,8 @@ class SubscriptionWrapperSerde:
 
 
 class SubscriptionWrapperCodec:
-    """Version and whether there is no hash (1 byte), instruction (1 byte), hash (16 bytes), primary key, partition (4 bytes).
+    """Encodes version and flag of a missing hash (1 byte), instruction (1 byte), hash (16 bytes), primary key,
+    partition (4 bytes).
 
     Version 0 has no partition.
     """
@@ -92,10 +94,10 @@ class SubscriptionWrapperCodec:
         self.set_default(context.default_key_serde)
 
     def set_default(self, key_serde: Serde[Any] | None) -> None:
-        """The serde of keys if there was none.
+        """Set the serde of keys if none was given.
 
         Raises:
-            ValueError: There is none now.
+            ValueError: There is no default either.
         """
         if self._serializer is None:
             serde = given_or(None, key_serde, is_key=True)
@@ -103,7 +105,7 @@ class SubscriptionWrapperCodec:
             self._deserializer = serde.deserializer()
 
     def serialize(self, topic: str, data: SubscriptionWrapper | None) -> bytes | None:
-        """The bytes of a subscription.
+        """Serialize a subscription.
 
         Raises:
             StreamsException: Its version is unknown.
@@ -124,7 +126,7 @@ class SubscriptionWrapperCodec:
         return start + data.primary_partition.to_bytes(_PARTITION_SIZE, "big", signed=True)
 
     def deserialize(self, topic: str, data: bytes | None) -> SubscriptionWrapper | None:
-        """The subscription of bytes.
+        """Parse a subscription.
 
         Raises:
             StreamsException: Its version is unknown.
