@@ -1,1 +1,1 @@
-"""State stores: suppliers, builders and what processors see of them."""
+"""State stores: suppliers, builders, and the interfaces for processors."""

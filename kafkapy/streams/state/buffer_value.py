@@ -1,4 +1,4 @@
-"""What a buffer holds for a key, and its bytes in changelogs."""
+"""A buffered value of a key, and its format in changelogs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kafkapy.streams.state.record_context_bytes import BufferReader, nullable_ar
 from kafkapy.streams.state.thread_cache import context_size
 
 _OLD_IS_PRIOR: Final = -2
-"""Stands for the length of an old value that is the prior one."""
+"""Written as length of an old value that equals the prior value."""
 _VERSIONS: Final = {b"\x01": 1, b"\x02": 2, b"\x03": 3}
 
 
@@ -17,10 +17,8 @@ class BufferValue:
     """A change of bytes with the origin of its record.
 
     Attributes:
-        prior_value: What the table downstream has for the key.
-        old_value: Of the last change.
-        new_value: Of the last change.
-        context: Of the last change's record.
+        prior_value: The key's value in the downstream table. old_value: Old value of the last change. new_value: New
+            value of the last change. context: Record context of the last change.
     """
 
     __slots__ = ("context", "new_value", "old_value", "prior_value")
@@ -34,7 +32,7 @@ class BufferValue:
         self.context = context
 
     def memory_size(self) -> int:
-        """Kafka's estimate in bytes."""
+        """Return Kafka's estimate of the size in bytes."""
         size = context_size(self.context)
         if self.prior_value is not None:
             size += len(self.prior_value)
@@ -53,7 +51,7 @@ class BufferValue:
 
 
 def read_buffer_value(reader: BufferReader) -> BufferValue:
-    """The value that `BufferValue.write` wrote."""
+    """Read a value that `BufferValue.write` wrote."""
     context = reader.context()
     prior = reader.nullable_array()
     old_size = reader.integer()
@@ -65,14 +63,14 @@ def read_buffer_value(reader: BufferReader) -> BufferValue:
 
 
 def read_changelog_record(record: Any, prior_value: bytes | None) -> tuple[int, BufferValue]:
-    """Buffer time and value of a record of a suppression's changelog, of any version of Kafka.
+    """Read buffer time and value from a record of a suppression's changelog, of any version of Kafka.
 
     Args:
         record: With key, value, timestamp, headers, and for the oldest version offset, partition and topic.
-        prior_value: What is buffered as the key's prior value; older versions did not write it.
+        prior_value: The key's buffered prior value, for older versions, which did not write it.
 
-    Raises:
-        ValueError: It can't be read.
+        Raises:
+            ValueError: The record is malformed.
     """
     version = _version(record)
     if version == 3:

@@ -1,7 +1,7 @@
 """The layers below the serdes: stores of bytes.
 
-Each interface has one method for both directions. Iterators yield flat tuples, of which only the outermost layer makes
-`Windowed` keys. A layer that wraps another one hands on what it does not change.
+Each interface has one method for both directions. Iterators yield flat tuples, which only the outermost layer converts
+to `Windowed` keys. A wrapping layer delegates the methods that it does not change.
 """
 
 from __future__ import annotations
@@ -20,23 +20,24 @@ WindowEntry = tuple[bytes, int, bytes]
 SessionEntry = tuple[bytes, int, int, bytes]
 """Key, start, end, aggregate."""
 FlushListener = Callable[[Record[bytes, Any]], Any]
-"""Takes a record whose value is a `Change` of bytes, when the cache lets it go."""
+"""Called with a record whose value is a `Change` of bytes, when the cache flushes it."""
 
 
 class BytesStore(StateStore):
     """A layer of bytes.
 
     Attributes:
-        timestamped: Are values preceded by their timestamps? Then restoring adds those of the changelog's records.
+        timestamped: Whether values have their timestamps as prefix; restoring then adds those of the changelog's
+            records.
     """
 
     timestamped: bool = False
 
     def set_flush_listener(self, listener: FlushListener, send_old_values: bool) -> bool:
-        """Be told of changes when the cache lets them go.
+        """Set the listener that is called when the cache flushes changes.
 
         Returns:
-            Is there a cache?
+            Whether there is a cache.
         """
         return False
 
@@ -74,7 +75,7 @@ class KeyValueBytesStore(BytesStore):
 
 
 class VersionedBytesStore(BytesStore):
-    """Versions by key; those that are read have their timestamps before the value (8 bytes)."""
+    """Versions by key; reads return them with the timestamp (8 bytes) before the value."""
 
     @abstractmethod
     def put(self, key: bytes, value: bytes | None, timestamp: int) -> int: ...
@@ -89,7 +90,8 @@ class VersionedBytesStore(BytesStore):
     def delete(self, key: bytes, timestamp: int) -> bytes | None: ...
 
     def versions(self, key: bytes, time_from: int, time_to: int) -> list[tuple[bytes, int, int | None]]:
-        """The versions that were valid in a span: value, since when and until when (None: still); the latest first."""
+        """Return the versions that were valid in a span: value, start and end of validity (None: still valid); the
+        latest first."""
         raise NotImplementedError("This store does not answer which versions of a key there were")
 
 
@@ -150,7 +152,7 @@ class SessionBytesStore(BytesStore):
 
 
 class WrappedStore(StateStore):
-    """A layer over another one, to which it hands on everything."""
+    """A layer that delegates everything to the wrapped one."""
 
     def __init__(self, wrapped: BytesStore) -> None:
         self._layer = wrapped
@@ -181,12 +183,12 @@ class WrappedStore(StateStore):
 
 
 def is_empty_range(key_from: bytes | None, key_to: bytes | None) -> bool:
-    """Does the range end before it begins? Then there is nothing in it (and Kafka writes a warning)."""
+    """Return whether the range ends before it begins; for such a range Kafka logs a warning."""
     return key_from is not None and key_to is not None and key_from > key_to
 
 
 def next_prefix(prefix: bytes) -> bytes | None:
-    """The least key that follows all keys with this prefix; None if there is none."""
+    """Return the smallest key after all keys with this prefix; None if there is none."""
     stripped = prefix.rstrip(b"\xff")
     if not stripped:
         return None

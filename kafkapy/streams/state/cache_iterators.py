@@ -16,7 +16,7 @@ Wanted = tuple[bytes | None, bytes | None, int, int]
 
 
 class PeekingCacheIterator(Protocol):
-    """Entries of a cache, of which the next one can be looked at."""
+    """Iterates over entries of a cache, with a peek at the next one."""
 
     def peek(self) -> CachedEntry | None: ...
 
@@ -24,7 +24,7 @@ class PeekingCacheIterator(Protocol):
 
 
 class Matcher(Protocol):
-    """A key schema: is an entry asked for?"""
+    """A key schema's test of whether an entry is in the requested range."""
 
     def matches(
         self, data: bytes, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int
@@ -32,7 +32,7 @@ class Matcher(Protocol):
 
 
 class FilteredCacheIterator:
-    """Those entries that are asked for."""
+    """Iterates over the requested entries only."""
 
     def __init__(self, cache: PeekingCacheIterator, schema: Matcher, wanted: Wanted) -> None:
         self._cache = cache
@@ -51,13 +51,12 @@ class FilteredCacheIterator:
 
 
 class MergedCacheIterator(Generic[E]):
-    """Entries of the store, and instead of some of them those of the cache.
+    """Merges entries of store and cache; those of the cache take precedence.
 
     Args:
-        cache: Its entries.
-        store: Its entries, in the same direction.
-        compare: Takes a cache key and an entry of the store: below 0 if the former is less, 0 if they are the same.
-        convert: Makes an entry as the store has them of a cache key and a value.
+        cache: Entries of the cache. store: Entries of the store, in the same direction. compare: Compares a cache key
+            with an entry of the store: negative if the former is smaller, 0 if equal. convert: Converts a cache key
+            and a value to the form of the store's entries.
         forward: The direction.
     """
 
@@ -99,10 +98,10 @@ class MergedCacheIterator(Generic[E]):
         return self._convert(cached[0], cached[1].value)
 
     def _skip_deleted(self) -> None:
-        """Go past deletions, together with what they delete.
+        """Skip deletions and the entries that they delete.
 
-        As in Kafka 3.9.1, this is right only forwards. Backwards, a deletion that comes after the store's next entry is
-        forgotten, and one that comes before it is given, with a value of None.
+        As in Kafka 3.9.1, this is correct only forwards. Backwards, a deletion after the store's next entry has no
+        effect, and one before it is returned with a value of None.
         """
         while True:
             cached = self._cache.peek()
@@ -124,13 +123,13 @@ class MergedCacheIterator(Generic[E]):
 
 
 class SegmentedCacheIterator:
-    """Entries of a cache segment by segment, so that those of other keys are not looked at.
+    """Iterates over a cache segment by segment, so that entries of other keys are skipped.
 
     Args:
-        cache: Whose entries.
-        bounds: Gives first and last cache key for a segment.
+        cache: The cache.
+        bounds: Returns first and last cache key for a segment.
         first: The first segment, in the order of iteration.
-        last: Gives the last one, which may grow while there are puts.
+        last: Returns the last one, which puts may increase.
         forward: The direction.
     """
 
@@ -177,5 +176,5 @@ class SegmentedCacheIterator:
 
 
 def compare_bytes(left: bytes, right: bytes) -> int:
-    """Below 0 if the left one is less, 0 if they are the same."""
+    """Return a negative number if the left one is smaller, 0 if both are equal."""
     return 0 if left == right else (-1 if left < right else 1)

@@ -11,7 +11,7 @@ from kafkapy.streams.state.thread_cache import LRUCacheEntry
 
 
 class CachingKeyValueStore(CachingStore, KeyValueBytesStore):
-    """Values that were read are cached, too."""
+    """Caches written values, and values that were read."""
 
     def __init__(self, wrapped: KeyValueBytesStore) -> None:
         super().__init__(wrapped)

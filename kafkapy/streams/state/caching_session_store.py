@@ -20,7 +20,7 @@ from kafkapy.streams.state.window_key_schema import LONG_MAX
 
 
 class CachingSessionStore(CachingStore, SessionBytesStore):
-    """Cache keys go by segments of the sessions' ends, as the store does."""
+    """Orders cache keys by segments of the sessions' ends, like the store."""
 
     def __init__(self, wrapped: SessionBytesStore, segment_interval: int) -> None:
         super().__init__(wrapped)
@@ -97,8 +97,8 @@ class CachingSessionStore(CachingStore, SessionBytesStore):
 class SessionSegments:
     """The bounds of a query for a key's sessions in each segment of the cache.
 
-    Where Kafka throws an exception, as a backward query for sessions that started in a segment before the last one does,
-    the bounds are those of the whole segment.
+    In cases where Kafka throws an exception, such as a backward query for sessions that started in a segment before
+    the last one, the bounds are those of the whole segment.
     """
 
     def __init__(self, store: CachingSessionStore, key: bytes, earliest_end: int, latest_start: int) -> None:

@@ -1,4 +1,4 @@
-"""What the caching layers have in common."""
+"""Common base of the caching layers."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from kafkapy.streams.state.thread_cache import DirtyEntries, LRUCacheEntry, Name
 
 
 class CachingStore(WrappedStore):
-    """Holds back what is put; the cache lets it go at a commit, or when it is full.
+    """Buffers puts in the cache, which flushes them at a commit, or when it is full.
 
-    Invariant: while an entry goes on, the task's record context is that of the entry's record.
+    Invariant: while an entry is flushed, the task's record context is that of the entry's record.
     """
 
     def __init__(self, wrapped: BytesStore) -> None:
@@ -54,13 +54,13 @@ class CachingStore(WrappedStore):
         write: Callable[..., Any],
         address: tuple[Any, ...],
     ) -> None:
-        """Write an entry to the store below, and tell the listener.
+        """Write an entry to the store below, and call the listener.
 
         Args:
-            key: What the listener is told.
-            entry: What was put last.
-            read: Gives the value that the store below has at the address.
-            write: Puts there.
+            key: The key for the listener.
+            entry: The last entry put.
+            read: Returns the value in the store below at the address.
+            write: Writes to the store below.
             address: The arguments of `read`.
         """
         new = entry.value

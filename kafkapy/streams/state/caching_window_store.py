@@ -19,7 +19,7 @@ from kafkapy.streams.state.window_key_schema import WindowKeySchema, store_key, 
 
 
 class CachingWindowStore(CachingStore, WindowBytesStore):
-    """Cache keys go by segments, as the store does, so that iterators over both are in one order."""
+    """Orders cache keys by segments, like the store, so that iterators over both have the same order."""
 
     def __init__(self, wrapped: WindowBytesStore, segment_interval: int) -> None:
         super().__init__(wrapped)

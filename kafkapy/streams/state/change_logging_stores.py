@@ -94,7 +94,7 @@ class ChangeLoggingTimestampedKeyValueBytesStore(ChangeLoggingKeyValueBytesStore
 
 
 class ChangeLoggingListValueBytesStore(ChangeLoggingKeyValueBytesStore):
-    """Writes the whole list that a value was added to."""
+    """Writes the whole list to which a value was added."""
 
     def put(self, key: bytes, value: bytes | None) -> None:
         self.wrapped.put(key, value)
@@ -107,7 +107,7 @@ class ChangeLoggingListValueBytesStore(ChangeLoggingKeyValueBytesStore):
 
 
 class ChangeLoggingVersionedKeyValueBytesStore(WrappedStore, VersionedBytesStore):
-    """Writes versions with the time they are valid from, those that are too old to be put, too."""
+    """Writes versions with the start of their validity, including those that are too old to be put."""
 
     def __init__(self, wrapped: VersionedBytesStore) -> None:
         super().__init__(wrapped)
@@ -140,7 +140,7 @@ class ChangeLoggingVersionedKeyValueBytesStore(WrappedStore, VersionedBytesStore
 
 
 class ChangeLoggingWindowBytesStore(WrappedStore, WindowBytesStore):
-    """Writes windowed keys; where duplicates are kept, each has a number of its own."""
+    """Writes windowed keys; retained duplicates have sequence numbers."""
 
     def __init__(self, wrapped: WindowBytesStore, retain_duplicates: bool) -> None:
         super().__init__(wrapped)

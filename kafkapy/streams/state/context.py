@@ -1,4 +1,4 @@
-"""What a store asks of the record that is processed; before the first one there is none."""
+"""Access to the current record for stores; before the first record there is none."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from kafkapy.streams.records import RecordContext
 
 
 def timestamp_of_record(context: TaskContext) -> int:
-    """Its timestamp; 0 without one."""
+    """Return the current record's timestamp; 0 without a record."""
     record = context.record_context
     return 0 if record is None else record.timestamp
 
 
 def record_context(context: TaskContext) -> RecordContext:
-    """Its origin; one that says nothing without one."""
+    """Return the current record's context; an empty one without a record."""
     record = context.record_context
     return RecordContext(0, -1, -1, None, []) if record is None else record

@@ -50,7 +50,8 @@ class InMemoryKeyValueStore(KeyValueBytesStore):
         return self._entries(self._map.keys(prefix, next_prefix(prefix), include_to=False))
 
     def _entries(self, keys: list[bytes]) -> Iterator[Entry]:
-        """Keys are those of when the iterator was made, values those of now: None for one that was deleted since."""
+        """Iterate over the keys at the iterator's creation, with their present values: None for a key deleted
+        since."""
         return ((key, self._map.get(key)) for key in keys)  # type: ignore[misc]  # as in Kafka
 
     def approximate_num_entries(self) -> int:

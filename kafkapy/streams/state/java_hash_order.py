@@ -1,4 +1,4 @@
-"""The order in which a Java HashSet of `Bytes` is iterated over: changelogs of suppressions are written in it."""
+"""The iteration order of a Java HashSet of `Bytes`, which is the order of writes to a suppression's changelog."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LOAD_DENOMINATOR: Final = 4
 
 
 def java_hash(data: bytes) -> int:
-    """The hash code of `Bytes`, that of a Java array of bytes, as an unsigned number."""
+    """Return the hash code of `Bytes` (that of a Java byte array) as an unsigned number."""
     code = 1
     for byte in data:
         code = (31 * code + (byte if byte < 128 else byte - 256)) & _MASK
@@ -20,10 +20,10 @@ def java_hash(data: bytes) -> int:
 
 
 class JavaHashSet:
-    """Keys in the order of their buckets, within a bucket in that of their insertion.
+    """A set in the order of buckets, and within a bucket in insertion order.
 
-    The number of buckets only grows, as in Java, clearing included. (Buckets of eight and more keys are trees in Java; these
-    are not modelled.)
+    As in Java, the number of buckets never decreases, not even when cleared. Java's trees for buckets of eight and
+    more keys are not modelled.
     """
 
     def __init__(self) -> None:

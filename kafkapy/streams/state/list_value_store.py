@@ -13,11 +13,11 @@ from kafkapy.streams.state.record_context_bytes import BufferReader, nullable_ar
 from kafkapy.streams.state.store_builders import KeyValueStoreBuilder
 
 _VARIABLE_SIZE: Final = b"\x01"
-"""The kind of list whose entries have no fixed size: each has its length before it."""
+"""Marks a list whose entries have no fixed size: each has its length as prefix."""
 
 
 class ListValueStore(WrappedStore, KeyValueBytesStore):
-    """A list of values for each key, in the order in which they were put; `range` gives an entry for each of them."""
+    """A list of values for each key, in the order of puts; `range` yields an entry for each value."""
 
     def __init__(self, wrapped: KeyValueBytesStore) -> None:
         super().__init__(wrapped)
@@ -66,12 +66,12 @@ def _each_value(entries: Iterator[Entry]) -> Iterator[Entry]:
 
 
 def write_list(values: list[bytes]) -> bytes:
-    """A list of bytes as Kafka's ListSerializer writes it."""
+    """Serialize a list of bytes like Kafka's ListSerializer."""
     return _VARIABLE_SIZE + len(values).to_bytes(4, "big") + b"".join(nullable_array(value) for value in values)
 
 
 def read_list(data: bytes) -> list[bytes]:
-    """The values of such a list."""
+    """Parse the values of such a list."""
     reader = BufferReader(data)
     reader.take(1)
     values = [reader.nullable_array() for _ in range(reader.integer())]
@@ -79,7 +79,7 @@ def read_list(data: bytes) -> list[bytes]:
 
 
 class ListValueStoreBuilder(KeyValueStoreBuilder):
-    """Of key-value stores that add to the values of a key."""
+    """Builds key-value stores that add to the values of a key."""
 
     def build(self, config: Mapping[str, Any] | None = None) -> MeteredKeyValueStore[Any, Any]:
         store: KeyValueBytesStore = ListValueStore(self._supplier.get())

@@ -1,4 +1,4 @@
-"""A key-value store in memory that keeps only what was used last."""
+"""A key-value store in memory that retains the most recently used entries."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class MemoryNavigableLRUCache(KeyValueBytesStore):
         self._open = True
         self._restoring = False
         self.eviction_listener: Callable[[bytes], None] | None = None
-        """Told the key that was evicted, so that the changelog forgets it, too."""
+        """Called with an evicted key, to delete it from the changelog."""
 
     def name(self) -> str:
         return self._name

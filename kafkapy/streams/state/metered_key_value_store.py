@@ -1,4 +1,4 @@
-"""Key-value stores as processors see them: the layer with the serdes."""
+"""The outermost layer of key-value stores, with the serdes, which processors use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ V = TypeVar("V")
 
 
 class MeteredKeyValueStore(WrappedStore, KeyValueStore[K, V]):
-    """Keys and values to bytes and back."""
+    """Converts keys and values to bytes and back."""
 
     def __init__(
         self, wrapped: KeyValueBytesStore, key_serde: Serde[Any] | None, value_serde: Serde[Any] | None
@@ -124,15 +124,15 @@ class MeteredTimestampedKeyValueStore(MeteredKeyValueStore[K, ValueAndTimestamp]
         )
 
     def get_with_binary(self, key: K) -> tuple[bytes | None, ValueAndTimestamp | None]:
-        """The value with its bytes, for `put_if_different_values`."""
+        """Return the value with its bytes, for `put_if_different_values`."""
         raw = self.wrapped.get(self.serdes.raw_key(key))
         return raw, None if raw is None else self.serdes.value_from(raw)
 
     def put_if_different_values(self, key: K, value: ValueAndTimestamp | None, old_raw: bytes | None) -> bool:
-        """Put the value, unless it is the one that is there with a later time.
+        """Put the value, unless the stored value is equal and only the timestamp would increase.
 
         Returns:
-            Was it put?
+            Whether it was put.
         """
         raw = self.serdes.raw_value(value)
         if values_are_same_and_time_is_increasing(old_raw, raw):
@@ -142,7 +142,7 @@ class MeteredTimestampedKeyValueStore(MeteredKeyValueStore[K, ValueAndTimestamp]
 
 
 class ChangeDeserializer:
-    """Turns a record with a change of bytes, which the cache lets go, into one of keys and values."""
+    """Converts a flushed record with a change of bytes into one of keys and values."""
 
     __slots__ = ("_listener", "_store")
 
@@ -163,5 +163,5 @@ class ChangeDeserializer:
 
 
 def null_key() -> TypeError:
-    """What is raised for a key of None."""
+    """Return the error for a key of None."""
     return TypeError("key cannot be null")

@@ -1,4 +1,4 @@
-"""Session stores as processors see them: the layer with the serdes."""
+"""The outermost layer of session stores, with the serdes, which processors use."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ V = TypeVar("V")
 
 
 class MeteredSessionStore(WrappedStore, SessionStore[K, V]):
-    """Keys, sessions and aggregates to bytes and back."""
+    """Converts keys, sessions and aggregates to bytes and back."""
 
     def __init__(
         self, wrapped: SessionBytesStore, key_serde: Serde[Any] | None, value_serde: Serde[Any] | None
@@ -90,7 +90,7 @@ class MeteredSessionStore(WrappedStore, SessionStore[K, V]):
     def find_sessions_range(
         self, key_from: K | None, key_to: K | None, earliest_session_end: int, latest_session_start: int
     ) -> Iterator[tuple[Windowed[K], V]]:
-        """As `find_sessions`, of keys in a span; None leaves that end open."""
+        """Like `find_sessions`, for keys in a span; a bound of None is open."""
         ends = self._end(key_from), self._end(key_to)
         return self._typed(self.wrapped.find_sessions_range(*ends, earliest_session_end, latest_session_start, True))
 
@@ -118,11 +118,11 @@ class MeteredSessionStore(WrappedStore, SessionStore[K, V]):
 
 
 ALL_TIMES = (0, LONG_MAX)
-"""Earliest end and latest start that take all sessions."""
+"""Earliest end and latest start that include all sessions."""
 
 
 class SessionChangeDeserializer(ChangeDeserializer):
-    """The keys are those of session stores."""
+    """Converts flushed records with keys of session stores."""
 
     __slots__ = ()
 

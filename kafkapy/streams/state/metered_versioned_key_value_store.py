@@ -1,4 +1,4 @@
-"""Versioned stores as processors see them: the layer with the serdes."""
+"""The outermost layer of versioned stores, with the serdes, which processors use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ V = TypeVar("V")
 
 
 class MeteredVersionedKeyValueStore(WrappedStore, VersionedKeyValueStore[K, V]):
-    """Keys and values to bytes and back. As in Kafka, what is read does not say until when it was valid."""
+    """Converts keys and values to bytes and back. As in Kafka, results have no end of validity."""
 
     def __init__(
         self, wrapped: VersionedBytesStore, key_serde: Serde[Any] | None, value_serde: Serde[Any] | None
@@ -34,7 +34,7 @@ class MeteredVersionedKeyValueStore(WrappedStore, VersionedKeyValueStore[K, V]):
         self.wrapped.init(context, root)
 
     def set_flush_listener(self, listener: Any, send_old_values: bool) -> bool:
-        """There is no record cache of versions: False."""
+        """Return False: there is no record cache of versions."""
         return False
 
     def get(self, key: K, as_of_timestamp: int | None = None) -> VersionedRecord | None:

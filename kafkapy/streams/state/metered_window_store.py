@@ -1,4 +1,4 @@
-"""Window stores as processors see them: the layer with the serdes."""
+"""The outermost layer of window stores, with the serdes, which processors use."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ V = TypeVar("V")
 
 
 class MeteredWindowStore(WrappedStore, WindowStore[K, V]):
-    """Keys and values to bytes and back, and starts to windows of the store's size."""
+    """Converts keys and values to bytes and back, and start times to windows of the store's size."""
 
     def __init__(
         self, wrapped: WindowBytesStore, window_size: int, key_serde: Serde[Any] | None, value_serde: Serde[Any] | None
@@ -113,7 +113,7 @@ class MeteredTimestampedWindowStore(MeteredWindowStore[K, ValueAndTimestamp], Ti
 
 
 class WindowChangeDeserializer(ChangeDeserializer):
-    """The keys are those of window stores."""
+    """Converts flushed records with keys of window stores."""
 
     __slots__ = ()
 

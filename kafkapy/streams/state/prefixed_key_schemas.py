@@ -1,5 +1,7 @@
-"""Keys of stores that are ordered by time: a byte 0, the times, the key. With an index, there are others: a byte 1, the
-store's usual key. Both lie in one segment, so that closed windows are found by time, and those of a key by the index.
+"""Keys of stores ordered by time: a byte 0, the times, the key. An index has further keys: a byte 1, the store's usual
+key.
+
+Both are in one segment, so that closed windows are found by time, and windows of a key by the index.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ def from_time_first_session_key(data: bytes) -> tuple[bytes, int, int]:
 
 
 class PrefixedKeySchema(Protocol):
-    """Ranges of such keys, and what in them is asked for."""
+    """Ranges of such keys, and the test of whether a key in them is requested."""
 
     def lower_range_fixed_size(self, key: bytes, time_from: int) -> bytes: ...
 
@@ -137,7 +139,7 @@ class TimeFirstSessionKeySchema:
 
 
 class KeyFirstSchema:
-    """The keys of an index: a prefix before the store's usual key."""
+    """Keys of an index: a prefix before the store's usual key."""
 
     def __init__(self, plain: WindowKeySchema | SessionKeySchema) -> None:
         self._plain = plain

@@ -1,4 +1,4 @@
-"""Record contexts, and nullable arrays, as Kafka's buffers write them."""
+"""The format of record contexts and nullable arrays in Kafka's buffers."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _NULL: Final = b"\xff\xff\xff\xff"
 
 
 def nullable_array(data: bytes | None) -> bytes:
-    """The length (4 bytes) and the bytes; -1 for None."""
+    """Serialize as length (4 bytes) and bytes; None as length -1."""
     return _NULL if data is None else _INT.pack(len(data)) + data
 
 
 def write_context(context: RecordContext) -> bytes:
-    """The bytes of a context.
+    """Serialize a context.
 
     Raises:
         TypeError: It has no topic.
@@ -38,10 +38,10 @@ def write_context(context: RecordContext) -> bytes:
 
 
 class BufferReader:
-    """Reads such bytes from the front.
+    """Reads these formats sequentially.
 
     Raises:
-        ValueError: There are too few.
+        ValueError: There are too few bytes.
     """
 
     def __init__(self, data: bytes) -> None:

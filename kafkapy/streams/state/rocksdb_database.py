@@ -1,4 +1,4 @@
-"""One RocksDB of a store, with what was written since in memory."""
+"""A store's RocksDB, with a write buffer in memory."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from rocksdict import Options, Rdict
 
 WRITE_BUFFER_BYTES: Final = 16 << 20
-"""So much is kept in memory before it is written, as in each of Kafka's RocksDBs."""
+"""Size of the write buffer, as in each of Kafka's RocksDBs."""
 ENTRY_OVERHEAD: Final = 200
-"""Bytes of an entry in memory beside its key and value."""
+"""Bytes of an entry in memory in addition to key and value."""
 _DELETED: Final = bytes(bytearray(b"deleted"))
-"""Stands in the buffer for a key that is deleted in RocksDB; known by its identity."""
+"""Marks in the buffer a key that is deleted; compared by identity."""
 
 
 class RocksDatabase:
     """The files of a store, and its tables.
 
-    Invariant: what a table's buffer says of a key is newer than what RocksDB says. Without a `_db` there are no files, and
-    buffers hold everything.
+    Invariant: a key's entry in a table's buffer is newer than the one in RocksDB. Without a `_db` there are no files,
+    and buffers have all entries.
 
-    A write-ahead log would be of no use: what the changelog has beyond the last checkpoint is restored from there. So what
-    was not flushed may as well stay in dicts, which is faster, and no files are made for a store that is never flushed.
+    A write-ahead log would be useless, since entries after the last checkpoint are restored from the changelog. So
+    unflushed entries are kept in dicts, which is faster, and a store that is never flushed needs no files.
     """
 
     def __init__(self, store_name: str) -> None:
@@ -44,7 +44,7 @@ class RocksDatabase:
         self.is_open = False
 
     def open(self, context: TaskContext) -> None:
-        """Open the files, if there are any.
+        """Open the files, if they exist.
 
         Raises:
             ProcessorStateException: They can't be opened.
@@ -56,13 +56,13 @@ class RocksDatabase:
             self._open_db()
 
     def table(self, prefix: bytes) -> Table:
-        """A part of the database: the keys that begin with the prefix."""
+        """Return the part of the database with the keys that begin with the prefix."""
         table = Table(self, prefix)
         self._tables.append(table)
         return table
 
     def drop_table(self, table: Table) -> None:
-        """Delete a part with all that is in it."""
+        """Delete a part with all its entries."""
         self._tables.remove(table)
         self._buffered_bytes -= table.buffered_bytes
         table.clear()
@@ -74,7 +74,7 @@ class RocksDatabase:
                 raise self._failed("Error while removing a segment from store") from error
 
     def prefixes(self, size: int) -> list[bytes]:
-        """The prefixes of a size that keys in the files have."""
+        """Return the prefixes of a size that occur in the files."""
         found: list[bytes] = []
         if self._db is None:
             return found
@@ -94,7 +94,7 @@ class RocksDatabase:
         return self._db is not None
 
     def stored(self, key: bytes) -> bytes | None:
-        """What the files have for a key."""
+        """Return a key's value in the files."""
         if self._db is None:
             return None
         try:
@@ -106,7 +106,7 @@ class RocksDatabase:
     def stored_entries(
         self, prefix: bytes, key_from: bytes, key_to: bytes | None, forward: bool, include_to: bool
     ) -> StoredEntries:
-        """What the files have between two keys; the prefix is taken off."""
+        """Return the files' entries between two keys, without the prefix."""
         assert self._db is not None
         if forward:
             items = self._db.items(from_key=key_from)
@@ -119,13 +119,13 @@ class RocksDatabase:
         return entries
 
     def grew(self, by: int) -> None:
-        """Count the bytes that a table was given; write them when there are many."""
+        """Count bytes put into a table; write the buffers when they are full."""
         self._buffered_bytes += by
         if self._buffered_bytes > WRITE_BUFFER_BYTES:
             self._write_buffers()
 
     def flush(self) -> None:
-        """Make all that was put durable.
+        """Write all puts durably.
 
         Raises:
             ProcessorStateException: It can't be written.
@@ -140,7 +140,7 @@ class RocksDatabase:
             raise self._failed("Error while executing flush from store") from error
 
     def close(self) -> None:
-        """Close the files; iterators that are still in use end."""
+        """Close the files and all iterators."""
         self.is_open = False
         for entries in list(self._iterators):
             entries.close()
@@ -260,7 +260,7 @@ class Table:
     def range(
         self, key_from: bytes | None, key_to: bytes | None, forward: bool, include_to: bool = True
     ) -> Iterator[tuple[bytes, bytes]]:
-        """The entries from one key to another as they are now; None leaves an end open."""
+        """Return a snapshot of the entries from one key to another; a bound of None is open."""
         buffered = self.buffer.items(key_from, key_to, forward, include_to)
         if not self._database.has_files:
             return buffered
@@ -276,7 +276,7 @@ class Table:
         return _merge(buffered, stored, forward)
 
     def take_buffer(self) -> Iterator[tuple[bytes, bytes]]:
-        """The buffered entries, to be written; iterators in use keep the old buffer."""
+        """Remove and return the buffered entries for writing; open iterators keep the old buffer."""
         entries = self.buffer.items()
         self.buffer = SortedBytes()
         self.buffered_bytes = 0
@@ -288,7 +288,7 @@ class Table:
 
 
 class StoredEntries:
-    """An iterator over the files, which must be let go of before they are closed: RocksDB keeps its lock until then."""
+    """An iterator over the files; it must be released before they are closed, as RocksDB holds its lock until then."""
 
     __slots__ = (
         "__weakref__",
@@ -348,7 +348,7 @@ class StoredEntries:
 def _merge(
     buffered: Iterator[tuple[bytes, bytes]], stored: Iterator[tuple[bytes, bytes]], forward: bool
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Entries of both in order; the buffered one counts where both have the key."""
+    """Merge entries in order; a buffered one takes precedence."""
     new = next(buffered, None)
     old = next(stored, None)
     while new is not None or old is not None:

@@ -62,7 +62,7 @@ class RocksDBSessionStore(SessionBytesStore):
 
 
 def session_entries(entries: Iterator[tuple[bytes, bytes]]) -> Iterator[SessionEntry]:
-    """Entries with their keys taken apart."""
+    """Parse the keys of entries."""
     for data, aggregate in entries:
         key, start, end = from_session_key(data)
         yield key, start, end, aggregate

@@ -13,7 +13,7 @@ from kafkapy.streams.state.value_and_timestamp import with_timestamp
 
 
 class RocksDBStore(KeyValueBytesStore):
-    """Values by key in one RocksDB, with their timestamps if it is made so."""
+    """Values by key in one RocksDB, optionally with timestamps."""
 
     def __init__(self, name: str, timestamped: bool = False) -> None:
         self._name = name

@@ -23,8 +23,8 @@ _LATEST_VALUES: Final = -1
 class RocksDBVersionedStore(VersionedBytesStore):
     """The latest value of each key in one place, earlier ones in segments.
 
-    Invariant: a version lies in the segment of the time at which its validity ends. Of a key that is deleted now, there is no
-    latest value; since when is what the latest segment that has the key says.
+    Invariant: a version is in the segment of the end of its validity. A deleted key has no latest value; the time of
+    the deletion is in the latest segment that has the key.
     """
 
     def __init__(self, name: str, history_retention: int, segment_interval: int) -> None:
@@ -62,7 +62,7 @@ class RocksDBVersionedStore(VersionedBytesStore):
             return PUT_RETURN_CODE_NOT_PUT
         self._observed_stream_time = max(self._observed_stream_time, timestamp)
         valid_to = self._put(self._observed_stream_time, key, value, timestamp)
-        # As in Kafka: what turns out to be too old only now is said to be the latest.
+        # As in Kafka: a version found too old at this point is reported as the latest.
         return PUT_RETURN_CODE_VALID_TO_UNDEFINED if valid_to in (None, PUT_RETURN_CODE_NOT_PUT) else valid_to
 
     def delete(self, key: bytes, timestamp: int) -> bytes | None:
@@ -118,7 +118,7 @@ class RocksDBVersionedStore(VersionedBytesStore):
         return found
 
     def _put(self, stream_time: int, key: bytes, value: bytes | None, timestamp: int) -> int | None:
-        """Put a version; return until when it is valid, None for the latest."""
+        """Put a version; return the end of its validity, None for the latest."""
         self._segments.drop_expired(stream_time)
         latest = self._latest_values.get(key)
         if latest is not None and timestamp >= timestamp_of(latest):
@@ -143,7 +143,7 @@ class RocksDBVersionedStore(VersionedBytesStore):
         return self._put_before(stream_time, key, value, timestamp, found)
 
     def _put_latest(self, stream_time: int, key: bytes, value: bytes | None, timestamp: int, latest: bytes) -> None:
-        """Replace the latest value, which goes to the segment of the time at which its validity ends."""
+        """Replace the latest value, and move it to the segment of the end of its validity."""
         valid_from = timestamp_of(latest)
         if timestamp > valid_from:
             segment = self._live_segment(timestamp, stream_time)
@@ -189,7 +189,7 @@ class RocksDBVersionedStore(VersionedBytesStore):
         return found.valid_to
 
     def _put_before(self, stream_time: int, key: bytes, value: bytes | None, timestamp: int, valid_to: int) -> int:
-        """Put a version that is valid until the earliest one that is known."""
+        """Put a version that is valid until the earliest known one."""
         segment = self._live_segment(valid_to, stream_time)
         if segment is None:
             return PUT_RETURN_CODE_NOT_PUT

@@ -12,7 +12,7 @@ from kafkapy.streams.state.window_key_schema import MAX_SEQUENCE, WindowKeySchem
 
 
 class RocksDBWindowStore(WindowBytesStore):
-    """Values by key and start; with duplicates, each has a sequence number of its own."""
+    """Values by key and start; duplicates have sequence numbers."""
 
     def __init__(
         self, name: str, retention_period: int, segment_interval: int, retain_duplicates: bool, timestamped: bool

@@ -16,10 +16,10 @@ from kafkapy.streams.state.window_key_schema import LONG_MAX, WindowKeySchema
 
 
 class RocksDBSegmentedBytesStore(StateStore):
-    """What window and session stores on disk are made of.
+    """Segments of window and session stores on disk.
 
-    Invariant: no segment is out of retention at `observed_stream_time`, which is the highest time that was put; entries of
-    a live segment that are out of retention are not seen.
+    Invariant: no segment is out of retention at `observed_stream_time`, the highest time put; expired entries of live
+    segments are invisible.
     """
 
     def __init__(

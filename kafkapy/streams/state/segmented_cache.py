@@ -8,13 +8,13 @@ SEGMENT_ID_SIZE: Final = 8
 
 
 class KeySchema(Protocol):
-    """What the caches ask of a schema."""
+    """The methods of a schema that the caches use."""
 
     def segment_timestamp(self, data: bytes) -> int: ...
 
 
 class SegmentedCacheFunction:
-    """Store keys to cache keys and back; in-memory stores have segments of 1 ms."""
+    """Converts store keys to cache keys and back; in-memory stores have segments of 1 ms."""
 
     def __init__(self, schema: KeySchema, segment_interval: int) -> None:
         self._schema = schema
@@ -29,5 +29,5 @@ class SegmentedCacheFunction:
         return self.cache_key_in(data, self.segment_id(self._schema.segment_timestamp(data)))
 
     def cache_key_in(self, data: bytes, segment_id: int) -> bytes:
-        """The cache key of a bound, which may belong to another segment by its time."""
+        """Return the cache key of a bound in a segment, which need not be that of its time."""
         return segment_id.to_bytes(SEGMENT_ID_SIZE, "big", signed=True) + data

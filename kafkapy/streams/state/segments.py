@@ -1,4 +1,4 @@
-"""Segments of time: what is out of retention is dropped a segment at a time."""
+"""Segments of time: expired entries are dropped by segment."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ class Segments:
 
     Invariant: `_ids` holds the keys of `_segments` in order. Numbers are times divided by the interval, towards zero.
 
-    Kafka keeps a RocksDB for each segment; opening one takes some 10 ms. A segment is dropped by one deletion of its range.
+    Kafka has a RocksDB for each segment, but opening one takes about 10 ms. Here a segment is dropped by deleting its
+    range.
     """
 
     def __init__(self, name: str, retention_period: int, segment_interval: int) -> None:
@@ -27,7 +28,7 @@ class Segments:
         self.database = RocksDatabase(name)
 
     def open(self, context: TaskContext) -> None:
-        """Open the database, and find the segments that it has."""
+        """Open the database, and find its segments."""
         if self.database.is_open:
             return
         self.database.open(context)
@@ -42,11 +43,11 @@ class Segments:
         return timestamp // self._segment_interval
 
     def get(self, timestamp: int) -> Table | None:
-        """The segment of a time, if there is one."""
+        """Return the segment of a time, if it exists."""
         return self._segments.get(self.segment_id(timestamp))
 
     def get_or_create_if_live(self, segment_id: int, stream_time: int) -> Table | None:
-        """The segment of this number; None if it is out of retention at the stream time."""
+        """Return the segment of this number; None if it is out of retention at the stream time."""
         if segment_id < self.segment_id(stream_time - self._retention_period):
             return None
         return self._segments.get(segment_id) or self._add(segment_id)
@@ -65,7 +66,7 @@ class Segments:
         del ids[:expired]
 
     def between(self, time_from: int, time_to: int, forward: bool) -> list[Table]:
-        """The segments that have times of this span."""
+        """Return the segments that overlap this span."""
         first = bisect_left(self._ids, self.segment_id(time_from))
         last = bisect_right(self._ids, self.segment_id(time_to))
         found = [self._segments[segment_id] for segment_id in self._ids[first:last]]
@@ -74,7 +75,7 @@ class Segments:
         return found
 
     def ids_from(self, timestamp: int) -> list[int]:
-        """The numbers of the segments of this time and later ones, the latest first."""
+        """Return the numbers of this time's segment and of later ones, the latest first."""
         return self._ids[bisect_left(self._ids, self.segment_id(timestamp)) :][::-1]
 
     def with_id(self, segment_id: int) -> Table:
@@ -85,7 +86,7 @@ class Segments:
         return [self._segments[segment_id] for segment_id in ids]
 
     def reserved(self, segment_id: int) -> Table:
-        """A part of the database that belongs to no time; its number is negative."""
+        """Return a part of the database that is not a segment of time; its number is negative."""
         return self.database.table(segment_id.to_bytes(_ID_SIZE, "big", signed=True))
 
     def close(self) -> None:

@@ -29,7 +29,8 @@ def session_end(data: bytes) -> int:
 
 
 class SessionKeySchema:
-    """Ranges of such keys in a segment, and what in them is asked for: ends from `time_from`, starts up to `time_to`."""
+    """Ranges of such keys in a segment, and the test of requested ones: ends from `time_from`, starts up to
+    `time_to`."""
 
     is_window = False
 
@@ -51,7 +52,7 @@ class SessionKeySchema:
         return session_end(data)
 
     def matches(self, data: bytes, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> bool:
-        """Does the entry lie in the ranges?"""
+        """Return whether the entry is in the ranges."""
         key, start, end = from_session_key(data)
         return (
             end >= time_from
@@ -61,5 +62,5 @@ class SessionKeySchema:
         )
 
     def last_time_to_search(self, time_to: int) -> int:
-        """Segments go by the ends, which may be much later than the starts."""
+        """Return the largest time: segments are those of ends, which may be much later than starts."""
         return LONG_MAX

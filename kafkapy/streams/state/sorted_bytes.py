@@ -1,4 +1,4 @@
-"""A dict whose keys can be asked for in order."""
+"""A dict with ordered range queries."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ class SortedBytes(Generic[V]):
     Invariant: the keys of `_blocks` (sorted, in order, none empty), less `_stale`, plus `_new`, are those of `_values`;
     `_new` and the blocks are disjoint.
 
-    Most stores are read by key alone. So a put costs what a dict costs, and keys are brought into order when a range is
-    asked for: one by one if they are few, by one sort if they are many. sortedcontainers keeps its keys in order at each
-    put, and can't be compiled together with the stores.
+    Most stores are read only by key. So a put is as cheap as that of a dict, and keys are sorted by the next range
+    query:
+    inserted one by one if they are few, by one sort if they are many. sortedcontainers sorts at each put, and can't be
+    compiled together with the stores.
     """
 
     __slots__ = ("_blocks", "_new", "_snapshots", "_stale", "_values")
 
     def __init__(self, values: dict[bytes, V] | None = None) -> None:
-        # Given by a cache, which needs them in the order of use, too.
+        # A cache passes its own dict, which it also needs in the order of use.
         self._values: dict[bytes, V] = {} if values is None else values
         self._blocks: list[list[bytes]] = []
         self._new: set[bytes] = set()
@@ -66,21 +67,21 @@ class SortedBytes(Generic[V]):
         return self._values.pop(key)
 
     def clear(self) -> None:
-        # Iterators keep the dict that they began with.
+        # Iterators keep the previous dict.
         self._values = {}
         self._blocks = []
         self._new.clear()
         self._stale.clear()
 
     def first(self) -> bytes | None:
-        """The least key."""
+        """Return the smallest key."""
         self._sort()
         return self._blocks[0][0] if self._blocks else None
 
     def keys(
         self, key_from: bytes | None = None, key_to: bytes | None = None, forward: bool = True, include_to: bool = True
     ) -> list[bytes]:
-        """The keys from one to another in order; None leaves an end open."""
+        """Return the keys from one to another in order; a bound of None is open."""
         self._sort()
         blocks = self._blocks
         if not blocks or (key_from is not None and key_to is not None and key_from > key_to):
@@ -101,7 +102,7 @@ class SortedBytes(Generic[V]):
     def items(
         self, key_from: bytes | None = None, key_to: bytes | None = None, forward: bool = True, include_to: bool = True
     ) -> SnapshotIterator[V]:
-        """Keys and values as they are now: what is put later is not seen."""
+        """Return a snapshot of keys and values: later puts have no influence."""
         snapshot = SnapshotIterator(self._values, self.keys(key_from, key_to, forward, include_to))
         if self._snapshots is None:
             self._snapshots = WeakSet()
@@ -118,7 +119,7 @@ class SortedBytes(Generic[V]):
                 snapshot.replaced.setdefault(key, self._values[key])
 
     def _position(self, key: bytes, after: bool) -> tuple[int, int]:
-        """Block and index of the first key that is not less than this one, or greater than it."""
+        """Return block and index of the first key that is not smaller than this one (`after`: that is greater)."""
         blocks = self._blocks
         low, high = 0, len(blocks) - 1
         while low < high:
@@ -163,7 +164,7 @@ class SortedBytes(Generic[V]):
 
 
 class SnapshotIterator(Generic[V]):
-    """Entries of a `SortedBytes` as they were when it was made; values that were replaced since are kept for it."""
+    """Iterates over a `SortedBytes` as it was at the iterator's creation; values replaced since are kept for it."""
 
     __slots__ = ("__weakref__", "_index", "_keys", "_values", "replaced")
 

@@ -1,4 +1,4 @@
-"""Keys and values of one store to bytes and back."""
+"""Converts keys and values of a store to bytes and back."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from kafkapy.streams.state.value_and_timestamp import fill_in
 
 
 class StateSerdes:
-    """The serdes of a store, with the topic that they are told.
+    """The serdes of a store, with the topic to pass to them.
 
     Raises:
-        StreamsException: A serde refuses the type of what it is given.
+        StreamsException: A serde refuses the type of its argument.
     """
 
     __slots__ = ("_deserialize_key", "_deserialize_value", "_serialize_key", "_serialize_value", "topic")
@@ -48,7 +48,7 @@ class StateSerdes:
 def prepare_serdes(
     context: TaskContext, store_name: str, key_serde: Serde[Any] | None, value_serde: Serde[Any] | None
 ) -> StateSerdes:
-    """The serdes of a store; those that are None are the configuration's defaults.
+    """Return the serdes of a store; None is replaced by the configuration's default.
 
     Raises:
         StreamsException: There is no default.
@@ -59,10 +59,10 @@ def prepare_serdes(
 
 
 def prepare_serde(context: TaskContext, store_name: str, kind: str, serde: Serde[Any] | None) -> Serde[Any]:
-    """One of them; `kind` is "key" or "value".
+    """Return one of the serdes; `kind` is "key" or "value".
 
     Raises:
-        StreamsException: It is None, and there is no default.
+        StreamsException: The serde is None, and there is no default.
     """
     try:
         return serde_or_default(context, kind, serde)
@@ -71,7 +71,7 @@ def prepare_serde(context: TaskContext, store_name: str, kind: str, serde: Serde
 
 
 def serde_or_default(context: TaskContext, kind: str, serde: Serde[Any] | None) -> Serde[Any]:
-    """The serde, or the configuration's default; what it wraps is filled in.
+    """Return the serde, or the configuration's default, with its inner serdes set.
 
     Raises:
         ValueError: There is no default.
@@ -85,7 +85,7 @@ def serde_or_default(context: TaskContext, kind: str, serde: Serde[Any] | None) 
 
 
 def no_default(kind: str) -> ValueError:
-    """What is raised where neither an operator nor the configuration has a serde."""
+    """Return the error for a serde missing in both operator and configuration."""
     return ValueError(f"Please specify a {kind} serde or set one through default.{kind}.serde")
 
 

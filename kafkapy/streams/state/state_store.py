@@ -1,4 +1,4 @@
-"""What a processor sees of a state store; the names are those of `org.apache.kafka.streams.state`."""
+"""The interfaces of state stores for processors, with the names of `org.apache.kafka.streams.state`."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ V = TypeVar("V")
 class StateStore(ABC):
     """A store of one task.
 
-    A store is a chain of layers, of which a processor is given the outermost: it has the serdes, below it come the record
-    cache, the layer that writes the changelog, and the bytes.
+    A store is a chain of layers. Processors use the outermost one, which has the serdes; below it are the record
+    cache, the layer that writes the changelog, and the store of bytes.
 
     Example:
         >>> from kafkapy.streams import Serdes, Stores
@@ -37,7 +37,7 @@ class StateStore(ABC):
 
         Args:
             context: The task that owns the store.
-            root: The outermost layer, which the task shall know.
+            root: The outermost layer, to register with the task.
 
         Raises:
             StreamsException: There is no serde for keys or values.
@@ -46,25 +46,26 @@ class StateStore(ABC):
 
     @abstractmethod
     def flush(self) -> None:
-        """Empty the record cache, and make what was put durable, so that a checkpoint may be written."""
+        """Empty the record cache, and write all puts durably, so that a checkpoint may be written."""
 
     def flush_cache(self) -> None:  # noqa: B027  # most stores have no cache
-        """Empty the record cache, which a commit does: changes are forwarded and written to the changelog."""
+        """Empty the record cache: changes are forwarded and written to the changelog. Called by a commit."""
 
     def clear_cache(self) -> None:  # noqa: B027  # most stores have no cache
-        """Forget the record cache: its changes belong to a transaction that was aborted."""
+        """Discard the record cache: its changes belong to an aborted transaction."""
 
     @abstractmethod
     def close(self) -> None:
-        """Free the store. What was not flushed since is not kept: no checkpoint speaks of it."""
+        """Free the store. Unflushed changes are lost; they are not covered by a checkpoint, so they will be
+        restored."""
 
     @abstractmethod
     def persistent(self) -> bool:
-        """Is it kept on disk?"""
+        """Return whether the store is on disk."""
 
     @abstractmethod
     def is_open(self) -> bool:
-        """May it be used?"""
+        """Return whether the store is open."""
 
 
 class KeyValueStore(StateStore, Generic[K, V]):
@@ -104,7 +105,7 @@ class KeyValueStore(StateStore, Generic[K, V]):
 
     @abstractmethod
     def put_if_absent(self, key: K, value: V) -> V | None:
-        """Set the value if the key has none, and return what it had before.
+        """Set the value if the key has none, and return the previous value.
 
         Args:
             key: The key.
@@ -147,7 +148,7 @@ class KeyValueStore(StateStore, Generic[K, V]):
 
     @abstractmethod
     def reverse_range(self, key_from: K | None, key_to: K | None) -> Iterator[tuple[K, V]]:
-        """As `range`, the last one first.
+        """Like `range`, the last one first.
 
         Args:
             key_from: The first key; None: no lower bound.
@@ -168,7 +169,7 @@ class KeyValueStore(StateStore, Generic[K, V]):
 
         Args:
             prefix: Not None.
-            prefix_serializer: Makes bytes of it.
+            prefix_serializer: Serializer of the prefix.
 
         Raises:
             TypeError: The prefix or its serializer is None.
@@ -176,7 +177,7 @@ class KeyValueStore(StateStore, Generic[K, V]):
 
     @abstractmethod
     def approximate_num_entries(self) -> int:
-        """About how many keys there are."""
+        """Return the approximate number of keys."""
 
 
 class TimestampedKeyValueStore(KeyValueStore[K, ValueAndTimestamp]):
@@ -191,7 +192,7 @@ class TimestampedKeyValueStore(KeyValueStore[K, ValueAndTimestamp]):
 
 
 class VersionedKeyValueStore(StateStore, Generic[K, V]):
-    """A key's values of all times that lie in the history retention (KIP-889).
+    """A store of each key's values within the history retention (KIP-889).
 
     Example:
         >>> from kafkapy.streams import Serdes, Stores
@@ -206,7 +207,7 @@ class VersionedKeyValueStore(StateStore, Generic[K, V]):
 
         Args:
             key: Not None.
-            as_of_timestamp: ms. A time before the history retention has an answer only if the latest value is that old.
+            as_of_timestamp: ms. Before the history retention there is a result only if the latest value is that old.
 
         Raises:
             TypeError: The key is None.
@@ -214,7 +215,7 @@ class VersionedKeyValueStore(StateStore, Generic[K, V]):
 
     @abstractmethod
     def put(self, key: K, value: V | None, timestamp: int) -> int:
-        """Add a value that is valid from a time on; None says that there is none from then on.
+        """Add a value that is valid from a time on; None is a deletion at that time.
 
         Args:
             key: The key.
@@ -222,7 +223,7 @@ class VersionedKeyValueStore(StateStore, Generic[K, V]):
             timestamp: ms since the epoch.
 
         Returns:
-            Until when it is valid: -1 for the latest, `PUT_RETURN_CODE_NOT_PUT` if it is older than the grace period.
+            The end of its validity: -1 for the latest, `PUT_RETURN_CODE_NOT_PUT` if it is older than the grace period.
 
         Raises:
             TypeError: The key is None.
@@ -242,9 +243,9 @@ class VersionedKeyValueStore(StateStore, Generic[K, V]):
 
 
 PUT_RETURN_CODE_VALID_TO_UNDEFINED = -1
-"""What `VersionedKeyValueStore.put` returns for the latest value."""
+"""Returned by `VersionedKeyValueStore.put` for the latest value."""
 PUT_RETURN_CODE_NOT_PUT = -(2**63)
-"""What `VersionedKeyValueStore.put` returns for a value that is too old to be put."""
+"""Returned by `VersionedKeyValueStore.put` for a value that is too old to be put."""
 
 
 class WindowStore(StateStore, Generic[K, V]):
@@ -278,7 +279,8 @@ class WindowStore(StateStore, Generic[K, V]):
 
     @abstractmethod
     def fetch(self, key: K, time_from: int, time_to: int | None = None, /) -> V | Iterator[tuple[int, V]] | None:
-        """The value of the window that starts at a time, or pairs of start and value of those that start in a span.
+        """Return the value of the window that starts at a time, or pairs of start and value of windows that start in a
+        span.
 
         Args:
             key: Not None.
@@ -293,7 +295,7 @@ class WindowStore(StateStore, Generic[K, V]):
     def fetch_range(
         self, key_from: K | None, key_to: K | None, time_from: int, time_to: int
     ) -> Iterator[tuple[Windowed[K], V]]:
-        """The entries of keys and starts that lie in the two spans; a key of None leaves that end open.
+        """Return the entries with key and start in the two spans; a bound of None is open.
 
         Args:
             key_from: The first key; None: no lower bound.
@@ -417,7 +419,7 @@ class SessionStore(StateStore, Generic[K, V]):
 
     @abstractmethod
     def fetch_range(self, key_from: K | None, key_to: K | None) -> Iterator[tuple[Windowed[K], V]]:
-        """All sessions of keys in a span; a key of None leaves that end open.
+        """Return all sessions of keys in a span; a bound of None is open.
 
         Args:
             key_from: The first key; None: no lower bound.
@@ -477,7 +479,7 @@ class SessionStore(StateStore, Generic[K, V]):
     def find_sessions_by_end(
         self, earliest_session_end: int, latest_session_end: int
     ) -> Iterator[tuple[Windowed[K], V]]:
-        """The sessions of all keys that end in a span; only stores that are ordered by time can tell.
+        """Return the sessions of all keys that end in a span; supported only by stores that are ordered by time.
 
         Args:
             earliest_session_end: Return sessions that end then or later, in ms since the epoch.

@@ -1,4 +1,4 @@
-"""Builders of stores: the layers, and what the topology has to know of them."""
+"""Builders of stores: their layers, and the facts that the topology needs."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ B = TypeVar("B", bound="StoreBuilder")
 
 
 class StoreBuilder(ABC):
-    """Makes a store with its layers; a value, which the `with_…` methods copy.
+    """Builds a store with its layers. Immutable: the `with_…` methods return copies.
 
     Attributes:
-        name: Of the store.
-        logging_enabled: Is there a changelog? As a rule, yes.
-        log_config: Configs of the changelog topic beside Kafka's.
-        caching_enabled: Is there a record cache? As a rule, no.
+        name: Name of the store.
+        logging_enabled: Whether there is a changelog. Default: True.
+        log_config: Configs of the changelog topic in addition to Kafka's.
+        caching_enabled: Whether there is a record cache. Default: False.
         key_serde: Serde of keys. None: the default serde.
         value_serde: Serde of values. None: the default serde.
 
@@ -73,18 +73,18 @@ class StoreBuilder(ABC):
         self._origin: StoreBuilder = self
 
     def with_caching_enabled(self: B) -> B:
-        """With a record cache: of many updates of a key, only the last of a commit goes on."""
+        """Return a copy with a record cache: of a key's updates only the last one of a commit is forwarded."""
         return self._with(caching_enabled=True)
 
     def with_caching_disabled(self: B) -> B:
-        """Without a record cache."""
+        """Return a copy without a record cache."""
         return self._with(caching_enabled=False)
 
     def with_logging_enabled(self: B, config: Mapping[str, str]) -> B:
-        """With a changelog topic.
+        """Return a copy with a changelog topic.
 
         Args:
-            config: Configs of the topic beside Kafka's.
+            config: Configs of the topic in addition to Kafka's.
 
         Raises:
             TypeError: The configs are None.
@@ -94,7 +94,7 @@ class StoreBuilder(ABC):
         return self._with(logging_enabled=True, log_config={**self.log_config, **config})
 
     def with_logging_disabled(self: B) -> B:
-        """Without a changelog topic: what the store has is lost with its task."""
+        """Return a copy without a changelog topic: the store's content is lost when its task moves."""
         return self._with(logging_enabled=False, log_config={})
 
     def _with(self: B, **changes: Any) -> B:
@@ -109,11 +109,11 @@ class StoreBuilder(ABC):
 
     @property
     def retention_ms(self) -> int:
-        """Of a windowed store, or of a versioned store's history; 0 for others."""
+        """Return the retention of a windowed store, or of a versioned store's history, in ms; 0 for others."""
         return 0
 
     def is_compatible_with(self, other: Any) -> bool:
-        """May the other stand for this one? Only if both come from one builder.
+        """Return whether the other builder can replace this one: only if both are copies of one builder.
 
         Args:
             other: The other side.
@@ -122,15 +122,15 @@ class StoreBuilder(ABC):
 
     @abstractmethod
     def build(self, config: Mapping[str, Any] | None = None) -> Any:
-        """A new store.
+        """Build a new store.
 
         Args:
-            config: The application's; it does not matter for stores that are made by suppliers.
+            config: The application's configuration; ignored for stores of suppliers.
         """
 
 
 class KeyValueStoreBuilder(StoreBuilder):
-    """Of `KeyValueStore`."""
+    """Builds a `KeyValueStore`."""
 
     def __init__(
         self, supplier: KeyValueBytesStoreSupplier, key_serde: Serde[Any] | None, value_serde: Serde[Any] | None
@@ -148,7 +148,7 @@ class KeyValueStoreBuilder(StoreBuilder):
 
 
 class TimestampedKeyValueStoreBuilder(StoreBuilder):
-    """Of `TimestampedKeyValueStore`."""
+    """Builds a `TimestampedKeyValueStore`."""
 
     def __init__(
         self, supplier: KeyValueBytesStoreSupplier, key_serde: Serde[Any] | None, value_serde: Serde[Any] | None
@@ -171,10 +171,10 @@ class TimestampedKeyValueStoreBuilder(StoreBuilder):
 
 
 class VersionedKeyValueStoreBuilder(StoreBuilder):
-    """Of `VersionedKeyValueStore`.
+    """Builds a `VersionedKeyValueStore`.
 
     Raises:
-        RuntimeError: A cache is asked for.
+        RuntimeError: A cache was requested.
     """
 
     def __init__(
@@ -202,7 +202,7 @@ class VersionedKeyValueStoreBuilder(StoreBuilder):
 
 
 class WindowStoreBuilder(StoreBuilder):
-    """Of `WindowStore`; with duplicates there is no cache, and the changelog is not compacted."""
+    """Builds a `WindowStore`; with duplicates there is no cache, and the changelog is not compacted."""
 
     def __init__(
         self, supplier: WindowBytesStoreSupplier, key_serde: Serde[Any] | None, value_serde: Serde[Any] | None
@@ -231,7 +231,7 @@ class WindowStoreBuilder(StoreBuilder):
 
 
 class TimestampedWindowStoreBuilder(StoreBuilder):
-    """Of `TimestampedWindowStore`; with duplicates there is no cache."""
+    """Builds a `TimestampedWindowStore`; with duplicates there is no cache."""
 
     def __init__(
         self, supplier: WindowBytesStoreSupplier, key_serde: Serde[Any] | None, value_serde: Serde[Any] | None
@@ -268,7 +268,7 @@ class TimestampedWindowStoreBuilder(StoreBuilder):
 
 
 class SessionStoreBuilder(StoreBuilder):
-    """Of `SessionStore`."""
+    """Builds a `SessionStore`."""
 
     def __init__(
         self, supplier: SessionBytesStoreSupplier, key_serde: Serde[Any] | None, value_serde: Serde[Any] | None

@@ -1,4 +1,4 @@
-"""Suppliers of stores of bytes: what a store is kept in, and for how long."""
+"""Suppliers of stores of bytes, with kind of storage and retention."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _MIN_SEGMENT_INTERVAL_MS = 60_000
 
 
 class StoreSupplier(ABC):
-    """Makes a store's bytes; `Stores` has those there are.
+    """Supplies stores of bytes; `Stores` returns suppliers.
 
     Attributes:
-        name: Of the stores.
+        name: Name of the stores.
 
     Example:
         >>> from kafkapy.streams import Stores
@@ -46,11 +46,11 @@ class StoreSupplier(ABC):
 
     @abstractmethod
     def get(self) -> Any:
-        """A new store."""
+        """Return a new store."""
 
 
 class KeyValueBytesStoreSupplier(StoreSupplier):
-    """Of key-value stores."""
+    """Supplies key-value stores."""
 
     @abstractmethod
     def get(self) -> KeyValueBytesStore: ...
@@ -82,10 +82,10 @@ class LRUMapSupplier(KeyValueBytesStoreSupplier):
 
 
 class VersionedBytesStoreSupplier(StoreSupplier):
-    """Of versioned stores.
+    """Supplies versioned stores.
 
     Attributes:
-        history_retention_ms: How long versions are kept that are not valid any more.
+        history_retention_ms: How long versions are kept after the end of their validity.
     """
 
     def __init__(self, name: str, history_retention_ms: int, segment_interval_ms: int | None = None) -> None:
@@ -102,16 +102,16 @@ class VersionedBytesStoreSupplier(StoreSupplier):
 
 
 class WindowBytesStoreSupplier(StoreSupplier):
-    """Of window stores.
+    """Supplies window stores.
 
     Attributes:
         retention_period: How long windows are kept, ms.
-        window_size: ms.
-        segment_interval_ms: What is out of retention is dropped in such steps.
-        retain_duplicates: Is a key put once more in a window, and not over the one that is there?
+        window_size: Size of windows, ms.
+        segment_interval_ms: Length of a segment; expired entries are dropped by segment.
+        retain_duplicates: Whether a window retains all values of a key.
 
     Raises:
-        ValueError: A time is negative, or windows would be gone before they end.
+        ValueError: A time is negative, or windows would be deleted before they end.
     """
 
     segment_interval_ms: int = 1
@@ -179,11 +179,11 @@ class InMemoryWindowBytesStoreSupplier(WindowBytesStoreSupplier):
 
 
 class SessionBytesStoreSupplier(StoreSupplier):
-    """Of session stores.
+    """Supplies session stores.
 
     Attributes:
         retention_period: How long sessions are kept, ms.
-        segment_interval_ms: What is out of retention is dropped in such steps.
+        segment_interval_ms: Length of a segment; expired entries are dropped by segment.
 
     Raises:
         ValueError: The retention is negative.

@@ -1,4 +1,4 @@
-"""The suppliers and builders there are."""
+"""The factory of suppliers and builders of stores."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from kafkapy.streams.state.store_suppliers import (
 
 
 class Stores:
-    """Makes suppliers, which say where a store is kept, and builders, which add serdes, changelog and cache.
+    """Returns suppliers, which define the storage, and builders, which add serdes, changelog and cache.
 
     Example:
         >>> from kafkapy.streams.serdes import Serdes
@@ -72,7 +72,8 @@ class Stores:
         Args:
             name: Of the store.
             history_retention: For how long; updates that are older are dropped.
-            segment_interval: History is dropped in such steps; None: by the retention.
+            segment_interval: Length of a segment; expired history is dropped by segment. None: derived from the
+                retention.
 
         Raises:
             TypeError: The name is None.
@@ -95,11 +96,11 @@ class Stores:
 
     @staticmethod
     def lru_map(name: str, max_cache_size: int) -> StoreSupplier:
-        """In memory; only the keys that were used last are kept.
+        """In memory; retains the most recently used keys.
 
         Args:
-            name: Of the store.
-            max_cache_size: So many keys.
+            name: Name of the store.
+            max_cache_size: Largest number of keys.
 
         Raises:
             TypeError: The name is None.
@@ -115,8 +116,8 @@ class Stores:
 
         Args:
             name: Of the store.
-            retention_period: Windows that began so long before the latest one may be dropped.
-            window_size: Of each window.
+            retention_period: Windows that began that long before the latest one may be dropped. window_size: Size of
+                the windows.
             retain_duplicates: Keep all values of a key and window.
 
         Raises:
@@ -164,7 +165,7 @@ class Stores:
 
         Args:
             name: Of the store.
-            retention_period: Sessions that ended so long before the latest one may be dropped.
+            retention_period: Sessions that ended that long before the latest one may be dropped.
 
         Raises:
             TypeError: The name is None.

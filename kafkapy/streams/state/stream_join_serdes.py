@@ -1,4 +1,4 @@
-"""Records of one side of a stream-stream join that have no match yet: keys and values of their store."""
+"""Keys and values of the store of unmatched records of a stream-stream join."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafkapy.streams.state.value_and_timestamp import fill_in
 
 
 class TimestampedKeyAndJoinSide(NamedTuple):
-    """The key of a waiting record."""
+    """The key of an unmatched record."""
 
     key: Any
     timestamp: int
@@ -18,14 +18,14 @@ class TimestampedKeyAndJoinSide(NamedTuple):
 
 
 class LeftOrRightValue(NamedTuple):
-    """The value of a waiting record; that of the other side is None."""
+    """The value of an unmatched record; that of the other side is None."""
 
     left: Any
     right: Any
 
 
 class TimestampedKeyAndJoinSideSerde:
-    """The time (8 bytes), so that the store is in its order, a byte, 1 for left, then the key.
+    """Encodes the time (8 bytes, so that the store is ordered by it), a byte (1 for left), and the key.
 
     Args:
         inner: None: the configuration's default.
@@ -66,7 +66,7 @@ class TimestampedKeyAndJoinSideSerde:
 
 
 class LeftOrRightValueSerde:
-    """A byte, 1 for left, then the value.
+    """Encodes a byte (1 for left), and the value.
 
     Args:
         left: None: the configuration's default.

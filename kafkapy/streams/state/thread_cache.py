@@ -1,4 +1,5 @@
-"""The record cache of a thread: what its stores were given, held back so that only the last of many updates goes on."""
+"""The record cache of a thread: it buffers puts of the thread's stores, so that only the last update of a key is
+forwarded."""
 
 from __future__ import annotations
 
@@ -12,12 +13,12 @@ from kafkapy.streams.state.sorted_bytes import SortedBytes
 
 _NODE_SIZE: Final = 24
 _CONTEXT_SIZE: Final = 20
-"""Timestamp, offset, partition."""
+"""Bytes of timestamp, offset and partition."""
 NO_CONTEXT: Final = RecordContext(-1, -1, -1, "", [])
 
 
 def context_size(context: RecordContext) -> int:
-    """Kafka's estimate of a context's bytes in memory."""
+    """Return Kafka's estimate of a context's size in memory."""
     size = _CONTEXT_SIZE
     if context.topic is not None:
         size += utf16_length(context.topic)
@@ -27,16 +28,16 @@ def context_size(context: RecordContext) -> int:
 
 
 def utf16_length(text: str) -> int:
-    """The length that Java gives."""
+    """Return a string's length in Java (in UTF-16 code units)."""
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 class LRUCacheEntry:
-    """A value in the cache, and the origin of the record that it comes from.
+    """A value in the cache, with the context of its record.
 
     Attributes:
         value: None: deleted.
-        dirty: Must it still go on?
+        dirty: Whether it must still be flushed.
         size: Kafka's estimate in bytes.
     """
 
@@ -56,8 +57,8 @@ DirtyEntryListener = Callable[[DirtyEntries], None]
 class ThreadCache:
     """The caches of a thread's stores, which share its size.
 
-    Invariant: `size_bytes` is what puts, evictions, flushes and deletions have changed the caches' sizes by, counted as
-    Kafka does: a put that a flush leads to, in the same cache, is counted by both. After a put, the cache it went to is
+    Invariant: `size_bytes` is the sum of the changes of the caches' sizes by puts, evictions, flushes and deletions,
+    counted as in Kafka: a put caused by a flush of the same cache is counted by both. After a put, the put's cache is
     empty, or `size_bytes` is at most `max_size_bytes`.
     """
 
@@ -67,26 +68,26 @@ class ThreadCache:
         self._caches: dict[str, NamedCache] = {}
 
     def named(self, namespace: str) -> NamedCache:
-        """The cache of this name; it is made if it is not there."""
+        """Return the cache of this name; create it if it is missing."""
         cache = self._caches.get(namespace)
         if cache is None:
             cache = self._caches[namespace] = NamedCache(namespace, self)
         return cache
 
     def flush(self, namespace: str) -> None:
-        """Let the dirty entries of one cache go on."""
+        """Flush the dirty entries of one cache."""
         cache = self._caches.get(namespace)
         if cache is not None:
             cache.flush()
 
     def close(self, namespace: str) -> None:
-        """Forget a cache."""
+        """Remove a cache."""
         cache = self._caches.pop(namespace, None)
         if cache is not None:
             cache.forget()
 
     def resize(self, max_size_bytes: int) -> None:
-        """Set the size; caches are evicted from in turn until they fit."""
+        """Set the size; evict from the caches in turn until they fit."""
         self.max_size_bytes = max_size_bytes
         if not self._caches:
             return
@@ -119,17 +120,17 @@ class NamedCache:
         return len(self._recency)
 
     def get(self, key: bytes) -> LRUCacheEntry | None:
-        """The entry of a key, which is the one used last from now on."""
+        """Return the entry of a key, and mark it as most recently used."""
         entry = self._recency.get(key)
         if entry is not None:
             self._recency.move_to_end(key)
         return entry
 
     def put(self, key: bytes, entry: LRUCacheEntry) -> None:
-        """Set an entry. Others go on if there is no room.
+        """Set an entry; evict others if the cache is full.
 
         Raises:
-            RuntimeError: A clean entry would take the place of a dirty one.
+            RuntimeError: A clean entry would replace a dirty one.
         """
         before = self.size_bytes
         self._put(key, entry)
@@ -155,7 +156,7 @@ class NamedCache:
         self.size_bytes += len(key) + _NODE_SIZE + entry.size
 
     def evict(self) -> None:
-        """Let go of the entry that was not used for the longest time; if it is dirty, all dirty ones go on."""
+        """Remove the least recently used entry; if it is dirty, flush all dirty entries first."""
         before = self.size_bytes
         if self._recency:
             key = next(iter(self._recency))
@@ -165,7 +166,7 @@ class NamedCache:
         self._parent.size_bytes += self.size_bytes - before
 
     def flush(self) -> None:
-        """Let all dirty entries go on, in the order in which they were put last."""
+        """Flush all dirty entries, in the order of their last puts."""
         before = self.size_bytes
         self._flush(None, None)
         self._parent.size_bytes += self.size_bytes - before
@@ -192,7 +193,7 @@ class NamedCache:
             self._delete(key)
 
     def delete(self, key: bytes) -> LRUCacheEntry | None:
-        """Remove an entry; it does not go on."""
+        """Remove an entry without flushing it."""
         before = self.size_bytes
         entry = self._delete(key)
         self._parent.size_bytes += self.size_bytes - before
@@ -213,11 +214,11 @@ class NamedCache:
     def keys(
         self, key_from: bytes | None, key_to: bytes | None, forward: bool, include_to: bool = True
     ) -> CacheIterator:
-        """The entries from one key to another; None leaves an end open."""
+        """Return the entries from one key to another; a bound of None is open."""
         return CacheIterator(self, self._entries.keys(key_from, key_to, forward, include_to))
 
     def clear(self) -> None:
-        """Forget all entries, dirty ones, too."""
+        """Discard all entries, including dirty ones."""
         self._parent.size_bytes -= self.size_bytes
         self.size_bytes = 0
         self._recency = OrderedDict()
@@ -225,13 +226,13 @@ class NamedCache:
         self._dirty.clear()
 
     def forget(self) -> None:
-        """As `clear`; nothing is told any more."""
+        """Like `clear`, and remove the listener."""
         self.clear()
         self.listener = None
 
 
 class CacheIterator:
-    """Entries of a cache by keys that it had when the iterator was made; each that is looked at counts as used."""
+    """Iterates over the keys that the cache had at the iterator's creation; each entry read counts as used."""
 
     def __init__(self, cache: NamedCache, keys: list[bytes]) -> None:
         self._cache = cache
@@ -240,7 +241,7 @@ class CacheIterator:
         self._next: tuple[bytes, LRUCacheEntry] | None = None
 
     def peek(self) -> tuple[bytes, LRUCacheEntry] | None:
-        """The next entry with its key; None at the end."""
+        """Return the next entry with its key; None at the end."""
         while self._next is None and self._index < len(self._keys):
             key = self._keys[self._index]
             self._index += 1
@@ -250,5 +251,5 @@ class CacheIterator:
         return self._next
 
     def advance(self) -> None:
-        """Go past the entry that `peek` gave."""
+        """Skip the entry that `peek` returned."""
         self._next = None

@@ -1,4 +1,4 @@
-"""What a processor that holds records back sees of its buffer."""
+"""The interface of buffers for processors that delay records."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafkapy.streams.state.state_store import StateStore
 
 
 class Eviction(NamedTuple):
-    """What leaves a buffer."""
+    """A record evicted from a buffer."""
 
     key: Any
     value: Any
@@ -25,19 +25,19 @@ class TimeOrderedKeyValueBuffer(StateStore):
 
     @abstractmethod
     def set_serdes_if_null(self, context: TaskContext) -> None:
-        """Take the configuration's defaults for serdes that the buffer was not made with.
+        """Set missing serdes to the configuration's defaults.
 
         Raises:
-            ValueError: There are none.
+            ValueError: There is no default.
         """
 
     @abstractmethod
     def evict_while(self, predicate: Callable[[], bool], callback: Callable[[Eviction], Any]) -> None:
-        """Hand over the earliest records, as long as the predicate is true."""
+        """Evict the earliest records while the predicate is true, and call the callback with each."""
 
     @abstractmethod
     def prior_value_for_buffered(self, key: Any) -> tuple[bool, ValueAndTimestamp | None]:
-        """What the table downstream has for a key.
+        """Return a key's value in the downstream table.
 
         Returns:
             Whether the key is buffered, and if so the value, which may be None (Kafka's `Maybe`).
@@ -56,12 +56,12 @@ class TimeOrderedKeyValueBuffer(StateStore):
 
     @abstractmethod
     def num_records(self) -> int:
-        """How many keys are buffered."""
+        """Return the number of buffered keys."""
 
     @abstractmethod
     def buffer_size(self) -> int:
-        """Kafka's estimate of the bytes in memory."""
+        """Return Kafka's estimate of the bytes in memory."""
 
     @abstractmethod
     def min_timestamp(self) -> int:
-        """The earliest buffer time; the greatest long if there is nothing."""
+        """Return the earliest buffer time; the largest long if the buffer is empty."""

@@ -36,7 +36,7 @@ from kafkapy.streams.state.window_key_schema import LONG_MAX, WindowKeySchema, s
 class TimeOrderedCachingWindowStore(CachingStore, WindowBytesStore):
     """Values under time-first keys and, with an index, empty entries under key-first ones.
 
-    Invariant: an index entry goes on as the value it leads to, once; one that leads to nothing does not.
+    Invariant: an index entry is flushed as the value that it refers to, once; one without a value is not flushed.
     """
 
     timestamped = True
@@ -148,7 +148,8 @@ class TimeOrderedCachingWindowStore(CachingStore, WindowBytesStore):
 
 
 class IndexedCacheIterator:
-    """Index entries of the cache, with the values that they lead to; those that lead to none are left out."""
+    """Iterates over index entries of the cache with the values that they refer to; those without a value are
+    skipped."""
 
     def __init__(self, store: TimeOrderedCachingWindowStore, index: PeekingCacheIterator) -> None:
         self._store = store

@@ -22,10 +22,11 @@ _TIME_SIZE: Final = 8
 
 
 class InMemoryTimeOrderedKeyValueChangeBuffer(TimeOrderedKeyValueBuffer):
-    """The last change of each key, in the order of the time at which the key came in.
+    """The last change of each key, in the order of the times at which keys were first buffered.
 
-    Invariant: `_values` has a value for each (time, key) of `_index`, `_order` those pairs in order; `_order` up to `_first`
-    is of pairs that are gone. `_size` is the sum of the values' estimates. The changelog has what is not in `_dirty`.
+    Invariant: `_values` has a value for each (time, key) of `_index`, and `_order` has those pairs in order; pairs of
+    `_order` before `_first` were evicted. `_size` is the sum of the values' estimates. The changelog has all keys that
+    are not in `_dirty`.
     """
 
     def __init__(
@@ -201,10 +202,10 @@ def _record_size(key: bytes, value: BufferValue) -> int:
 
 
 class InMemoryTimeOrderedKeyValueChangeBufferBuilder(StoreBuilder):
-    """Of such buffers; there is no cache.
+    """Builds such buffers, which have no cache.
 
     Args:
-        name: Of the store.
+        name: Name of the store.
         key_serde: None: `default.key.serde`.
         value_serde: None: `default.value.serde`.
     """

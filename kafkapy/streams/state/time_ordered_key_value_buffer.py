@@ -171,12 +171,12 @@ class RocksDBTimeOrderedKeyValueBuffer(TimeOrderedKeyValueBuffer):
 
 
 class RocksDBTimeOrderedKeyValueBufferBuilder(StoreBuilder):
-    """Of such buffers; there is no cache.
+    """Builds such buffers, which have no cache.
 
     Args:
-        name: Of the store.
-        grace_period: ms.
-        topic: What serializers are told.
+        name: Name of the store.
+        grace_period: Grace period of the join, ms.
+        topic: The topic to pass to serializers.
         key_serde: None: `default.key.serde`.
         value_serde: None: `default.value.serde`.
     """

@@ -29,9 +29,10 @@ _INDEXED: Final = b""
 
 
 class TimeOrderedSegmentedBytesStore(StateStore):
-    """What stores for emission on window close are made of.
+    """Segments of stores for emission on window close.
 
-    Invariant: for each time-first key there is an index key in the same segment, if there is an index at all. No segment is
+    Invariant: for each time-first key there is an index key in the same segment, if there is an index at all. No
+    segment is
     out of retention at `observed_stream_time`.
 
     Windows stay visible for one ms longer than in stores that are ordered by key, as in Kafka.

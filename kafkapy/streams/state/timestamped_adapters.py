@@ -1,4 +1,4 @@
-"""Stores on disk that keep no timestamps, where stores with timestamps are asked for: all are -1."""
+"""Adapts stores without timestamps to the interface of timestamped stores: all timestamps are -1."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ TIMESTAMP_SIZE: Final = 8
 
 
 class ValueAndTimestampSerde:
-    """Its own serializer and deserializer. A value of None, or one that becomes None, has no bytes."""
+    """Both serializer and deserializer. None, or a value serialized as None, gives None."""
 
     def __init__(self, inner: Serde[Any]) -> None:
         self.inner = inner
@@ -41,7 +41,7 @@ class ValueAndTimestampSerde:
 
 
 def fill_in(serde: Any, key_serde: Serde[Any] | None, value_serde: Serde[Any] | None) -> None:
-    """Give a serde that wraps others the defaults for those it lacks."""
+    """Set the missing inner serdes of a serde to the defaults."""
     set_if_unset = getattr(serde, "set_if_unset", None)
     if set_if_unset is not None:
         set_if_unset(key_serde, value_serde)
@@ -63,7 +63,7 @@ def raw_value_of(data: bytes | None) -> bytes | None:
 
 
 def values_are_same_and_time_is_increasing(old: bytes | None, new: bytes | None) -> bool:
-    """Would a put change nothing but set a later time? Kafka does not forward such an update (KIP-557)."""
+    """Return whether a put would only increase the timestamp; Kafka does not forward such an update (KIP-557)."""
     if old is new:
         return True
     if old is None or new is None or len(old) != len(new):

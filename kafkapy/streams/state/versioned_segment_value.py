@@ -1,7 +1,7 @@
 """The versions of a key in one segment of a versioned store.
 
-The bytes are Kafka's: until when the latest is valid, from when the earliest one is, then time and size of each version, the
-latest first (-1 for a tombstone), then the values, the earliest first.
+The format is Kafka's: end of the latest version's validity, start of the earliest one's, then time and size of each
+version, the latest first (-1 for a tombstone), then the values, the earliest first.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ class SegmentSearchResult(NamedTuple):
 
 
 def next_timestamp_of(data: bytes) -> int:
-    """Until when the latest version is valid."""
+    """Return the end of the latest version's validity."""
     timestamp: int = _LONG.unpack_from(data, 0)[0]
     return timestamp
 
 
 def min_timestamp_of(data: bytes) -> int:
-    """From when the earliest version is valid."""
+    """Return the start of the earliest version's validity."""
     timestamp: int = _LONG.unpack_from(data, 8)[0]
     return timestamp
 
@@ -38,8 +38,9 @@ def min_timestamp_of(data: bytes) -> int:
 class SegmentValue:
     """Versions, the latest first.
 
-    Invariant: `versions` are in the order of falling times, none after `next_timestamp`. Kafka calls a value degenerate whose
-    only version is a tombstone at `next_timestamp`: it says that the key was deleted then, and nothing of earlier times.
+    Invariant: `versions` are in descending order of time, none after `next_timestamp`. Kafka calls a value degenerate
+    whose only version is a tombstone at `next_timestamp`: the key was deleted then, and the segment has no earlier
+    versions.
     """
 
     __slots__ = ("next_timestamp", "versions")
@@ -84,10 +85,10 @@ class SegmentValue:
         return self.next_timestamp == self.min_timestamp
 
     def find(self, timestamp: int) -> SegmentSearchResult:
-        """The version that was valid at a time.
+        """Return the version that was valid at a time.
 
         Raises:
-            ValueError: The segment has nothing to say of it.
+            ValueError: The time is outside of the segment's versions.
         """
         if not self.min_timestamp <= timestamp < self.next_timestamp:
             raise ValueError(f"Timestamp {timestamp} cannot be found in this segment.")
@@ -99,7 +100,8 @@ class SegmentValue:
         raise RuntimeError("Search in segment expected to find result but did not.")
 
     def valid_in(self, time_from: int, time_to: int) -> list[tuple[bytes, int, int | None]]:
-        """The versions that were valid in a span, without tombstones: value, since when and until when; the latest first."""
+        """Return the versions valid in a span, without tombstones: value, start and end of validity; the latest
+        first."""
         found: list[tuple[bytes, int, int | None]] = []
         valid_to = self.next_timestamp
         for valid_from, value in self.versions:
@@ -109,7 +111,7 @@ class SegmentValue:
         return found
 
     def insert_as_latest(self, valid_from: int, valid_to: int, value: bytes | None) -> None:
-        """Add a version that is not before the others; those that would be after it were left by a crash, and go."""
+        """Add a version that is not before the others. Later ones are left over from a crash, and are removed."""
         if valid_from < self.next_timestamp:
             self._truncate(valid_from)
         if self.next_timestamp == valid_from:

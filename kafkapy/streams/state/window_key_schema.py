@@ -15,7 +15,7 @@ _NO_SEQUENCE: Final = bytes(SEQUENCE_SIZE)
 
 
 def time_window_for_size(start: int, size: int) -> TimeWindow:
-    """A window of a size; its end is not beyond the greatest long."""
+    """Return a window of a size; its end is at most the largest long."""
     return TimeWindow(start, min(start + size, LONG_MAX))
 
 
@@ -52,7 +52,7 @@ def from_topic_key(data: bytes) -> tuple[bytes, int]:
 
 
 class WindowKeySchema:
-    """Ranges of such keys in a segment, and what in them is asked for."""
+    """Ranges of such keys in a segment, and the test of whether a key in them is requested."""
 
     is_window = True
 
@@ -74,7 +74,8 @@ class WindowKeySchema:
         return store_start(data)
 
     def matches(self, data: bytes, key_from: bytes | None, key_to: bytes | None, time_from: int, time_to: int) -> bool:
-        """Does the entry lie in the ranges? Keys differ in length, so a range of bytes has others in it."""
+        """Return whether the entry is in the ranges. Keys differ in length, so a range of bytes contains other keys,
+        too."""
         if not time_from <= store_start(data) <= time_to:
             return False
         key = data[:-_SUFFIX_SIZE]
@@ -85,9 +86,9 @@ class WindowKeySchema:
 
 
 def upper_range(key: bytes, max_suffix: bytes) -> bytes:
-    """The greatest store key of all keys up to this one, whatever their length.
+    """Return the largest store key of all keys up to this one, of any length.
 
-    A longer key goes on with bytes that are less than the first one of the suffix, or it would be greater than this one.
+    A longer key continues with bytes smaller than the first one of the suffix, or it would be greater than this one.
     """
     first = max_suffix[0]
     if not first:

@@ -22,17 +22,17 @@ T = TypeVar("T")
 
 
 class WindowedSerde(Generic[T]):
-    """What both have in common; each is its own serializer and deserializer.
+    """Common base; each serde is both serializer and deserializer.
 
     Args:
-        inner: Of the keys themselves; None: `default.key.serde`.
+        inner: Serde of the keys themselves; None: `default.key.serde`.
     """
 
     def __init__(self, inner: Serde[T] | None) -> None:
         self._inner: Serde[Any] | None = inner
 
     def set_if_unset(self, key_serde: Serde[Any] | None, value_serde: Serde[Any] | None) -> None:
-        """Take the configuration's default if there is no inner serde.
+        """Use the configuration's default if there is no inner serde.
 
         Args:
             key_serde: Serde of keys. None: the default serde.
@@ -54,7 +54,7 @@ class WindowedSerde(Generic[T]):
         return self  # type: ignore[return-value]  # subclasses have the method
 
     def serialize_base_key(self, topic: str, data: Windowed[Any]) -> bytes | None:
-        """The bytes of the key without its window, by which partitions are chosen.
+        """Return the bytes of the key without its window, from which the partition is computed.
 
         Args:
             topic: Name of the topic.
@@ -82,7 +82,7 @@ class TimeWindowedSerde(WindowedSerde[T]):
 
     Args:
         inner: Of the keys themselves.
-        window_size: Of the windows, which their bytes do not have.
+        window_size: Size of the windows, which is not part of the bytes.
 
     Example:
         >>> from kafkapy.streams.records import TimeWindow
@@ -100,7 +100,7 @@ class TimeWindowedSerde(WindowedSerde[T]):
         self._is_changelog_topic = False
 
     def for_changelog(self, is_changelog_topic: bool) -> TimeWindowedSerde[T]:
-        """The same for a changelog topic, whose keys have a sequence number (4 bytes) at their end.
+        """Return the serde for a changelog topic, whose keys end with a sequence number (4 bytes).
 
         Args:
             is_changelog_topic: Whether the bytes are those of a changelog.
