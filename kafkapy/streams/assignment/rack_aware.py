@@ -181,7 +181,7 @@ class _Exchange:
         return graph
 
     def balance_subtopology(self) -> FlowGraph:
-        """As `min_traffic`, but no instance gets more than its part of each sub-topology."""
+        """Like `min_traffic`, but no instance gets more than its part of each sub-topology."""
         groups = sorted({task.subtopology for task in self._order})
         count, size = len(self._order), len(self._processes)
         last = count + size * len(groups)

@@ -60,7 +60,7 @@ class Branched(Generic[K, V]):
         return Branched(name, function=required(chain, "chain"))
 
     def with_name(self, name: str) -> Branched[K, V]:
-        """The same with another name.
+        """Return a copy with another name.
 
         Args:
             name: Name of the node. None: a generated one.

@@ -15,14 +15,14 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class Consumed(Generic[K, V]):
-    """How a source reads a topic. A value: each `with_…` gives a new one.
+    """How a source reads a topic. Immutable: each `with_…` returns a new object.
 
     Attributes:
         key_serde: None: `default.key.serde`.
         value_serde: None: `default.value.serde`.
         timestamp_extractor: None: `default.timestamp.extractor`.
         offset_reset_policy: None: `auto.offset.reset`.
-        name: Of the source's node; None: generated.
+        name: Name of the source's node; None: generated.
 
     Example:
         >>> from kafkapy.streams.serdes import Serdes
@@ -63,7 +63,7 @@ class Consumed(Generic[K, V]):
         return Consumed(name=name)
 
     def with_key_serde(self, serde: Serde[Any] | None) -> Consumed[K, V]:
-        """The same with another serde of keys.
+        """Return a copy with another serde of keys.
 
         Args:
             serde: The serde. None: the default serde.
@@ -71,7 +71,7 @@ class Consumed(Generic[K, V]):
         return replace(self, key_serde=serde)
 
     def with_value_serde(self, serde: Serde[Any] | None) -> Consumed[K, V]:
-        """The same with another serde of values.
+        """Return a copy with another serde of values.
 
         Args:
             serde: The serde. None: the default serde.
@@ -79,7 +79,7 @@ class Consumed(Generic[K, V]):
         return replace(self, value_serde=serde)
 
     def with_timestamp_extractor(self, extractor: TimestampExtractor | None) -> Consumed[K, V]:
-        """The same with another timestamp extractor.
+        """Return a copy with another timestamp extractor.
 
         Args:
             extractor: Reads the time of a record. None: the config `default.timestamp.extractor`.
@@ -87,7 +87,7 @@ class Consumed(Generic[K, V]):
         return replace(self, timestamp_extractor=extractor)
 
     def with_offset_reset_policy(self, policy: AutoOffsetReset | None) -> Consumed[K, V]:
-        """The same with another start in a new partition.
+        """Return a copy with another start in a new partition.
 
         Args:
             policy: Where to begin without a committed offset. None: the config `auto.offset.reset`.
@@ -95,7 +95,7 @@ class Consumed(Generic[K, V]):
         return replace(self, offset_reset_policy=policy)
 
     def with_name(self, name: str | None) -> Consumed[K, V]:
-        """The same with a name for the source's node.
+        """Return a copy with a name for the source's node.
 
         Args:
             name: Name of the node. None: a generated one.

@@ -13,10 +13,10 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class Grouped(Generic[K, V]):
-    """How records are grouped. A value: each `with_…` gives a new one.
+    """How records are grouped. Immutable: each `with_…` returns a new object.
 
     Attributes:
-        name: Of the repartition topic, if one is needed, and of the node that makes the new key; None: generated.
+        name: Name of the repartition topic, if one is needed, and of the node that makes the new key; None: generated.
         key_serde: None: `default.key.serde`.
         value_serde: None: `default.value.serde`.
 
@@ -50,7 +50,7 @@ class Grouped(Generic[K, V]):
         return Grouped(name)
 
     def with_key_serde(self, serde: Serde[Any] | None) -> Grouped[K, V]:
-        """The same with another serde of keys.
+        """Return a copy with another serde of keys.
 
         Args:
             serde: The serde. None: the default serde.
@@ -58,7 +58,7 @@ class Grouped(Generic[K, V]):
         return replace(self, key_serde=serde)
 
     def with_value_serde(self, serde: Serde[Any] | None) -> Grouped[K, V]:
-        """The same with another serde of values.
+        """Return a copy with another serde of values.
 
         Args:
             serde: The serde. None: the default serde.
@@ -66,7 +66,7 @@ class Grouped(Generic[K, V]):
         return replace(self, value_serde=serde)
 
     def with_name(self, name: str | None) -> Grouped[K, V]:
-        """The same with a name for the repartition topic.
+        """Return a copy with a name for the repartition topic.
 
         Args:
             name: Name of the node. None: a generated one.

@@ -15,13 +15,13 @@ VO = TypeVar("VO")
 
 @dataclass(frozen=True, slots=True)
 class Joined(Generic[K, V, VO]):
-    """How a stream is joined with a table. A value: each `with_…` gives a new one.
+    """How a stream is joined with a table. Immutable: each `with_…` returns a new object.
 
     Attributes:
         key_serde: None: the stream's.
         value_serde: Of the stream's values, if it is repartitioned; None: the stream's.
         other_value_serde: Of the table's values.
-        name: Of the join's node, and of the repartition topic if one is needed; None: generated.
+        name: Name of the join's node, and of the repartition topic if one is needed; None: generated.
         grace_ms: How long the stream's records wait for those of the versioned table, ms; None: they don't.
 
     Example:
@@ -61,7 +61,7 @@ class Joined(Generic[K, V, VO]):
         return Joined(name=name)
 
     def with_key_serde(self, serde: Serde[Any] | None) -> Joined[K, V, VO]:
-        """The same with another serde of keys.
+        """Return a copy with another serde of keys.
 
         Args:
             serde: The serde. None: the default serde.
@@ -69,7 +69,7 @@ class Joined(Generic[K, V, VO]):
         return replace(self, key_serde=serde)
 
     def with_value_serde(self, serde: Serde[Any] | None) -> Joined[K, V, VO]:
-        """The same with another serde of the stream's values.
+        """Return a copy with another serde of the stream's values.
 
         Args:
             serde: The serde. None: the default serde.
@@ -77,7 +77,7 @@ class Joined(Generic[K, V, VO]):
         return replace(self, value_serde=serde)
 
     def with_other_value_serde(self, serde: Serde[Any] | None) -> Joined[K, V, VO]:
-        """The same with another serde of the table's values.
+        """Return a copy with another serde of the table's values.
 
         Args:
             serde: The serde. None: the default serde.
@@ -85,7 +85,7 @@ class Joined(Generic[K, V, VO]):
         return replace(self, other_value_serde=serde)
 
     def with_name(self, name: str | None) -> Joined[K, V, VO]:
-        """The same with a name for the join's node.
+        """Return a copy with a name for the join's node.
 
         Args:
             name: Name of the node. None: a generated one.
@@ -93,7 +93,7 @@ class Joined(Generic[K, V, VO]):
         return replace(self, name=name)
 
     def with_grace_period(self, grace: Duration) -> Joined[K, V, VO]:
-        """The same with a buffer, which holds the stream's records back for so long.
+        """Return a copy with a buffer, which holds the stream's records back for so long.
 
         Args:
             grace: ms or a timedelta; the table's history must reach as far.

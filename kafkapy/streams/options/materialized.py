@@ -18,7 +18,7 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class Materialized(Generic[K, V]):
-    """How a table is kept in a store. A value: each `with_…` gives a new one.
+    """How a table is kept in a store. Immutable: each `with_…` returns a new object.
 
     Attributes:
         store_name: The store can be queried by it, and its changelog topic has it in its name; None: generated.
@@ -75,7 +75,7 @@ class Materialized(Generic[K, V]):
         return Materialized(key_serde=key_serde, value_serde=value_serde)
 
     def with_store_type(self, store_type: StoreType) -> Materialized[K, V]:
-        """The same with another type of store.
+        """Return a copy with another type of store.
 
         Args:
             store_type: In memory or persistent.
@@ -89,7 +89,7 @@ class Materialized(Generic[K, V]):
         return replace(self, store_type=store_type)
 
     def with_key_serde(self, serde: Serde[Any] | None) -> Materialized[K, V]:
-        """The same with another serde of keys.
+        """Return a copy with another serde of keys.
 
         Args:
             serde: The serde. None: the default serde.
@@ -97,7 +97,7 @@ class Materialized(Generic[K, V]):
         return replace(self, key_serde=serde)
 
     def with_value_serde(self, serde: Serde[Any] | None) -> Materialized[K, V]:
-        """The same with another serde of values.
+        """Return a copy with another serde of values.
 
         Args:
             serde: The serde. None: the default serde.
@@ -105,27 +105,27 @@ class Materialized(Generic[K, V]):
         return replace(self, value_serde=serde)
 
     def with_caching_enabled(self) -> Materialized[K, V]:
-        """The same with a cache, which is the default."""
+        """Return a copy with a cache, which is the default."""
         return replace(self, caching_enabled=True)
 
     def with_caching_disabled(self) -> Materialized[K, V]:
-        """The same with each update passed on."""
+        """Return a copy with each update passed on."""
         return replace(self, caching_enabled=False)
 
     def with_logging_enabled(self, config: Mapping[str, str]) -> Materialized[K, V]:
-        """The same with a changelog topic, which is the default.
+        """Return a copy with a changelog topic, which is the default.
 
         Args:
-            config: Of the topic, beside Kafka's own for changelogs.
+            config: Configs of the topic, in addition to Kafka's for changelogs.
         """
         return replace(self, logging_enabled=True, log_config=dict(config))
 
     def with_logging_disabled(self) -> Materialized[K, V]:
-        """The same without a changelog topic: the table is lost when its task moves."""
+        """Return a copy without a changelog topic: the table is lost when its task moves."""
         return replace(self, logging_enabled=False, log_config={})
 
     def with_retention(self, retention: Duration) -> Materialized[K, V]:
-        """The same with windows that are kept longer.
+        """Return a copy with windows that are kept longer.
 
         Args:
             retention: ms or a timedelta; at least the window's size and its grace.

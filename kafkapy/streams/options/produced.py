@@ -17,13 +17,13 @@ StreamPartitioner = Callable[[str, Any, Any, int], int | None]
 
 @dataclass(frozen=True, slots=True)
 class Produced(Generic[K, V]):
-    """How a sink writes to a topic. A value: each `with_…` gives a new one.
+    """How a sink writes to a topic. Immutable: each `with_…` returns a new object.
 
     Attributes:
         key_serde: None: the stream's.
         value_serde: None: the stream's.
         stream_partitioner: None: by the key as the producer does; a windowed key by the key without its window.
-        name: Of the sink's node; None: generated.
+        name: Name of the sink's node; None: generated.
 
     Example:
         >>> Produced.as_("out").with_stream_partitioner(lambda topic, key, value, partitions: 0).name
@@ -60,7 +60,7 @@ class Produced(Generic[K, V]):
         return Produced(name=name)
 
     def with_key_serde(self, serde: Serde[Any] | None) -> Produced[K, V]:
-        """The same with another serde of keys.
+        """Return a copy with another serde of keys.
 
         Args:
             serde: The serde. None: the default serde.
@@ -68,7 +68,7 @@ class Produced(Generic[K, V]):
         return replace(self, key_serde=serde)
 
     def with_value_serde(self, serde: Serde[Any] | None) -> Produced[K, V]:
-        """The same with another serde of values.
+        """Return a copy with another serde of values.
 
         Args:
             serde: The serde. None: the default serde.
@@ -76,7 +76,7 @@ class Produced(Generic[K, V]):
         return replace(self, value_serde=serde)
 
     def with_stream_partitioner(self, partitioner: Callable[[str, K, V, int], int | None] | None) -> Produced[K, V]:
-        """The same with another choice of partitions.
+        """Return a copy with another choice of partitions.
 
         Args:
             partitioner: Function that returns a partition. None: by the key.
@@ -84,7 +84,7 @@ class Produced(Generic[K, V]):
         return replace(self, stream_partitioner=partitioner)
 
     def with_name(self, name: str | None) -> Produced[K, V]:
-        """The same with a name for the sink's node.
+        """Return a copy with a name for the sink's node.
 
         Args:
             name: Name of the node. None: a generated one.

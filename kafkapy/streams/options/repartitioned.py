@@ -15,10 +15,10 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class Repartitioned(Generic[K, V]):
-    """How a stream is written to a topic and read again. A value: each `with_…` gives a new one.
+    """How a stream is written to a topic and read again. Immutable: each `with_…` returns a new object.
 
     Attributes:
-        name: Of the topic, before "-repartition"; None: generated.
+        name: Name of the topic, before "-repartition"; None: generated.
         key_serde: None: `default.key.serde`.
         value_serde: None: the stream's.
         number_of_partitions: Of the topic; None: as many as the topics that it comes from.
@@ -55,7 +55,7 @@ class Repartitioned(Generic[K, V]):
         return Repartitioned(name)
 
     def with_key_serde(self, serde: Serde[Any] | None) -> Repartitioned[K, V]:
-        """The same with another serde of keys.
+        """Return a copy with another serde of keys.
 
         Args:
             serde: The serde. None: the default serde.
@@ -63,7 +63,7 @@ class Repartitioned(Generic[K, V]):
         return replace(self, key_serde=serde)
 
     def with_value_serde(self, serde: Serde[Any] | None) -> Repartitioned[K, V]:
-        """The same with another serde of values.
+        """Return a copy with another serde of values.
 
         Args:
             serde: The serde. None: the default serde.
@@ -71,7 +71,7 @@ class Repartitioned(Generic[K, V]):
         return replace(self, value_serde=serde)
 
     def with_number_of_partitions(self, number: int) -> Repartitioned[K, V]:
-        """The same with a count of partitions.
+        """Return a copy with a count of partitions.
 
         Args:
             number: Number of partitions, from 1.
@@ -79,7 +79,7 @@ class Repartitioned(Generic[K, V]):
         return replace(self, number_of_partitions=number)
 
     def with_stream_partitioner(self, partitioner: Callable[[str, K, V, int], int | None]) -> Repartitioned[K, V]:
-        """The same with another choice of partitions.
+        """Return a copy with another choice of partitions.
 
         Args:
             partitioner: Function that returns a partition. None: by the key.
@@ -87,7 +87,7 @@ class Repartitioned(Generic[K, V]):
         return replace(self, stream_partitioner=partitioner)
 
     def with_name(self, name: str | None) -> Repartitioned[K, V]:
-        """The same with a name for the topic.
+        """Return a copy with a name for the topic.
 
         Args:
             name: Name of the node. None: a generated one.

@@ -16,16 +16,16 @@ VO = TypeVar("VO")
 
 @dataclass(frozen=True, slots=True)
 class StreamJoined(Generic[K, V, VO]):
-    """How two streams are joined. A value: each `with_…` gives a new one.
+    """How two streams are joined. Immutable: each `with_…` returns a new object.
 
     Attributes:
         key_serde: None: `default.key.serde`.
-        value_serde: Of this stream's values; None: `default.value.serde`.
-        other_value_serde: Of the other stream's values; None: `default.value.serde`.
+        value_serde: Serde of this stream's values; None: `default.value.serde`.
+        other_value_serde: Serde of the other stream's values; None: `default.value.serde`.
         store_type: Of the join's stores; None: the application's.
         this_store_supplier: Of the window store for this stream's records; None: made by the join.
         other_store_supplier: Of the window store for the other's; None: made by the join.
-        name: Of the join's nodes, and of repartition topics if any are needed; None: generated.
+        name: Name of the join's nodes, and of repartition topics if any are needed; None: generated.
         store_name: What the names of the stores begin with; None: generated.
         logging_enabled: Whether the stores have changelog topics.
         log_config: Configs of the changelog topics.
@@ -71,7 +71,7 @@ class StreamJoined(Generic[K, V, VO]):
         return StreamJoined(store_name=store_name)
 
     def with_key_serde(self, serde: Serde[Any] | None) -> StreamJoined[K, V, VO]:
-        """The same with another serde of keys.
+        """Return a copy with another serde of keys.
 
         Args:
             serde: The serde. None: the default serde.
@@ -79,7 +79,7 @@ class StreamJoined(Generic[K, V, VO]):
         return replace(self, key_serde=serde)
 
     def with_value_serde(self, serde: Serde[Any] | None) -> StreamJoined[K, V, VO]:
-        """The same with another serde of this stream's values.
+        """Return a copy with another serde of this stream's values.
 
         Args:
             serde: The serde. None: the default serde.
@@ -87,7 +87,7 @@ class StreamJoined(Generic[K, V, VO]):
         return replace(self, value_serde=serde)
 
     def with_other_value_serde(self, serde: Serde[Any] | None) -> StreamJoined[K, V, VO]:
-        """The same with another serde of the other stream's values.
+        """Return a copy with another serde of the other stream's values.
 
         Args:
             serde: The serde. None: the default serde.
@@ -95,7 +95,7 @@ class StreamJoined(Generic[K, V, VO]):
         return replace(self, other_value_serde=serde)
 
     def with_name(self, name: str | None) -> StreamJoined[K, V, VO]:
-        """The same with a name for the join's nodes.
+        """Return a copy with a name for the join's nodes.
 
         Args:
             name: Name of the node. None: a generated one.
@@ -103,7 +103,7 @@ class StreamJoined(Generic[K, V, VO]):
         return replace(self, name=name)
 
     def with_store_name(self, store_name: str | None) -> StreamJoined[K, V, VO]:
-        """The same with a name for the join's stores.
+        """Return a copy with a name for the join's stores.
 
         Args:
             store_name: Name of the stores. None: generated ones.
@@ -111,7 +111,7 @@ class StreamJoined(Generic[K, V, VO]):
         return replace(self, store_name=store_name)
 
     def with_dsl_store_suppliers(self, store_type: StoreType) -> StreamJoined[K, V, VO]:
-        """The same with another type of stores.
+        """Return a copy with another type of stores.
 
         Args:
             store_type: In memory or persistent.
@@ -119,7 +119,7 @@ class StreamJoined(Generic[K, V, VO]):
         return replace(self, store_type=store_type)
 
     def with_this_store_supplier(self, supplier: Any) -> StreamJoined[K, V, VO]:
-        """The same with a window store for this stream's records.
+        """Return a copy with a window store for this stream's records.
 
         Args:
             supplier: With duplicates, the join's window size, and size plus grace for its retention.
@@ -127,7 +127,7 @@ class StreamJoined(Generic[K, V, VO]):
         return replace(self, this_store_supplier=supplier)
 
     def with_other_store_supplier(self, supplier: Any) -> StreamJoined[K, V, VO]:
-        """The same with a window store for the other stream's records; see `with_this_store_supplier`.
+        """Return a copy with a window store for the other stream's records; see `with_this_store_supplier`.
 
         Args:
             supplier: Makes the store; of `Stores`.
@@ -135,13 +135,13 @@ class StreamJoined(Generic[K, V, VO]):
         return replace(self, other_store_supplier=supplier)
 
     def with_logging_enabled(self, config: Mapping[str, str]) -> StreamJoined[K, V, VO]:
-        """The same with changelog topics.
+        """Return a copy with changelog topics.
 
         Args:
-            config: Of the topics, beside Kafka's own for changelogs.
+            config: Configs of the topic, in addition to Kafka's for changelogs.
         """
         return replace(self, logging_enabled=True, log_config=dict(config))
 
     def with_logging_disabled(self) -> StreamJoined[K, V, VO]:
-        """The same without changelog topics: what waits for its match is lost when a task moves."""
+        """Return a copy without changelog topics: what waits for its match is lost when a task moves."""
         return replace(self, logging_enabled=False, log_config={})

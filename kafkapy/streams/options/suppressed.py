@@ -97,7 +97,7 @@ class BufferConfig:
         """Return a copy with a changelog topic (the default).
 
         Args:
-            config: Of the topic, beside Kafka's own for changelogs.
+            config: Configs of the topic, in addition to Kafka's for changelogs.
         """
         return replace(self, logging_enabled=True, log_config=dict(config))
 
@@ -113,7 +113,7 @@ class Suppressed:
     Attributes:
         buffer_config: Options of the buffer. wait_ms: How long after a key's first update, in the time of the table,
             ms; None: until its window closes.
-        name: Of the node; its store is this and "-store"; None: generated.
+        name: Name of the node; its store is this and "-store"; None: generated.
 
     Example:
         >>> Suppressed.until_time_limit(1000, BufferConfig.unbounded()).with_name("calm").name

@@ -13,12 +13,12 @@ KO = TypeVar("KO")
 
 @dataclass(frozen=True, slots=True)
 class TableJoined(Generic[K, KO]):
-    """How two tables are joined by a foreign key. A value: each `with_…` gives a new one.
+    """How two tables are joined by a foreign key. Immutable: each `with_…` returns a new object.
 
     Attributes:
         partitioner: As the left table's topic is partitioned; None: by the key.
         other_partitioner: As the right table's topic is partitioned; None: by the key.
-        name: Of the nodes and the two internal topics; None: generated.
+        name: Name of the nodes and the two internal topics; None: generated.
 
     Example:
         >>> TableJoined.as_("order-customer").name
@@ -51,7 +51,7 @@ class TableJoined(Generic[K, KO]):
         return TableJoined(name=name)
 
     def with_partitioner(self, partitioner: StreamPartitioner) -> TableJoined[K, KO]:
-        """The same with another partitioning of the left table.
+        """Return a copy with another partitioning of the left table.
 
         Args:
             partitioner: Function that returns a partition. None: by the key.
@@ -59,7 +59,7 @@ class TableJoined(Generic[K, KO]):
         return replace(self, partitioner=partitioner)
 
     def with_other_partitioner(self, partitioner: StreamPartitioner) -> TableJoined[K, KO]:
-        """The same with another partitioning of the right table.
+        """Return a copy with another partitioning of the right table.
 
         Args:
             partitioner: Function that returns a partition. None: by the key.
@@ -67,7 +67,7 @@ class TableJoined(Generic[K, KO]):
         return replace(self, other_partitioner=partitioner)
 
     def with_name(self, name: str | None) -> TableJoined[K, KO]:
-        """The same with a name for the join.
+        """Return a copy with a name for the join.
 
         Args:
             name: Name of the node. None: a generated one.

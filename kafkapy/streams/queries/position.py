@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Position:
-    """Offsets of the last records that a store has seen, by topic and partition. A value: methods return new ones.
+    """Offsets of the last records that a store has seen, by topic and partition. Immutable: methods return new objects.
 
     Args:
         offsets: By topic, then by partition.

@@ -153,7 +153,7 @@ class RangeQuery(_Keys, Query[Any]):
 
 @dataclass(frozen=True)
 class TimestampedRangeQuery(_Keys, Query[Any]):
-    """As `RangeQuery`, of a timestamped store: values with their times.
+    """Like `RangeQuery`, of a timestamped store: values with their times.
 
     Args:
         lower: The first key; None: no bound.

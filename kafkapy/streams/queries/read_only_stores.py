@@ -106,7 +106,7 @@ class ReadOnlyKeyValueStore(_ReadOnlyStore, Generic[K, V]):
         return self._pages(key_from, key_to, forward=True)
 
     def reverse_range(self, key_from: K | None, key_to: K | None) -> Iterator[tuple[K, V]]:
-        """As `range`, the last of each part first.
+        """Like `range`, the last of each part first.
 
         Args:
             key_from: The first key; None: no lower bound.
@@ -180,7 +180,7 @@ class ReadOnlyWindowStore(_ReadOnlyStore, Generic[K, V]):
         return self._first_with_entries(lambda store: store.fetch(key, time_from, time_to))
 
     def backward_fetch(self, key: K, time_from: int, time_to: int) -> Iterator[tuple[int, V]]:
-        """As `fetch` with a span, the latest first.
+        """Like `fetch` with a span, the latest first.
 
         Args:
             key: The key.
@@ -192,7 +192,7 @@ class ReadOnlyWindowStore(_ReadOnlyStore, Generic[K, V]):
     def fetch_range(
         self, key_from: K | None, key_to: K | None, time_from: int, time_to: int
     ) -> Iterator[tuple[Windowed[K], V]]:
-        """The entries of keys and starts that lie in the two spans; a key of None leaves that end open.
+        """The entries of keys and starts that lie in the two spans; a bound of None is open.
 
         Args:
             key_from: The first key; None: no lower bound.
@@ -205,7 +205,7 @@ class ReadOnlyWindowStore(_ReadOnlyStore, Generic[K, V]):
     def backward_fetch_range(
         self, key_from: K | None, key_to: K | None, time_from: int, time_to: int
     ) -> Iterator[tuple[Windowed[K], V]]:
-        """As `fetch_range`, backwards.
+        """Like `fetch_range`, backwards.
 
         Args:
             key_from: The first key; None: no lower bound.
@@ -225,7 +225,7 @@ class ReadOnlyWindowStore(_ReadOnlyStore, Generic[K, V]):
         return self._all(lambda store: store.fetch_all(time_from, time_to))
 
     def backward_fetch_all(self, time_from: int, time_to: int) -> Iterator[tuple[Windowed[K], V]]:
-        """As `fetch_all`, backwards.
+        """Like `fetch_all`, backwards.
 
         Args:
             time_from: The first start of a window, in ms since the epoch.
@@ -278,7 +278,7 @@ class ReadOnlySessionStore(_ReadOnlyStore, Generic[K, V]):
         return self._all(lambda store: store.backward_fetch(key))
 
     def fetch_range(self, key_from: K | None, key_to: K | None) -> Iterator[tuple[Windowed[K], V]]:
-        """All sessions of keys in a span; a key of None leaves that end open.
+        """All sessions of keys in a span; a bound of None is open.
 
         Args:
             key_from: The first key; None: no lower bound.
@@ -287,7 +287,7 @@ class ReadOnlySessionStore(_ReadOnlyStore, Generic[K, V]):
         return self._all(lambda store: store.fetch_range(key_from, key_to))
 
     def backward_fetch_range(self, key_from: K | None, key_to: K | None) -> Iterator[tuple[Windowed[K], V]]:
-        """As `fetch_range`, backwards.
+        """Like `fetch_range`, backwards.
 
         Args:
             key_from: The first key; None: no lower bound.
@@ -321,7 +321,7 @@ class ReadOnlySessionStore(_ReadOnlyStore, Generic[K, V]):
     def backward_find_sessions(
         self, key: K, earliest_session_end: int, latest_session_start: int
     ) -> Iterator[tuple[Windowed[K], V]]:
-        """As `find_sessions`, the latest first.
+        """Like `find_sessions`, the latest first.
 
         Args:
             key: The key.

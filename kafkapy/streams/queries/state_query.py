@@ -92,7 +92,7 @@ class QueryResult:
 
 @dataclass(frozen=True)
 class StateQueryRequest:
-    """A question to a store. A value: methods return new ones.
+    """A question to a store. Immutable: methods return new objects.
 
     Args:
         store_name: The store.

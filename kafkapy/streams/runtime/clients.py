@@ -25,7 +25,7 @@ class StreamsClients:
     precedence.
 
     Args:
-        config: The application's.
+        config: The application's configuration.
     """
 
     def __init__(self, config: StreamsConfig) -> None:

@@ -43,8 +43,8 @@ class StreamThread(threading.Thread):
     in.
 
     Args:
-        name: Of the thread and its clients.
-        config: The application's.
+        name: Name of the thread and its clients.
+        config: The application's configuration.
         topics: To subscribe to.
         tasks: The thread's.
         clients: The thread's.

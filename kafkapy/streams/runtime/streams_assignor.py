@@ -64,7 +64,7 @@ class StreamsPartitionAssignor(AbstractPartitionAssignor):
 
     Args:
         builder: The topology.
-        config: The application's.
+        config: The application's configuration.
         topics: Creates internal topics.
         process_id: Process id of the instance.
         offset_sums: Returns the sum of the changelog offsets of each task's stores.

@@ -78,7 +78,7 @@ class TaskManager:
     becomes of them. `_wanted` and `_wanted_copies` are tasks whose directory another thread or process still has.
 
     Args:
-        config: The application's.
+        config: The application's configuration.
         directory: Of the instance.
         make_task: Makes a task with its nodes and stores.
         consumer: The thread's; set before the first assignment.
@@ -169,7 +169,7 @@ class TaskManager:
         """The stores of this name, of tasks that run; `lock` is held.
 
         Args:
-            name: Of the store.
+            name: Name of the store.
             partition: Of the task; None: of any.
             with_copies: Whether stores that are restored, and copies, count, too.
         """
@@ -417,7 +417,7 @@ class TaskManager:
         return any(task.takes_columns for task in self.tasks.values())
 
     def add_columns(self, table: pa.Table) -> None:
-        """As `add_records`, of a table that `KafkaConsumer.poll_arrow` has read."""
+        """Like `add_records`, of a table that `KafkaConsumer.poll_arrow` has read."""
         for batch in table.to_batches():
             if not batch.num_rows:
                 continue

@@ -13,7 +13,7 @@ class ThreadClients:
     """A thread's main consumer, its consumer of changelogs, and its producer.
 
     Args:
-        name: Of the thread; prefix of the clients' ids.
+        name: Name of the thread; prefix of the clients' ids.
         consumer: A member of the application's group.
         restore: The consumer of changelogs.
         producer: The producer.

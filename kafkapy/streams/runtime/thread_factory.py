@@ -50,7 +50,7 @@ class StreamThreadFactory:
     """Makes threads; each has clients and a cache of its own.
 
     Args:
-        config: The application's.
+        config: The application's configuration.
         builder: Of the topology.
         directory: Of the instance.
         process_id: Of the instance.

@@ -306,7 +306,7 @@ class WindowStore(StateStore, Generic[K, V]):
 
     @abstractmethod
     def backward_fetch(self, key: K, time_from: int, time_to: int) -> Iterator[tuple[int, V]]:
-        """As `fetch` with a span, the latest first.
+        """Like `fetch` with a span, the latest first.
 
         Args:
             key: The key.
@@ -318,7 +318,7 @@ class WindowStore(StateStore, Generic[K, V]):
     def backward_fetch_range(
         self, key_from: K | None, key_to: K | None, time_from: int, time_to: int
     ) -> Iterator[tuple[Windowed[K], V]]:
-        """As `fetch_range`, backwards.
+        """Like `fetch_range`, backwards.
 
         Args:
             key_from: The first key; None: no lower bound.
@@ -338,7 +338,7 @@ class WindowStore(StateStore, Generic[K, V]):
 
     @abstractmethod
     def backward_fetch_all(self, time_from: int, time_to: int) -> Iterator[tuple[Windowed[K], V]]:
-        """As `fetch_all`, backwards.
+        """Like `fetch_all`, backwards.
 
         Args:
             time_from: The first start of a window, in ms since the epoch.
@@ -428,7 +428,7 @@ class SessionStore(StateStore, Generic[K, V]):
 
     @abstractmethod
     def backward_fetch_range(self, key_from: K | None, key_to: K | None) -> Iterator[tuple[Windowed[K], V]]:
-        """As `fetch_range`, backwards.
+        """Like `fetch_range`, backwards.
 
         Args:
             key_from: The first key; None: no lower bound.
@@ -467,7 +467,7 @@ class SessionStore(StateStore, Generic[K, V]):
     def backward_find_sessions(
         self, key: K, earliest_session_end: int, latest_session_start: int
     ) -> Iterator[tuple[Windowed[K], V]]:
-        """As `find_sessions`, the latest first.
+        """Like `find_sessions`, the latest first.
 
         Args:
             key: The key.

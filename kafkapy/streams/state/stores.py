@@ -44,7 +44,7 @@ class Stores:
         """On disk.
 
         Args:
-            name: Of the store.
+            name: Name of the store.
 
         Raises:
             TypeError: The name is None.
@@ -56,7 +56,7 @@ class Stores:
         """On disk, with timestamps.
 
         Args:
-            name: Of the store.
+            name: Name of the store.
 
         Raises:
             TypeError: The name is None.
@@ -70,7 +70,7 @@ class Stores:
         """On disk, with the history of each key.
 
         Args:
-            name: Of the store.
+            name: Name of the store.
             history_retention: For how long; updates that are older are dropped.
             segment_interval: Length of a segment; expired history is dropped by segment. None: derived from the
                 retention.
@@ -87,7 +87,7 @@ class Stores:
         """In memory.
 
         Args:
-            name: Of the store.
+            name: Name of the store.
 
         Raises:
             TypeError: The name is None.
@@ -115,7 +115,7 @@ class Stores:
         """Windows on disk.
 
         Args:
-            name: Of the store.
+            name: Name of the store.
             retention_period: Windows that began that long before the latest one may be dropped. window_size: Size of
                 the windows.
             retain_duplicates: Keep all values of a key and window.
@@ -130,7 +130,7 @@ class Stores:
     def persistent_timestamped_window_store(
         name: str, retention_period: Duration, window_size: Duration, retain_duplicates: bool
     ) -> StoreSupplier:
-        """As `persistent_window_store`, with timestamps.
+        """Like `persistent_window_store`, with timestamps.
 
         Args:
             name: The name.
@@ -144,7 +144,7 @@ class Stores:
     def in_memory_window_store(
         name: str, retention_period: Duration, window_size: Duration, retain_duplicates: bool
     ) -> StoreSupplier:
-        """As `persistent_window_store`, in memory.
+        """Like `persistent_window_store`, in memory.
 
         Args:
             name: The name.
@@ -164,7 +164,7 @@ class Stores:
         """Sessions on disk.
 
         Args:
-            name: Of the store.
+            name: Name of the store.
             retention_period: Sessions that ended that long before the latest one may be dropped.
 
         Raises:
@@ -175,7 +175,7 @@ class Stores:
 
     @staticmethod
     def in_memory_session_store(name: str, retention_period: Duration) -> StoreSupplier:
-        """As `persistent_session_store`, in memory.
+        """Like `persistent_session_store`, in memory.
 
         Args:
             name: The name.
@@ -203,7 +203,7 @@ class Stores:
     def timestamped_key_value_store_builder(
         supplier: StoreSupplier, key_serde: Serde[Any] | None, value_serde: Serde[Any] | None
     ) -> StoreBuilder:
-        """As `key_value_store_builder`, of a `TimestampedKeyValueStore`; the serde is that of plain values.
+        """Like `key_value_store_builder`, of a `TimestampedKeyValueStore`; the serde is that of plain values.
 
         Args:
             supplier: Makes the store; of `Stores`.
@@ -216,7 +216,7 @@ class Stores:
     def versioned_key_value_store_builder(
         supplier: StoreSupplier, key_serde: Serde[Any] | None, value_serde: Serde[Any] | None
     ) -> StoreBuilder:
-        """As `key_value_store_builder`, of a `VersionedKeyValueStore`.
+        """Like `key_value_store_builder`, of a `VersionedKeyValueStore`.
 
         Args:
             supplier: Makes the store; of `Stores`.
@@ -229,7 +229,7 @@ class Stores:
     def window_store_builder(
         supplier: StoreSupplier, key_serde: Serde[Any] | None, value_serde: Serde[Any] | None
     ) -> StoreBuilder:
-        """As `key_value_store_builder`, of a `WindowStore`.
+        """Like `key_value_store_builder`, of a `WindowStore`.
 
         Args:
             supplier: Makes the store; of `Stores`.
@@ -242,7 +242,7 @@ class Stores:
     def timestamped_window_store_builder(
         supplier: StoreSupplier, key_serde: Serde[Any] | None, value_serde: Serde[Any] | None
     ) -> StoreBuilder:
-        """As `key_value_store_builder`, of a `TimestampedWindowStore`; the serde is that of plain values.
+        """Like `key_value_store_builder`, of a `TimestampedWindowStore`; the serde is that of plain values.
 
         Args:
             supplier: Makes the store; of `Stores`.
@@ -255,7 +255,7 @@ class Stores:
     def session_store_builder(
         supplier: StoreSupplier, key_serde: Serde[Any] | None, value_serde: Serde[Any] | None
     ) -> StoreBuilder:
-        """As `key_value_store_builder`, of a `SessionStore`.
+        """Like `key_value_store_builder`, of a `SessionStore`.
 
         Args:
             supplier: Makes the store; of `Stores`.

@@ -44,7 +44,7 @@ class GlobalTask:
 
     Args:
         topology: Sources, processors and stores of all global tables.
-        config: The application's.
+        config: The application's configuration.
         cache: The record cache.
         handler: Decides about records that cannot be deserialized.
     """

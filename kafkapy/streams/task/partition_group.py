@@ -232,7 +232,7 @@ class PartitionGroup:
         return self._added(queue, before)
 
     def add_columns(self, topic: str, partition: int, batch: pa.RecordBatch) -> int:
-        """As `add`, of records as columns."""
+        """Like `add`, of records as columns."""
         queue = self.queues[topic, partition]
         before = len(queue)
         queue.add_columns(batch)

@@ -41,7 +41,7 @@ class StreamTask:
         task_id: As "0_1".
         topology: Its own nodes and stores, not shared with other tasks.
         partitions: Topics and numbers of its partitions.
-        config: The application's.
+        config: The application's configuration.
         output: Destination of its records.
         cache: The record cache, shared by the tasks of a thread.
         global_store: Returns a global store by name; None if there is none.

@@ -40,7 +40,7 @@ class NodeContext(TaskContext):
 
     Args:
         task_id: As "0_1".
-        config: The application's.
+        config: The application's configuration.
         state: The stores.
         cache: The record cache.
         dropped: Called for each dropped record.
