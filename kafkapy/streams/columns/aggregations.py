@@ -26,7 +26,7 @@ class KStreamCountInColumns(KStreamAggregate):
 
 
 class KStreamCountInColumnsProcessor(KStreamAggregateProcessor):
-    """Counts the rows of a batch; a record is counted as in a stream of records."""
+    """Counts the rows of a batch; single records are counted as in a stream of records."""
 
     def process_batch(self, batch: ColumnBatch) -> None:
         aggregate_batch(self, batch, counted, self._initializer)
@@ -58,7 +58,7 @@ class KStreamReduceInColumns(KStreamReduce):
 
 
 class KStreamReduceInColumnsProcessor(KStreamReduceProcessor):
-    """Reduces the rows of a batch; a record is reduced as in a stream of records."""
+    """Reduces the rows of a batch; single records are reduced as in a stream of records."""
 
     def __init__(self, supplier: KStreamReduceInColumns) -> None:
         super().__init__(supplier)
@@ -71,17 +71,17 @@ class KStreamReduceInColumnsProcessor(KStreamReduceProcessor):
 def aggregate_batch(processor: Any, batch: ColumnBatch, fold: Fold, initial: Initializer) -> None:
     """Add the rows of a batch to the aggregates of their keys: one read, one write and one update for each key.
 
-    The updates come in the order in which the last rows of the keys are, as from a record cache. All is computed before the first
+    Updates are in the order of the keys' last rows, as from a record cache. All results are computed before the first
     is stored.
 
     Args:
         processor: A `KStreamAggregateProcessor` or `KStreamReduceProcessor`.
         batch: The rows.
         fold: Computes the aggregates.
-        initial: Makes the aggregate of a new key, which is the old value of its update, too.
+        initial: Returns the aggregate of a new key, which is also the old value of its update.
 
-    Raises:
-        NotInColumns: The rows have to be processed one by one.
+        Raises:
+            NotInColumns: The rows have to be processed one by one.
     """
     context = processor._context
     store = processor._store
@@ -116,12 +116,12 @@ def _nothing() -> None:
 
 
 def _usable_rows(batch: ColumnBatch) -> pa.Array:
-    """The numbers of the rows with a key and a value."""
+    """Return the indices of the rows with a key and a value."""
     return pc.indices_nonzero(pc.and_(batch.key.is_valid(), batch.value.is_valid()))
 
 
 def _drop_others(context: Any, batch: ColumnBatch, rows: pa.Array) -> None:
-    """Count the rows that are left out."""
+    """Count the dropped rows."""
     if len(rows) == len(batch):
         return
     kept = set(rows.to_pylist())

@@ -28,10 +28,8 @@ class ColumnBatch:
         key: Keys.
         value: Values.
         timestamps: ms since the epoch; none is negative.
-        offsets: Of the records that the rows come from.
-        headers: Of each row; None: no row has any.
-        topic: That the rows come from.
-        partition: Its partition.
+        offsets: Offsets of the rows' records. headers: Headers of each row; None: no row has any. topic: Topic of the
+            records. partition: Partition of the records.
     """
 
     key: pa.Array
@@ -46,7 +44,7 @@ class ColumnBatch:
         return len(self.timestamps)
 
     def take(self, rows: Numbers) -> ColumnBatch:
-        """Some of the rows."""
+        """Return a batch of some of the rows."""
         if len(rows) == len(self):
             return self
         numbers = pa.array(rows)
@@ -63,20 +61,21 @@ class ColumnBatch:
         return [] if self.headers is None else self.headers[row]
 
     def context_of(self, row: int) -> RecordContext:
-        """Where a row comes from."""
+        """Return the record context of a row."""
         return RecordContext(
             int(self.timestamps[row]), int(self.offsets[row]), self.partition, self.topic, self.headers_of(row)
         )
 
     def records(self) -> Iterator[tuple[Record[Any, Any], RecordContext]]:
-        """The rows as records, each with its context."""
+        """Iterate over the rows as records with their contexts."""
         rows = zip(self.key.to_pylist(), self.value.to_pylist(), strict=True)
         for row, (key, value) in enumerate(rows):
             context = self.context_of(row)
             yield Record(key, value, context.timestamp, context.headers), context
 
     def to_arrow(self) -> pa.RecordBatch:
-        """What a function of batches gets: columns `key`, `value`, `timestamp` (int64, ms) and `headers`."""
+        """Convert to the argument of a function of batches: columns `key`, `value`, `timestamp` (int64, ms) and
+        `headers`."""
         headers: list[Any] = [[]] * len(self)
         if self.headers is not None:
             headers = [[{"key": name, "value": value} for name, value in row] for row in self.headers]
@@ -84,17 +83,18 @@ class ColumnBatch:
         return pa.RecordBatch.from_arrays(columns, ["key", "value", "timestamp", "headers"])
 
     def with_result(self, result: Any) -> ColumnBatch | None:
-        """What a function of batches gave in place of these rows.
+        """Return a batch with the result of a function of batches.
 
         Args:
-            result: A record batch; without `key` or `timestamp` those of the rows stay, which needs as many rows.
+            result: A record batch. Missing columns `key` or `timestamp` are taken from this batch, if the number of
+                rows is equal.
 
         Returns:
             None if there are no rows.
 
         Raises:
-            TypeError: It is no record batch.
-            ValueError: A column that is needed is missing, or a timestamp is missing or negative.
+            TypeError: The result is not a record batch.
+            ValueError: A required column is missing, or a timestamp is missing or negative.
         """
         if not isinstance(result, pa.RecordBatch):
             raise TypeError(f"map_batches: a pyarrow.RecordBatch is expected, not {type(result).__name__}")
@@ -127,14 +127,14 @@ def batch_of(
     key_type: pa.DataType | None = None,
     value_type: pa.DataType | None = None,
 ) -> ColumnBatch:
-    """A batch of records.
+    """Create a batch of records.
 
     Args:
-        rows: Each with its offset; at least one.
-        topic: Where they come from.
-        partition: Of the topic.
-        key_type: Of the keys; None: as the keys are.
-        value_type: Of the values; None: as the values are.
+        rows: Records with their offsets; at least one.
+        topic: Topic of the records.
+        partition: Partition of the records.
+        key_type: Arrow type of the keys; None: inferred.
+        value_type: Arrow type of the values; None: inferred.
 
     Raises:
         pyarrow.ArrowException: Keys or values have no common Arrow type.

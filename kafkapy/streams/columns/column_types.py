@@ -1,4 +1,4 @@
-"""The Arrow types of the values that a serde gives."""
+"""The Arrow types of serdes' values."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _TYPES: tuple[tuple[Any, pa.DataType], ...] = (
 
 
 def column_type(serde: Any) -> pa.DataType | None:
-    """The type of a serde's values, or of its deserializer's.
+    """Return the type of the values of a serde or deserializer.
 
     Args:
-        serde: Any; a serde that is built in is its own deserializer.
+        serde: Any serde; built-in ones are their own deserializers.
 
     Returns:
-        None for a serde that is not built in: its values decide.
+        None for a serde that is not built in: the type is inferred from values.
     """
     for known, data_type in _TYPES:
         same_size = getattr(serde, "_layout", None) is getattr(known, "_layout", None)
@@ -36,7 +36,7 @@ def column_type(serde: Any) -> pa.DataType | None:
 
 
 def column(values: list[Any], data_type: pa.DataType | None) -> pa.Array:
-    """An array of Python values.
+    """Create an array of Python values.
 
     Raises:
         pyarrow.ArrowInvalid: The values have no common type.
@@ -45,14 +45,14 @@ def column(values: list[Any], data_type: pa.DataType | None) -> pa.Array:
 
 
 def decoded(raw: pa.Array, data_type: pa.DataType) -> pa.Array | None:
-    """What the built-in deserializer of a type makes of bytes.
+    """Deserialize a column of bytes like the built-in deserializer of a type.
 
     Args:
-        raw: Of type binary.
-        data_type: What `column_type` gives.
+        raw: A column of type binary.
+        data_type: A type returned by `column_type`.
 
     Returns:
-        None if some bytes are no such value; a deserializer then has to say what becomes of each.
+        None if some bytes are malformed; the records then have to be deserialized one by one.
     """
     if pa.types.is_binary(data_type):
         return raw

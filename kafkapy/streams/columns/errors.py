@@ -1,4 +1,4 @@
-"""Why an operator does not take a batch as columns."""
+"""The error for batches that an operator cannot process as columns."""
 
 from __future__ import annotations
 

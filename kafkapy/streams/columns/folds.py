@@ -1,4 +1,4 @@
-"""Aggregates of groups of rows: what folding their values one by one gives, to the last bit."""
+"""Aggregates groups of rows, with bit-identical results to folding their values one by one."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ class Fold(Protocol):
     """Adds the rows of each group to its aggregate."""
 
     def __call__(self, groups: RowGroups, values: pa.Array, olds: list[Any]) -> list[Any]:
-        """The new aggregate of each group.
+        """Return the new aggregate of each group.
 
         Args:
-            groups: Of the rows.
-            values: One a row; none is null.
-            olds: The aggregate of each group; None: it has none.
+            groups: The groups of rows.
+            values: The value of each row; none is null.
+            olds: The old aggregate of each group; None: it has none.
         """
 
 
 def counted(groups: RowGroups, values: pa.Array, olds: list[Any]) -> list[Any]:
-    """The number of rows of each group on top of what it had."""
+    """Return the old count of each group plus its number of rows."""
     counts = np.bincount(groups.codes, minlength=len(olds)).tolist()
     return [(old or 0) + count for old, count in zip(olds, counts, strict=True)]
 
 
 class Reduced:
-    """Values made into one by a reducer. `total`, `least` and `greatest` of numbers are computed by arrays."""
+    """Combines values by a reducer. `total`, `least` and `greatest` of numbers are computed on arrays."""
 
     def __init__(self, reducer: Reducer) -> None:
         self._reducer = reducer
@@ -55,7 +55,7 @@ class Reduced:
         return self._one_by_one(groups, values.to_pylist(), olds)
 
     def _of_integers(self, groups: RowGroups, numbers: Any) -> Any:
-        """None if a sum might not fit, or for a reducer of the application."""
+        """Reduce integers on arrays; None if a sum might overflow, or for a reducer of the application."""
         if self._reducer is total:
             highest = max(abs(int(numbers.min())), abs(int(numbers.max())))
             if highest * len(numbers) >= _SAFE:
@@ -81,7 +81,7 @@ class Reduced:
 
 
 class Aggregated:
-    """Values added one by one by an aggregator of the application."""
+    """Adds values one by one with the application's aggregator."""
 
     def __init__(self, aggregator: Callable[[Any, Any, Any], Any]) -> None:
         self._aggregator = aggregator
@@ -97,7 +97,7 @@ class Aggregated:
 
 
 def _summed(groups: RowGroups, numbers: Any, olds: list[Any]) -> list[Any]:
-    """Sums of doubles in the order of rows: another order would give other last bits."""
+    """Sum doubles in the order of rows, since another order would change the last bits."""
     is_new = np.array([old is None for old in olds])
     sums = numbers[groups.first].astype(np.float64)
     sums[~is_new] = [old for old in olds if old is not None]

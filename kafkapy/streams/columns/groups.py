@@ -1,4 +1,4 @@
-"""The rows of a batch by their keys."""
+"""Groups the rows of a batch by key."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class RowGroups:
         key: The keys, none of them null.
 
     Attributes:
-        keys: Of the groups, as Python values.
+        keys: Keys of the groups, as Python values.
         codes: The group of each row.
         first: The first row of each group.
         last: The last row of each group.
-        order: The groups in the order of their last rows: the order in which a record cache lets them go.
+        order: The groups in the order of their last rows, in which a record cache would flush them.
 
-    Raises:
-        NotInColumns: Equality of such keys is not that of their bytes.
+        Raises:
+            NotInColumns: Equality of keys of this type differs from equality of their bytes.
     """
 
     def __init__(self, key: pa.Array) -> None:
@@ -42,10 +42,10 @@ class RowGroups:
         self._set_ends()
 
     def split(self, keys: list[Any], codes: Numbers) -> RowGroups:
-        """Other groups of the rows.
+        """Return other groups of the same rows.
 
         Args:
-            keys: Of the groups.
+            keys: Keys of the groups.
             codes: The group of each row.
         """
         groups = RowGroups.__new__(RowGroups)
@@ -62,14 +62,15 @@ class RowGroups:
         self.order: Numbers = np.argsort(self.last)
 
     def _compact(self) -> None:
-        """A dictionary of a function's own may have values that no row has, and one value twice."""
+        """Remove unused and duplicate values of the keys' dictionary, which the application's function may have
+        created."""
         numbers: dict[Any, int] = {}
         codes = [numbers.setdefault(self.keys[code], len(numbers)) for code in self.codes.tolist()]
         self.keys = list(numbers)
         self.codes = np.array(codes, np.int64)
 
     def latest(self, timestamps: Numbers) -> Numbers:
-        """The highest time of each group."""
+        """Return the highest timestamp of each group."""
         latest = np.full(len(self.keys), -1, np.int64)
         np.maximum.at(latest, self.codes, timestamps)
         return latest

@@ -20,12 +20,12 @@ BatchMapper = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 
 class KStreamMapBatches:
-    """Makes the processors.
+    """Supplies the processors.
 
     Args:
-        mapper: Of a batch, another.
-        key_serde: Of the keys that come in, if it is known: a batch of one record then has the type of all others.
-        value_serde: Of the values that come in.
+        mapper: Takes a batch, returns another.
+        key_serde: Serde of the input keys, if known; it determines the type of the column even for a single record.
+        value_serde: Serde of the input values, if known.
     """
 
     def __init__(self, mapper: BatchMapper, key_serde: Any, value_serde: Any) -> None:
@@ -37,10 +37,10 @@ class KStreamMapBatches:
 
 
 class KStreamMapBatchesProcessor(Processor):
-    """Replaces a batch by what a function of it gives; a single record is a batch of one row.
+    """Replaces a batch by a function's result; a single record is a batch of one row.
 
-    If the function fails for several rows, each row is given to it alone, so that the processing exception handler decides about
-    the records that cannot be processed and about no others.
+    If the function fails for several rows, it is called for each row alone, so that the processing exception handler
+    is called only for the records that fail.
     """
 
     def __init__(self, mapper: BatchMapper, key_type: pa.DataType | None, value_type: pa.DataType | None) -> None:

@@ -1,4 +1,4 @@
-"""Batches of the records that wait in a partition's queue."""
+"""Builds batches of the records in a partition's queue."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from kafkapy.streams.task.consumed_record import ConsumedRecord
 from kafkapy.streams.task.partition_group import PartitionGroup, RecordQueue, StampedRecord
 
 MAX_BATCH: Final = 16_384
-"""The most records that are processed as one batch: what bounds its memory beside the queue's own."""
+"""Limit of records in a batch, which bounds its memory in addition to the queue's."""
 
 
 def next_as_read(group: PartitionGroup, until: int | None) -> tuple[ColumnBatch, RecordQueue, ConsumedRecord] | None:
-    """Take out records of the only partition that has some, their columns read at once.
+    """Remove records of the only partition that has any, and deserialize them by columns.
 
     Args:
         group: The partitions of a task.
-        until: The record whose time reaches it is the last one; None: there is none.
+        until: The first record with this or a later timestamp is the last one; None: no limit.
 
     Returns:
-        The batch, the queue and the last record; None if the records have to be taken by `PartitionGroup.next`.
+        The batch, the queue and the last record; None if the records have to be removed by `PartitionGroup.next`.
     """
     queue = group.only_queue()
     if queue is None or queue.head is None or queue.head.corrupted or not queue.source.takes_columns():
@@ -72,7 +72,7 @@ def _next_columns(
     columns: pa.RecordBatch,
     until: int | None,
 ) -> tuple[ColumnBatch, RecordQueue, ConsumedRecord] | None:
-    """The head and rows that were read as columns; None if they have to be taken one by one."""
+    """Return the head and deserialized columns; None if records have to be removed one by one."""
     times = columns.column("timestamp").cast(pa.int64()).to_numpy(zero_copy_only=False)
     count = _usable(first, times, until)
     columns, times = columns.slice(0, count), times[:count]
@@ -100,7 +100,8 @@ def _next_columns(
 
 
 def _usable(first: StampedRecord, times: Numbers, until: int | None) -> int:
-    """How many rows may follow the head: those before one without a time, up to the one that reaches `until`."""
+    """Return how many rows may follow the head: up to a row without a timestamp, or the first one that reaches
+    `until`."""
     if until is not None and first.timestamp >= until:
         return 0
     count = len(times)
@@ -115,13 +116,13 @@ def _usable(first: StampedRecord, times: Numbers, until: int | None) -> int:
 
 
 def next_in_order(group: PartitionGroup, first: StampedRecord, queue: RecordQueue, until: int | None) -> ColumnBatch:
-    """A batch of a record that was taken out and of those after it, while they are the next of all partitions.
+    """Return a batch of a removed record and of those after it, while they are the next ones of all partitions.
 
     Args:
         group: The partitions of a task.
-        first: What `PartitionGroup.next` gave.
-        queue: Where it comes from.
-        until: As for `next_as_read`.
+        first: The record returned by `PartitionGroup.next`.
+        queue: Its queue.
+        until: See `next_as_read`.
     """
     run = group.next_run(first, queue, MAX_BATCH, until)
     rows = [

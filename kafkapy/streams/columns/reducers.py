@@ -1,4 +1,4 @@
-"""Reducers that a stream in columns computes by arrays. Each is a plain function of two values, too."""
+"""Reducers that a stream in columns computes on arrays. Each is also a plain function of two values."""
 
 from __future__ import annotations
 

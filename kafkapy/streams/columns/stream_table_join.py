@@ -57,7 +57,7 @@ class KStreamKTableJoinInColumnsProcessor(KStreamKTableJoinProcessor):
             self._forward(taken.take(numbers), results)
 
     def _others(self, key: pa.Array) -> list[Any]:
-        """The table's value for each row; None: it has none."""
+        """Return the table's value for each row; None: it has none."""
         has_key = key.is_valid().to_numpy(zero_copy_only=False)
         others: list[Any] = [None] * len(key)
         if not has_key.any():
@@ -75,7 +75,7 @@ class KStreamKTableJoinInColumnsProcessor(KStreamKTableJoinProcessor):
             drop(self._context, "due to null join key or value")
 
     def _forward(self, batch: ColumnBatch, results: list[Any]) -> None:
-        """Forward the results as a column if they are of one plain type, else as records."""
+        """Forward the results as a column if all have the same plain type, else as records."""
         context: Any = self._context
         value = None
         if set(map(type, results)) - {type(None)} in _PLAIN:

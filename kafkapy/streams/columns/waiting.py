@@ -1,4 +1,4 @@
-"""Records of a partition that wait as Arrow batches."""
+"""A partition's queued records as Arrow batches."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from kafkapy.streams.task.consumed_record import ConsumedRecord
 
 
 class WaitingColumns:
-    """Batches as `KafkaConsumer.poll_arrow` reads them, and how far they are used.
+    """Batches returned by `KafkaConsumer.poll_arrow`, and the number of consumed rows.
 
-    Invariant: no batch is empty; the first `_taken` rows of the first one are used, and fewer than all; `_size` rows are left.
+    Invariant: no batch is empty; the first `_taken` rows of the first one, but not all, are consumed; `_size` rows
+    remain.
     """
 
     def __init__(self) -> None:
@@ -25,13 +26,13 @@ class WaitingColumns:
         return self._size
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Append the records of a batch, which come after all others."""
+        """Append the records of a batch."""
         if batch.num_rows:
             self._batches.append(batch)
             self._size += batch.num_rows
 
     def first(self, limit: int) -> pa.RecordBatch:
-        """The next rows, at most `limit` and all from one batch; there must be some."""
+        """Return the next rows, at most `limit` and all from one batch; there must be at least one."""
         return self._batches[0].slice(self._taken, limit)
 
     def take(self, count: int) -> None:
@@ -54,7 +55,7 @@ class WaitingColumns:
 
 
 def consumed_records(batch: pa.RecordBatch) -> list[ConsumedRecord]:
-    """The rows of a batch of `KafkaConsumer.poll_arrow` as records, keys and values as bytes."""
+    """Convert a batch of `KafkaConsumer.poll_arrow` to records, with keys and values as bytes."""
     if not batch.num_rows:
         return []
     topic = batch.column("topic")[0].as_py()

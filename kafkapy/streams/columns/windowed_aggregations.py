@@ -21,11 +21,11 @@ from kafkapy.streams.records import TimeWindow, Windowed
 from kafkapy.streams.windows import TimeWindows, Windows
 
 _MAX_PAIRS_PER_ROW: Final = 16
-"""The most windows of one row that are processed as columns."""
+"""Limit of windows of a row for processing as columns."""
 
 
 class KStreamWindowAggregateInColumns(KStreamWindowAggregate):
-    """Aggregates batches; `fold` computes the same as initializer and aggregator one by one."""
+    """Aggregates batches; `fold` gives the same results as initializer and aggregator one by one."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class KStreamWindowAggregateInColumns(KStreamWindowAggregate):
 
 
 class KStreamWindowAggregateInColumnsProcessor(KStreamWindowAggregateProcessor):
-    """Reads and writes each window of a batch once; all is computed before the first is stored."""
+    """Reads and writes each window of a batch once; all results are computed before the first is stored."""
 
     def __init__(self, supplier: KStreamWindowAggregateInColumns) -> None:
         super().__init__(supplier)
@@ -101,13 +101,13 @@ class KStreamWindowAggregateInColumnsProcessor(KStreamWindowAggregateProcessor):
 
 
 class _Pairs:
-    """The rows and windows that are updated, in the order of rows and then of windows.
+    """Pairs of a row and a window that it updates, in the order of rows and then of windows.
 
     Attributes:
         rows: The row of each pair.
         starts: The start of the window of each pair.
-        expired: Row, start and close time of each window that was closed when its row came.
-        stream_time: The highest time of a row.
+        expired: Row, start and close time of each window that was closed at the row's time. stream_time: The highest
+            timestamp of a row.
     """
 
     def __init__(self, windows: TimeWindows, timestamps: Numbers, observed: int, rows: Numbers) -> None:
@@ -131,7 +131,7 @@ class _Pairs:
         ]
 
     def groups(self, key: pa.Array) -> tuple[RowGroups, list[int]]:
-        """The pairs by key and window, and the start of each group's window."""
+        """Group the pairs by key and window; return the groups and the start of each one's window."""
         by_key = RowGroups(key.take(pa.array(self.rows)))
         least = int(self.starts.min())
         span = int(self.starts.max()) - least + 1

@@ -1,4 +1,4 @@
-"""Columns as the bytes that serializers make of their values."""
+"""Serializes columns with the results of the built-in serializers."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from kafkapy.streams.columns.errors import NotInColumns
 
 
 def encoded_batch(batch: ColumnBatch, key_serializer: Any, value_serializer: Any) -> pa.RecordBatch:
-    """The rows of a batch for `KafkaProducer.send_arrow`.
+    """Return the rows of a batch for `KafkaProducer.send_arrow`.
 
     Args:
         batch: The rows.
-        key_serializer: Of the topic.
-        value_serializer: Of the topic.
+        key_serializer: Serializer of the topic's keys.
+        value_serializer: Serializer of the topic's values.
 
     Raises:
-        NotInColumns: A serializer is not built in, or the values are of another type than it takes.
+        NotInColumns: A serializer is not built in, or the values are not of its type.
     """
     columns = [
         encoded(batch.key, column_type(key_serializer)),
@@ -36,11 +36,11 @@ def encoded_batch(batch: ColumnBatch, key_serializer: Any, value_serializer: Any
 
 
 def encoded(values: pa.Array, data_type: pa.DataType | None) -> pa.Array:
-    """The bytes of each value; null stays null.
+    """Serialize each value; null stays null.
 
     Args:
-        values: Of any type.
-        data_type: What `column_type` returns for the serializer.
+        values: Values of any type.
+        data_type: The type returned by `column_type` for the serializer.
 
     Raises:
         NotInColumns: The values are not of this type.
@@ -72,7 +72,7 @@ def _fits(found: pa.DataType, data_type: pa.DataType) -> bool:
 
 
 def _big_endian(values: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """Numbers as Kafka's serializers write them: a null has no bytes."""
+    """Serialize numbers like Kafka's serializers; null stays null."""
     count = len(values)
     size = data_type.bit_width // 8
     kind = np.dtype(data_type.to_pandas_dtype()).newbyteorder(">")

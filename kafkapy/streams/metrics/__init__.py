@@ -1,1 +1,1 @@
-"""What an instance measures, by Kafka's names."""
+"""Metrics of an instance, with Kafka's names."""

@@ -1,7 +1,7 @@
-"""What a task measures of its nodes, stores and caches with `metrics.recording.level=DEBUG` (Kafka's `ProcessorNodeMetrics`,
+"""Metrics of a task's nodes, stores and caches with `metrics.recording.level=DEBUG` (Kafka's `ProcessorNodeMetrics`,
 `StateStoreMetrics`, `NamedCacheMetrics`).
 
-Nothing of it is there at the level INFO: the methods of a task's own nodes and stores are wrapped when it is made, and only then.
+They cost nothing at level INFO, since the methods of a task's nodes and stores are wrapped only at level DEBUG.
 """
 
 from __future__ import annotations
@@ -48,15 +48,13 @@ _SCOPES: Final = {
 
 
 class DetailedMetrics:
-    """Wraps what a task consists of, and reads what the wrappers have measured.
+    """Wraps a task's nodes and stores, and returns the measured metrics.
 
     Invariant: the task's thread records; any thread may read.
 
     Args:
         thread: The name of the thread.
-        task: As "0_1".
-        topology: The task's; it was not initialized yet.
-        cache: Of the thread.
+        task: For example "0_1". topology: The task's topology, not initialized yet. cache: The thread's cache.
     """
 
     def __init__(self, thread: str, task: str, topology: ProcessorTopology, cache: ThreadCache) -> None:
@@ -73,7 +71,7 @@ class DetailedMetrics:
             self._wrap_cache(name, cache.named(f"{task}-{name}"))
 
     def metrics(self) -> Iterator[StreamsMetric]:
-        """All of them."""
+        """Return all metrics."""
         for node, sensor in self._nodes.items():
             yield from sensor.rate_metrics(
                 "process", _NODE, (*self._tags, ("processor-node-id", node)), "calls to process"
@@ -137,10 +135,10 @@ def _timed(method: Callable[..., Any], sensor: Sensor) -> Callable[..., Any]:
 
 
 def scope_of(store: Any) -> str:
-    """What Kafka calls the kind of a store in its tags: "rocksdb", "in-memory-window" ...
+    """Return Kafka's tag for the kind of a store: "rocksdb", "in-memory-window" ...
 
     Args:
-        store: As processors see it; the layer that holds the entries counts.
+        store: The outermost layer; the innermost one determines the kind.
     """
     layer = store
     while True:

@@ -8,16 +8,16 @@ from typing import Any, Final
 from kafkapy.streams.metrics.sensors import StreamsMetricName
 
 _LEFT_OUT: Final = frozenset({"topology-description"})
-"""A text of many lines is no label."""
+"""Metrics that are omitted: a text of many lines is unsuitable as label."""
 
 
 def samples(metrics: Mapping[StreamsMetricName, Any]) -> Iterator[tuple[str, str, str, dict[str, str], float]]:
-    """Name, kind, sentence, labels and value of each metric.
+    """Return name, kind, description, labels and value of each metric.
 
-    The name is made of Kafka's domain, group and name. A text is the value of a label: `…_state{state="RUNNING"} 1`.
+    The name consists of Kafka's domain, group and name. A text is the value of a label: `…_state{state="RUNNING"} 1`.
 
     Args:
-        metrics: As `KafkaStreams.metrics` returns them.
+        metrics: Returned by `KafkaStreams.metrics`.
 
     Example:
         >>> name = StreamsMetricName("process-total", "stream-thread-metrics", "Records.", (("thread-id", "t"),))

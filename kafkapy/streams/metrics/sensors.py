@@ -1,4 +1,4 @@
-"""Figures that change, and the metrics that are read from them (Kafka's `Sensor`, `MetricName`)."""
+"""Sensors, and the metrics computed from them (Kafka's `Sensor`, `MetricName`)."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from kafkapy.common.sampled_stat import SampledStat
 
 
 def now_ms() -> float:
-    """A monotonic clock in ms."""
+    """Return the time of a monotonic clock in ms."""
     return time.monotonic() * 1000
 
 
 class StreamsMetricName(NamedTuple):
-    """What a metric is called.
+    """The name of a metric.
 
     Attributes:
-        name: As "process-rate".
-        group: As "stream-thread-metrics".
+        name: For example "process-rate".
+        group: For example "stream-thread-metrics".
         description: One sentence.
-        tags: Pairs of a name and a value, as ("thread-id", "counts-StreamThread-1").
+        tags: Pairs of name and value, for example ("thread-id", "counts-StreamThread-1").
 
     Example:
         >>> StreamsMetricName("process-rate", "stream-thread-metrics", "Records a second.", (("thread-id", "t"),)).name
@@ -35,10 +35,10 @@ class StreamsMetricName(NamedTuple):
 
 
 class StreamsMetric(NamedTuple):
-    """A metric as it was when it was asked for.
+    """A snapshot of a metric.
 
     Attributes:
-        name: What it is called.
+        name: The metric's name.
         value: A number; a text for some of the group `stream-metrics`.
 
     Example:
@@ -53,11 +53,11 @@ class StreamsMetric(NamedTuple):
 Tags = tuple[tuple[str, str], ...]
 
 DEBUG_LEVELS: Final = ("DEBUG", "TRACE")
-"""Values of `metrics.recording.level` at which tasks, nodes, stores and caches are measured one by one."""
+"""Values of `metrics.recording.level` with metrics of each task, node, store and cache."""
 
 
 class Sensor:
-    """How often something happened, and how long it took.
+    """Number and latency of events.
 
     Invariant: one thread records; any thread may read.
     """
@@ -69,31 +69,31 @@ class Sensor:
         self.latencies = SampledStat()
 
     def record(self, latency_ms: float, count: float = 1.0) -> None:
-        """Something happened.
+        """Record events.
 
         Args:
-            latency_ms: How long each time took, on average.
-            count: How often.
+            latency_ms: Average latency of the events.
+            count: Number of events.
         """
         now = now_ms()
         self.counts.record(count, now)
         self.latencies.record(latency_ms, now)
 
     def metrics(self, what: str, group: str, tags: Tags, of: str, *, total: bool = True) -> Iterator[StreamsMetric]:
-        """The latencies' average and maximum, the rate and the total.
+        """Return the latencies' average and maximum, the rate and the total.
 
         Args:
-            what: Begin of the names, as "process".
-            group: Of the metrics.
-            tags: Of the metrics.
-            of: What happened, for the descriptions.
+            what: Prefix of the names, for example "process".
+            group: Group of the metrics.
+            tags: Tags of the metrics.
+            of: The kind of event, for the descriptions.
             total: Whether there is a total.
         """
         yield from self.latency_metrics(what, group, tags, of)
         yield from self.rate_metrics(what, group, tags, of, total=total)
 
     def latency_metrics(self, what: str, group: str, tags: Tags, of: str) -> Iterator[StreamsMetric]:
-        """The average and the maximum of the latencies; arguments as of `metrics`."""
+        """Return the average and the maximum of the latencies; the arguments are those of `metrics`."""
         now = now_ms()
         for name, value in (("avg", self.latencies.average(now)), ("max", self.latencies.largest(now))):
             text = f"The {'average' if name == 'avg' else 'maximum'} latency of {of}, in ms."
@@ -102,7 +102,7 @@ class Sensor:
     def rate_metrics(
         self, what: str, group: str, tags: Tags, of: str, *, total: bool = True
     ) -> Iterator[StreamsMetric]:
-        """The rate and the total; arguments as of `metrics`."""
+        """Return the rate and the total; the arguments are those of `metrics`."""
         rate = self.counts.rate(now_ms())
         yield StreamsMetric(
             StreamsMetricName(f"{what}-rate", group, f"The average number of {of} per second.", tags), rate
@@ -136,7 +136,7 @@ class Extremes:
         self._negated.record(-value, now)
 
     def metrics(self, what: str, group: str, tags: Tags, of: str) -> Iterator[StreamsMetric]:
-        """The three; arguments as of `Sensor.metrics`."""
+        """Return the three metrics; the arguments are those of `Sensor.metrics`."""
         now = now_ms()
         for end, word, value in (
             ("avg", "average", self._values.average(now)),

@@ -1,4 +1,5 @@
-"""What a thread measures of itself and its tasks, once a round of its loop (Kafka's `ThreadMetrics`, `TaskMetrics`)."""
+"""Metrics of a thread and its tasks, recorded once in each round of its loop (Kafka's `ThreadMetrics`,
+`TaskMetrics`)."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ _RATIOS: Final = (
 
 
 class TaskSensors:
-    """What is measured of one task."""
+    """The sensors of one task."""
 
     def __init__(self) -> None:
         self.process = Sensor()
@@ -29,10 +30,10 @@ class TaskSensors:
 
 
 class ThreadMetrics:
-    """What a thread measures.
+    """The metrics of a thread.
 
-    Invariants: the thread records, once a round and task; any thread may read. `_tasks` has the tasks that were processed since
-    they were made: `forget` removes what is closed.
+    Invariants: the thread records, once for each round and task; any thread may read. `_tasks` has the tasks that have
+    processed records; `task_closed` removes closed ones.
 
     Args:
         thread: The name of the thread.
@@ -57,24 +58,24 @@ class ThreadMetrics:
     # --- recording --------------------------------------------------------------------------------------------------------
 
     def polled(self, started_ms: float, records: int) -> None:
-        """The thread has polled.
+        """Record a poll.
 
         Args:
-            started_ms: When it began (`now_ms`).
-            records: How many it got.
+            started_ms: Its start (`now_ms`).
+            records: Number of records returned.
         """
         took = self._took("poll", started_ms)
         self.poll.record(took)
         self.poll_records.record(records, now_ms())
 
     def processed(self, started_ms: float, task: str, records: int, dropped: int) -> None:
-        """A task has processed records.
+        """Record that a task has processed records.
 
         Args:
-            started_ms: When it began (`now_ms`).
-            task: As "0_1".
-            records: How many, at least 1.
-            dropped: How many it has left out since it was made.
+            started_ms: The start (`now_ms`).
+            task: For example "0_1".
+            records: Number of records, at least 1.
+            dropped: Number of records dropped since the task was created.
         """
         took = self._took("process", started_ms)
         sensors = self._tasks.get(task)
@@ -89,19 +90,19 @@ class ThreadMetrics:
             sensors.process.record(took / records, records)
 
     def punctuated(self, started_ms: float, count: int) -> None:
-        """So many tasks have punctuated."""
+        """Record that `count` tasks have punctuated."""
         self.punctuate.record(self._took("punctuate", started_ms) / count, count)
 
     def committed(self, started_ms: float, tasks: int) -> None:
-        """So many tasks were committed."""
+        """Record that `tasks` tasks were committed."""
         self.commit.record(self._took("commit", started_ms) / tasks, tasks)
 
     def task_created(self) -> None:
-        """A task was made."""
+        """Record that a task was created."""
         self.created.record(1, now_ms())
 
     def task_closed(self, task: str) -> None:
-        """A task was closed."""
+        """Record that a task was closed."""
         self.closed.record(1, now_ms())
         self._tasks.pop(task, None)
 
@@ -113,7 +114,7 @@ class ThreadMetrics:
     # --- reading ----------------------------------------------------------------------------------------------------------
 
     def metrics(self) -> Iterator[StreamsMetric]:
-        """Of the thread."""
+        """Return the thread's metrics."""
         tags = (("thread-id", self.thread),)
         yield from self.poll.metrics("poll", _THREAD, tags, "calls to poll")
         yield from self.process.metrics("process", _THREAD, tags, "records processed")
@@ -147,12 +148,12 @@ class ThreadMetrics:
         yield StreamsMetric(StreamsMetricName("thread-start-time", _THREAD, text, tags), self._started_at)
 
     def task_metrics(self, task: str, dropped: int, buffered: int) -> Iterator[StreamsMetric]:
-        """Of a task.
+        """Return a task's metrics.
 
         Args:
-            task: As "0_1".
-            dropped: How many records it has left out since it was made.
-            buffered: How many records it has read and not processed.
+            task: For example "0_1".
+            dropped: Number of records dropped since the task was created.
+            buffered: Number of records read but not processed.
         """
         tags: Tags = (("thread-id", self.thread), ("task-id", task))
         now = now_ms()

@@ -1,4 +1,4 @@
-"""What becomes of a branch of a stream."""
+"""Options of a branch of a stream."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class Branched(Generic[K, V]):
-    """A branch's name, and what is made of it. A value.
+    """A branch's name, and the function to apply to it. Immutable.
 
     Attributes:
-        name: What its node's name ends with; None: its number.
-        function: Makes the stream that the split's result has for this branch, or None.
-        consumer: Takes the branch, which the split's result then has not.
+        name: Suffix of its node's name; None: its number.
+        function: Returns the stream for the split's result, or None.
+        consumer: Called with the branch, which is then not part of the split's result.
 
     Example:
         >>> Branched.as_("large").name
@@ -41,20 +41,20 @@ class Branched(Generic[K, V]):
 
     @staticmethod
     def with_consumer(chain: Callable[[Any], Any], name: str | None = None) -> Branched[Any, Any]:
-        """A branch that is handed to a function.
+        """Pass the branch to a function.
 
         Args:
-            chain: Takes the branch, a `KStream`.
+            chain: Called with the branch, a `KStream`.
             name: See the attributes.
         """
         return Branched(name, consumer=required(chain, "chain"))
 
     @staticmethod
     def with_function(chain: Callable[[Any], Any], name: str | None = None) -> Branched[Any, Any]:
-        """A branch that a function makes another stream of.
+        """Transform the branch with a function.
 
         Args:
-            chain: Takes the branch, a `KStream`, and returns a `KStream`, or None to leave it out.
+            chain: Takes the branch, a `KStream`, and returns a `KStream`, or None to omit it.
             name: See the attributes.
         """
         return Branched(name, function=required(chain, "chain"))

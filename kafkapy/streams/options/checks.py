@@ -1,4 +1,4 @@
-"""Arguments that must be there."""
+"""Checks of required arguments."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ T = TypeVar("T")
 
 
 def required(value: T | None, name: str) -> T:
-    """The value.
+    """Return the value.
 
     Raises:
-        TypeError: It is None.
+        TypeError: The value is None.
     """
     if value is None:
         raise TypeError(f"{name} can't be None")

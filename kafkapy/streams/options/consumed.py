@@ -87,7 +87,7 @@ class Consumed(Generic[K, V]):
         return replace(self, timestamp_extractor=extractor)
 
     def with_offset_reset_policy(self, policy: AutoOffsetReset | None) -> Consumed[K, V]:
-        """Return a copy with another start in a new partition.
+        """Return a copy with another offset reset policy.
 
         Args:
             policy: Where to begin without a committed offset. None: the config `auto.offset.reset`.

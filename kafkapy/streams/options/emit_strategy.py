@@ -10,7 +10,7 @@ class EmitStrategy:
     """When a windowed aggregation emits its results.
 
     Attributes:
-        emits_on_close: Once, when a window is closed; else with each update.
+        emits_on_close: Whether a result is emitted once, when a window is closed; else with each update.
 
     Example:
         >>> EmitStrategy.on_window_close().emits_on_close
@@ -21,10 +21,10 @@ class EmitStrategy:
 
     @staticmethod
     def on_window_close() -> EmitStrategy:
-        """One result a window, when its grace is over."""
+        """Emit one result for each window, when its grace period is over."""
         return EmitStrategy(True)
 
     @staticmethod
     def on_window_update() -> EmitStrategy:
-        """A result with each update of a window, which is the default."""
+        """Emit a result with each update of a window (the default)."""
         return EmitStrategy(False)

@@ -16,7 +16,8 @@ class Grouped(Generic[K, V]):
     """How records are grouped. Immutable: each `with_…` returns a new object.
 
     Attributes:
-        name: Name of the repartition topic, if one is needed, and of the node that makes the new key; None: generated.
+        name: Name of the repartition topic, if one is needed, and of the node that computes the new key; None:
+            generated.
         key_serde: None: `default.key.serde`.
         value_serde: None: `default.value.serde`.
 

@@ -22,7 +22,7 @@ class Joined(Generic[K, V, VO]):
         value_serde: Of the stream's values, if it is repartitioned; None: the stream's.
         other_value_serde: Of the table's values.
         name: Name of the join's node, and of the repartition topic if one is needed; None: generated.
-        grace_ms: How long the stream's records wait for those of the versioned table, ms; None: they don't.
+        grace_ms: How long the stream's records are buffered for those of the versioned table, ms; None: they are not.
 
     Example:
         >>> from datetime import timedelta
@@ -93,9 +93,9 @@ class Joined(Generic[K, V, VO]):
         return replace(self, name=name)
 
     def with_grace_period(self, grace: Duration) -> Joined[K, V, VO]:
-        """Return a copy with a buffer, which holds the stream's records back for so long.
+        """Return a copy with a buffer, which delays the stream's records by the grace period.
 
         Args:
-            grace: ms or a timedelta; the table's history must reach as far.
+            grace: ms or a timedelta; at most the table's history retention.
         """
         return replace(self, grace_ms=milliseconds(grace, "gracePeriod"))

@@ -1,4 +1,4 @@
-"""How a table is kept in a store."""
+"""Options of a table's store."""
 
 from __future__ import annotations
 
@@ -18,18 +18,17 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class Materialized(Generic[K, V]):
-    """How a table is kept in a store. Immutable: each `with_…` returns a new object.
+    """Options of a table's store. Immutable: each `with_…` returns a new object.
 
     Attributes:
-        store_name: The store can be queried by it, and its changelog topic has it in its name; None: generated.
-        store_supplier: Of a store of your choice; None: one of `store_type`.
-        store_type: None: the application's.
-        key_serde: None: that of the stream or table before, or `default.key.serde`.
-        value_serde: None: as known from before, or `default.value.serde`.
+        store_name: The name for queries, which is part of the changelog topic's name; None: generated. store_supplier:
+            Supplier of a custom store; None: one of `store_type`. store_type: None: the application's. key_serde:
+            None: that of the parent stream or table, or `default.key.serde`. value_serde: None: that of the parent if
+            known, or `default.value.serde`.
         logging_enabled: Whether the store has a changelog topic.
         log_config: Configs of the changelog topic.
-        caching_enabled: Whether updates of a key are held back and merged.
-        retention_ms: Of a window or session store, ms; None: no longer than needed.
+        caching_enabled: Whether updates of a key are buffered and merged. retention_ms: Retention of a window or
+            session store, ms; None: no longer than needed.
 
     Example:
         >>> Materialized.as_("counts").with_caching_disabled().store_name
@@ -51,11 +50,11 @@ class Materialized(Generic[K, V]):
         """A store by its name, its type or its supplier.
 
         Args:
-            store: A name, a `StoreType`, or what one of the methods of `Stores` gives.
+            store: A name, a `StoreType`, or a supplier of `Stores`.
 
-        Raises:
-            TopologyException: The name is none that a topic could have.
-            TypeError: It is None.
+            Raises:
+                TopologyException: The name is not valid for a topic.
+                TypeError: The argument is None.
         """
         required(store, "store")
         if isinstance(store, str):
@@ -81,7 +80,7 @@ class Materialized(Generic[K, V]):
             store_type: In memory or persistent.
 
         Raises:
-            ValueError: There is a store supplier, which decides the type.
+            ValueError: There is a store supplier, which determines the type.
         """
         required(store_type, "store_type")
         if self.store_supplier is not None:
@@ -105,15 +104,15 @@ class Materialized(Generic[K, V]):
         return replace(self, value_serde=serde)
 
     def with_caching_enabled(self) -> Materialized[K, V]:
-        """Return a copy with a cache, which is the default."""
+        """Return a copy with a cache (the default)."""
         return replace(self, caching_enabled=True)
 
     def with_caching_disabled(self) -> Materialized[K, V]:
-        """Return a copy with each update passed on."""
+        """Return a copy without a cache: each update is forwarded."""
         return replace(self, caching_enabled=False)
 
     def with_logging_enabled(self, config: Mapping[str, str]) -> Materialized[K, V]:
-        """Return a copy with a changelog topic, which is the default.
+        """Return a copy with a changelog topic (the default).
 
         Args:
             config: Configs of the topic, in addition to Kafka's for changelogs.
@@ -125,10 +124,10 @@ class Materialized(Generic[K, V]):
         return replace(self, logging_enabled=False, log_config={})
 
     def with_retention(self, retention: Duration) -> Materialized[K, V]:
-        """Return a copy with windows that are kept longer.
+        """Return a copy with a longer retention of windows.
 
         Args:
-            retention: ms or a timedelta; at least the window's size and its grace.
+            retention: ms or a timedelta; at least the window's size plus its grace period.
 
         Raises:
             ValueError: It is negative.

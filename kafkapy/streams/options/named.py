@@ -14,10 +14,11 @@ _LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]*\Z")
 
 
 def validate_name(name: str) -> str:
-    """The name, which internal topics may be named by.
+    """Return the name after validation, since internal topics may have it.
 
     Raises:
-        TopologyException: It is empty, too long, "." or "..", or has other characters than a topic's name may have.
+        TopologyException: The name is empty, too long, "." or "..", or has characters that are invalid in a topic's
+            name.
     """
     if not name:
         raise TopologyException("Name is illegal, it can't be empty")

@@ -12,7 +12,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 StreamPartitioner = Callable[[str, Any, Any, int], int | None]
-"""The partition of a record, by topic, key, value and count of partitions; None: the producer's choice."""
+"""Takes topic, key, value and number of partitions; returns the record's partition. None: the producer chooses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Produced(Generic[K, V]):
         return replace(self, value_serde=serde)
 
     def with_stream_partitioner(self, partitioner: Callable[[str, K, V, int], int | None] | None) -> Produced[K, V]:
-        """Return a copy with another choice of partitions.
+        """Return a copy with another partitioner.
 
         Args:
             partitioner: Function that returns a partition. None: by the key.

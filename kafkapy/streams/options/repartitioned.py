@@ -15,13 +15,13 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class Repartitioned(Generic[K, V]):
-    """How a stream is written to a topic and read again. Immutable: each `with_…` returns a new object.
+    """Options of a stream's repartition topic. Immutable: each `with_…` returns a new object.
 
     Attributes:
         name: Name of the topic, before "-repartition"; None: generated.
         key_serde: None: `default.key.serde`.
         value_serde: None: the stream's.
-        number_of_partitions: Of the topic; None: as many as the topics that it comes from.
+        number_of_partitions: Number of the topic's partitions; None: that of the stream's source topics.
         stream_partitioner: None: by the key.
 
     Example:
@@ -79,7 +79,7 @@ class Repartitioned(Generic[K, V]):
         return replace(self, number_of_partitions=number)
 
     def with_stream_partitioner(self, partitioner: Callable[[str, K, V, int], int | None]) -> Repartitioned[K, V]:
-        """Return a copy with another choice of partitions.
+        """Return a copy with another partitioner.
 
         Args:
             partitioner: Function that returns a partition. None: by the key.

@@ -1,4 +1,4 @@
-"""What a store keeps its entries in."""
+"""The types of stores of the DSL."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kafkapy.streams.errors import StreamsException
 
 
 class StoreType(Enum):
-    """What a store of the DSL keeps its entries in; the values are those of `default.dsl.store`.
+    """The storage of a DSL store; the values are those of `default.dsl.store`.
 
     Example:
         >>> StoreType.IN_MEMORY.value
@@ -20,10 +20,10 @@ class StoreType(Enum):
 
 
 def parse_store_type(name: str | StoreType) -> StoreType:
-    """The store type that `default.dsl.store` names.
+    """Parse `default.dsl.store`.
 
     Raises:
-        StreamsException: It names none.
+        StreamsException: The name is unknown.
     """
     try:
         return StoreType(name)

@@ -22,11 +22,11 @@ class StreamJoined(Generic[K, V, VO]):
         key_serde: None: `default.key.serde`.
         value_serde: Serde of this stream's values; None: `default.value.serde`.
         other_value_serde: Serde of the other stream's values; None: `default.value.serde`.
-        store_type: Of the join's stores; None: the application's.
-        this_store_supplier: Of the window store for this stream's records; None: made by the join.
-        other_store_supplier: Of the window store for the other's; None: made by the join.
+        store_type: Type of the join's stores; None: the application's. this_store_supplier: Supplier of the window
+            store for this stream's records; None: one of `store_type`. other_store_supplier: Supplier of the window
+            store for the other's; None: one of `store_type`.
         name: Name of the join's nodes, and of repartition topics if any are needed; None: generated.
-        store_name: What the names of the stores begin with; None: generated.
+        store_name: Prefix of the names of the stores; None: generated.
         logging_enabled: Whether the stores have changelog topics.
         log_config: Configs of the changelog topics.
 
@@ -63,7 +63,7 @@ class StreamJoined(Generic[K, V, VO]):
 
     @staticmethod
     def as_(store_name: str) -> StreamJoined[Any, Any, Any]:
-        """A join whose stores have names of their own, and so its changelog topics.
+        """A join with names for its stores, and thereby for their changelog topics.
 
         Args:
             store_name: Name of the stores. None: generated ones.
@@ -122,7 +122,8 @@ class StreamJoined(Generic[K, V, VO]):
         """Return a copy with a window store for this stream's records.
 
         Args:
-            supplier: With duplicates, the join's window size, and size plus grace for its retention.
+            supplier: It must retain duplicates, and have the join's window size, and size plus grace period as
+                retention.
         """
         return replace(self, this_store_supplier=supplier)
 
@@ -130,7 +131,7 @@ class StreamJoined(Generic[K, V, VO]):
         """Return a copy with a window store for the other stream's records; see `with_this_store_supplier`.
 
         Args:
-            supplier: Makes the store; of `Stores`.
+            supplier: A supplier of `Stores`.
         """
         return replace(self, other_store_supplier=supplier)
 
@@ -143,5 +144,5 @@ class StreamJoined(Generic[K, V, VO]):
         return replace(self, logging_enabled=True, log_config=dict(config))
 
     def with_logging_disabled(self) -> StreamJoined[K, V, VO]:
-        """Return a copy without changelog topics: what waits for its match is lost when a task moves."""
+        """Return a copy without changelog topics: stored records are lost when a task moves."""
         return replace(self, logging_enabled=False, log_config={})

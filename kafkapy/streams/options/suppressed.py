@@ -26,7 +26,8 @@ class BufferConfig:
     """Limits of a suppression's buffer. Immutable: each `with_…` returns a new object.
 
     Attributes:
-        record_limit: Largest number of keys. byte_limit: Largest size of keys, values and metadata in bytes.
+        record_limit: Largest number of keys.
+            byte_limit: Largest size of keys, values and metadata in bytes.
             full_strategy: What happens when a limit is exceeded.
         logging_enabled: Whether the buffer has a changelog topic.
         log_config: Configs of that topic.
@@ -111,9 +112,10 @@ class Suppressed:
     """Which updates of a table are held back, and for how long. Immutable.
 
     Attributes:
-        buffer_config: Options of the buffer. wait_ms: How long after a key's first update, in the time of the table,
+        buffer_config: Options of the buffer.
+            wait_ms: How long after a key's first update, in the time of the table,
             ms; None: until its window closes.
-        name: Name of the node; its store is this and "-store"; None: generated.
+        name: Name of the node; its store's name is this with "-store"; None: generated.
 
     Example:
         >>> Suppressed.until_time_limit(1000, BufferConfig.unbounded()).with_name("calm").name
@@ -129,10 +131,10 @@ class Suppressed:
         """Emit one update for each window, when its grace period has ended.
 
         Args:
-            buffer_config: One that does not emit early, as that would be no final result.
+            buffer_config: A buffer that does not emit early, since early results are not final.
 
-        Raises:
-            TypeError: It emits early.
+            Raises:
+                TypeError: The buffer emits early.
         """
         if buffer_config.full_strategy is not BufferFullStrategy.SHUT_DOWN:
             raise TypeError("a buffer that emits early can't hold back results until windows close")
@@ -144,7 +146,7 @@ class Suppressed:
 
         Args:
             time: ms or a timedelta.
-            buffer_config: Of what is held back.
+            buffer_config: Options of the buffer.
         """
         return Suppressed(buffer_config, milliseconds(time, "timeToWaitForMoreEvents"))
 

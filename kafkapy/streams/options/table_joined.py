@@ -16,8 +16,8 @@ class TableJoined(Generic[K, KO]):
     """How two tables are joined by a foreign key. Immutable: each `with_…` returns a new object.
 
     Attributes:
-        partitioner: As the left table's topic is partitioned; None: by the key.
-        other_partitioner: As the right table's topic is partitioned; None: by the key.
+        partitioner: The partitioner of the left table's topic; None: by the key. other_partitioner: The partitioner of
+            the right table's topic; None: by the key.
         name: Name of the nodes and the two internal topics; None: generated.
 
     Example:
@@ -33,7 +33,7 @@ class TableJoined(Generic[K, KO]):
     def with_(
         partitioner: StreamPartitioner | None = None, other_partitioner: StreamPartitioner | None = None
     ) -> TableJoined[Any, Any]:
-        """See the attributes. Partitioners are given None for the value.
+        """See the attributes. Partitioners are called with None for the value.
 
         Args:
             partitioner: Function that returns a partition. None: by the key.

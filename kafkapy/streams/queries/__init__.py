@@ -1,1 +1,1 @@
-"""Questions to the stores of a running application (KIP-67)."""
+"""Queries of the stores of a running application (KIP-67)."""

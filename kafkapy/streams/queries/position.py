@@ -1,4 +1,4 @@
-"""How much of its input a store has seen (Kafka's `Position`, `PositionBound`)."""
+"""A store's position in its input (Kafka's `Position`, `PositionBound`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Position:
-    """Offsets of the last records that a store has seen, by topic and partition. Immutable: methods return new objects.
+    """Offsets of the last records processed into a store, by topic and partition. Immutable: methods return new
+    objects.
 
     Args:
         offsets: By topic, then by partition.
@@ -23,12 +24,12 @@ class Position:
 
     @classmethod
     def empty(cls) -> Position:
-        """Nothing is seen."""
+        """Return an empty position."""
         return cls({})
 
     @classmethod
     def from_map(cls, offsets: Mapping[str, Mapping[int, int]]) -> Position:
-        """A copy of a map.
+        """Return the position of a map, which is copied.
 
         Args:
             offsets: By topic, then by partition.
@@ -36,7 +37,7 @@ class Position:
         return cls({topic: dict(partitions) for topic, partitions in offsets.items()})
 
     def with_component(self, topic: str, partition: int, offset: int) -> Position:
-        """The same with one more offset, unless a higher one is there.
+        """Return a copy with one more offset, unless it has a higher one for the partition.
 
         Args:
             topic: The topic.
@@ -46,10 +47,10 @@ class Position:
         return self.merge(Position({topic: {partition: offset}}))
 
     def merge(self, other: Position) -> Position:
-        """The higher offset of both, for each partition.
+        """Return the higher offset of both for each partition.
 
         Args:
-            other: The other one.
+            other: The other position.
         """
         merged = {topic: dict(partitions) for topic, partitions in self.offsets.items()}
         for topic, partitions in other.offsets.items():
@@ -72,10 +73,11 @@ class Position:
         return dict(self.offsets.get(topic, {}))
 
     def reaches(self, bound: Position, partition: int) -> bool:
-        """Whether this partition of each topic is at least where the bound says; topics of the bound without it don't count.
+        """Return whether the position has reached the bound in this partition of each of the bound's topics that have
+        it.
 
         Args:
-            bound: The least offsets.
+            bound: The minimum offsets.
             partition: The number of the partition.
         """
         return all(
@@ -94,10 +96,10 @@ class Position:
 
 @dataclass(frozen=True)
 class PositionBound:
-    """What a store must have seen at least, to answer.
+    """The minimum position of a store for a query.
 
     Args:
-        position: The offsets; empty: nothing.
+        position: The minimum offsets; empty: no bound.
 
     Example:
         >>> PositionBound.unbounded().is_unbounded
@@ -108,21 +110,21 @@ class PositionBound:
 
     @classmethod
     def unbounded(cls) -> PositionBound:
-        """Any state of the store is good."""
+        """Return a bound that every store satisfies."""
         return cls(Position.empty())
 
     @classmethod
     def at(cls, position: Position) -> PositionBound:
-        """At least this position.
+        """Return a bound with this minimum position.
 
         Args:
-            position: As `StateQueryResult.position` of an earlier question, for example.
+            position: For example `StateQueryResult.position` of an earlier query.
         """
         return cls(position)
 
     @property
     def is_unbounded(self) -> bool:
-        """Whether any state is good."""
+        """Return whether every store satisfies the bound."""
         return not self.position.offsets
 
     def __repr__(self) -> str:
@@ -130,7 +132,7 @@ class PositionBound:
 
 
 def position_of(offsets: Mapping[Any, int]) -> Position:
-    """A position of offsets by (topic, partition)."""
+    """Return the position of offsets by (topic, partition)."""
     found: dict[str, dict[int, int]] = {}
     for (topic, partition), offset in offsets.items():
         found.setdefault(topic, {})[partition] = offset

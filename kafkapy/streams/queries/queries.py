@@ -1,4 +1,4 @@
-"""What may be asked of a store (Kafka's `org.apache.kafka.streams.query`): values without a connection to a store."""
+"""The queries of stores (Kafka's `org.apache.kafka.streams.query`): immutable objects, independent of a store."""
 
 from __future__ import annotations
 
@@ -95,11 +95,11 @@ class _Keys:
     forward: bool = True
 
     def with_descending_keys(self: Q) -> Q:
-        """The last key first, by the order of their bytes."""
+        """Return a copy with the last key first, in the order of bytes."""
         return replace(self, forward=False)
 
     def with_ascending_keys(self: Q) -> Q:
-        """The first key first; so it is by default."""
+        """Return a copy with the first key first (the default)."""
         return replace(self, forward=True)
 
 
@@ -219,7 +219,7 @@ class WindowKeyQuery(Query[Any]):
 
     @classmethod
     def with_key_and_window_start_range(cls, key: Any, time_from: int, time_to: int) -> WindowKeyQuery:
-        """Ask for windows of a key.
+        """Query windows of a key.
 
         Args:
             key: Not None.
@@ -234,7 +234,7 @@ class WindowRangeQuery(Query[Any]):
     """The windows that start in a span, of all keys, of a window store; or the sessions of a key, of a session store.
 
     Args:
-        key: Of sessions; None: a window store is asked.
+        key: Key of the sessions; None: query a window store.
         time_from: The earliest start, ms.
         time_to: The latest start, ms, included.
 
@@ -249,7 +249,7 @@ class WindowRangeQuery(Query[Any]):
 
     @classmethod
     def with_key(cls, key: Any) -> WindowRangeQuery:
-        """Ask for the sessions of a key.
+        """Query the sessions of a key.
 
         Args:
             key: Not None.
@@ -258,7 +258,7 @@ class WindowRangeQuery(Query[Any]):
 
     @classmethod
     def with_window_start_range(cls, time_from: int, time_to: int) -> WindowRangeQuery:
-        """Ask for the windows of all keys.
+        """Query the windows of all keys.
 
         Args:
             time_from: The earliest start, ms.
@@ -269,7 +269,7 @@ class WindowRangeQuery(Query[Any]):
 
 @dataclass(frozen=True)
 class VersionedKeyQuery(Query[Any]):
-    """The version of a key that is valid, or was at a time.
+    """The latest version of a key, or the one that was valid at a time.
 
     Args:
         key: Not None.
@@ -292,7 +292,7 @@ class VersionedKeyQuery(Query[Any]):
 
     @classmethod
     def with_key(cls, key: Any) -> VersionedKeyQuery:
-        """Ask for the latest version.
+        """Query the latest version.
 
         Args:
             key: Not None.
@@ -337,7 +337,7 @@ class MultiVersionedKeyQuery(Query[Any]):
 
     @classmethod
     def with_key(cls, key: Any) -> MultiVersionedKeyQuery:
-        """Ask for all versions that are kept.
+        """Query all retained versions.
 
         Args:
             key: Not None.
@@ -361,9 +361,9 @@ class MultiVersionedKeyQuery(Query[Any]):
         return replace(self, to_timestamp=timestamp)
 
     def with_descending_timestamps(self) -> MultiVersionedKeyQuery:
-        """The latest version first; so it is by default."""
+        """Return a copy with the latest version first (the default)."""
         return replace(self, ascending=False)
 
     def with_ascending_timestamps(self) -> MultiVersionedKeyQuery:
-        """The earliest version first."""
+        """Return a copy with the earliest version first."""
         return replace(self, ascending=True)

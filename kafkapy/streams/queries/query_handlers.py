@@ -1,4 +1,4 @@
-"""How a store answers the questions of `queries` (Kafka's `StoreQueryUtils`, `MeteredKeyValueStore.query`)."""
+"""Executes the queries of `queries` on a store (Kafka's `StoreQueryUtils`, `MeteredKeyValueStore.query`)."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ LONG_MAX: Final = (1 << 63) - 1
 
 
 def answer(request: StateQueryRequest, part: StorePart, partition: int, position: Position) -> QueryResult:
-    """The answer of one partition. The part's lock is held while this is called; entries of a range come in pieces, for each of
-    which the lock is taken again.
+    """Return the result of one partition. The caller holds the part's lock. Entries of a range are read in pieces,
+    each of which acquires the lock again.
 
     Args:
-        request: The question.
+        request: The query.
         part: The store.
         partition: Its number.
-        position: What the store has seen.
+        position: The store's position.
     """
     bound = request.position_bound
     if not request.is_require_active and not position.reaches(bound.position, partition):
@@ -152,7 +152,7 @@ _HANDLERS: Final[tuple[tuple[type[Any], type[Any], Handler], ...]] = (
 
 
 def _maybe_below_cache(part: StorePart, skip: bool) -> StorePart:
-    """The store without its record cache, which Kafka's range queries leave out, too."""
+    """Return the store without its record cache, which Kafka's range queries also skip."""
     layer: Any = getattr(part.store, "wrapped", None)
     if not skip or not isinstance(layer, CachingStore):
         return part

@@ -1,4 +1,4 @@
-"""What a question sees of a store: the parts that an instance has of it, to read (Kafka's `CompositeReadOnly…Store`)."""
+"""Read-only views of an instance's parts of a store (Kafka's `CompositeReadOnly…Store`)."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 _ENTRIES_AT_A_TIME: Final = 1000
-"""Read while the task waits."""
+"""Entries read at a time while the task is blocked."""
 
 
 class StorePart(NamedTuple):
     """The store of one task.
 
     Attributes:
-        store: As processors see it.
-        lock: Held while it is read: its task does not change it meanwhile.
+        store: The store with its serdes. lock: Held while the store is read, so that its task does not change it.
     """
 
     store: Any
@@ -31,11 +30,11 @@ class StorePart(NamedTuple):
 
 
 class _ReadOnlyStore:
-    """Parts of a store; they are looked up for each question, since tasks move.
+    """Parts of a store; they are looked up for each query, since tasks move.
 
     Args:
         parts: Returns them.
-        plain: Whether values are to be returned without the times that the store keeps beside them.
+        plain: Whether values are returned without their timestamps.
     """
 
     def __init__(self, parts: Callable[[], Iterable[StorePart]], plain: bool) -> None:
@@ -43,7 +42,7 @@ class _ReadOnlyStore:
         self._plain = plain
 
     def _first(self, read: Callable[[Any], Any]) -> Any:
-        """What the first part has that has something."""
+        """Return the first part's result that is not None."""
         for part in self._parts():
             with part.lock:
                 found = read(_open(part.store))
@@ -52,12 +51,12 @@ class _ReadOnlyStore:
         return None
 
     def _all(self, read: Callable[[Any], Iterator[Any]]) -> Iterator[Any]:
-        """The entries of all parts, one part after the other."""
+        """Iterate over the entries of all parts, one part after the other."""
         for part in self._parts():
             yield from self._in_pieces(part, read)
 
     def _in_pieces(self, part: StorePart, read: Callable[[Any], Iterator[Any]]) -> Iterator[Any]:
-        """The entries of a part as they were when the first was read; its task waits only while a piece is read."""
+        """Iterate over a snapshot of a part; its task is blocked only while a piece is read."""
         with part.lock:
             entries = read(_open(part.store))
             piece = list(islice(entries, _ENTRIES_AT_A_TIME))
@@ -91,7 +90,7 @@ class ReadOnlyKeyValueStore(_ReadOnlyStore, Generic[K, V]):
 
         Raises:
             TypeError: The key is None.
-            InvalidStateStoreException: The task has gone to another instance, or is not ready.
+            InvalidStateStoreException: The task has moved to another instance, or is not ready.
         """
         found: V | None = self._first(lambda store: store.get(key))
         return found
@@ -127,12 +126,12 @@ class ReadOnlyKeyValueStore(_ReadOnlyStore, Generic[K, V]):
 
         Args:
             prefix: Not None.
-            prefix_serializer: Makes bytes of it.
+            prefix_serializer: Serializer of the prefix.
         """
         return self._all(lambda store: store.prefix_scan(prefix, prefix_serializer))
 
     def approximate_num_entries(self) -> int:
-        """About how many keys this instance has."""
+        """Return the approximate number of keys in this instance."""
         total = 0
         for part in self._parts():
             with part.lock:
@@ -140,7 +139,7 @@ class ReadOnlyKeyValueStore(_ReadOnlyStore, Generic[K, V]):
         return total
 
     def _pages(self, key_from: K | None, key_to: K | None, *, forward: bool) -> Iterator[tuple[K, V]]:
-        """Entries, some at a time, so that a task never waits for all of a large store to be read."""
+        """Iterate over entries in pages, so that a task is never blocked for a read of a whole large store."""
         for part in self._parts():
             start, end, last = key_from, key_to, None
             while True:
@@ -168,7 +167,8 @@ class ReadOnlyWindowStore(_ReadOnlyStore, Generic[K, V]):
     """
 
     def fetch(self, key: K, time_from: int, time_to: int | None = None, /) -> Any:
-        """The value of the window that starts at a time, or pairs of start and value of those that start in a span.
+        """Return the value of the window that starts at a time, or pairs of start and value of windows that start in a
+        span.
 
         Args:
             key: Not None.
@@ -192,7 +192,7 @@ class ReadOnlyWindowStore(_ReadOnlyStore, Generic[K, V]):
     def fetch_range(
         self, key_from: K | None, key_to: K | None, time_from: int, time_to: int
     ) -> Iterator[tuple[Windowed[K], V]]:
-        """The entries of keys and starts that lie in the two spans; a bound of None is open.
+        """Return the entries with key and start in the two spans; a bound of None is open.
 
         Args:
             key_from: The first key; None: no lower bound.

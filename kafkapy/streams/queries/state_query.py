@@ -1,4 +1,4 @@
-"""A question to the stores of an instance, and the answer of each partition (KIP-796)."""
+"""A query of an instance's stores, and the result of each partition (KIP-796)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafkapy.streams.queries.queries import Query
 
 
 class FailureReason(Enum):
-    """Why a partition gives no answer.
+    """The reason why a partition has no result.
 
     Example:
         >>> FailureReason.NOT_PRESENT.name
@@ -29,14 +29,14 @@ class FailureReason(Enum):
 
 @dataclass
 class QueryResult:
-    """The answer of one partition.
+    """The result of one partition.
 
     Args:
-        value: The answer; None if the key is not there.
-        failure_reason: None: it is an answer.
-        failure_message: In words.
-        position: What the store had seen.
-        execution_info: How the question was answered, if that was asked for.
+        value: The result; None if the key does not exist.
+        failure_reason: Why the query failed; None: it succeeded.
+        failure_message: The error message.
+        position: The store's position.
+        execution_info: How the query was executed, if requested.
 
     Example:
         >>> QueryResult.for_result(42).result
@@ -51,37 +51,37 @@ class QueryResult:
 
     @classmethod
     def for_result(cls, value: Any) -> QueryResult:
-        """An answer.
+        """Return the result of a successful query.
 
         Args:
-            value: The answer.
+            value: The result.
         """
         return cls(value)
 
     @classmethod
     def for_failure(cls, reason: FailureReason, message: str) -> QueryResult:
-        """No answer.
+        """Return the result of a failed query.
 
         Args:
-            reason: Why.
-            message: In words.
+            reason: The kind of failure.
+            message: The error message.
         """
         return cls(failure_reason=reason, failure_message=message)
 
     def is_success(self) -> bool:
-        """Whether it is an answer."""
+        """Return whether the query succeeded."""
         return self.failure_reason is None
 
     def is_failure(self) -> bool:
-        """Whether there is no answer."""
+        """Return whether the query failed."""
         return self.failure_reason is not None
 
     @property
     def result(self) -> Any:
-        """The answer.
+        """Return the result.
 
         Raises:
-            ValueError: There is none.
+            ValueError: The query failed.
         """
         if self.failure_reason is not None:
             raise ValueError(
@@ -92,15 +92,13 @@ class QueryResult:
 
 @dataclass(frozen=True)
 class StateQueryRequest:
-    """A question to a store. Immutable: methods return new objects.
+    """A query of a store. Immutable: methods return new objects.
 
     Args:
         store_name: The store.
-        query: The question.
-        position_bound: What the store must have seen.
-        partitions: Of the store; None: all that this instance has.
-        is_require_active: Whether only running tasks answer, and no copies.
-        is_execution_info_enabled: Whether the answers say how they were found.
+        query: The query. position_bound: The store's minimum position. partitions: Numbers of partitions; None: all
+            that this instance has. is_require_active: Whether to query running tasks only, and no standby replicas.
+            is_execution_info_enabled: Whether results have information about their execution.
 
     Example:
         >>> from kafkapy.streams.queries.queries import KeyQuery
@@ -118,7 +116,7 @@ class StateQueryRequest:
 
     @staticmethod
     def in_store(name: str) -> InStore:
-        """Begin a question.
+        """Begin a request.
 
         Args:
             name: The store.
@@ -126,15 +124,15 @@ class StateQueryRequest:
         return InStore(name)
 
     def with_position_bound(self, bound: PositionBound) -> StateQueryRequest:
-        """Ask only stores that have seen so much.
+        """Return a copy with a minimum position.
 
         Args:
-            bound: The least position.
+            bound: The minimum position.
         """
         return replace(self, position_bound=bound)
 
     def with_partitions(self, partitions: Collection[int]) -> StateQueryRequest:
-        """Ask these partitions.
+        """Return a copy for these partitions.
 
         Args:
             partitions: Their numbers.
@@ -142,21 +140,21 @@ class StateQueryRequest:
         return replace(self, partitions=frozenset(partitions))
 
     def with_all_partitions(self) -> StateQueryRequest:
-        """Ask all partitions that the instance has; so it is by default."""
+        """Return a copy for all partitions of the instance (the default)."""
         return replace(self, partitions=None)
 
     def require_active(self) -> StateQueryRequest:
-        """Ask running tasks alone."""
+        """Return a copy that queries only running tasks."""
         return replace(self, is_require_active=True)
 
     def enable_execution_info(self) -> StateQueryRequest:
-        """Say how the answers were found."""
+        """Return a copy whose results have information about their execution."""
         return replace(self, is_execution_info_enabled=True)
 
 
 @dataclass(frozen=True)
 class InStore:
-    """A question that lacks its query.
+    """A request without its query.
 
     Args:
         name: The store.
@@ -169,21 +167,21 @@ class InStore:
     name: str
 
     def with_query(self, query: Query[Any]) -> StateQueryRequest:
-        """The question.
+        """Return the complete request.
 
         Args:
-            query: What is asked.
+            query: The query.
         """
         return StateQueryRequest(self.name, query)
 
 
 @dataclass
 class StateQueryResult:
-    """The answers of all partitions that were asked.
+    """The results of all queried partitions.
 
     Args:
-        partition_results: By partition.
-        global_result: Of a global store.
+        partition_results: Results by partition.
+        global_result: Result of a global store.
 
     Example:
         >>> StateQueryResult({0: QueryResult.for_result(42)}).only_partition_result.result
@@ -195,10 +193,10 @@ class StateQueryResult:
 
     @property
     def only_partition_result(self) -> QueryResult | None:
-        """The answer, if a single partition has one; None: none has.
+        """Return the only result that is not None; None if there is none.
 
         Raises:
-            ValueError: Several partitions have an answer.
+            ValueError: Several partitions have a result.
         """
         found = [
             result for result in self.partition_results.values() if result.is_failure() or result.value is not None
@@ -212,7 +210,7 @@ class StateQueryResult:
 
     @property
     def position(self) -> Position:
-        """What all partitions together had seen: the bound for a later question."""
+        """Return the merged position of all partitions, for the bound of a later query."""
         merged = Position.empty()
         for result in self.partition_results.values():
             merged = merged.merge(result.position)

@@ -1,4 +1,4 @@
-"""Which store a question is about, and what it is read as (Kafka's `StoreQueryParameters`, `QueryableStoreTypes`)."""
+"""The store and the view for a query (Kafka's `StoreQueryParameters`, `QueryableStoreTypes`)."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from kafkapy.streams.state.state_store import (
 
 @dataclass(frozen=True)
 class QueryableStoreType:
-    """What a store is read as.
+    """The type of a store's read-only view.
 
     Args:
-        name: As errors name it.
-        accepted: The class that a store must have.
-        view: What a question gets.
-        plain: Whether the times are left out that a store keeps beside its values.
+        name: Name in errors.
+        accepted: The required class of the store.
+        view: The class of the view.
+        plain: Whether timestamps of values are omitted.
 
     Example:
         >>> from kafkapy.streams import QueryableStoreTypes, StoreQueryParameters
@@ -42,7 +42,7 @@ class QueryableStoreType:
     plain: bool
 
     def accepts(self, store: Any) -> bool:
-        """Whether a store can be read so.
+        """Return whether a store supports this type.
 
         Args:
             store: Name of the store.
@@ -90,13 +90,13 @@ class QueryableStoreTypes:
 
 @dataclass(frozen=True)
 class StoreQueryParameters:
-    """What a question is about.
+    """The parameters of `KafkaStreams.store`.
 
     Args:
         store_name: The store.
-        type: What it is read as; None: by its class, values without times.
+        type: The view's type; None: that of the store's class, values without timestamps.
         partition: One of its partitions; None: all that this instance has.
-        stale_stores_enabled: Whether copies, and stores that are being restored, answer too.
+        stale_stores_enabled: Whether standby replicas, and stores that are being restored, are included.
 
     Example:
         >>> parameters = StoreQueryParameters.from_name_and_type("counts", QueryableStoreTypes.key_value_store())
@@ -111,16 +111,16 @@ class StoreQueryParameters:
 
     @classmethod
     def from_name_and_type(cls, store_name: str, type: QueryableStoreType) -> StoreQueryParameters:
-        """All partitions of a store.
+        """Return parameters for all partitions of a store.
 
         Args:
             store_name: The store.
-            type: What it is read as.
+            type: The view's type.
         """
         return cls(store_name, type)
 
     def with_partition(self, partition: int) -> StoreQueryParameters:
-        """One partition alone.
+        """Return a copy for one partition.
 
         Args:
             partition: The partition.
@@ -128,15 +128,15 @@ class StoreQueryParameters:
         return replace(self, partition=partition)
 
     def enable_stale_stores(self) -> StoreQueryParameters:
-        """Copies, and stores that are being restored, answer too."""
+        """Return a copy that includes standby replicas, and stores that are being restored."""
         return replace(self, stale_stores_enabled=True)
 
 
 def type_of(store: Any) -> QueryableStoreType:
-    """What a store is read as if the question does not say.
+    """Return the default type of a store's view.
 
     Raises:
-        TypeError: It cannot be read: a versioned store.
+        TypeError: The store has no view: it is versioned.
     """
     for type in (
         QueryableStoreTypes.key_value_store(),

@@ -1,4 +1,4 @@
-"""Which instance has what (Kafka's `StreamsMetadata`, `KeyQueryMetadata`, `StreamsMetadataState`)."""
+"""The locations of stores and keys (Kafka's `StreamsMetadata`, `KeyQueryMetadata`, `StreamsMetadataState`)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from kafkapy.streams.serdes import Serializer
 
 
 class StreamsMetadata(NamedTuple):
-    """What an instance has.
+    """The stores and partitions of an instance.
 
     Attributes:
         host_info: Its `application.server`.
         state_store_names: Stores of its tasks.
-        topic_partitions: What its tasks read.
-        standby_state_store_names: Stores that it has copies of.
-        standby_topic_partitions: What the tasks read that it has copies of.
+        topic_partitions: Input partitions of its tasks. standby_state_store_names: Stores of its standby replicas.
+            standby_topic_partitions: Input partitions of its standby replicas' tasks.
 
     Example:
         >>> empty = frozenset()
@@ -36,12 +35,12 @@ class StreamsMetadata(NamedTuple):
 
 
 class KeyQueryMetadata(NamedTuple):
-    """Where a key is.
+    """The location of a key.
 
     Attributes:
-        active_host: Of the instance whose task has it.
-        standby_hosts: Of those that have copies.
-        partition: Of the task.
+        active_host: The instance whose task has it.
+        standby_hosts: The instances with standby replicas.
+        partition: The task's partition.
 
     Example:
         >>> KeyQueryMetadata(HostInfo("host", 80), frozenset(), 0).active_host.port
@@ -54,7 +53,7 @@ class KeyQueryMetadata(NamedTuple):
 
 
 class StreamsMetadataState:
-    """What the group's last assignment says of all instances that have an `application.server`.
+    """The group's last assignment of all instances that have an `application.server`.
 
     Args:
         sources: The topics from which each store is filled, by its name.
@@ -66,12 +65,12 @@ class StreamsMetadataState:
         self._standby: Mapping[HostInfo, frozenset[TopicPartition]] = {}
 
     def update(self, info: AssignmentInfo) -> None:
-        """The group has assigned tasks anew."""
+        """Replace the assignment."""
         self._active = info.partitions_by_host
         self._standby = info.standby_partitions_by_host
 
     def all(self) -> list[StreamsMetadata]:
-        """Of all instances."""
+        """Return the metadata of all instances."""
         return [
             StreamsMetadata(
                 host,
@@ -84,22 +83,22 @@ class StreamsMetadataState:
         ]
 
     def for_store(self, store: str) -> list[StreamsMetadata]:
-        """Of the instances that have a part of a store, or a copy of one."""
+        """Return the metadata of instances that have a part of a store, active or standby."""
         return [one for one in self.all() if store in one.state_store_names or store in one.standby_state_store_names]
 
     def for_key(
         self, store: str, key: Any, partition_of: Serializer | Callable[[str, Any, None, int], int | None]
     ) -> KeyQueryMetadata | None:
-        """Where a key is.
+        """Return the location of a key.
 
         Args:
             store: The name of the store.
             key: The key.
-            partition_of: The serializer of the keys of the topic that the store is filled from; or, if that topic is written
-                with a partitioner of its own, a function with topic, key, None and the number of partitions.
+            partition_of: The serializer of the keys of the topic that the store is filled from; or, if that topic is
+                written with a custom partitioner, a function of topic, key, None and the number of partitions.
 
-        Returns:
-            None if it is not known: no instance has an `application.server`, or nothing is assigned yet.
+            Returns:
+                None if the location is unknown: no instance has an `application.server`, or nothing is assigned yet.
         """
         counts = self._partition_counts(self._sources.get(store, frozenset()))
         if not counts:

@@ -27,7 +27,7 @@ S = TypeVar("S")
 
 
 class ChangeLoggingKeyValueBytesStore(WrappedStore, KeyValueBytesStore):
-    """Writes keys and values with the time of the record that is processed."""
+    """Writes keys and values with the timestamp of the current record."""
 
     def __init__(self, wrapped: KeyValueBytesStore) -> None:
         super().__init__(wrapped)
@@ -39,7 +39,7 @@ class ChangeLoggingKeyValueBytesStore(WrappedStore, KeyValueBytesStore):
     def init(self, context: TaskContext, root: StateStore) -> None:
         self._context = context
         self.wrapped.init(context, root)
-        # As in Kafka: what a timestamped store evicts stays in its changelog.
+        # As in Kafka: entries evicted from a timestamped store stay in its changelog.
         if isinstance(self.wrapped, MemoryNavigableLRUCache) and not self.timestamped:
             self.wrapped.eviction_listener = self._log_eviction
 

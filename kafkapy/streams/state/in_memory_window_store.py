@@ -22,7 +22,7 @@ class InMemoryWindowStore(WindowBytesStore):
     """Values by start, then by key; with duplicates, the key is followed by a sequence number.
 
     Invariant: `_starts` holds the keys of `_segments` in order, and no segment is empty. Segments that are out of retention
-    are removed by the next call, and not seen before.
+    are removed by the next call, and are invisible before.
     """
 
     def __init__(self, name: str, retention_period: int, retain_duplicates: bool) -> None:
@@ -138,7 +138,7 @@ class InMemoryWindowStore(WindowBytesStore):
         size = len(key) + SEQUENCE_SIZE
         for start, segment in segments:
             for stored in segment.keys(key + _FIRST, key + _LAST, forward):
-                # A longer key may lie between two numbers of this one.
+                # A longer key may be ordered between two sequence numbers of this one.
                 value = segment.get(stored) if len(stored) == size and stored.startswith(key) else None
                 if value is not None:
                     yield start, value

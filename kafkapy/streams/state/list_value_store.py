@@ -32,7 +32,7 @@ class ListValueStore(WrappedStore, KeyValueBytesStore):
         self.wrapped.put(key, write_list([value] if old is None else [*read_list(old), value]))
 
     def put_if_absent(self, key: bytes, value: bytes | None) -> bytes | None:
-        """As in Kafka: add the value if the key has one."""
+        """Add the value if the key already has one (as in Kafka)."""
         if self.wrapped.get(key) is not None:
             self.put(key, value)
         return None

@@ -37,14 +37,14 @@ class MeteredKeyValueStore(WrappedStore, KeyValueStore[K, V]):
         return prepare_serdes(context, self.name(), self._key_serde, self._value_serde)
 
     def set_flush_listener(self, listener: Callable[[Record[Any, Change]], Any], send_old_values: bool) -> bool:
-        """Be told of changes when the record cache lets them go.
+        """Set the listener that is called when the record cache flushes changes.
 
         Args:
-            listener: Takes a record of the key and a `Change`.
-            send_old_values: Shall the changes have the old values?
+            listener: Called with a record of the key and a `Change`.
+            send_old_values: Whether changes have the old values.
 
         Returns:
-            Is there a cache? If not, the listener is never called.
+            Whether there is a cache. Without one the listener is never called.
         """
         return self.wrapped.set_flush_listener(ChangeDeserializer(self, listener), send_old_values)
 
@@ -108,7 +108,7 @@ class MeteredKeyValueStore(WrappedStore, KeyValueStore[K, V]):
     def _typed(self, entries: Iterator[Entry]) -> Iterator[tuple[K, V]]:
         serdes = self.serdes
         for key, value in entries:
-            # A value is None if its key was deleted while an in-memory store is iterated over.
+            # A value is None if its key was deleted during the iteration over an in-memory store.
             yield serdes.key_from(key), None if value is None else serdes.value_from(value)
 
 

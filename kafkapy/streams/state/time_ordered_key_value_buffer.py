@@ -26,10 +26,10 @@ _NO_TIME = bytes(8)
 
 
 class RocksDBTimeOrderedKeyValueBuffer(TimeOrderedKeyValueBuffer):
-    """Records by their timestamps, each under a sequence number of its own.
+    """Records by timestamp and a unique sequence number.
 
-    Invariant: `_num_records` and `_size` count what the store has; no number in it is greater than `_sequence`, unless that
-    began again at 0.
+    Invariant: `_num_records` and `_size` are those of the store; no sequence number is greater than `_sequence`,
+    unless that has restarted at 0.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class RocksDBTimeOrderedKeyValueBuffer(TimeOrderedKeyValueBuffer):
         context.register_store(root, self._restore)
 
     def _restore(self, records: list[Any]) -> None:
-        # The changelog has the keys of the store. Kafka 3.9.1 takes them for usual ones, and so loses what it restores.
+        # The changelog has the store's keys. Kafka 3.9.1 parses them as usual keys, and so loses the restored records.
         for record in records:
             known = self._store.get(record.key)
             if known is not None:

@@ -17,7 +17,7 @@ Pipe = Callable[[str, bytes | None, bytes | None, int, Headers], None]
 
 
 class TestRecord(NamedTuple):
-    """A record that came out.
+    """An output record.
 
     Attributes:
         key: The key.
@@ -34,17 +34,17 @@ class TestRecord(NamedTuple):
     value: Any
     headers: Headers
     timestamp: int | None
-    """None where Streams leaves it to the broker: in changelogs of buffers."""
+    """Timestamp in ms; None if the producer sets it: in changelogs of buffers."""
 
 
 TestRecord.__test__ = False  # type: ignore[attr-defined]
 
 
 class TestInputTopic(Generic[K, V]):
-    """A topic that the topology reads. `TopologyTestDriver.create_input_topic` makes it.
+    """A topic that the topology reads, created by `TopologyTestDriver.create_input_topic`.
 
     Args:
-        pipe: Takes the records; of the driver.
+        pipe: The driver's function that processes a record.
         topic: Name of the topic.
         key_serializer: Serde or serializer of keys.
         value_serializer: Serde or serializer of values.
@@ -71,7 +71,7 @@ class TestInputTopic(Generic[K, V]):
         self._value_serializer = value_serializer
 
     def pipe_input(self, key: K | None, value: V | None, timestamp: int = 0, headers: Headers | None = None) -> None:
-        """Write a record; when it returns, all that follows from it has come out.
+        """Write a record; on return it is processed completely, with all its results.
 
         Args:
             key: May be None.
@@ -81,7 +81,7 @@ class TestInputTopic(Generic[K, V]):
 
         Raises:
             StreamsException: The topology failed; the cause is chained.
-            ValueError: The topology reads no such topic, or the timestamp is negative.
+                ValueError: The topology does not read the topic, or the timestamp is negative.
         """
         if timestamp < 0:
             raise ValueError(f"Invalid timestamp: {timestamp}. Timestamp should always be non-negative or null.")
@@ -91,7 +91,7 @@ class TestInputTopic(Generic[K, V]):
 
 
 class TestOutputTopic(Generic[K, V]):
-    """A topic that the topology writes. `TopologyTestDriver.create_output_topic` makes it.
+    """A topic that the topology writes, created by `TopologyTestDriver.create_output_topic`.
 
     Args:
         topic: Name of the topic.
@@ -130,7 +130,7 @@ class TestOutputTopic(Generic[K, V]):
         return not self._records()
 
     def read_record(self) -> TestRecord:
-        """The next record.
+        """Return the next record.
 
         Raises:
             LookupError: There is none.
@@ -149,7 +149,7 @@ class TestOutputTopic(Generic[K, V]):
         )
 
     def read_records_to_list(self) -> list[TestRecord]:
-        """All records that are left."""
+        """Return all remaining records."""
         records = []
         while not self.is_empty():
             records.append(self.read_record())
@@ -160,5 +160,5 @@ class TestOutputTopic(Generic[K, V]):
         return self.read_record().value
 
     def read_key_values_to_map(self) -> dict[Any, Any]:
-        """The last value of each key among the records that are left."""
+        """Return the last value of each key of the remaining records."""
         return {record.key: record.value for record in self.read_records_to_list()}

@@ -35,7 +35,7 @@ _DEFAULTS = {
 
 
 class MetricName(NamedTuple):
-    """The name of a metric, as Kafka's.
+    """The name of a metric, as in Kafka.
 
     Attributes:
         name: The name.
@@ -51,7 +51,7 @@ class MetricName(NamedTuple):
 
 
 class Metric(NamedTuple):
-    """A metric as it was when it was asked for.
+    """A snapshot of a metric.
 
     Attributes:
         value: The value.
@@ -68,7 +68,7 @@ class Metric(NamedTuple):
 
 
 class _Outbox:
-    """What the task has written and the driver has not looked at yet."""
+    """Records written by the task that the driver has not captured yet."""
 
     def __init__(self) -> None:
         self.records: list[ProducedRecord] = []
@@ -93,19 +93,19 @@ class _Outbox:
 
 
 class TopologyTestDriver:
-    """Runs a topology as one task with one partition for each topic. After each record that is processed all is committed, and
-    what was written to topics that the topology reads is fed back.
+    """Runs a topology as one task with one partition for each topic. After each processed record it commits, and pipes
+    records written to the topology's own input topics back.
 
-    Invariant: outside of its methods no record waits, unless `max.task.idle.ms` holds it back.
+    Invariant: outside of its methods no record is queued, unless `max.task.idle.ms` delays it.
 
     Args:
         topology: What to run.
-        config: By Kafka's names; `application.id` and `bootstrap.servers` may be missing. A `state.dir` that is made for the
-            driver is removed with it.
+        config: By Kafka's names; `application.id` and `bootstrap.servers` may be missing. `close` removes a
+            `state.dir` that was created for the driver.
         initial_wall_clock_time: ms since the epoch; None: now. It only moves by `advance_wall_clock_time`.
 
     Raises:
-        TopologyException: The topology makes no sense.
+        TopologyException: The topology is invalid.
         StreamsException: A processor, a store or a serde could not be initialized.
 
     Example:
@@ -177,7 +177,7 @@ class TopologyTestDriver:
     def create_input_topic(
         self, topic: str, key_serializer: Serializer, value_serializer: Serializer
     ) -> TestInputTopic[Any, Any]:
-        """A topic to write records to.
+        """Create an input topic.
 
         Args:
             topic: Name of the topic.
@@ -189,7 +189,7 @@ class TopologyTestDriver:
     def create_output_topic(
         self, topic: str, key_deserializer: Deserializer, value_deserializer: Deserializer
     ) -> TestOutputTopic[Any, Any]:
-        """A topic to read what came out from.
+        """Create an output topic.
 
         Args:
             topic: Name of the topic.
@@ -199,11 +199,11 @@ class TopologyTestDriver:
         return TestOutputTopic(topic, lambda: self._produced.get(topic), key_deserializer, value_deserializer)
 
     def produced_topic_names(self) -> set[str]:
-        """All topics that were written, changelogs and repartition topics, too."""
+        """Return all topics that were written, including changelogs and repartition topics."""
         return set(self._produced)
 
     def advance_wall_clock_time(self, advance: Duration) -> None:
-        """Let time go by: punctuations by the wall clock are called.
+        """Advance the wall-clock time, and call due punctuations.
 
         Args:
             advance: Time between records, a `timedelta` or ms.
@@ -223,7 +223,7 @@ class TopologyTestDriver:
     # --- inside -----------------------------------------------------------------------------------------------------------
 
     def get_all_state_stores(self) -> Mapping[str, Any]:
-        """Stores by name, as processors have them; global ones, too."""
+        """Return the stores by name, including global ones."""
         stores: dict[str, Any] = dict.fromkeys(self._builder.store_names())
         if self._global is not None:
             stores.update(self._global.state.stores)
@@ -246,7 +246,7 @@ class TopologyTestDriver:
         return {MetricName("dropped-records-total", "stream-task-metrics"): Metric(float(dropped))}
 
     def close(self) -> None:
-        """Close processors and stores. What they write then comes out, too."""
+        """Close processors and stores. Records that they write then can still be read."""
         try:
             if self._task is not None:
                 self._task.suspend()
@@ -279,7 +279,7 @@ class TopologyTestDriver:
             self._update_global(record)
 
     def _complete(self) -> None:
-        """Process until nothing is left."""
+        """Process until no record is queued."""
         self._capture()
         task = self._task
         while task is not None and task.has_records_queued() and task.process(self._now_ms):
@@ -292,7 +292,7 @@ class TopologyTestDriver:
         task.post_commit()
 
     def _capture(self) -> None:
-        """Keep what was written, and feed back what the topology reads itself."""
+        """Store written records, and pipe those of the topology's input topics back."""
         for record in self._outbox.take():
             self._produced.setdefault(record.topic, deque()).append(record)
             partition = self._input_partition(record.topic)
@@ -320,7 +320,7 @@ class TopologyTestDriver:
         return self._global is not None and topic in self._global.topology.source_topics
 
     def _input_partition(self, topic: str) -> str | None:
-        """The source topic, or the pattern that matches: the driver takes patterns for topics."""
+        """Return the source topic, or the matching pattern: the driver treats patterns as topics."""
         if self._task is None:
             return None
         known = self._task.topology.source_topics

@@ -1,1 +1,1 @@
-"""Questions to stores over HTTP, across the instances of an application."""
+"""Queries of stores over HTTP, across the instances of an application."""

@@ -1,4 +1,4 @@
-"""Which instance answers a question, and what it says: the rules without sockets."""
+"""Answers HTTP queries, or forwards them to the right instance; without sockets."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _KINDS: Final = {
 
 
 class StoreAnswer(NamedTuple):
-    """An answer.
+    """A response.
 
     Attributes:
-        status: Of HTTP.
-        body: Becomes JSON.
+        status: HTTP status.
+        body: Data for the JSON body.
     """
 
     status: int
@@ -47,7 +47,7 @@ class StoreAnswer(NamedTuple):
 
 
 class QueriedInstance(Protocol):
-    """What the end point asks of `KafkaStreams`."""
+    """The methods of `KafkaStreams` that the end point uses."""
 
     def store(self, parameters: StoreQueryParameters) -> Any: ...
 
@@ -61,14 +61,14 @@ class QueriedInstance(Protocol):
 
 
 Fetch = Callable[[HostInfo, str], StoreAnswer]
-"""Asks another instance. Raises OSError if it cannot be reached."""
+"""Forwards a query to another instance. Raises OSError if it cannot be reached."""
 
 
 class QueryError(Exception):
-    """A question that has no answer.
+    """A query cannot be answered.
 
     Args:
-        status: Of HTTP.
+        status: HTTP status.
         message: One sentence.
     """
 
@@ -78,14 +78,14 @@ class QueryError(Exception):
 
 
 class QueryAnswers:
-    """Answers questions: those about this instance's part itself, others by asking the instance that has the part.
+    """Answers queries of this instance's part of a store, and forwards others to the instance that has the part.
 
-    An instance that is asked by another one (`local=true`) asks no further one.
+    A forwarded query (`local=true`) is not forwarded again.
 
     Args:
-        instance: This one.
+        instance: This instance.
         host: Its `application.server`.
-        fetch: Asks another instance.
+        fetch: Forwards a query to another instance.
     """
 
     def __init__(self, instance: QueriedInstance, host: HostInfo, fetch: Fetch) -> None:
@@ -94,11 +94,11 @@ class QueryAnswers:
         self._fetch = fetch
 
     def answer(self, path: list[str], parameters: Mapping[str, str]) -> StoreAnswer:
-        """The answer to a GET.
+        """Answer a GET request.
 
         Args:
             path: Parts of the path, decoded: `["state", "counts", "keys", "kafka"]`.
-            parameters: Of the query.
+            parameters: The query's parameters.
         """
         try:
             match path:
@@ -142,7 +142,8 @@ class QueryAnswers:
         return self._ask(hosts, _url(store, kind, text, parameters))
 
     def _ask_one_that_has(self, store: str, kind: str, text: str, parameters: Mapping[str, str]) -> StoreAnswer:
-        """This instance has no part of the store, so it does not know its keys either."""
+        """Forward to an instance that has a part of the store, because this one has none and so does not know the
+        serde of keys."""
         hosts = [
             one.host_info for one in self._instance.streams_metadata_for_store(store) if one.host_info != self._host
         ]
@@ -211,7 +212,7 @@ class QueryAnswers:
         return self._instance.store(StoreQueryParameters(store, _KINDS[kind], partition, _is_set(parameters, "stale")))
 
     def _ask(self, hosts: list[HostInfo], url: str) -> StoreAnswer:
-        """The answer of the first instance that can be reached."""
+        """Return the response of the first instance that can be reached."""
         for host in hosts:
             try:
                 return self._fetch(host, url)
@@ -232,7 +233,7 @@ class QueryAnswers:
 
 
 class _KeySerializer:
-    """A store's serializer of keys, as metadata asks for it."""
+    """A store's serializer of keys, in the form for metadata."""
 
     def __init__(self, serialize: Callable[[Any], bytes]) -> None:
         self._serialize = serialize
@@ -246,7 +247,7 @@ def _error(status: int, message: str) -> StoreAnswer:
 
 
 def _entries(store: str, found: Iterator[Any], limit: int, key: Any = None) -> StoreAnswer:
-    """Entries, at most so many; of windows of one key the first of each pair is the start."""
+    """Return at most `limit` entries. With `key`, pairs are start and value of its windows."""
     taken = list(islice(found, limit + 1))
     entries = [entry_of(first, value) for first, value in taken[:limit]]
     if key is not None:
@@ -277,5 +278,5 @@ def _url(store: str, kind: str, key: str | None, parameters: Mapping[str, str], 
 
 
 def body_of(answer: StoreAnswer) -> bytes:
-    """The JSON of an answer."""
+    """Encode a response as JSON."""
     return json.dumps(answer.body, ensure_ascii=False).encode()

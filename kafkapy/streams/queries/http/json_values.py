@@ -1,4 +1,4 @@
-"""Keys and values of stores as JSON, and keys from the text of a URL."""
+"""Converts keys and values of stores to JSON, and a URL's text to keys."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from kafkapy.streams.records import ValueAndTimestamp, Windowed
 
 
 class UnreadableKey(ValueError):
-    """The text of a URL is no key of the store."""
+    """The text in the URL is not a valid key of the store."""
 
 
 def key_of(text: str, is_json: bool, serialize: Callable[[Any], object]) -> Any:
-    """The key that a text stands for: the first of the text itself, its value as JSON, and its bytes that the store's serializer
-    takes.
+    """Return the key for a text: the first of the text itself, its value as JSON, and its bytes that the store's
+    serializer accepts.
 
     Args:
-        text: As it stands in the URL, decoded.
+        text: The decoded text of the URL.
         is_json: Whether it must be JSON.
         serialize: The store's serializer of keys.
 
     Raises:
-        UnreadableKey: The serializer takes none of them.
+        UnreadableKey: The serializer accepts none of them.
 
     Example:
         >>> key_of("42", False, lambda key: key.to_bytes(4))
@@ -54,14 +54,14 @@ def key_of(text: str, is_json: bool, serialize: Callable[[Any], object]) -> Any:
 
 
 def entry_of(key: Any, value: Any) -> dict[str, Any]:
-    """An entry of a store as an object: key, bounds of the window, value and its time, as far as there are any.
+    """Convert an entry of a store to an object: key, value, and if present the window's bounds and the timestamp.
 
     Args:
-        key: Of the entry; may be `Windowed`.
-        value: May be `ValueAndTimestamp`.
+        key: Key of the entry; may be `Windowed`.
+        value: Value of the entry; may be `ValueAndTimestamp`.
 
     Raises:
-        TypeError: Something in it has no form in JSON.
+        TypeError: Something in it cannot be converted to JSON.
     """
     entry: dict[str, Any] = {}
     if isinstance(key, Windowed):
@@ -74,10 +74,10 @@ def entry_of(key: Any, value: Any) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it. Bytes become {"base64": …}, dataclasses objects, times their ISO form.
+    """Convert a value to JSON's types. Bytes become {"base64": …}, dataclasses objects, times their ISO form.
 
     Raises:
-        TypeError: It has no form in JSON.
+        TypeError: The value cannot be converted.
     """
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)

@@ -1,4 +1,4 @@
-"""The HTTP end point of an instance: its sockets, their bounds, and its questions to other instances."""
+"""The HTTP end point of an instance: its sockets, their limits, and forwarding to other instances."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ log = logging.getLogger("kafkapy.streams")
 _IDLE_SECONDS: Final = 10.0
 _MAX_CONNECTIONS: Final = 64
 _MAX_FORWARDS: Final = 32
-"""Questions to other instances at a time: fewer than connections, so that two instances that ask each other can answer."""
+"""Limit of concurrent forwarded queries: below that of connections, so that instances that forward to each other can
+answer."""
 _MAX_BODY: Final = 64 << 20
-"""Bytes of another instance's answer."""
+"""Limit of another instance's response in bytes."""
 
 
 class QueryServer:
     """Serves `QueryAnswers`; at most `_MAX_CONNECTIONS` at a time, further ones are refused with 503.
 
     Args:
-        instance: What is asked.
-        host: Its `application.server`, by which the other instances reach it.
-        listen: host:port to listen at; empty: `host`.
+        instance: The instance to query. host: Its `application.server`, the address for other instances. listen:
+            host:port to listen at; empty: `host`.
 
-    Raises:
-        StreamsException: It cannot listen there.
+        Raises:
+            StreamsException: It cannot listen at the address.
     """
 
     def __init__(self, instance: QueriedInstance, host: HostInfo, listen: str) -> None:
@@ -67,10 +67,10 @@ class QueryServer:
         self._server.server_close()
 
     def _ask(self, host: HostInfo, url: str) -> StoreAnswer:
-        """Ask another instance.
+        """Forward a query to another instance.
 
         Raises:
-            OSError: It cannot be reached, or says nothing that can be understood.
+            OSError: The instance cannot be reached, or its response is malformed.
         """
         if not self._forwards.acquire(timeout=_IDLE_SECONDS):
             return StoreAnswer(503, {"error": "Too many questions to other instances are under way: try again"})
