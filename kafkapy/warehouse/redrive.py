@@ -55,8 +55,8 @@ def redrive(warehouse: Warehouse, topics: Sequence[str] = (), reason: str = "") 
         reason: Only records with this text in their reason. Default: all.
 
     Raises:
-        OutrunError: Another process has changed the ledger meanwhile: nothing was changed, try again. OSError: The
-            storage has failed. Errors of Spark and the registry are passed on.
+        OutrunError: Another process has changed the ledger meanwhile: nothing was changed, try again.
+        OSError: The storage has failed. Errors of Spark and the registry are passed on.
     """
     warehouse.reload()
     _roll_up(warehouse, max(warehouse.state.current_rows(QUARANTINE_TABLE), default=FIRST_HOUR))

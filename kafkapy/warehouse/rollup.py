@@ -140,8 +140,9 @@ def write_generations(
     """Write new generations of a table's hours.
 
     Args:
-        rows: The hours' rows with `ds` and `hr`, duplicates included. counts: Number of rows by hour; 0: not known.
-            size: Estimated bytes of their files.
+        rows: The hours' rows with `ds` and `hr`, duplicates included.
+        counts: Number of rows by hour; 0: not known.
+        size: Estimated bytes of their files.
     """
     tasks = max(warehouse.spark.sparkContext.defaultParallelism, size // BYTES_OF_A_TASK)
     with (

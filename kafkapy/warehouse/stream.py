@@ -47,8 +47,9 @@ class Stream:
     """Reads all topics, batch by batch.
 
     Args:
-        on_batch: Called with each committed batch. cluster: The cluster to read. Default: the configuration's. told:
-            Called with each error, and with None after a recovery.
+        on_batch: Called with each committed batch.
+        cluster: The cluster to read. Default: the configuration's.
+        told: Called with each error, and with None after a recovery.
     """
 
     def __init__(

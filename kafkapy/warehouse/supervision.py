@@ -24,9 +24,11 @@ class Worker:
     Methods have the names of those of Spark's StreamingQuery.
 
     Args:
-        name: Name of the thread, also in log messages. step: The work. is_permanent: Returns whether an error must not
-            be retried. told: Called with each error, and with None after a successful step. cancel: Called by `stop`,
-            to interrupt a blocked step.
+        name: Name of the thread, also in log messages.
+        step: The work.
+        is_permanent: Returns whether an error must not be retried.
+        told: Called with each error, and with None after a successful step.
+        cancel: Called by `stop`, to interrupt a blocked step.
     """
 
     def __init__(

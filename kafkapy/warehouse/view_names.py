@@ -25,9 +25,10 @@ def named(
     """Return the topic's tables with the names of their views.
 
     Args:
-        tables: All tables; those of other topics keep their names. config: The topic's configuration. topics: The
-            configurations of all topics, whose names are reserved. by_schema: Number models in the order of their
-            schemas' registration; else by the numbers in their subjects.
+        tables: All tables; those of other topics keep their names.
+        config: The topic's configuration.
+        topics: The configurations of all topics, whose names are reserved.
+        by_schema: Number models in the order of their schemas' registration; else by the numbers in their subjects.
     """
     own = [table for table in tables.values() if table.topic == config.topic]
     reserved = {each.name.lower() for each in topics if each is not config} | {QUARANTINE_TABLE}

@@ -28,8 +28,8 @@ class Costs(NamedTuple):
     """The weights of an assignment's costs.
 
     Attributes:
-        traffic: Cost of each partition without a replica in the rack of the task's instance. non_overlap: Cost of each
-            task that is moved from its previous instance.
+        traffic: Cost of each partition without a replica in the rack of the task's instance.
+        non_overlap: Cost of each task that is moved from its previous instance.
     """
 
     traffic: int

@@ -80,8 +80,8 @@ def aggregate_batch(processor: Any, batch: ColumnBatch, fold: Fold, initial: Ini
         fold: Computes the aggregates.
         initial: Returns the aggregate of a new key, which is also the old value of its update.
 
-        Raises:
-            NotInColumns: The rows have to be processed one by one.
+    Raises:
+        NotInColumns: The rows have to be processed one by one.
     """
     context = processor._context
     store = processor._store

@@ -28,8 +28,10 @@ class ColumnBatch:
         key: Keys.
         value: Values.
         timestamps: ms since the epoch; none is negative.
-        offsets: Offsets of the rows' records. headers: Headers of each row; None: no row has any. topic: Topic of the
-            records. partition: Partition of the records.
+        offsets: Offsets of the rows' records.
+        headers: Headers of each row; None: no row has any.
+        topic: Topic of the records.
+        partition: Partition of the records.
     """
 
     key: pa.Array

@@ -26,8 +26,8 @@ class RowGroups:
         last: The last row of each group.
         order: The groups in the order of their last rows, in which a record cache would flush them.
 
-        Raises:
-            NotInColumns: Equality of keys of this type differs from equality of their bytes.
+    Raises:
+        NotInColumns: Equality of keys of this type differs from equality of their bytes.
     """
 
     def __init__(self, key: pa.Array) -> None:

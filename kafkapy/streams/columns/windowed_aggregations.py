@@ -106,8 +106,8 @@ class _Pairs:
     Attributes:
         rows: The row of each pair.
         starts: The start of the window of each pair.
-        expired: Row, start and close time of each window that was closed at the row's time. stream_time: The highest
-            timestamp of a row.
+        expired: Row, start and close time of each window that was closed at the row's time.
+        stream_time: The highest timestamp of a row.
     """
 
     def __init__(self, windows: TimeWindows, timestamps: Numbers, observed: int, rows: Numbers) -> None:

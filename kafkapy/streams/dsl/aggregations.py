@@ -46,9 +46,10 @@ class GroupedHandle:
     """A grouped stream.
 
     Attributes:
-        stream: The grouped stream, with the serdes of the grouping. topic_name: Name of the repartition topic, if the
-            application gave one. repartition_node: The repartition node of an earlier aggregation; later ones share it
-            if the topic has a given name.
+        stream: The grouped stream, with the serdes of the grouping.
+        topic_name: Name of the repartition topic, if the application gave one.
+        repartition_node: The repartition node of an earlier aggregation; later ones share it if the topic has a given
+            name.
     """
 
     stream: StreamHandle
@@ -96,7 +97,8 @@ class Windowing:
     """The windows of an aggregation; none for a plain one.
 
     Attributes:
-        windows: The windows. None: all records of a key are aggregated. emit_strategy: When results are emitted.
+        windows: The windows. None: all records of a key are aggregated.
+        emit_strategy: When results are emitted.
     """
 
     windows: AnyWindows | None

@@ -74,7 +74,8 @@ class ChangedDeserializer:
         """Parse an update.
 
         Raises:
-            StreamsException: The flag is invalid. TypeError: `data` is None.
+            StreamsException: The flag is invalid.
+            TypeError: `data` is None.
         """
         assert self._inner is not None
         if data is None:

@@ -97,10 +97,10 @@ def dsl_stores(store_type: StoreType | None, config: Mapping[str, Any]) -> DslSt
     """Return the suppliers for a store.
 
     Args:
-        store_type: The type set for the operator or the whole topology; None: not set. config: The application's
-            configuration. Without a type its `dsl.store.suppliers.class` applies, a class without
-            arguments or a `StoreType`; `default.dsl.store` applies only in the configuration of `StreamsBuilder`, as
-            in Kafka.
+        store_type: The type set for the operator or the whole topology; None: not set.
+        config: The application's configuration. Without a type its `dsl.store.suppliers.class` applies, a class
+            without arguments or a `StoreType`; `default.dsl.store` applies only in the configuration of
+            `StreamsBuilder`, as in Kafka.
     """
     if store_type is None:
         given = config.get("dsl.store.suppliers.class")

@@ -65,7 +65,8 @@ class ForeignKeyJoin:
     Args:
         left: The table whose rows have a foreign key.
         right: The table that has it as its key.
-        options: Name and partitioners. is_left: Whether rows without a match give results.
+        options: Name and partitioners.
+        is_left: Whether rows without a match give results.
     """
 
     def __init__(self, left: TableHandle, right: TableHandle, options: TableJoined[Any, Any], is_left: bool) -> None:

@@ -18,12 +18,15 @@ class StreamHandle:
     """A stream.
 
     Attributes:
-        name: Name of the node that forwards its records. key_serde: None: not known; operators use
-            `default.key.serde`. value_serde: None: not known; operators use `default.value.serde`. sources: Names of
-            the nodes that read its records. needs_repartition: Whether its keys may have changed since they were read.
-            node: Its operator in the graph. graph: The topology's graph. repartition_node: The repartition node of an
-            earlier join, which later ones share. in_columns: Whether aggregations of the grouped stream process
-            batches.
+        name: Name of the node that forwards its records.
+        key_serde: None: not known; operators use `default.key.serde`.
+        value_serde: None: not known; operators use `default.value.serde`.
+        sources: Names of the nodes that read its records.
+        needs_repartition: Whether its keys may have changed since they were read.
+        node: Its operator in the graph.
+        graph: The topology's graph.
+        repartition_node: The repartition node of an earlier join, which later ones share.
+        in_columns: Whether aggregations of the grouped stream process batches.
     """
 
     name: str
@@ -42,11 +45,15 @@ class TableHandle:
     """A table: the `ParentTable` of the processors that are derived from it.
 
     Attributes:
-        name: Name of the node that forwards its updates. key_serde: None: not known; operators use
-            `default.key.serde`. value_serde: None: not known; operators use `default.value.serde`. sources: Names of
-            the nodes that read its records. queryable_store_name: Name of its store, if it can be queried. supplier:
-            Supplier of its processors; it also supplies the getter of values. node: Its operator in the graph. graph:
-            The topology's graph. sends_old_values: Whether its updates contain the replaced values.
+        name: Name of the node that forwards its updates.
+        key_serde: None: not known; operators use `default.key.serde`.
+        value_serde: None: not known; operators use `default.value.serde`.
+        sources: Names of the nodes that read its records.
+        queryable_store_name: Name of its store, if it can be queried.
+        supplier: Supplier of its processors; it also supplies the getter of values.
+        node: Its operator in the graph.
+        graph: The topology's graph.
+        sends_old_values: Whether its updates contain the replaced values.
     """
 
     name: str

@@ -58,8 +58,11 @@ class StreamJoinedStoreFactory(JoinStoreFactory):
     """The window store of one side of a stream-stream join; it retains all records of a key.
 
     Args:
-        name: Name of the store without "-store". windows: Windows of the join. joined: Options of the join.
-            value_serde: Serde of this side's values. store_type: Type set in the options, or for the whole topology.
+        name: Name of the store without "-store".
+        windows: Windows of the join.
+        joined: Options of the join.
+        value_serde: Serde of this side's values.
+        store_type: Type set in the options, or for the whole topology.
     """
 
     def __init__(

@@ -31,9 +31,11 @@ class StreamStreamJoin:
     """A join of two streams.
 
     Attributes:
-        joiner: Function of key, left and right value. windows: Largest time differences of the records. joined:
-            Options of the join. left_outer: Whether left records without a match give results. right_outer: Whether
-            right records without a match give results.
+        joiner: Function of key, left and right value.
+        windows: Largest time differences of the records.
+        joined: Options of the join.
+        left_outer: Whether left records without a match give results.
+        right_outer: Whether right records without a match give results.
     """
 
     joiner: Callable[[Any, Any, Any], Any]

@@ -53,8 +53,8 @@ class StreamsBuilder:
         """Create a stream of topics.
 
         Args:
-            topics: A name, several names, or a pattern that matches whole names. consumed: Serdes, timestamp
-                extractor, and offset reset policy.
+            topics: A name, several names, or a pattern that matches whole names.
+            consumed: Serdes, timestamp extractor, and offset reset policy.
             key: Serde or type of keys, in place of that in `consumed`: `str`, `int`, `float`, `bytes`, a dataclass (JSON) …
             value: Serde or type of values, in place of that in `consumed`.
 
@@ -134,8 +134,9 @@ class StreamsBuilder:
 
         Args:
             store: A store builder of `Stores`; it has no changelog.
-            topic: Source of its entries. consumed: Serdes and timestamp extractor. supplier: Supplier of processors
-                that put records into the store.
+            topic: Source of its entries.
+            consumed: Serdes and timestamp extractor.
+            supplier: Supplier of processors that put records into the store.
         """
         required(store, "storeBuilder")
         required(consumed, "consumed")

@@ -31,9 +31,11 @@ class GroupedTableHandle:
     """A regrouped table.
 
     Attributes:
-        options: Serdes of new keys and values, and the name of the repartition topic. node: The operator that
-            regroups. graph: The topology's graph. repartition_node: The repartition node of an earlier aggregation;
-            later ones share it if the topic has a given name.
+        options: Serdes of new keys and values, and the name of the repartition topic.
+        node: The operator that regroups.
+        graph: The topology's graph.
+        repartition_node: The repartition node of an earlier aggregation; later ones share it if the topic has a given
+            name.
     """
 
     options: Grouped[Any, Any]

@@ -54,7 +54,9 @@ class DetailedMetrics:
 
     Args:
         thread: The name of the thread.
-        task: For example "0_1". topology: The task's topology, not initialized yet. cache: The thread's cache.
+        task: For example "0_1".
+        topology: The task's topology, not initialized yet.
+        cache: The thread's cache.
     """
 
     def __init__(self, thread: str, task: str, topology: ProcessorTopology, cache: ThreadCache) -> None:

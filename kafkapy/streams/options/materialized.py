@@ -21,14 +21,15 @@ class Materialized(Generic[K, V]):
     """Options of a table's store. Immutable: each `with_…` returns a new object.
 
     Attributes:
-        store_name: The name for queries, which is part of the changelog topic's name; None: generated. store_supplier:
-            Supplier of a custom store; None: one of `store_type`. store_type: None: the application's. key_serde:
-            None: that of the parent stream or table, or `default.key.serde`. value_serde: None: that of the parent if
-            known, or `default.value.serde`.
+        store_name: The name for queries, which is part of the changelog topic's name; None: generated.
+        store_supplier: Supplier of a custom store; None: one of `store_type`.
+        store_type: None: the application's.
+        key_serde: None: that of the parent stream or table, or `default.key.serde`.
+        value_serde: None: that of the parent if known, or `default.value.serde`.
         logging_enabled: Whether the store has a changelog topic.
         log_config: Configs of the changelog topic.
-        caching_enabled: Whether updates of a key are buffered and merged. retention_ms: Retention of a window or
-            session store, ms; None: no longer than needed.
+        caching_enabled: Whether updates of a key are buffered and merged.
+        retention_ms: Retention of a window or session store, ms; None: no longer than needed.
 
     Example:
         >>> Materialized.as_("counts").with_caching_disabled().store_name
@@ -52,9 +53,9 @@ class Materialized(Generic[K, V]):
         Args:
             store: A name, a `StoreType`, or a supplier of `Stores`.
 
-            Raises:
-                TopologyException: The name is not valid for a topic.
-                TypeError: The argument is None.
+        Raises:
+            TopologyException: The name is not valid for a topic.
+            TypeError: The argument is None.
         """
         required(store, "store")
         if isinstance(store, str):

@@ -22,9 +22,9 @@ class StreamJoined(Generic[K, V, VO]):
         key_serde: None: `default.key.serde`.
         value_serde: Serde of this stream's values; None: `default.value.serde`.
         other_value_serde: Serde of the other stream's values; None: `default.value.serde`.
-        store_type: Type of the join's stores; None: the application's. this_store_supplier: Supplier of the window
-            store for this stream's records; None: one of `store_type`. other_store_supplier: Supplier of the window
-            store for the other's; None: one of `store_type`.
+        store_type: Type of the join's stores; None: the application's.
+        this_store_supplier: Supplier of the window store for this stream's records; None: one of `store_type`.
+        other_store_supplier: Supplier of the window store for the other's; None: one of `store_type`.
         name: Name of the join's nodes, and of repartition topics if any are needed; None: generated.
         store_name: Prefix of the names of the stores; None: generated.
         logging_enabled: Whether the stores have changelog topics.

@@ -27,8 +27,8 @@ class BufferConfig:
 
     Attributes:
         record_limit: Largest number of keys.
-            byte_limit: Largest size of keys, values and metadata in bytes.
-            full_strategy: What happens when a limit is exceeded.
+        byte_limit: Largest size of keys, values and metadata in bytes.
+        full_strategy: What happens when a limit is exceeded.
         logging_enabled: Whether the buffer has a changelog topic.
         log_config: Configs of that topic.
 
@@ -113,8 +113,7 @@ class Suppressed:
 
     Attributes:
         buffer_config: Options of the buffer.
-            wait_ms: How long after a key's first update, in the time of the table,
-            ms; None: until its window closes.
+        wait_ms: How long after a key's first update, in the time of the table, ms; None: until its window closes.
         name: Name of the node; its store's name is this with "-store"; None: generated.
 
     Example:
@@ -133,8 +132,8 @@ class Suppressed:
         Args:
             buffer_config: A buffer that does not emit early, since early results are not final.
 
-            Raises:
-                TypeError: The buffer emits early.
+        Raises:
+            TypeError: The buffer emits early.
         """
         if buffer_config.full_strategy is not BufferFullStrategy.SHUT_DOWN:
             raise TypeError("a buffer that emits early can't hold back results until windows close")

@@ -16,8 +16,8 @@ class TableJoined(Generic[K, KO]):
     """How two tables are joined by a foreign key. Immutable: each `with_…` returns a new object.
 
     Attributes:
-        partitioner: The partitioner of the left table's topic; None: by the key. other_partitioner: The partitioner of
-            the right table's topic; None: by the key.
+        partitioner: The partitioner of the left table's topic; None: by the key.
+        other_partitioner: The partitioner of the right table's topic; None: by the key.
         name: Name of the nodes and the two internal topics; None: generated.
 
     Example:

@@ -30,8 +30,8 @@ class CoroutineLoop:
         Args:
             coroutine: The coroutine.
 
-            Returns:
-                Its future result; `cancel` cancels the coroutine.
+        Returns:
+            Its future result; `cancel` cancels the coroutine.
         """
         return asyncio.run_coroutine_threadsafe(coroutine, self._running())
 

@@ -29,7 +29,8 @@ def operator(
     """Return the processor of an operator with a function that may be a coroutine function.
 
     Args:
-        function: The user's function. make: Returns the processor for a blocking function.
+        function: The user's function.
+        make: Returns the processor for a blocking function.
         with_key: Whether the function takes key and value; False: the value alone.
     """
     return CoroutineProcessor(function, make, with_key) if is_coroutine_function(function) else make(function)
@@ -39,7 +40,9 @@ class InFlight(NamedTuple):
     """A record whose coroutine was started.
 
     Attributes:
-        record: The input record. context: Its record context. future: The coroutine's future.
+        record: The input record.
+        context: Its record context.
+        future: The coroutine's future.
     """
 
     record: Record[Any, Any]
@@ -92,8 +95,8 @@ class CoroutineProcessor(Processor):
         Args:
             wait_for_it: Whether to wait for its end.
 
-            Returns:
-                The record; None if there is none, or its coroutine is running.
+        Returns:
+            The record; None if there is none, or its coroutine is running.
         """
         if not self.waiting or not (wait_for_it or self.waiting[0].future.done()):
             return None

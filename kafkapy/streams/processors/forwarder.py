@@ -61,8 +61,10 @@ class TimestampedTupleForwarder:
     """Forwards updates of a store unless its cache will.
 
     Args:
-        context: The context to forward with. send_old_values: Whether to keep the old value in a `Change`. store: The
-            store, with or without cache; None: there is none. flush_listener: Listener of the cache.
+        context: The context to forward with.
+        send_old_values: Whether to keep the old value in a `Change`.
+        store: The store, with or without cache; None: there is none.
+        flush_listener: Listener of the cache.
     """
 
     def __init__(

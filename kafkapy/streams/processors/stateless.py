@@ -179,7 +179,8 @@ class KStreamPeek:
     """`KStream.peek`, and `foreach`, which ends the stream.
 
     Args:
-        action: Takes key and value; its result is ignored. forwards: Whether records are forwarded.
+        action: Takes key and value; its result is ignored.
+        forwards: Whether records are forwarded.
     """
 
     def __init__(self, action: Callable[[Any, Any], Any], forwards: bool) -> None:

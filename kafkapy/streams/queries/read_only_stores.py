@@ -22,7 +22,8 @@ class StorePart(NamedTuple):
     """The store of one task.
 
     Attributes:
-        store: The store with its serdes. lock: Held while the store is read, so that its task does not change it.
+        store: The store with its serdes.
+        lock: Held while the store is read, so that its task does not change it.
     """
 
     store: Any

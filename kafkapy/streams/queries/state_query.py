@@ -96,9 +96,11 @@ class StateQueryRequest:
 
     Args:
         store_name: The store.
-        query: The query. position_bound: The store's minimum position. partitions: Numbers of partitions; None: all
-            that this instance has. is_require_active: Whether to query running tasks only, and no standby replicas.
-            is_execution_info_enabled: Whether results have information about their execution.
+        query: The query.
+        position_bound: The store's minimum position.
+        partitions: Numbers of partitions; None: all that this instance has.
+        is_require_active: Whether to query running tasks only, and no standby replicas.
+        is_execution_info_enabled: Whether results have information about their execution.
 
     Example:
         >>> from kafkapy.streams.queries.queries import KeyQuery

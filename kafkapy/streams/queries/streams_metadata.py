@@ -18,8 +18,9 @@ class StreamsMetadata(NamedTuple):
     Attributes:
         host_info: Its `application.server`.
         state_store_names: Stores of its tasks.
-        topic_partitions: Input partitions of its tasks. standby_state_store_names: Stores of its standby replicas.
-            standby_topic_partitions: Input partitions of its standby replicas' tasks.
+        topic_partitions: Input partitions of its tasks.
+        standby_state_store_names: Stores of its standby replicas.
+        standby_topic_partitions: Input partitions of its standby replicas' tasks.
 
     Example:
         >>> empty = frozenset()
@@ -97,8 +98,8 @@ class StreamsMetadataState:
             partition_of: The serializer of the keys of the topic that the store is filled from; or, if that topic is
                 written with a custom partitioner, a function of topic, key, None and the number of partitions.
 
-            Returns:
-                None if the location is unknown: no instance has an `application.server`, or nothing is assigned yet.
+        Returns:
+            None if the location is unknown: no instance has an `application.server`, or nothing is assigned yet.
         """
         counts = self._partition_counts(self._sources.get(store, frozenset()))
         if not counts:

@@ -17,8 +17,10 @@ class BufferValue:
     """A change of bytes with the origin of its record.
 
     Attributes:
-        prior_value: The key's value in the downstream table. old_value: Old value of the last change. new_value: New
-            value of the last change. context: Record context of the last change.
+        prior_value: The key's value in the downstream table.
+        old_value: Old value of the last change.
+        new_value: New value of the last change.
+        context: Record context of the last change.
     """
 
     __slots__ = ("context", "new_value", "old_value", "prior_value")
@@ -69,8 +71,8 @@ def read_changelog_record(record: Any, prior_value: bytes | None) -> tuple[int, 
         record: With key, value, timestamp, headers, and for the oldest version offset, partition and topic.
         prior_value: The key's buffered prior value, for older versions, which did not write it.
 
-        Raises:
-            ValueError: The record is malformed.
+    Raises:
+        ValueError: The record is malformed.
     """
     version = _version(record)
     if version == 3:

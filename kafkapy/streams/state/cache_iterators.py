@@ -54,9 +54,10 @@ class MergedCacheIterator(Generic[E]):
     """Merges entries of store and cache; those of the cache take precedence.
 
     Args:
-        cache: Entries of the cache. store: Entries of the store, in the same direction. compare: Compares a cache key
-            with an entry of the store: negative if the former is smaller, 0 if equal. convert: Converts a cache key
-            and a value to the form of the store's entries.
+        cache: Entries of the cache.
+        store: Entries of the store, in the same direction.
+        compare: Compares a cache key with an entry of the store: negative if the former is smaller, 0 if equal.
+        convert: Converts a cache key and a value to the form of the store's entries.
         forward: The direction.
     """
 

@@ -116,8 +116,8 @@ class Stores:
 
         Args:
             name: Name of the store.
-            retention_period: Windows that began that long before the latest one may be dropped. window_size: Size of
-                the windows.
+            retention_period: Windows that began that long before the latest one may be dropped.
+            window_size: Size of the windows.
             retain_duplicates: Keep all values of a key and window.
 
         Raises:

@@ -81,7 +81,7 @@ class TestInputTopic(Generic[K, V]):
 
         Raises:
             StreamsException: The topology failed; the cause is chained.
-                ValueError: The topology does not read the topic, or the timestamp is negative.
+            ValueError: The topology does not read the topic, or the timestamp is negative.
         """
         if timestamp < 0:
             raise ValueError(f"Invalid timestamp: {timestamp}. Timestamp should always be non-negative or null.")

@@ -45,8 +45,9 @@ class Subgraph(NamedTuple):
         nodes: Sources, processors and sinks.
         stores: Factories by name, in the order in which a task registers and flushes them.
         changelogs: Topics by the names of stores; stores without a changelog are missing.
-        source_topics: Names of the sources by topic; internal topics have their full names. sink_topics: Topics that
-            sinks write by name. repartition_topics: Full names of the repartition topics that it reads or writes.
+        source_topics: Names of the sources by topic; internal topics have their full names.
+        sink_topics: Topics that sinks write by name.
+        repartition_topics: Full names of the repartition topics that it reads or writes.
     """
 
     id: int

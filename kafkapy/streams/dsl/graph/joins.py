@@ -20,8 +20,10 @@ class JoinSide:
     """A processor of one side of a join.
 
     Attributes:
-        name: Name of the processor. supplier: Supplier of the processor. parent: Name of the node that forwards to it.
-            store: Factory of the store that this side fills; for tables the names of the stores with its values.
+        name: Name of the processor.
+        supplier: Supplier of the processor.
+        parent: Name of the node that forwards to it.
+        store: Factory of the store that this side fills; for tables the names of the stores with its values.
     """
 
     name: str
@@ -76,8 +78,9 @@ class StreamTableJoinNode(ProcessorGraphNode):
     """A join of a stream with a table.
 
     Args:
-        store_names: Names of the stores with the table's values. grace_ms: How long the stream's records are buffered,
-            ms; None: they are not. buffer_name: Name of the buffer's store.
+        store_names: Names of the stores with the table's values.
+        grace_ms: How long the stream's records are buffered, ms; None: they are not.
+        buffer_name: Name of the buffer's store.
     """
 
     def __init__(

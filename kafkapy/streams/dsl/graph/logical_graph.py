@@ -25,8 +25,10 @@ class LogicalGraph:
     Invariants: all nodes are reached from `root`; a node has a higher priority than its parents, until topics are merged.
 
     Attributes:
-        names: Generates names of nodes and stores. topology: The builder that the graph is written to.
-        store_type: Type of stores whose options name none; None: the application's. root: Parent of all sources.
+        names: Generates names of nodes and stores.
+        topology: The builder that the graph is written to.
+        store_type: Type of stores whose options name none; None: the application's.
+        root: Parent of all sources.
     """
 
     def __init__(self, topology: TopologyBuilder, store_type: StoreType | None = None) -> None:

@@ -18,11 +18,14 @@ class GraphNode(ABC):
         name: Name of its node in the topology, or of the first of several.
         parents: In the order in which they were connected.
         children: In the order in which they were connected.
-        changes_key: Whether records may need repartitioning after it. changes_value: Whether it changes values, so
-            that a repartition topic cannot be moved before it. merges: Whether it merges streams. priority: Nodes are
-            written in this order. is_written: Whether it is in the topology. is_output_versioned: Whether its table is
-            in a versioned store; None: like the table that it is derived from. takes_null_keys: Whether it is a join
-            that gives results for records without a key; repartition topics before it keep them.
+        changes_key: Whether records may need repartitioning after it.
+        changes_value: Whether it changes values, so that a repartition topic cannot be moved before it.
+        merges: Whether it merges streams.
+        priority: Nodes are written in this order.
+        is_written: Whether it is in the topology.
+        is_output_versioned: Whether its table is in a versioned store; None: like the table that it is derived from.
+        takes_null_keys: Whether it is a join that gives results for records without a key; repartition topics before
+            it keep them.
     """
 
     def __init__(self, name: str) -> None:

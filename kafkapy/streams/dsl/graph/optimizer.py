@@ -21,8 +21,10 @@ def merge_repartition_topics(
     """Replace the repartition topics caused by one change of keys by a single topic right after the change.
 
     Args:
-        repartitions: The topics by node that changes keys; merged ones are removed. merges: Nodes that merge streams.
-            names: Generates names of the new nodes. topology: The builder, which has the copartitioned sources.
+        repartitions: The topics by node that changes keys; merged ones are removed.
+        merges: Nodes that merge streams.
+        names: Generates names of the new nodes.
+        topology: The builder, which has the copartitioned sources.
 
     Raises:
         StreamsException: There is no path from the change to a topic.

@@ -22,8 +22,9 @@ class RepartitionTopic:
 
     Attributes:
         topic: Its name, without the application's prefix.
-        sink_name: Name of the node that writes to it. source_name: Name of the node that reads it. filter_name: Name
-            of the filter before the sink; None: there is none.
+        sink_name: Name of the node that writes to it.
+        source_name: Name of the node that reads it.
+        filter_name: Name of the filter before the sink; None: there is none.
         key_serde: None: `default.key.serde`.
         value_serde: None: `default.value.serde`.
         partitioner: None: by the key.

@@ -30,11 +30,11 @@ class QueryServer:
     """Serves `QueryAnswers`; at most `_MAX_CONNECTIONS` at a time, further ones are refused with 503.
 
     Args:
-        instance: The instance to query. host: Its `application.server`, the address for other instances. listen:
-            host:port to listen at; empty: `host`.
+        instance: The instance to query.
+        host: Its `application.server`, the address for other instances. listen: host:port to listen at; empty: `host`.
 
-        Raises:
-            StreamsException: It cannot listen at the address.
+    Raises:
+        StreamsException: It cannot listen at the address.
     """
 
     def __init__(self, instance: QueriedInstance, host: HostInfo, listen: str) -> None:
