@@ -2,20 +2,17 @@
 
 Rows are in two places. A micro-batch, which has an increasing number, writes them into a directory of `current` that
 never changes. A rollup rewrites hours: a *generation* of an hour is a directory with each of its events once, and each
-row has the
-number of its batch. A *snapshot* selects the valid rows:
+row has the number of its batch. A *snapshot* selects the valid rows:
 
     of hours:    batch < boundary and hour < cutoff
     of current:  oldest <= batch < end, but not (batch < boundary and hour < cutoff)
 
 The snapshot is in the text of the view, which the metastore changes atomically. A query that has read the text finds
-the same
-rows whatever changes later:
+the same rows whatever changes later:
 
 - a new batch is at or above `end`;
 - a new generation of an hour has all rows of the previous one (of events the first of each id, by batch), and its
-  further rows
-are at or above `boundary` or `cutoff`: so partitions can be switched one by one, before the view is;
+  further rows are at or above `boundary` or `cutoff`: so partitions can be switched one by one, before the view is;
 - files that no snapshot needs are deleted after a grace period, within which readers must plan and run their queries.
 
 The ledger's records are the commits: a batch exists when its record does, and so do all hours of a rollup at once. The
@@ -76,8 +73,9 @@ class TableDefinition(NamedTuple):
     | `kind` | "events" (the first of each id stays) or "changes" (the last of each key) |
     | `columns` | Spark's schema as JSON, without the columns that every table has |
     | `record`, `model` | the events of the topic that are its rows |
-    | `schemas` | ids of the events' schemas | | `version` | version of the columns; each has its own tables in the
-    metastore | | `views` | names of its view, past and present, if they differ from `name`; the last one is valid |
+    | `schemas` | ids of the events' schemas |
+    | `version` | version of the columns; each has its own tables in the metastore |
+    | `views` | names of its view, past and present, if they differ from `name`; the last one is valid |
 
     Tables of the metastore never change, because sessions cache a table's columns, but read a view's text for each
     query.

@@ -2,8 +2,10 @@
 
 One record of the topic has the topic's name. It is, in this order,
 
-1. the record that the configuration names (`record`); 2. the only record; 3. the record named like the topic
-(`Payment` in `payments`); 4. the record whose schema was registered first (it has the smallest id).
+1. the record that the configuration names (`record`);
+2. the only record;
+3. the record named like the topic (`Payment` in `payments`);
+4. the record whose schema was registered first (it has the smallest id).
 
 Other records have the topic's name as prefix: `payments_refund`. A record's first model has that name, others have
 their number as suffix: `payments_v2`. So a later record may take over a name; rows are not moved.

@@ -51,8 +51,7 @@ class SubscriptionWrapperSerde:
 
     Args:
         primary_key_serialization_pseudo_topic_supplier: Returns the topic to pass to the key's serializer; called when
-            the first
-            key is serialized.
+            the first key is serialized.
         primary_key_serde: None: that of `default.key.serde`.
     """
 
