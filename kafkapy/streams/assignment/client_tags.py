@@ -20,8 +20,8 @@ _FIRST_BUCKETS: Final = 16
 
 
 def add_standbys_by_tags(clients: Clients, tasks: Iterable[TaskId], replicas: int, keys: Collection[str]) -> None:
-    """Assign standby tasks to instances whose tags differ from those of the task and of its other standby tasks; where there are
-    no more of these, to the least loaded instances.
+    """Assign standby tasks to instances whose tags differ from those of the task and of its other standby tasks; if
+    there are none, to the least loaded instances.
 
     Args:
         clients: By ascending process id; active tasks are assigned.
@@ -33,12 +33,12 @@ def add_standbys_by_tags(clients: Clients, tasks: Iterable[TaskId], replicas: in
 
 
 def may_balance(source: ClientState, destination: ClientState) -> bool:
-    """Whether standby tasks may be moved for balance: to instances with the same tags."""
+    """Return whether standby tasks may be moved for balance: only to instances with the same tags."""
     return all(destination.tags.get(key) == value for key, value in source.tags.items())
 
 
 def may_exchange(source: ClientState, destination: ClientState, task: TaskId, clients: Clients) -> bool:
-    """Whether the replicas of a task have as many different tags as before once a standby task has moved."""
+    """Return whether a move of a standby task keeps the number of different tags of the task's replicas."""
     ends = (source.process_id, destination.process_id)
     others: set[Tag] = set()
     for process, client in clients.items():
@@ -48,9 +48,9 @@ def may_exchange(source: ClientState, destination: ClientState, task: TaskId, cl
 
 
 class _Spread:
-    """One distribution.
+    """A distribution in progress.
 
-    Invariant: `_left` has the tasks that lack standby tasks, with their number.
+    Invariant: `_left` has the number of missing standby tasks by task.
     """
 
     def __init__(self, clients: Clients, replicas: int, keys: Collection[str]) -> None:
@@ -102,7 +102,7 @@ class _Spread:
             del self._left[task]
 
     def _use(self, process: ProcessId, count: int, used: dict[Tag, set[ProcessId]]) -> None:
-        """Rule out the instances with the tags of one; a tag all of whose values are used counts no more."""
+        """Exclude the instances with the tags of one; a tag of which all values are used is ignored from then on."""
         for key, value in self._clients[process].tags.items():
             if key not in self._keys:
                 continue
@@ -123,7 +123,7 @@ class _Spread:
 
 
 def _bucket(task: TaskId, count: int) -> int:
-    """Where a Java HashMap of so many tasks has it: the order in which Java comes to them."""
+    """Return a task's bucket in a Java HashMap of `count` tasks, for Java's iteration order."""
     buckets = _FIRST_BUCKETS
     while count * 4 > buckets * 3:
         buckets *= 2

@@ -51,7 +51,7 @@ class StreamsMember(NamedTuple):
 
 
 class PartitionRacks(NamedTuple):
-    """Where partitions are.
+    """The racks of partitions.
 
     Attributes:
         of_partition: The racks with a replica of each source and changelog partition.
@@ -63,7 +63,7 @@ class PartitionRacks(NamedTuple):
 
 
 def racks_of_instances(members: Iterable[StreamsMember]) -> dict[ProcessId, str] | None:
-    """The rack of each instance; None if one has none."""
+    """Return the rack of each instance; None if one has none."""
     said: dict[ProcessId, list[str | None]] = {}
     for member in members:
         said.setdefault(member.process_id, []).append(member.rack)
@@ -97,7 +97,7 @@ class GroupAssignment:
         configs: The configs of the assignment.
         leader: The leader's instance; one of its members triggers probing rebalances.
         now_ms: The wall clock.
-        racks: Where partitions are; None: tasks do not go by racks.
+        racks: Racks of partitions; None: the assignment is not rack-aware.
     """
 
     def __init__(

@@ -29,8 +29,8 @@ _NON_OVERLAP_COST: Final = 1
 
 
 class AssignmentConfigs(NamedTuple):
-    """The configs of the assignment; see `StreamsConfig`. Costs: None is Kafka's default, 10 for traffic and 1 for a task that
-    moves."""
+    """The configs of the assignment; see `StreamsConfig`. Costs of None are Kafka's defaults: 10 for traffic and 1 for
+    a moved task."""
 
     acceptable_recovery_lag: int = 10_000
     max_warmup_replicas: int = 2
@@ -43,7 +43,7 @@ class AssignmentConfigs(NamedTuple):
 
     @property
     def costs(self) -> Costs:
-        """Of stateful tasks."""
+        """Return the costs for stateful tasks."""
         traffic, non_overlap = self.rack_aware_traffic_cost, self.rack_aware_non_overlap_cost
         return Costs(
             _TRAFFIC_COST if traffic is None else traffic, _NON_OVERLAP_COST if non_overlap is None else non_overlap
@@ -67,7 +67,7 @@ def assign(
         all_tasks: All tasks.
         stateful: Those with state.
         configs: The configs.
-        racks: Where instances and partitions are; None: it is not known, or tasks do not go by racks.
+        racks: Racks of instances and partitions; None: they are not known, or the assignment is not rack-aware.
 
     Returns:
         Whether tasks are not at their balanced places yet, so that the group rebalances after

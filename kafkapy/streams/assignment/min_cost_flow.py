@@ -1,4 +1,4 @@
-"""The cheapest flow through a graph (Kafka's `Graph`), which decides which task goes to which instance."""
+"""Computes a minimum-cost flow through a graph (Kafka's `Graph`), which assigns tasks to instances."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class Edge:
     """An edge from one node to another.
 
     Attributes:
-        destination: Where it leads.
-        capacity: The most that can flow.
-        cost: Of each unit.
-        flow: What flows.
+        destination: The node at its end.
+        capacity: Largest flow.
+        cost: Cost of each unit.
+        flow: Present flow.
     """
 
     destination: int
@@ -27,11 +27,11 @@ class Edge:
 
 @dataclass(slots=True)
 class _Residual:
-    """What can still flow along an edge, or back.
+    """An edge of the residual graph.
 
     Attributes:
-        left: How much more.
-        flow: What flows; of an edge back: 0.
+        left: Residual capacity.
+        flow: Present flow; 0 for a backward edge.
         counter: The edge in the other direction.
     """
 
@@ -60,11 +60,11 @@ class FlowGraph:
     """A directed graph with capacities and costs.
 
     Invariant: between two nodes there is at most one edge, in one direction. Nodes and edges are visited by ascending number,
-    as in Java, which decides among solutions of the same cost.
+    as in Java, because the order determines the choice among solutions of the same cost.
 
     Args:
-        source: Where all flow begins.
-        sink: Where it ends.
+        source: The node where all flow begins.
+        sink: The node where it ends.
     """
 
     def __init__(self, source: int, sink: int) -> None:
@@ -77,7 +77,7 @@ class FlowGraph:
         """Add an edge.
 
         Raises:
-            ValueError: There is one in the other direction, or more flows than it can take.
+            ValueError: There is an edge in the other direction, or the flow exceeds the capacity.
         """
         if flow > capacity:
             raise ValueError(f"Edge flow {flow} cannot exceed capacity {capacity}")
@@ -87,16 +87,16 @@ class FlowGraph:
         self._nodes |= {start, end}
 
     def edges(self, node: int) -> list[Edge]:
-        """The edges that begin at a node."""
+        """Return the edges that begin at a node."""
         found = self._edges.get(node, {})
         return [found[end] for end in sorted(found)]
 
     def total_cost(self) -> int:
-        """Of all that flows."""
+        """Return the cost of the present flow."""
         return sum(edge.cost * edge.flow for edges in self._edges.values() for edge in edges.values())
 
     def find_greatest_flow(self) -> int:
-        """Let as much flow as can (Ford-Fulkerson), whatever it costs; returns how much."""
+        """Maximize the flow (Ford-Fulkerson), regardless of cost; return its amount."""
         residuals = self._residuals()
         while path := self._path(residuals):
             amount = min(edge.left for edge in path)
@@ -106,7 +106,7 @@ class FlowGraph:
         return sum(edge.flow for edge in self.edges(self._source))
 
     def find_least_cost(self) -> None:
-        """Let the same amount flow in the cheapest way, by cancelling cycles of negative cost."""
+        """Minimize the cost of the present amount of flow, by cancelling cycles of negative cost."""
         residuals = self._residuals()
         while cycle := self._negative_cycle(residuals):
             amount = min(edge.left for edge in cycle)
@@ -133,7 +133,7 @@ class FlowGraph:
                 edge.flow = residuals[start][end].flow
 
     def _path(self, residuals: _Residuals) -> list[_Residual]:
-        """The edges of a shortest path from source to sink, from its end; empty if there is none."""
+        """Return the edges of a shortest path from source to sink, the last one first; empty if there is none."""
         came_by: dict[int, tuple[int, _Residual]] = {}
         queue = deque([self._source])
         while queue and self._sink not in came_by:
@@ -150,7 +150,7 @@ class FlowGraph:
         return path
 
     def _negative_cycle(self, residuals: _Residuals) -> list[_Residual]:
-        """The edges of a cycle of negative cost (Bellman-Ford); empty if there is none."""
+        """Return the edges of a cycle of negative cost (Bellman-Ford); empty if there is none."""
         distances = dict.fromkeys(self._nodes, 0)
         came_by: dict[int, tuple[int, _Residual]] = {}
         found: int | None = None
@@ -178,7 +178,7 @@ class FlowGraph:
         *,
         stop_at_first: bool,
     ) -> int | None:
-        """Shorten distances along all edges; the first node whose distance was shortened, if that is asked for."""
+        """Shorten distances along all edges; return the first node whose distance was shortened, if requested."""
         for start, edges in residuals.items():
             for end, edge in edges.items():
                 if edge.left and distances[end] > distances[start] + edge.cost:

@@ -83,13 +83,13 @@ def optimize_active(clients: Clients, tasks: Sequence[TaskId], racks: Racks, str
 
     Args:
         clients: By ascending process id; the tasks are assigned.
-        tasks: Those that may move, in order.
-        racks: Where all is.
+        tasks: The movable tasks, in order.
+        racks: The racks of instances and partitions.
         strategy: `MIN_TRAFFIC` or `BALANCE_SUBTOPOLOGY`.
-        costs: What is weighed.
+        costs: The weights.
 
     Returns:
-        The cost.
+        The total cost.
     """
     if not tasks:
         return 0
@@ -105,9 +105,9 @@ def optimize_standbys(clients: Clients, racks: Racks, costs: Costs, can_move: Ca
 
     Args:
         clients: By ascending process id; the tasks are assigned.
-        racks: Where all is.
-        costs: What is weighed.
-        can_move: Whether a standby task may go from one instance to another.
+        racks: The racks of instances and partitions.
+        costs: The weights.
+        can_move: Returns whether a standby task may move from one instance to another.
     """
 
     def movable(source: ClientState, destination: ClientState) -> list[TaskId]:
@@ -167,7 +167,8 @@ class _Exchange:
         self._counts = Counter(self._owner.values())
 
     def min_traffic(self) -> FlowGraph:
-        """Tasks to instances, as they are now; each instance to the sink, with its number of tasks."""
+        """Build the graph: edges from tasks to instances with the present assignment as flow, and from each instance
+        to the sink with its number of tasks as capacity."""
         first = len(self._order)
         sink = first + len(self._processes)
         graph = FlowGraph(_SOURCE, sink)
@@ -181,7 +182,7 @@ class _Exchange:
         return graph
 
     def balance_subtopology(self) -> FlowGraph:
-        """Like `min_traffic`, but no instance gets more than its part of each sub-topology."""
+        """Build the graph like `min_traffic`, but limit each instance to its share of each sub-topology."""
         groups = sorted({task.subtopology for task in self._order})
         count, size = len(self._order), len(self._processes)
         last = count + size * len(groups)

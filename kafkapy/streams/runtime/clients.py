@@ -32,8 +32,8 @@ class StreamsClients:
         self._config = config
 
     def main_consumer(self, client_id: str, assignor: Any, thread: int = 1) -> KafkaConsumer[Any, Any]:
-        """The consumer of a thread, a member of the application's group. Static members have the number of the thread in their
-        ids, as in Java."""
+        """Create the consumer of a thread, a member of the application's group. As in Java, a static member's id
+        contains the number of the thread."""
         options = self._options(KafkaConsumer.DEFAULT_CONFIG, _STREAMS_CONSUMER, "consumer.", "main.consumer.")
         options |= {
             "client_id": f"{client_id}-consumer",
@@ -47,21 +47,21 @@ class StreamsClients:
         return KafkaConsumer(**self._isolated(options))
 
     def restore_consumer(self, client_id: str) -> KafkaConsumer[Any, Any]:
-        """The consumer of changelogs."""
+        """Create the consumer of changelogs."""
         options = self._options(KafkaConsumer.DEFAULT_CONFIG, _STREAMS_CONSUMER, "consumer.", "restore.consumer.")
         options |= {"client_id": f"{client_id}-restore-consumer", "group_id": None, "enable_auto_commit": False}
         options["auto_offset_reset"] = "none"
         return KafkaConsumer(**self._isolated(options))
 
     def global_consumer(self, client_id: str) -> KafkaConsumer[Any, Any]:
-        """The consumer of global tables."""
+        """Create the consumer of global tables."""
         options = self._options(KafkaConsumer.DEFAULT_CONFIG, _STREAMS_CONSUMER, "consumer.", "global.consumer.")
         options |= {"client_id": f"{client_id}-global-consumer", "group_id": None, "enable_auto_commit": False}
         options["auto_offset_reset"] = "none"
         return KafkaConsumer(**self._isolated(options))
 
     def producer(self, client_id: str, transactional_id: str | None) -> KafkaProducer[Any, Any]:
-        """The producer of a thread; transactional with exactly once."""
+        """Create the producer of a thread; with exactly-once it is transactional."""
         options = self._options(KafkaProducer.DEFAULT_CONFIG, {"linger.ms": 100}, "producer.")
         options |= {"client_id": f"{client_id}-producer", "enable_idempotence": True}
         if transactional_id is not None:
@@ -70,7 +70,7 @@ class StreamsClients:
         return KafkaProducer(**options)
 
     def admin(self, client_id: str) -> AdminClient:
-        """The admin client of an instance."""
+        """Create the admin client of an instance."""
         security = security_options(self._properties({}, "admin."))
         return AdminClient(self._config.bootstrap_servers, client_id=f"{client_id}-admin", **security)
 

@@ -1,4 +1,4 @@
-"""An instance of an application (Kafka's `KafkaStreams`)."""
+"""Runs an instance of an application (Kafka's `KafkaStreams`)."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ log = logging.getLogger("kafkapy.streams")
 
 
 class LagInfo(NamedTuple):
-    """How far a store is behind its changelog (Kafka's `LagInfo`).
+    """The lag of a store behind its changelog (Kafka's `LagInfo`).
 
     Attributes:
-        current_offset_position: The offset of the next record that it reads.
+        current_offset_position: The offset of the next record to read.
         end_offset_position: The end of the changelog.
         offset_lag: The difference.
 
@@ -61,17 +61,17 @@ class LagInfo(NamedTuple):
 
 
 class KafkaStreams:
-    """Runs a topology, as one of the instances of its application: they share its tasks.
+    """Runs a topology as one of the application's instances, which share its tasks.
 
     Invariant: the state goes CREATED, REBALANCING, RUNNING (and back), PENDING_SHUTDOWN, NOT_RUNNING; or PENDING_ERROR, ERROR.
 
     Args:
-        topology: Of `StreamsBuilder.build`.
-        config: By Kafka's names (`StreamsConfig`).
+        topology: Returned by `StreamsBuilder.build`.
+        config: The configuration by Kafka's names (`StreamsConfig`).
 
     Raises:
         ConfigException: A config is wrong or missing.
-        TopologyException: The topology reads nothing.
+        TopologyException: The topology has no sources.
 
     Example:
         streams = KafkaStreams(builder.build(), {"application.id": "counts", "bootstrap.servers": "localhost:9092"})
@@ -98,7 +98,7 @@ class KafkaStreams:
         self._state = "CREATED"
         self._lock = threading.RLock()
         self._threads: StreamThreads | None = None
-        """From `start` on."""
+        """None before `start`."""
         self._client_id = ""
         self._is_paused = False
         self._is_application_stopped = False
@@ -121,10 +121,10 @@ class KafkaStreams:
     # --- face -------------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to run in the background; global tables are read before.
+        """Read the global tables, and start to run in the background.
 
         Raises:
-            RuntimeError: It was started before.
+            RuntimeError: The instance was started before.
             StreamsException: The topics of global tables cannot be read.
         """
         with self._lock:
@@ -156,10 +156,10 @@ class KafkaStreams:
         """Commit, leave the group, and stop.
 
         Args:
-            timeout: ms or a timedelta; None: as long as it takes.
+            timeout: ms or a timedelta; None: no limit.
 
         Returns:
-            Whether all has ended in time.
+            Whether all threads have ended in time.
         """
         with self._lock:
             if self._state in ("NOT_RUNNING", "ERROR"):
@@ -195,7 +195,7 @@ class KafkaStreams:
         return self._state
 
     def set_state_listener(self, listener: Callable[[str, str], Any]) -> None:
-        """Call a function with the new and the old state, at each change.
+        """Set a function that is called with the new and the old state at each change.
 
         Args:
             listener: Function of the new state and the old one.
@@ -203,14 +203,14 @@ class KafkaStreams:
         self._listener = listener
 
     def all_local_store_partition_lags(self) -> dict[str, dict[int, LagInfo]]:
-        """How far the stores of this instance are behind their changelogs: those of its tasks, of tasks that are restored, and of
-        standby replicas.
+        """Return the lags of this instance's stores behind their changelogs: those of running and restoring tasks, and
+        of standby replicas.
 
         Returns:
-            By the name of the store and the number of the partition.
+            Lags by the name of the store and the number of the partition.
 
         Raises:
-            StreamsException: The ends of the changelogs cannot be had now.
+            StreamsException: The end offsets of the changelogs are not available now.
 
         Example:
             >>> streams.all_local_store_partition_lags()  # doctest: +SKIP
@@ -232,14 +232,15 @@ class KafkaStreams:
         return lags
 
     def store(self, parameters: StoreQueryParameters | str) -> Any:
-        """A store of this instance, to read. Any thread may ask; a task waits while its store is read.
+        """Return a read-only view of a store of this instance. Thread-safe; a task is blocked while its store is read.
 
         Args:
-            parameters: Which store; a name: by its class, all partitions that this instance has, values without times.
+            parameters: The store. For a name: the view of its class, all local partitions, values without timestamps.
 
         Returns:
-            A `ReadOnlyKeyValueStore`, `ReadOnlyWindowStore` or `ReadOnlySessionStore`, which may be kept: each question looks up
-            what the instance has then.
+            A `ReadOnlyKeyValueStore`, `ReadOnlyWindowStore` or `ReadOnlySessionStore`. It may be kept, since each read
+            looks up
+            the instance's present partitions.
 
         Raises:
             StreamsNotStartedException: `start` was not called.
@@ -258,7 +259,8 @@ class KafkaStreams:
         return self._queries.view(parameters)
 
     def key_serializer(self, store_name: str) -> Callable[[Any], bytes] | None:
-        """What makes bytes of a store's keys; None: this instance has no part of it. For `query_metadata_for_key`.
+        """Return the serializer of a store's keys for `query_metadata_for_key`; None: this instance has no part of the
+        store.
 
         Args:
             store_name: The store.
@@ -270,13 +272,13 @@ class KafkaStreams:
         return self._queries.key_serializer(store_name)
 
     def query(self, request: StateQueryRequest) -> StateQueryResult:
-        """Ask the stores of this instance (IQv2, KIP-796). Any thread may ask.
+        """Query the stores of this instance (IQv2, KIP-796). Thread-safe.
 
         Args:
-            request: The question: store, query, partitions, what the store must have seen.
+            request: Store, query, partitions, and minimum position.
 
         Returns:
-            The answer of each partition: each may have failed for itself.
+            The result of each partition, which may be a failure.
 
         Raises:
             StreamsNotStartedException: `start` was not called.
@@ -292,12 +294,12 @@ class KafkaStreams:
         return self._queries.query(request)
 
     def metadata_for_all_streams_clients(self) -> list[StreamsMetadata]:
-        """What each instance of the application has; of those that have an `application.server`."""
+        """Return the metadata of all instances of the application that have an `application.server`."""
         self._check_is_queried()
         return self._metadata.all()
 
     def streams_metadata_for_store(self, store_name: str) -> list[StreamsMetadata]:
-        """The instances that have a part of a store, or a copy of one.
+        """Return the instances that have a part of a store, active or standby.
 
         Args:
             store_name: The store.
@@ -311,16 +313,16 @@ class KafkaStreams:
         key: Any,
         partition_of: Serializer | Callable[[str, Any, None, int], int | None],
     ) -> KeyQueryMetadata | None:
-        """Which instance has a key.
+        """Return the instance that has a key.
 
         Args:
             store_name: The store.
             key: The key.
-            partition_of: The serializer of the keys of the topic that the store is filled from; or a function with topic, key,
-                None and the number of partitions, if that topic is written with a partitioner of its own.
+            partition_of: The serializer of the keys of the topic that the store is filled from; or a function of
+                topic, key, None and the number of partitions, if that topic is written with a custom partitioner.
 
         Returns:
-            None if it is not known: no instance has an `application.server`, or nothing is assigned yet.
+            None if it is unknown: no instance has an `application.server`, or nothing is assigned yet.
         """
         self._check_is_queried()
         return self._metadata.for_key(store_name, key, partition_of)
@@ -332,10 +334,10 @@ class KafkaStreams:
             raise RuntimeError(f"KafkaStreams is not running. State is {self._state}.")
 
     def set_global_state_restore_listener(self, listener: StateRestoreListener) -> None:
-        """Have an object told how stores are restored.
+        """Set the listener for the restoration of stores.
 
         Args:
-            listener: Its methods are called on the threads that restore.
+            listener: Its methods are called on the restoring threads.
 
         Raises:
             RuntimeError: The instance was started before.
@@ -347,9 +349,10 @@ class KafkaStreams:
         self._restore_listener = listener
 
     def metrics(self) -> dict[StreamsMetricName, Any]:
-        """What the instance, its threads, tasks and clients measure, by Kafka's names. Any thread may ask.
+        """Return the metrics of the instance, its threads, tasks and clients, by Kafka's names. Thread-safe.
 
-        With `metrics.recording.level` DEBUG also what processors, stores and caches measure, which costs time for each record.
+        With `metrics.recording.level` DEBUG also those of processors, stores and caches, which cost time for each
+        record.
 
         Example:
             >>> next(value for name, value in streams.metrics().items() if name.name == "process-total")  # doctest: +SKIP
@@ -379,10 +382,10 @@ class KafkaStreams:
             )
 
     def clean_up(self) -> None:
-        """Remove the local state of the application: it is restored from its changelogs.
+        """Delete the local state of the application; the next start restores it from the changelogs.
 
         Raises:
-            RuntimeError: The instance runs.
+            RuntimeError: The instance is running.
         """
         if self._state not in ("CREATED", "NOT_RUNNING", "ERROR"):
             raise RuntimeError("Cannot clean up while running.")
@@ -391,35 +394,38 @@ class KafkaStreams:
     def set_uncaught_exception_handler(
         self, handler: Callable[[BaseException], StreamThreadExceptionResponse | None]
     ) -> None:
-        """Let a function decide what is done about an error that has ended a thread (KIP-671).
+        """Set the function that decides what happens after an error has ended a thread (KIP-671).
 
         Args:
-            handler: Called with the error, on the thread that ends. None, as without a handler: the instance stops.
+            handler: Called with the error, on the ending thread. If it returns None, the instance stops, as without a
+                handler.
         """
         self._handler = handler
 
     def pause(self) -> None:
-        """Process nothing until `resume` (KIP-834). The instance stays in its group, and tasks are restored."""
+        """Stop processing until `resume` (KIP-834). The instance stays in its group, and continues to restore
+        tasks."""
         self._pause(True)
 
     def resume(self) -> None:
-        """Go on after `pause`."""
+        """Continue processing after `pause`."""
         self._pause(False)
 
     def is_paused(self) -> bool:
-        """Whether `pause` holds."""
+        """Return whether the instance is paused."""
         return self._is_paused
 
     @property
     def is_application_stopped(self) -> bool:
-        """Whether this instance ends, or has ended, because one of the application has requested that all of them stop."""
+        """Return whether an instance of the application has requested a shutdown of all instances, so that this one
+        stops."""
         return self._is_application_stopped
 
     def add_stream_thread(self) -> str | None:
-        """One thread more (KIP-663).
+        """Add a thread (KIP-663).
 
         Returns:
-            Its name; None: the instance does not run.
+            Its name; None: the instance is not running.
         """
         with self._lock:
             threads = self._threads
@@ -432,16 +438,16 @@ class KafkaStreams:
         return thread.name
 
     def remove_stream_thread(self, timeout: Duration | None = None) -> str | None:
-        """One thread less (KIP-663): its tasks go to others.
+        """Remove a thread (KIP-663); its tasks move to others.
 
         Args:
-            timeout: ms or a timedelta, for which its end is waited for; None: as long as it takes.
+            timeout: How long to wait for its end, ms or a timedelta; None: no limit.
 
         Returns:
-            Its name; None: there is none, or the instance does not run.
+            Its name; None: there is none, or the instance is not running.
 
         Raises:
-            TimeoutError: It has not ended in time; it does later.
+            TimeoutError: The thread has not ended in time; it will end later.
         """
         with self._lock:
             threads = self._threads
@@ -468,11 +474,11 @@ class KafkaStreams:
     # --- within -----------------------------------------------------------------------------------------------------------
 
     def _make_server(self) -> QueryServer | None:
-        """The HTTP end point, if the configuration has one; it runs.
+        """Start the HTTP end point, if it is configured.
 
         Raises:
             ConfigException: `application.server` is missing or wrong.
-            StreamsException: It cannot listen.
+            StreamsException: It cannot listen at the address.
         """
         config = self._config
         if not config.kafkapy_application_server_enable:
@@ -523,12 +529,12 @@ class KafkaStreams:
                 self._follow_threads()
 
     def _follow_threads(self) -> None:
-        """RUNNING if all threads run."""
+        """Set the state to RUNNING if all threads are running."""
         if self._state in ("REBALANCING", "RUNNING") and self._threads is not None:
             self._set_state("RUNNING" if self._threads.are_running() else "REBALANCING")
 
     def _thread_failed(self, thread: StreamThread, error: BaseException) -> None:
-        """Called by a thread that ends."""
+        """Handle the failure of a thread; called on that thread."""
         response = None
         self._failed_threads += 1
         if isinstance(error, ShutdownRequested):
@@ -546,7 +552,7 @@ class KafkaStreams:
             self._stop_by_error()
 
     def _successor(self, thread: StreamThread, response: StreamThreadExceptionResponse | None) -> StreamThread | None:
-        """The thread that takes the place of one that has failed; None if the instance stops."""
+        """Create the thread that replaces a failed one; None if the instance stops."""
         assert self._threads is not None
         if response is StreamThreadExceptionResponse.REPLACE_THREAD:
             return self._threads.replace(thread, 0)
@@ -556,14 +562,14 @@ class KafkaStreams:
         return None
 
     def _failed(self, error: BaseException) -> None:
-        """Called by the thread of global tables, without which no task can run."""
+        """Handle the failure of the thread of global tables, without which no task can run."""
         if self._handler is not None:
             self._handler(error)
         if self._state in ("REBALANCING", "RUNNING"):
             self._stop_by_error()
 
     def _stop_by_error(self) -> None:
-        """Stop the instance; the thread that calls this is one that is waited for, so another one waits."""
+        """Stop the instance from a new thread, because the calling thread is one of those to wait for."""
         with self._lock:
             self._set_state("PENDING_ERROR")
         threading.Thread(target=self._end, args=(None,), name=f"{self._client_id}-CloseThread", daemon=True).start()
@@ -584,7 +590,7 @@ class KafkaStreams:
 
 
 def _store_sources(builder: TopologyBuilder, prefix: str) -> dict[str, frozenset[str]]:
-    """The topics that the sub-topology of each store reads."""
+    """Return the source topics of each store's sub-topology."""
     return {
         name: frozenset(subgraph.source_topics) for subgraph in builder.subgraphs(prefix) for name in subgraph.stores
     }

@@ -71,7 +71,7 @@ class StoreQueries:
         return type.view(lambda: self._parts(parameters), type.plain)
 
     def key_serializer(self, store_name: str) -> Callable[[Any], bytes] | None:
-        """What makes bytes of a store's keys; None: this instance has no part of it.
+        """Return the serializer of a store's keys; None: this instance has no part of it.
 
         Raises:
             UnknownStateStoreException: The topology has no such store.
@@ -83,7 +83,7 @@ class StoreQueries:
         return None
 
     def query(self, request: StateQueryRequest) -> StateQueryResult:
-        """The answers of all partitions that are asked.
+        """Return the results of all requested partitions.
 
         Raises:
             UnknownStateStoreException: The topology has no such store.
@@ -107,7 +107,8 @@ class StoreQueries:
         return result
 
     def _query_thread(self, request: StateQueryRequest, thread: QueriedThread, result: StateQueryResult) -> None:
-        """Ask a thread's tasks, whose lock is held; a running task's answer goes before a copy's."""
+        """Query a thread's tasks while holding their lock; a running task's result takes precedence over a standby
+        replica's."""
         for task in thread.tasks.queried_tasks(request.store_name):
             if request.partitions is not None and task.partition not in request.partitions:
                 continue

@@ -22,35 +22,34 @@ from kafkapy.streams.runtime.thread_clients import ThreadClients
 log = logging.getLogger("kafkapy.streams")
 
 _RECORDS_AT_A_TIME: Final = 500
-"""Of each task, between two looks at the consumer and the clock."""
+"""Records of each task between two polls and checks of the clock."""
 
 _MAX_ROWS: Final = 16_384
-"""That one poll returns as columns."""
+"""Limit of rows that a poll returns as columns."""
 
 
 _COROUTINE_WAIT_MS: Final = 2
-"""How long records are waited for while coroutines run: their results go on afterwards."""
+"""Timeout of polls while coroutines run, in ms: it limits the delay of their results."""
 
 
 class ShutdownRequested(StreamsException):
-    """An instance of the application has requested that all of them stop."""
+    """An instance of the application has requested a shutdown of all instances."""
 
 
 class StreamThread(threading.Thread):
     """One thread of an instance.
 
-    Invariant: only this thread uses its consumer, tasks and producer; `assigned` is the one thing that the consumer's thread puts
-    in.
+    Invariant: only this thread uses its consumer, tasks and producer; only `assigned` is set by the consumer's thread.
 
     Args:
         name: Name of the thread and its clients.
         config: The application's configuration.
-        topics: To subscribe to.
-        tasks: The thread's.
-        clients: The thread's.
-        on_state: Called with "REBALANCING", "RUNNING".
-        on_failure: Called with what ended the thread, once all of it is closed.
-        on_assignment: Called with what the group's leader says of all instances.
+        topics: Topics to subscribe to.
+        tasks: The thread's tasks.
+        clients: The thread's clients.
+        on_state: Called with "REBALANCING" or "RUNNING".
+        on_failure: Called with the error that ended the thread, after everything is closed.
+        on_assignment: Called with the assignment of all instances by the group's leader.
     """
 
     def __init__(
@@ -81,17 +80,17 @@ class StreamThread(threading.Thread):
         self._last_commit = time.monotonic()
 
     def stop(self) -> None:
-        """End after what is under way; `join` waits for it."""
+        """Ask the thread to end after its current step; `join` waits for its end."""
         self._stopping.set()
         self._consumer.wakeup()
 
     def metrics(self) -> Iterator[StreamsMetric]:
-        """What the thread, its tasks and its clients measure. Any thread may ask."""
+        """Return the metrics of the thread, its tasks and its clients. Thread-safe."""
         yield from self.tasks.all_metrics()
         yield from self._clients.metrics()
 
     def rejoin_soon(self, at_ms: float) -> None:
-        """Join the group again at this time (wall clock, ms)."""
+        """Schedule a rejoin of the group at this time (wall clock, ms)."""
         self._rejoin_at_ms = at_ms
 
     def run(self) -> None:
@@ -141,13 +140,13 @@ class StreamThread(threading.Thread):
             self._work(records, busy)
 
     def _poll(self, timeout_ms: float) -> Any:
-        """Records by partition; a table or None if a task processes records as columns."""
+        """Poll: return records by partition, or a table or None if a task processes records as columns."""
         if self.tasks.takes_columns:
             return self._consumer.poll_arrow(timeout_ms, _MAX_ROWS)
         return self._consumer.poll(timeout_ms, 10 * _RECORDS_AT_A_TIME)
 
     def _work(self, records: Any, busy: bool) -> None:
-        """What comes after a poll; the tasks' lock is held."""
+        """Process, punctuate and commit after a poll; the caller holds the tasks' lock."""
         self._join_again_if_due()
         if isinstance(records, dict):
             self.tasks.add_records(records)
@@ -181,11 +180,11 @@ class StreamThread(threading.Thread):
             self._consumer.enforce_rebalance("Scheduled probing rebalance")
 
     def take_assignment(self) -> None:
-        """Called within `poll`, when the group has assigned something.
+        """Apply a new assignment; called within `poll`.
 
         Raises:
-            MissingSourceTopicException: A topic that the topology reads does not exist.
-            StreamsException: The leader could not share out tasks, or the application is stopped.
+            MissingSourceTopicException: A source topic of the topology does not exist.
+            StreamsException: The leader could not assign tasks, or a shutdown of the application was requested.
         """
         assignment, self.assigned = self.assigned, None
         if assignment is None:
@@ -203,13 +202,13 @@ class StreamThread(threading.Thread):
         self.tasks.handle_assignment(assignment.active, assignment.standby)
 
     def _close(self, failure: BaseException | None) -> BaseException | None:
-        """Give all back.
+        """Close tasks and clients.
 
         Args:
-            failure: What has ended the thread.
+            failure: The error that has ended the thread, if any.
 
         Returns:
-            That, or what went wrong now.
+            That error, or the first one while closing.
         """
         try:
             with self.tasks.lock:
@@ -219,7 +218,7 @@ class StreamThread(threading.Thread):
         return failure
 
     def _close_tasks(self, failure: BaseException | None) -> BaseException | None:
-        """Close the tasks; the tasks' lock is held."""
+        """Close the tasks; the caller holds their lock."""
         try:
             self.tasks.close(clean=failure is None)
         except TaskMigratedException as error:
@@ -239,7 +238,7 @@ def _count(records: Any) -> int:
 
 
 class _Rebalances(ConsumerRebalanceListener):
-    """Hears of partitions, within `poll`."""
+    """The rebalance listener, called within `poll`."""
 
     def __init__(self, thread: StreamThread, on_state: Callable[[StreamThread, str], None]) -> None:
         self._thread = thread

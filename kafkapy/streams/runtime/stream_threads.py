@@ -1,4 +1,4 @@
-"""The threads that an instance has (Kafka keeps them in `KafkaStreams` itself)."""
+"""The threads of an instance (in Kafka they are part of `KafkaStreams`)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from kafkapy.streams.runtime.thread_factory import StreamThreadFactory
 
 
 class StreamThreads:
-    """Threads by number, their states, and what they share: the record cache's memory, and whether they are paused.
+    """Threads by number, their states, the memory of the record cache, and the paused flag.
 
-    Invariants: numbers begin with 1, and a new thread has the lowest one that is free; `_states` has threads of `_threads` alone.
-    Any thread may call; changes are made with the instance's lock, except by `share_cache`.
+    Invariants: numbers begin with 1, and a new thread has the lowest free one; `_states` has only threads of
+    `_threads`. Any thread may call; callers hold the instance's lock for changes, except for `share_cache`.
 
     Args:
-        factory: Makes them.
+        factory: Creates threads.
         cache_size: Bytes of the record cache, of all threads together.
     """
 
@@ -27,40 +27,41 @@ class StreamThreads:
         self._is_paused = False
 
     def all(self) -> list[StreamThread]:
-        """The threads, in the order in which they were made."""
+        """Return the threads in the order of creation."""
         return list(self._threads.values())
 
     def add(self) -> StreamThread:
-        """One more, which is not started."""
+        """Create a thread without starting it."""
         number = next(number for number in range(1, len(self._threads) + 2) if number not in self._threads)
         return self._make(number, 0)
 
     def replace(self, thread: StreamThread, error_code: int) -> StreamThread:
-        """A new thread, not started, with the number of one that has ended.
+        """Create a thread, without starting it, with the number of an ended one.
 
         Args:
-            thread: The one that has ended.
-            error_code: What the group is told with the first join; 0: nothing.
+            thread: The ended thread.
+            error_code: Error code for the group with the first join; 0: none.
         """
         number = next(number for number, one in self._threads.items() if one is thread)
         self.forget(thread)
         return self._make(number, error_code)
 
     def removable(self) -> StreamThread | None:
-        """The thread that goes if there is to be one less: not the calling one; None if there is no other."""
+        """Return the thread to remove: one that is not the calling thread; None if there is no other."""
         others = [thread for thread in self._threads.values() if thread is not threading.current_thread()]
         return others[-1] if others else None
 
     def forget(self, thread: StreamThread) -> bool:
-        """Take out a thread that has ended; False: it was not there."""
+        """Remove an ended thread; return False if it was not present."""
         self._states.pop(thread, None)
         number = next((number for number, one in self._threads.items() if one is thread), 0)
         return self._threads.pop(number, None) is not None
 
     def share_cache(self) -> None:
-        """Give each thread its part of the memory of the record cache.
+        """Divide the memory of the record cache among the threads.
 
-        The instance's lock is not held: threads take it while they hold the lock of their tasks, which is taken here.
+        The caller must not hold the instance's lock: threads acquire it while they hold the lock of their tasks, which
+        this method acquires.
         """
         size = self._cache_size // max(1, len(self._threads))
         for thread in self.all():
@@ -68,18 +69,18 @@ class StreamThreads:
                 thread.tasks.cache.resize(size)
 
     def pause(self, paused: bool) -> None:
-        """Let all threads process nothing, or go on."""
+        """Pause all threads, or resume them."""
         self._is_paused = paused
         for thread in self._threads.values():
             thread.tasks.is_paused = paused
 
     def set_state(self, thread: StreamThread, state: str) -> None:
-        """A thread has reported its state."""
+        """Set the state that a thread has reported."""
         if thread in self._threads.values():
             self._states[thread] = state
 
     def are_running(self) -> bool:
-        """Whether there are threads, and all of them run."""
+        """Return whether there are threads, and all of them are running."""
         states = [self._states.get(thread) for thread in self._threads.values()]
         return bool(states) and set(states) == {"RUNNING"}
 

@@ -48,7 +48,7 @@ class Assignment(NamedTuple):
 
     Attributes:
         active: Tasks to run, with their partitions.
-        standby: Tasks of which to keep standby replicas.
+        standby: Tasks that need a standby replica here.
         info: The complete user data of the assignment.
     """
 
@@ -199,7 +199,8 @@ class StreamsPartitionAssignor(AbstractPartitionAssignor):
         tasks: Mapping[TaskId, Sequence[TopicPartition]],
         changelogs: Mapping[TaskId, Sequence[TopicPartition]],
     ) -> PartitionRacks | None:
-        """Where partitions are; None if tasks do not go by racks, or a member or a broker has none."""
+        """Return the racks of partitions; None if the assignment is not rack-aware, or a member or a broker has no
+        rack."""
         if self._config.rack_aware_assignment_strategy == NONE:
             return None
         if racks_of_instances(members) is None:

@@ -46,7 +46,7 @@ _OF_RECORD = (
     PolicyViolationError,
     RecordListTooLargeError,
 )
-"""The record is refused; another one may be written."""
+"""Errors of a single record; others can still be written."""
 _MIGRATED = (
     CommitFailedError,
     IllegalGenerationError,
@@ -57,9 +57,9 @@ _MIGRATED = (
     UnknownMemberIdError,
     UnknownProducerIdError,
 )
-"""Another instance has the tasks: by the group's generation, or by the transactional id."""
+"""Errors that mean that another instance has the tasks, by the group's generation or the transactional id."""
 _UNDECIDED = (KafkaTimeoutError, TransactionAbortableError)
-"""The transaction is aborted, and the tasks begin again where the last one has ended."""
+"""Errors after which the transaction is aborted, and the tasks restart at the end of the previous one."""
 
 
 _MAX_BUFFERED_RECORDS: Final = 1000
@@ -67,7 +67,7 @@ _MAX_BUFFERED_BYTES: Final = 1 << 20
 
 
 class _Buffer:
-    """Records of one topic, and of one partition if they name it, as columns."""
+    """Records of one topic (and of one partition, if they have one), as columns."""
 
     __slots__ = ("headers", "keys", "size", "timestamps", "values")
 
@@ -79,7 +79,7 @@ class _Buffer:
         self.size = 0
 
     def add(self, record: ProducedRecord) -> bool:
-        """Append a record; whether the buffer is full."""
+        """Append a record; return whether the buffer is full."""
         key, value = record.key, record.value
         self.keys.append(key)
         self.values.append(value)
@@ -93,8 +93,9 @@ class StreamsProducer:
     """A thread's producer.
 
     Invariant: with exactly-once, each record is sent within a transaction, and `_in_transaction` is true while one is
-    open. `_error` is the first send error since the last commit; after it no more records are sent. `_buffers` has records that
-    the producer has not got yet: they are sent before a commit, and by `send_buffered`, which the thread calls often.
+    open. `_error` is the first send error since the last commit; after it no more records are sent. `_buffers` has
+    records that were not passed to the producer yet; a commit passes them, and `send_buffered`, which the thread calls
+    often.
 
     Args:
         make: Creates the producer; called again if a transaction could not be ended.
@@ -114,7 +115,7 @@ class StreamsProducer:
             self._producer.init_transactions()
 
     def send(self, record: ProducedRecord) -> None:
-        """Send a record, together with others later on.
+        """Buffer a record, to send it together with others.
 
         Raises:
             TaskMigratedException: Another instance has taken over.
@@ -132,7 +133,7 @@ class StreamsProducer:
             self.send_buffered()
 
     def send_buffered(self) -> None:
-        """Hand the records of `send` to the producer; raises as `send`."""
+        """Pass the records of `send` to the producer; raises the errors of `send`."""
         if not self._buffers:
             return
         self._begin()
@@ -149,7 +150,7 @@ class StreamsProducer:
             future.add_callback(self._written)
 
     def send_watched(self, record: ProducedRecord, is_fatal: IsFatal) -> None:
-        """Send a record whose refusal is not always an error.
+        """Send a record whose refusal may be tolerated.
 
         Args:
             record: The record.
@@ -173,11 +174,11 @@ class StreamsProducer:
             future.add_errback(failed)
 
     def send_batch(self, topic: str, rows: pa.RecordBatch) -> None:
-        """Send records as columns; raises as `send`.
+        """Send records as columns; raises the errors of `send`.
 
         Args:
-            topic: Where they are written.
-            rows: As for `KafkaProducer.send_arrow`.
+            topic: Destination topic.
+            rows: A batch as for `KafkaProducer.send_arrow`.
         """
         self.send_buffered()
         self._begin()
@@ -254,7 +255,7 @@ class StreamsProducer:
         self._error = None
 
     def metrics(self) -> dict[str, dict[str, Any]]:
-        """What the producer measures, by group and name. From any thread."""
+        """Return the producer's metrics by group and name. Thread-safe."""
         figures: dict[str, dict[str, Any]] = self._producer.metrics()
         return figures
 

@@ -1,4 +1,4 @@
-"""The tasks of a thread: made when they are assigned, restored, run, committed, closed (Kafka's `TaskManager`)."""
+"""Manages the tasks of a thread: creates, restores, runs, commits and closes them (Kafka's `TaskManager`)."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 log = logging.getLogger("kafkapy.streams")
 
 _CHECKPOINT_AFTER_RECORDS: Final = 10_000
-"""How many records of changelogs lie between two checkpoints of a task, at least (Kafka's
+"""Minimum number of changelog records between two checkpoints of a task (Kafka's
 `OFFSET_DELTA_THRESHOLD_FOR_CHECKPOINT`)."""
 
 MakeTask = Callable[[TaskId, Collection[TopicPartition]], StreamTask]
 
 
 class MainConsumer(Protocol):
-    """What the tasks need of the thread's consumer."""
+    """The part of the thread's consumer that tasks use."""
 
     def pause(self, *partitions: TopicPartition) -> None: ...
 
@@ -52,14 +52,14 @@ class MainConsumer(Protocol):
 
 
 class QueriedTask(NamedTuple):
-    """What a question sees of a task.
+    """The part of a task that queries use.
 
     Attributes:
         partition: Its number.
-        store: The store that is asked, as processors see it.
-        is_active: False: a copy.
+        store: The queried store, with its serdes.
+        is_active: False: a standby replica.
         is_running: Whether its stores are complete.
-        position: The offsets of the last records that it has processed, by (topic, partition); of a copy they are not known.
+        position: The offsets of its last processed records, by (topic, partition); unknown for a standby replica.
     """
 
     partition: int
@@ -73,19 +73,19 @@ class TaskManager:
     """A thread's tasks.
 
     Invariants: a task in `tasks` or `copies` has its directory locked and its stores open, and its changelogs are registered with
-    the reader. Tasks in `_restoring` and `_suspended` are in `tasks`, too, and process nothing: the former until their stores are
-    complete, their partitions being paused; the latter, whose partitions were revoked, until the next assignment says what
-    becomes of them. `_wanted` and `_wanted_copies` are tasks whose directory another thread or process still has.
+    the reader. Tasks in `_restoring` and `_suspended` are also in `tasks`, and process nothing: the former, with
+    paused partitions, until their stores are complete; the latter, whose partitions were revoked, until the next
+    assignment. `_wanted` and `_wanted_copies` are tasks whose directory another thread or process still has locked.
 
     Args:
         config: The application's configuration.
-        directory: Of the instance.
-        make_task: Makes a task with its nodes and stores.
-        consumer: The thread's; set before the first assignment.
-        reader: Of changelogs.
-        producer: The thread's.
-        cache: Of records; the thread's tasks share it.
-        metrics: The thread's.
+        directory: State directory of the instance.
+        make_task: Creates a task with its nodes and stores.
+        consumer: The thread's consumer; set before the first assignment.
+        reader: Reader of changelogs.
+        producer: The thread's producer.
+        cache: Record cache, shared by the thread's tasks.
+        metrics: The thread's metrics.
     """
 
     def __init__(
@@ -102,9 +102,9 @@ class TaskManager:
         self.metrics = metrics or ThreadMetrics("", config.metrics_recording_level)
         self.tasks: dict[TaskId, StreamTask] = {}
         self.copies: dict[TaskId, StreamTask] = {}
-        """Standby replicas: their stores follow the changelogs, their processors are not used."""
+        """Standby replicas: their stores are updated from the changelogs, their processors are unused."""
         self.is_paused = False
-        """Whether nothing is processed, nor standby replicas followed (KIP-834); other threads may set it."""
+        """Whether processing and the updates of standby replicas are paused (KIP-834); other threads may set it."""
         self.is_rebalancing = False
         """Whether the thread has asked to join and has no assignment yet: the group may refuse commits."""
         self.consumer: MainConsumer
@@ -117,12 +117,12 @@ class TaskManager:
         self._producer = producer
         self._restoring: set[TaskId] = set()
         self._committed: dict[TaskId, dict[TopicPartition, Any]] = {}
-        """What the group has committed of each task in `_restoring`, once it was looked up."""
+        """The group's committed offsets of tasks in `_restoring`, after their lookup."""
         self._suspended: set[TaskId] = set()
         self._wanted: dict[TaskId, list[TopicPartition]] = {}
         self._wanted_copies: dict[TaskId, list[TopicPartition]] = {}
         self._commit_deadline: float | None = None
-        """When commits that time out are given up (ms, monotonic); None: the last one succeeded."""
+        """The deadline for retrying commits that time out (ms, monotonic); None: the last one succeeded."""
         self._checkpointed: dict[TaskId, int] = {}
         """The sum of the offsets of each task's last checkpoint."""
         self._partitions: dict[TaskId, list[TopicPartition]] = {}
@@ -132,8 +132,8 @@ class TaskManager:
     # --- assignment -------------------------------------------------------------------------------------------------------
 
     def offset_sums(self) -> dict[TaskId, int]:
-        """How far stores are: of tasks that run, of those that are restored or copied, and of those on disk that no thread of
-        this process has. Any thread may ask."""
+        """Return the offset sums of stores: of running and restoring tasks, of standby replicas, and of tasks on disk
+        that no thread of this process has. Thread-safe."""
         sums: dict[TaskId, int] = {}
         for id in self._directory.stored_tasks():
             if not self._directory.is_locked(id):
@@ -154,8 +154,8 @@ class TaskManager:
         return sums
 
     def store_positions(self) -> dict[tuple[str, TopicPartition], int | None]:
-        """The offset of the next record that each store reads of its changelog; None: it has all, its task runs. Any thread may
-        ask."""
+        """Return the offset of the next changelog record of each store; None: its task is running, so it is complete.
+        Thread-safe."""
         positions: dict[tuple[str, TopicPartition], int | None] = {}
         for id, task in [*self.copies.items(), *self.tasks.items()]:
             behind = id in self._restoring or id in self.copies
@@ -166,12 +166,12 @@ class TaskManager:
         return positions
 
     def stores(self, name: str, partition: int | None, *, with_copies: bool) -> list[Any]:
-        """The stores of this name, of tasks that run; `lock` is held.
+        """Return the stores of this name of running tasks; the caller holds `lock`.
 
         Args:
             name: Name of the store.
-            partition: Of the task; None: of any.
-            with_copies: Whether stores that are restored, and copies, count, too.
+            partition: Partition of the task; None: any.
+            with_copies: Whether to include stores of restoring tasks and standby replicas.
         """
         tasks = dict(self.tasks) | (self.copies if with_copies else {})
         return [
@@ -183,7 +183,8 @@ class TaskManager:
         ]
 
     def queried_tasks(self, store: str) -> list[QueriedTask]:
-        """The tasks and copies that have a store of this name, tasks first; `lock` is held."""
+        """Return the tasks and standby replicas that have a store of this name, tasks first; the caller holds
+        `lock`."""
         found = []
         for id, task in [*sorted(self.tasks.items()), *sorted(self.copies.items())]:
             if store in task.topology.stores:
@@ -196,8 +197,8 @@ class TaskManager:
     def handle_assignment(
         self, active: Mapping[TaskId, list[TopicPartition]], standby: Mapping[TaskId, Collection[TopicPartition]]
     ) -> None:
-        """Close tasks that are gone, make those that are new; a copy whose task comes here becomes the task, and a task that goes
-        may stay as a copy: both keep their stores."""
+        """Close removed tasks and create new ones. A standby replica may become the active task and the reverse; both
+        keep their stores."""
         for id in [id for id in self.tasks if id not in active]:
             if id in standby and id not in self._restoring:
                 self._demote(id)
@@ -217,7 +218,7 @@ class TaskManager:
         self.make_wanted()
 
     def handle_revocation(self, revoked: Collection[TopicPartition]) -> None:
-        """Commit and suspend the tasks of partitions that another member gets."""
+        """Commit and suspend the tasks of revoked partitions."""
         gone = [id for id, partitions in self._partitions.items() if not set(partitions).isdisjoint(revoked)]
         if gone:
             self.commit()
@@ -227,13 +228,14 @@ class TaskManager:
                 self._suspended.add(id)
 
     def handle_lost(self, lost: Collection[TopicPartition]) -> None:
-        """The member is out of the group: its tasks are another's, and nothing of theirs may be committed."""
+        """Close the tasks of lost partitions without a commit: the member is out of the group, and others have its
+        tasks."""
         self._producer.abort()
         for id in [id for id, partitions in self._partitions.items() if not set(partitions).isdisjoint(lost)]:
             self._close(id, clean=False)
 
     def make_wanted(self) -> None:
-        """Make the tasks and copies whose directory has become free."""
+        """Create the tasks and standby replicas whose directory was unlocked."""
         for id, partitions in list(self._wanted.items()):
             if not self._directory.lock(id):
                 log.info("The directory of task %s is still in use", id)
@@ -249,7 +251,8 @@ class TaskManager:
     def _with_lock(
         self, create: Callable[[TaskId, list[TopicPartition]], None], id: TaskId, partitions: list[TopicPartition]
     ) -> None:
-        """Make a task whose directory is locked; the thread that replaces this one gets the lock if that fails."""
+        """Create a task whose directory is locked; after a failure the lock is released for the thread that replaces
+        this one."""
         try:
             create(id, partitions)
         except BaseException:
@@ -301,7 +304,7 @@ class TaskManager:
             )
 
     def _promote(self, id: TaskId, partitions: list[TopicPartition]) -> None:
-        """A copy becomes the task: its stores are read to the end of their changelogs."""
+        """Convert a standby replica to the active task, whose stores are restored to the end of their changelogs."""
         task = self.copies.pop(id)
         offsets = self._offsets(id, task)
         self._unregister(id, task)
@@ -311,7 +314,7 @@ class TaskManager:
         log.info("Standby task %s becomes active", id)
 
     def _demote(self, id: TaskId) -> None:
-        """A task becomes a copy: what it has processed is committed."""
+        """Convert an active task to a standby replica, after a commit."""
         if id not in self._suspended:
             self.commit()
             self.tasks[id].suspend()
@@ -329,16 +332,16 @@ class TaskManager:
 
     @property
     def is_restoring(self) -> bool:
-        """Whether a task cannot run yet."""
+        """Return whether a task is still being restored."""
         return bool(self._restoring or self._wanted)
 
     @property
     def has_copies(self) -> bool:
-        """Whether there are standby replicas to follow."""
+        """Return whether there are standby replicas to update."""
         return bool(self.copies or self._wanted_copies) and not self.is_paused
 
     def restore(self, timeout_ms: float) -> None:
-        """Read changelogs; tasks whose stores are complete begin to run. What times out is tried again by the next call."""
+        """Read changelogs, and start tasks whose stores are complete. The next call retries after a timeout."""
         self.make_wanted()
         try:
             self._find_committed()
@@ -355,7 +358,7 @@ class TaskManager:
                 self._begin(id, task)
 
     def _make_anew(self, corrupted: TaskCorruptedException) -> None:
-        """Restore tasks from the start whose stores lack what their changelogs do not have any more."""
+        """Restore tasks from the start whose stores lack records that their changelogs no longer have."""
         for tasks, wanted in ((self.tasks, self._wanted), (self.copies, self._wanted_copies)):
             for id, task in list(tasks.items()):
                 if set(self._changelog_partitions(id, task)).isdisjoint(corrupted.partitions):
@@ -372,10 +375,10 @@ class TaskManager:
                 self._directory.unlock(id)
 
     def _find_committed(self) -> None:
-        """Look up where tasks begin, before the ends of their changelogs.
+        """Look up committed offsets before the end offsets of changelogs.
 
-        With exactly-once this waits for transactions that another instance has open, so that what belongs to the committed
-        offsets is in the changelogs when their ends are looked up.
+        With exactly-once this waits for open transactions of other instances, so that the changelogs have all records
+        that belong to the committed offsets when their ends are looked up.
         """
         for id in self._restoring - self._committed.keys():
             self._committed[id] = {
@@ -400,11 +403,11 @@ class TaskManager:
     # --- work -------------------------------------------------------------------------------------------------------------
 
     def running(self) -> list[StreamTask]:
-        """Tasks that process."""
+        """Return the running tasks."""
         return [task for id, task in self.tasks.items() if id not in self._restoring and id not in self._suspended]
 
     def add_records(self, records: Mapping[TopicPartition, Iterable[Any]]) -> None:
-        """Records that the consumer has read; a partition with many that wait is paused."""
+        """Queue consumed records, and pause partitions with many queued ones."""
         for partition, found in records.items():
             task = self._task_of.get(partition)
             if task is None:
@@ -413,7 +416,7 @@ class TaskManager:
 
     @property
     def takes_columns(self) -> bool:
-        """Whether a task processes records as columns."""
+        """Return whether a task processes records as columns."""
         return any(task.takes_columns for task in self.tasks.values())
 
     def add_columns(self, table: pa.Table) -> None:
@@ -432,7 +435,7 @@ class TaskManager:
             self._pause(partition)
 
     def resume(self) -> None:
-        """Read on where few records wait."""
+        """Resume partitions with few queued records."""
         ready = [
             partition
             for partition in self._paused
@@ -444,11 +447,11 @@ class TaskManager:
             self._resume(*(partition for partition in ready if partition in self._task_of))
 
     def send_buffered(self) -> None:
-        """Hand what the tasks have written to the producer."""
+        """Pass the tasks' output to the producer."""
         self._producer.send_buffered()
 
     def process(self, now_ms: int, limit: int) -> int:
-        """Process up to so many records of each task; how many there were."""
+        """Process up to `limit` records of each task; return the number processed."""
         processed = 0
         if self.is_paused:
             return 0
@@ -467,11 +470,11 @@ class TaskManager:
 
     @property
     def wait_for_coroutines(self) -> bool:
-        """Whether records wait for coroutines."""
+        """Return whether records wait for coroutines."""
         return not self.is_paused and any(task.coroutines.are_running for task in self.tasks.values())
 
     def punctuate(self, now_ms: int) -> None:
-        """Call what is due by the wall clock."""
+        """Call punctuations that are due by the wall clock."""
         if not self.is_paused:
             started = monotonic_ms()
             punctuated = sum([task.punctuate_system_time(now_ms) for task in self.running()])
@@ -483,10 +486,10 @@ class TaskManager:
         return any(task.commit_requested for task in self.tasks.values())
 
     def commit(self) -> None:
-        """Commit all that was processed. If the group is rebalancing, nothing is committed, and the next commit has it all.
+        """Commit all processed records. During a rebalance nothing is committed; the next commit includes everything.
 
         Raises:
-            TaskMigratedException: The group or another producer has taken the tasks away.
+            TaskMigratedException: Another member or producer has taken over the tasks.
             StreamsException: A record could not be written, or the broker refuses the commit.
         """
         started = monotonic_ms()
@@ -520,7 +523,7 @@ class TaskManager:
         self.metrics.committed(started, len(needed))
 
     def _commit_offsets(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> bool:
-        """Commit through the consumer. False: the group is rebalancing, or the coordinator did not answer in time."""
+        """Commit through the consumer. False: the group is rebalancing, or the coordinator did not respond in time."""
         if not offsets:
             return True
         try:
@@ -541,7 +544,7 @@ class TaskManager:
         return True
 
     def all_metrics(self) -> Iterator[StreamsMetric]:
-        """What the thread and its tasks measure. Any thread may ask."""
+        """Return the metrics of the thread and its tasks. Thread-safe."""
         yield from self.metrics.metrics()
         for task in [*self.tasks.values(), *self.copies.values()]:
             yield from self.metrics.task_metrics(task.task_id, task.dropped_records, task.group.size)
@@ -549,12 +552,12 @@ class TaskManager:
                 yield from task.details.metrics()
 
     def clean_directory(self, now: float) -> None:
-        """Remove what is left of tasks that run elsewhere for long (`state.cleanup.delay.ms`)."""
+        """Delete directories of tasks that have run elsewhere for `state.cleanup.delay.ms`."""
         for id in self._directory.clean_if_due(self._config.state_cleanup_delay_ms, now):
             log.info("Deleted obsolete state directory of task %s", id)
 
     def close(self, clean: bool) -> None:
-        """Close all tasks; with `clean` what was processed is committed first."""
+        """Close all tasks; with `clean` after a commit."""
         if clean:
             self.commit()
         else:
@@ -573,7 +576,7 @@ class TaskManager:
             self.consumer.pause(*partitions)
 
     def _resume(self, *partitions: TopicPartition) -> None:
-        """Read partitions, unless the member has lost them just now: then the listener is called within the next poll."""
+        """Resume partitions, except those just lost, for which the next poll calls the listener."""
         with suppress(IllegalStateError):
             self.consumer.resume(*partitions)
 
@@ -599,7 +602,7 @@ class TaskManager:
         log.info("Task %s is closed %s", id, "clean" if clean else "dirty")
 
     def _unregister(self, id: TaskId, task: StreamTask) -> None:
-        """Stop to follow its changelogs. What was written to them says nothing of the stores that come next."""
+        """Unregister its changelogs, and drop their written offsets, which do not apply to later stores."""
         partitions = self._changelog_partitions(id, task)
         self._reader.unregister(partitions)
         for partition in partitions:
@@ -618,7 +621,7 @@ class TaskManager:
         log.info("Standby task %s is closed", id)
 
     def _forget(self, id: TaskId) -> StreamTask:
-        """Take a task out of all that is kept of tasks; its stores stay open and its directory locked."""
+        """Remove a task from all collections; its stores stay open and its directory locked."""
         task = self.tasks.pop(id)
         for partition in self._partitions.pop(id):
             self._task_of.pop(partition, None)
@@ -630,7 +633,7 @@ class TaskManager:
         return task
 
     def _checkpoint_if_due(self, id: TaskId, task: StreamTask) -> None:
-        """A checkpoint writes stores to disk, so it is not made for a few records."""
+        """Write a checkpoint unless there are few new records, because it flushes stores to disk."""
         total = sum(self._offsets(id, task).values())
         if total - self._checkpointed.get(id, 0) > _CHECKPOINT_AFTER_RECORDS:
             self._checkpoint(id, task)
@@ -644,7 +647,7 @@ class TaskManager:
         self._checkpointed[id] = sum(offsets.values())
 
     def _offsets(self, id: TaskId, task: StreamTask) -> dict[TopicPartition, int]:
-        """The offset of the last record that each store has of its changelog."""
+        """Return the offset of the last changelog record in each store."""
         offsets: dict[TopicPartition, int] = {}
         for partition in self._changelog_partitions(id, task):
             written = self._producer.offsets.get(partition)

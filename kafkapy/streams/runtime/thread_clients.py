@@ -1,4 +1,4 @@
-"""The clients of one stream thread: closed together, and measured."""
+"""The clients of a stream thread, with a common close and metrics."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class ThreadClients:
         self._producer = producer
 
     def close(self) -> None:
-        """Leave the group, and close all."""
+        """Leave the group, and close all clients."""
         self.consumer.close()
         self._restore.close()
         self._producer.close()
 
     def metrics(self) -> Iterator[StreamsMetric]:
-        """What the clients measure, with the tag client-id. From any thread."""
+        """Return the metrics of the clients, with the tag client-id. Thread-safe."""
         for suffix, client in (
             ("consumer", self.consumer),
             ("restore-consumer", self._restore),

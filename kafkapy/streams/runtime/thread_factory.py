@@ -1,4 +1,4 @@
-"""Makes the threads of an instance, each with its clients, stores' readers and tasks."""
+"""Creates the threads of an instance with their clients, changelog readers and tasks."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from kafkapy.streams.topology.topology_builder import TopologyBuilder
 
 
 class ThreadListeners(NamedTuple):
-    """What threads report to.
+    """Callbacks of threads.
 
     Attributes:
         on_state: Called with a thread and "REBALANCING" or "RUNNING".
-        on_failure: Called with a thread and what has ended it, once all of it is closed.
-        on_assignment: Called with what the group's leader says of all instances.
-        restore: Follows how stores are restored; None: nothing does.
+        on_failure: Called with a thread and the error that ended it, after everything is closed.
+        on_assignment: Called with the assignment of all instances by the group's leader.
+        restore: Listener for the restoration of stores, or None.
     """
 
     on_state: Callable[[StreamThread, str], None]
@@ -47,17 +47,17 @@ class ThreadListeners(NamedTuple):
 
 
 class StreamThreadFactory:
-    """Makes threads; each has clients and a cache of its own.
+    """Creates threads, each with its own clients and cache.
 
     Args:
         config: The application's configuration.
-        builder: Of the topology.
-        directory: Of the instance.
-        process_id: Of the instance.
+        builder: The topology.
+        directory: State directory of the instance.
+        process_id: Process id of the instance.
         client_id: Prefix of the names of threads and clients.
-        topics: Makes internal topics.
-        global_store: A global store by its name; None if there is none.
-        listeners: What threads report to.
+        topics: Creates internal topics.
+        global_store: Returns a global store by name; None if there is none.
+        listeners: Callbacks of the threads.
     """
 
     def __init__(
@@ -82,11 +82,11 @@ class StreamThreadFactory:
         self._listeners = listeners
 
     def make(self, number: int, error_code: int = 0) -> StreamThread:
-        """A thread, not started.
+        """Create a thread without starting it.
 
         Args:
-            number: From 1 on.
-            error_code: What the group is told with the first join; 0: nothing.
+            number: Its number, from 1.
+            error_code: Error code for the group with the first join; 0: none.
         """
         name = f"{self._client_id}-StreamThread-{number}"
         config, listeners = self._config, self._listeners
@@ -134,10 +134,10 @@ class StreamThreadFactory:
         return thread
 
     def _ends(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
-        """Where changelogs end, open transactions included.
+        """Return the end offsets of changelogs, open transactions included.
 
         Raises:
-            KafkaTimeoutError: That is not known now.
+            KafkaTimeoutError: They are not available now.
         """
         found = self._topics.end_offsets(partitions)
         if found is None:
@@ -146,7 +146,7 @@ class StreamThreadFactory:
         return found
 
     def _make_tasks(self, name: str, reader: ChangelogReader, producer: StreamsProducer) -> TaskManager:
-        """What runs the tasks of a thread."""
+        """Create the task manager of a thread."""
         config = self._config
         cache = ThreadCache(config.statestore_cache_max_bytes // max(1, config.num_stream_threads))
         metrics = ThreadMetrics(name, config.metrics_recording_level)
@@ -181,7 +181,7 @@ class StreamThreadFactory:
         raise StreamsException(f"The topology has no sub-topology {id.subtopology}: is this another version of it?")
 
     def _subscription(self) -> tuple[list[str], str | None]:
-        """Topics to read, or a pattern of all of them, if a source has a pattern."""
+        """Return the source topics, or a pattern for all of them if a source has a pattern."""
         topics: set[str] = set()
         patterns: list[str] = []
         for subgraph in self._builder.subgraphs(self._prefix):

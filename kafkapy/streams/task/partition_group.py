@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 UNKNOWN: Final = -1
 """The stream time before the first record."""
 _MAX_ROWS_AT_ONCE: Final = 256
-"""The most rows of a batch that are made records before they are needed."""
+"""Limit of a batch's rows that are converted to records in advance."""
 
 
 class StampedRecord(NamedTuple):
@@ -110,11 +110,11 @@ class RecordQueue:
         return record
 
     def waiting(self, limit: int, until: int | None) -> list[ConsumedRecord]:
-        """The records after the head as they were read, if their times are those of the topic.
+        """Return the raw records after the head, if their timestamps are the topic's.
 
         Args:
-            limit: The most of them.
-            until: The record whose time reaches it is the last one; None: there is none.
+            limit: Largest number of records.
+            until: The first record with this or a later timestamp is the last one; None: no limit.
         """
         if type(self._extractor) is not FailOnInvalidTimestamp or self.head is None or self.head.corrupted:
             return []
@@ -130,10 +130,10 @@ class RecordQueue:
         return found
 
     def waiting_columns(self, limit: int) -> pa.RecordBatch | None:
-        """Rows after the head as they were read, if their times are those of the topic.
+        """Return the raw rows after the head, if their timestamps are the topic's.
 
         Args:
-            limit: The most of them.
+            limit: Largest number of rows.
 
         Returns:
             None if the next records are not columns.
@@ -143,12 +143,12 @@ class RecordQueue:
         return self._columns.first(limit)
 
     def take(self, count: int) -> None:
-        """Take out the head and the first of what `waiting` gave."""
+        """Remove the head and the first records that `waiting` returned."""
         assert self.head is not None
         self._taken(max([self.head.timestamp] + [self._waiting.popleft().timestamp for _ in range(count)]))
 
     def take_columns(self, count: int, time: int) -> None:
-        """Take out the head and the first of the rows of `waiting_columns`; `time` is the highest time of them."""
+        """Remove the head and the first rows of `waiting_columns`; `time` is their highest timestamp."""
         assert self.head is not None and self._columns is not None
         self._columns.take(count)
         self._rows_at_once = 1
@@ -182,7 +182,8 @@ class RecordQueue:
             self.head = StampedRecord(corrupted, UNKNOWN, corrupted=True)
 
     def _read_rows(self) -> bool:
-        """Make some rows records: one while batches are taken whole, more and more while records are taken alone."""
+        """Convert some rows to records: one while batches are removed as a whole, increasingly many while records are
+        removed singly."""
         if not self._columns:
             return False
         self._waiting.extend(self._columns.take_records(self._rows_at_once))
@@ -259,15 +260,16 @@ class PartitionGroup:
         return record, queue
 
     def next_run(self, taken: StampedRecord, queue: RecordQueue, limit: int, until: int | None) -> list[StampedRecord]:
-        """Take out what `next` would give after a record, as long as it comes from the same partition for sure.
+        """Remove the records that `next` would return after a record, as long as they are certainly of the same
+        partition.
 
-        The group stays ready: the other partitions and what is known of their lag do not change in between.
+        The group stays ready, since the other partitions and their known lags do not change in between.
 
         Args:
-            taken: What `next` gave.
-            queue: Where it comes from.
-            limit: The number of records with it.
-            until: A time; the record that reaches it is the last one. None: there is none.
+            taken: The record returned by `next`.
+            queue: Its queue.
+            limit: Largest number of records, `taken` included.
+            until: The first record with this or a later timestamp is the last one; None: no limit.
 
         Returns:
             The record and those after it.
@@ -280,8 +282,8 @@ class PartitionGroup:
             head = queue.head
             if head is None or head.corrupted or (bound is not None and head.timestamp >= bound):
                 break
-            # Its head is the least one: the queue is the first. It is taken out and put back for each record, because that
-            # decides which of two other partitions with the same time is next.
+            # Its head is the smallest one: the queue is the first. It is removed and offered again for each record,
+            # because that # determines which of two other partitions with the same timestamp is next.
             self._by_time.poll()
             run.append(queue.poll())
             self.stream_time = max(self.stream_time, run[-1].timestamp)
@@ -291,15 +293,15 @@ class PartitionGroup:
         return run
 
     def only_queue(self) -> RecordQueue | None:
-        """The queue that all records wait in; None if several have some, or none has."""
+        """Return the only queue with records; None if several have records, or none has."""
         queue = self._by_time.peek()
         return queue if len(self._by_time) == 1 else None
 
     def take(self, queue: RecordQueue, take: Callable[[], None]) -> None:
-        """Take out the head of the only queue and records after it.
+        """Remove the head of the only queue and records after it.
 
         Args:
-            queue: The only one.
+            queue: The only queue with records.
             take: Calls its `take` or `take_columns`.
         """
         self._by_time.poll()
@@ -311,8 +313,8 @@ class PartitionGroup:
             self._by_time.add(queue)
 
     def is_ready(self, now_ms: int) -> bool:
-        """Whether the next record can be processed: each partition has a record, or `max.task.idle.ms` allows to go on
-        without it."""
+        """Return whether the next record can be processed: each partition has a record, or `max.task.idle.ms` allows
+        to continue without one."""
         if self._idle_ms < 0:
             return True
         some_empty = some_full = False

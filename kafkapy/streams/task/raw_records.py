@@ -1,4 +1,4 @@
-"""Bytes of the records that a task processes now, for dead-letter topics."""
+"""Stores the bytes of a task's unprocessed records for dead-letter topics."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from kafkapy.streams.task.consumed_record import ConsumedRecord
 class RawRecords:
     """Keys and values of records that were deserialized and not processed yet.
 
-    Invariant: of each partition, `_records` has those whose offset is above the last processed one, in their order: no more than
-    the task has buffered. Nothing is done when a record is processed.
+    Invariant: for each partition `_records` has, in order, the records above the last processed offset at the last
+    `keep`: no more than the task has buffered. So processing a record needs no work here.
     """
 
     def __init__(self) -> None:
         self._records: dict[tuple[str, int], deque[ConsumedRecord]] = {}
 
     def keep(self, raw: ConsumedRecord, processed: int) -> None:
-        """A record was deserialized.
+        """Store a deserialized record.
 
         Args:
             raw: The record, key and value as bytes.
@@ -31,7 +31,7 @@ class RawRecords:
         kept.append(raw)
 
     def find(self, context: RecordContext | None) -> tuple[bytes | None, bytes | None]:
-        """Key and value of the record that a context tells of; (None, None) if they are not kept."""
+        """Return key and value of a context's record; (None, None) if they are not stored."""
         if context is not None and context.topic is not None:
             for raw in self._records.get((context.topic, context.partition), ()):
                 if raw.offset == context.offset:
@@ -39,5 +39,5 @@ class RawRecords:
         return None, None
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all records."""
         self._records.clear()

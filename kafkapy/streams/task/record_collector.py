@@ -46,7 +46,7 @@ class Output(Protocol):
 
 
 IsFatal = Callable[[Exception], bool]
-"""Decides about a record that the broker refuses: whether the task fails."""
+"""Returns whether the task fails because of a record that the broker refuses."""
 SendWatched = Callable[[ProducedRecord, IsFatal], None]
 SendBatch = Callable[[str, "pa.RecordBatch"], None]
 
@@ -66,7 +66,7 @@ class RecordCollector:
         self._dropped = dropped
         is_default = type(handler) is DefaultProductionExceptionHandler
         self._watch: SendWatched | None = None if is_default else getattr(output, "send_watched", None)
-        """How records are sent whose refusal the handler decides about; None: each refusal is fatal."""
+        """Sends records whose refusal the handler decides about; None: each refusal is fatal."""
         self._refused: deque[DeadLetterRecord] = deque()
         self._send_batch: SendBatch | None = getattr(output, "send_batch", None)
 
@@ -106,14 +106,14 @@ class RecordCollector:
 
     @property
     def takes_columns(self) -> bool:
-        """Whether `send_batch` may be called: the production handler is not asked about single records."""
+        """Return whether `send_batch` may be called: only if no production handler decides about single records."""
         return self._watch is None and self._send_batch is not None
 
     def send_batch(self, topic: str, rows: pa.RecordBatch) -> None:
         """Send serialized records as columns.
 
         Args:
-            topic: Where they are written.
+            topic: Destination topic.
             rows: The columns `key`, `value`, `timestamp` (int64, ms), and `headers` if a record has some.
         """
         assert self._send_batch is not None
@@ -124,14 +124,15 @@ class RecordCollector:
         self._output.send(record)
 
     def _is_refusal_fatal(self, where: ErrorHandlerContext, record: ProducedRecord, error: Exception) -> bool:
-        """Called on the producer's thread, which may send nothing: dead letters wait for `send_waiting`."""
+        """Call the handler on the producer's thread, which must not send: dead letters are queued for
+        `send_waiting`."""
         fatal = settle(self._handler.handle(where, record, error), self._refused.append)
         if not fatal:
             self._dropped()
         return fatal
 
     def send_waiting(self) -> bool:
-        """Send the dead letters of records that the broker has refused; whether there were any."""
+        """Send the queued dead letters of refused records; return whether there were any."""
         found = bool(self._refused)
         while self._refused:
             self.send_dead_letter(self._refused.popleft())

@@ -38,7 +38,7 @@ class StreamTask:
     last commit.
 
     Args:
-        task_id: As "0_1".
+        task_id: For example "0_1".
         topology: Its own nodes and stores, not shared with other tasks.
         partitions: Topics and numbers of its partitions.
         config: The application's configuration.
@@ -65,13 +65,13 @@ class StreamTask:
         self.topology = topology
         self.dropped_records = 0
         self.details: DetailedMetrics | None = None
-        """With `metrics.recording.level=DEBUG`, what its nodes and stores measure."""
+        """The metrics of its nodes and stores, with `metrics.recording.level=DEBUG`."""
         self.commit_needed = False
         self.commit_requested = False
         self.consumed: dict[tuple[str, int], int] = {}
         """The offset of the last processed record of each partition."""
         self.committed: dict[tuple[str, int], int] = {}
-        """The offset of each partition's next record when the task began to run."""
+        """The offset of each partition's next record when the task started to run."""
         self.state = StateManager(topology.changelogs)
         production = config.instance("default.production.exception.handler")
         collector = RecordCollector(output, production, self._drop)
@@ -171,7 +171,7 @@ class StreamTask:
         return True
 
     def _process_as_read(self, now_ms: int) -> bool:
-        """Process the records of the only partition that has some as one batch; whether it could."""
+        """Process the records of the only partition with records as one batch; return whether that was possible."""
         from kafkapy.streams.columns.reading import next_as_read
 
         taken = next_as_read(self.group, self._stream_time.next_time())
@@ -227,19 +227,19 @@ class StreamTask:
         )
 
     def position(self) -> dict[tuple[str, int], int]:
-        """The offset of the last record of each partition that its stores have seen."""
+        """Return the offset of the last record of each partition that was processed into its stores."""
         consumed = {partition: offset - 1 for partition, offset in self.committed.items()} | self.consumed
         return consumed | self.coroutines.handed_on(consumed)
 
     def hand_on(self, now_ms: int, *, all_of_them: bool = False) -> bool:
-        """Go on with records whose coroutines have ended.
+        """Process records further whose coroutines have ended.
 
         Args:
             now_ms: The wall clock.
-            all_of_them: Whether to wait for those that run.
+            all_of_them: Whether to wait for running coroutines.
 
         Returns:
-            Whether there was one.
+            Whether there was such a record.
 
         Raises:
             StreamsException: A coroutine or a node failed.
@@ -306,7 +306,7 @@ class StreamTask:
         return record
 
     def source_raw(self, context: RecordContext | None) -> tuple[bytes | None, bytes | None]:
-        """Key and value of the record that came in; kept only if there is a dead-letter topic."""
+        """Return key and value of the input record; they are stored only if there is a dead-letter topic."""
         return (None, None) if self._raw is None else self._raw.find(context)
 
     def _next_offset(self, partition: tuple[str, int], consumed: int) -> int:

@@ -39,7 +39,7 @@ class NodeContext(TaskContext):
     when it returns or raises.
 
     Args:
-        task_id: As "0_1".
+        task_id: For example "0_1".
         config: The application's configuration.
         state: The stores.
         cache: The record cache.
@@ -100,7 +100,7 @@ class NodeContext(TaskContext):
             self._node = node
 
     def forward_batch(self, batch: ColumnBatch) -> None:
-        """Hand a batch to all processors downstream; each that takes no batches gets its rows one by one."""
+        """Forward a batch to all children; those that do not process batches get its rows one by one."""
         node = self._node
         if node is None:
             raise StreamsException("Current node is unknown: forward_batch() is called outside of process_batch()")
@@ -150,7 +150,7 @@ class StreamTaskContext(NodeContext):
     """The context of a stream task.
 
     Args:
-        task: The task; the rest as `NodeContext`.
+        task: The task; for the other parameters see `NodeContext`.
         collector: Receives the task's output.
         partition: Partition number of its changelogs.
         global_store: Returns a read-only view of a global store by name; None if there is none.

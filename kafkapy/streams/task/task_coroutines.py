@@ -9,12 +9,12 @@ from kafkapy.streams.topology.processor_topology import ProcessorTopology
 
 
 class TaskCoroutines:
-    """Records of a task that wait for coroutines; false if no operator has some.
+    """Records of a task that wait for coroutines; falsy if no operator uses coroutines.
 
-    Invariant: a node hands its records on in the order in which they came to it, and none of them twice.
+    Invariant: a node forwards its records in input order, and none of them twice.
 
     Args:
-        topology: The task's.
+        topology: The task's topology.
     """
 
     def __init__(self, topology: ProcessorTopology) -> None:
@@ -25,25 +25,25 @@ class TaskCoroutines:
 
     @property
     def is_full(self) -> bool:
-        """Whether a node cannot take another record."""
+        """Return whether a node has reached its limit of coroutines."""
         return any(node.coroutines.is_full for node in self._nodes)
 
     @property
     def are_running(self) -> bool:
-        """Whether a record waits."""
+        """Return whether a record waits."""
         return any(node.coroutines.waiting for node in self._nodes)
 
     def hand_on(self, *, all_of_them: bool = False) -> bool:
-        """Go on with records whose coroutines have ended, parents first.
+        """Process records further whose coroutines have ended, parents first.
 
         Args:
-            all_of_them: Whether to wait for those that run.
+            all_of_them: Whether to wait for running coroutines.
 
         Returns:
-            Whether there was one.
+            Whether there was such a record.
 
         Raises:
-            FailedProcessing: A coroutine or a node further down failed.
+            FailedProcessing: A coroutine or a downstream node failed.
         """
         found = False
         for node in self._nodes:
@@ -52,10 +52,10 @@ class TaskCoroutines:
         return found
 
     def handed_on(self, consumed: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], int]:
-        """The offset before the first record that waits, of each partition that has one.
+        """Return the offset before the first waiting record of each partition that has one.
 
         Args:
-            consumed: The offset of the last record that was taken, by partition.
+            consumed: The offset of the last consumed record, by partition.
         """
         found: dict[tuple[str, int], int] = {}
         for node in self._nodes:

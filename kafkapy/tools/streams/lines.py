@@ -10,7 +10,7 @@ from typing import Any
 
 
 class JsonLines:
-    """One end of a pair of sockets. Any thread may send, one reads.
+    """One end of a socket pair. Any thread may send; one thread reads.
 
     Args:
         connection: Connected, blocking.
@@ -21,7 +21,7 @@ class JsonLines:
         self._lock = threading.Lock()
 
     def send(self, **message: Any) -> bool:
-        """Send a message; False: the other end is gone."""
+        """Send a message; return False if the connection is closed."""
         line = json.dumps(message).encode() + b"\n"
         try:
             with self._lock:
@@ -31,7 +31,7 @@ class JsonLines:
         return True
 
     def messages(self) -> Iterator[dict[str, Any]]:
-        """What the other end sends, until it is gone."""
+        """Iterate over received messages until the connection is closed."""
         with self._connection.makefile("rb") as lines:
             try:
                 for line in lines:

@@ -1,4 +1,4 @@
-"""What `kafkapy-streams run --listen` serves: /ready, /live and /metrics."""
+"""HTTP server of `kafkapy-streams run --listen`: /ready, /live and /metrics."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Samples = Sequence[tuple[str, str, str, Mapping[str, str], float]]
 
 
 class Supervised(Protocol):
-    """What the page asks of the supervisor."""
+    """The part of the supervisor that the page uses."""
 
     def states(self) -> dict[int, str]:
         """The state of each process, by its number."""
@@ -36,10 +36,10 @@ def serve(address: str | None, supervisor: Supervised) -> Iterator[str | None]:
 
     Args:
         address: host:port; None: there is no page.
-        supervisor: What the page shows.
+        supervisor: The source of states and metrics.
 
     Raises:
-        ToolError: It cannot be served there.
+        ToolError: It cannot listen at the address.
     """
     if address is None:
         yield None

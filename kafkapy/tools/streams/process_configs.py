@@ -1,4 +1,4 @@
-"""The configs of one process of an application that runs in several of them on one machine."""
+"""Computes the configs of a process of an application that runs in several processes on one machine."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _INSTANCE_IDS: Final = ("group.instance.id", "consumer.group.instance.id", "main
 
 
 def process_configs(configs: Mapping[str, str], number: int) -> dict[str, str]:
-    """What process `number` gets: the first one what is configured; the others a state directory, client ids, member ids and a
-    port of their own.
+    """Return the configs of process `number`: unchanged for the first one; with their own state directory, client ids,
+    member ids and port for the others.
 
-    A process has the same ones after a restart: it finds its stores again.
+    They do not change with a restart, so that a process finds its stores.
 
     Args:
         configs: The application's, by Kafka's names.
-        number: Of the process, from 1 on.
+        number: Number of the process, from 1.
 
     Raises:
         ToolError: `application.server` is not of the form host:port.

@@ -1,4 +1,4 @@
-"""When a process that has ended is started again."""
+"""The policy for restarts of ended processes."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Final
 _FIRST_PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 60.0
 STABLE_SECONDS: Final = 60.0
-"""A process that has run so long counts as healthy: its failures before are forgotten."""
+"""Time after which a running process counts as healthy, so that its earlier failures are ignored."""
 
 
 class RestartPolicy:
     """Back-off and limit for one process.
 
-    Invariant: `failures` is the number of ends in a row, none of which came after `STABLE_SECONDS` of running.
+    Invariant: `failures` is the number of consecutive ends within `STABLE_SECONDS` of the start.
 
     Args:
-        limit: So many restarts in a row, at most.
+        limit: Largest number of consecutive restarts.
 
     Example:
         >>> policy = RestartPolicy(2)
@@ -29,7 +29,7 @@ class RestartPolicy:
         self._limit = limit
 
     def pause_after(self, ran_seconds: float) -> float | None:
-        """A process has ended.
+        """Return the pause before the restart of a process.
 
         Args:
             ran_seconds: How long it has run.

@@ -1,4 +1,4 @@
-"""Starts the processes of an application, starts those again that die, and stops all of them."""
+"""Starts, restarts and stops the processes of an application."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from kafkapy.tools.streams.worker_statuses import APPLICATION_STOPPED, UNUSABLE
 log = logging.getLogger("kafkapy.streams")
 
 _ANSWER_SECONDS: Final = 2.0
-"""How long a page waits for the metrics of a process."""
+"""Timeout of a request for a process's metrics."""
 
 
 class _Event(NamedTuple):
-    """What the supervisor's loop hears: a signal, or the end of a process."""
+    """An event of the supervisor's loop: a signal, or the end of a process."""
 
     process: WorkerProcess | None
     status: int
 
 
 class WorkerProcess:
-    """One process, with the socket to it. Its own thread reads what it says and waits for its end.
+    """A process and its socket. A thread of this object reads its messages and waits for its end.
 
     Args:
         order: Topology, number and configs.
@@ -47,7 +47,7 @@ class WorkerProcess:
         self.state = "STARTING"
         self.started_at = time.monotonic()
         self.unusable = ""
-        """Why it can never run."""
+        """The reason why it cannot run at all; empty if there is none."""
         self._events = events
         self._answered = threading.Condition()
         self._asked = 0
@@ -69,15 +69,15 @@ class WorkerProcess:
         return self._popen.pid
 
     def stop(self) -> None:
-        """Ask it to end."""
+        """Send a request to end."""
         self._popen.terminate()
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill the process."""
         self._popen.kill()
 
     def metrics(self) -> list[Any]:
-        """What it measures; nothing if it does not answer in time. Any thread may ask."""
+        """Return its metrics; none if it does not respond in time. Thread-safe."""
         with self._answered:
             self._asked += 1
             number = self._asked
@@ -104,15 +104,15 @@ class WorkerProcess:
 
 
 class Supervisor:
-    """Keeps processes running until a signal comes, or one of them cannot be kept running.
+    """Keeps processes running until a signal, or until one of them has reached its limit of restarts.
 
-    Invariants: `_running` are the processes whose end was not heard of yet, by number; `_due` has the time of the next start of
-    each other one. Once `_stopping` is set, nothing is started.
+    Invariants: `_running` has by number the processes whose end was not handled yet; `_due` has the time of the next
+    start of each other one. After `_stopping` is set, nothing is started.
 
     Args:
-        orders: Of each process: its topology, number and configs.
-        max_restarts: Of one process, in a row.
-        stop_seconds: How long processes have to end.
+        orders: Topology, number and configs of each process.
+        max_restarts: Limit of consecutive restarts of a process.
+        stop_seconds: How long to wait for the end of processes.
     """
 
     def __init__(self, orders: Sequence[Mapping[str, Any]], max_restarts: int, stop_seconds: float) -> None:
@@ -129,12 +129,12 @@ class Supervisor:
     # --- page -------------------------------------------------------------------------------------------------------------
 
     def states(self) -> dict[int, str]:
-        """The state of each process; STOPPED: it waits for its next start."""
+        """Return the state of each process; STOPPED: it waits for its next start."""
         running = dict(self._running)
         return {number: running[number].state if number in running else "STOPPED" for number in self._orders}
 
     def samples(self) -> Samples:
-        """All metrics: each process's own, and how often it was started again."""
+        """Return all metrics: those of each process, and its number of restarts."""
         found: list[tuple[str, str, str, Mapping[str, str], float]] = []
         running = dict(self._running)
         for number in self._orders:
@@ -149,7 +149,7 @@ class Supervisor:
     # --- work -------------------------------------------------------------------------------------------------------------
 
     def run(self) -> int:
-        """Run until the end; only the main thread may call this.
+        """Run until the application has ended; only the main thread may call this.
 
         Returns:
             The exit status: 0 after a clean stop.
@@ -190,7 +190,7 @@ class Supervisor:
             return None
 
     def _handle(self, event: _Event | None) -> None:
-        """What is done about a signal, or the end of a process, while the application runs."""
+        """Handle a signal, or the end of a process, while the application runs."""
         if event is None:
             return
         process, status = event
@@ -221,7 +221,7 @@ class Supervisor:
         self._stopping = True
 
     def _stop(self) -> bool:
-        """Stop all processes; whether all of them have ended by themselves."""
+        """Stop all processes; return whether all have ended without being killed."""
         for process in self._running.values():
             process.stop()
         deadline = time.monotonic() + self._stop_seconds

@@ -1,4 +1,4 @@
-"""The topology that `module:name` names."""
+"""Loads the topology named by `module:name`."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from kafkapy.tools.common.command_line import ToolError
 
 
 def topology_of(path: str, configs: Mapping[str, Any]) -> Topology:
-    """Import and build a topology. Modules of the current directory are found, too.
+    """Import and build a topology. Modules of the current directory are also found.
 
     Args:
-        path: `module:name` of a Topology, a StreamsBuilder, or a function that returns one of them. A function with a parameter
-            is given the configs.
+        path: `module:name` of a Topology, a StreamsBuilder, or a function that returns one of them. A function with a
+            parameter is called with the configs.
         configs: The application's, by Kafka's names; `topology.optimization` is one.
 
     Raises:
-        ToolError: There is no such thing, or it is something else.
+        ToolError: The name does not exist, or is not a topology.
     """
     if ":" not in path:
         raise ToolError(f"{path!r} names no topology: it must read like package.module:name")

@@ -1,4 +1,4 @@
-"""One process of an application: an instance of KafkaStreams, which the supervisor starts and stops."""
+"""A process of an application: it runs an instance of KafkaStreams under the supervisor."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ log = logging.getLogger("kafkapy.streams")
 
 
 class InstanceRunner:
-    """Runs an instance until a signal comes, or it fails.
+    """Runs an instance until a signal, or until it fails.
 
-    Invariant: `_ended` is set once: by a signal, by the supervisor's end, by the instance's end, or by its failure to start.
+    Invariant: `_ended` is set once: by a signal, by the supervisor's end, by the instance's end, or by its failure to
+    start.
 
     Args:
-        lines: To the supervisor, whose first message is the order.
+        lines: Connection to the supervisor, whose first message is the order.
     """
 
     def __init__(self, lines: JsonLines) -> None:
@@ -38,7 +39,7 @@ class InstanceRunner:
         self._failed = False
 
     def run(self) -> int:
-        """Returns the exit status."""
+        """Run the instance; return the exit status."""
         for name in ("SIGTERM", "SIGINT", "SIGHUP"):
             signal.signal(getattr(signal, name), lambda *_: self._ended.set())
         try:
@@ -72,7 +73,7 @@ class InstanceRunner:
             self._ended.set()
 
     def _answer(self, streams: KafkaStreams) -> None:
-        """Answer the supervisor until its end, which is the instance's, too."""
+        """Answer the supervisor's requests until it ends; then end the instance, too."""
         for message in self._messages:
             if "ask" in message:
                 self._lines.send(answers=message["ask"], metrics=metrics_of(streams))
@@ -80,15 +81,15 @@ class InstanceRunner:
 
 
 def metrics_of(streams: KafkaStreams) -> list[Any]:
-    """Name, kind, sentence, labels and value of each metric of an instance."""
+    """Return name, kind, description, labels and value of each metric of an instance."""
     return list(samples(streams.metrics()))
 
 
 def _make(order: dict[str, Any] | None) -> KafkaStreams:
-    """The instance.
+    """Create the instance.
 
     Raises:
-        ToolError: The order cannot be carried out.
+        ToolError: The order is invalid.
     """
     if order is None:
         raise ToolError("The supervisor has ended")
