@@ -1,4 +1,4 @@
-"""What source tasks with and without exactly-once have in common (Kafka's `AbstractWorkerSourceTask`): poll, transform,
+"""Common base of source tasks with and without exactly-once (Kafka's `AbstractWorkerSourceTask`): poll, transform,
 convert, send."""
 
 from __future__ import annotations
@@ -41,10 +41,11 @@ _CLOSE_S = 30.0
 
 @dataclass
 class SourceTaskParts:
-    """What a source task is made of; the task closes it.
+    """The parts of a source task, which the task closes.
 
-    `producer`, `admin`: made for this task; `topics`: makes topics, None: the broker does; `offset_store`: where `writer`
-    writes and `reader` reads; `flush_timeout_ms`: the longest time of a commit; `tracks_topics`: topics are noted (KIP-558).
+    `producer`, `admin`: clients of this task; `topics`: creates topics, None: the broker does; `offset_store`: the
+    store of `writer` and `reader`; `flush_timeout_ms`: time-out of a commit; `tracks_topics`: whether to record the
+    task's topics (KIP-558).
     """
 
     id: ConnectorTaskId
@@ -74,7 +75,7 @@ class SourceTaskParts:
 
 @dataclass
 class OutgoingRecord:
-    """A record as the producer takes it."""
+    """A record in the producer's form."""
 
     topic: str
     partition: int | None
@@ -85,8 +86,8 @@ class OutgoingRecord:
 
 
 class AbstractWorkerSourceTask(WorkerTask):
-    """Invariant: `_to_send` has what the last poll returned and was not yet given to the producer; there is no other poll
-    before it is None. The producer's callbacks come on its own thread."""
+    """Invariant: `_to_send` has the records of the last poll that were not passed to the producer yet; the next poll
+    is after it is None. The producer calls callbacks on its own thread."""
 
     def __init__(self, parts: SourceTaskParts) -> None:
         super().__init__(
@@ -115,53 +116,54 @@ class AbstractWorkerSourceTask(WorkerTask):
 
     @abstractmethod
     def _prepare_to_initialize(self) -> None:
-        """Before the task is initialized."""
+        """Called before the task is initialized."""
 
     @abstractmethod
     def _prepare_to_enter_send_loop(self) -> None:
-        """Before the first poll, and the first one after a pause."""
+        """Called before the first poll, and before the first one after a pause."""
 
     @abstractmethod
     def _begin_send_iteration(self) -> None:
-        """Before each turn of the loop."""
+        """Called before each iteration of the loop."""
 
     @abstractmethod
     def _prepare_to_poll(self) -> None:
-        """Before each poll. Raises an error: the task fails."""
+        """Called before each poll. An error fails the task."""
 
     @abstractmethod
     def _polled(self, records: Sequence[SourceRecord]) -> None:
-        """After each poll."""
+        """Called after each poll."""
 
     @abstractmethod
     def _record_dropped(self, record: SourceRecord) -> None:
-        """A record is not sent: a transform or an error that is tolerated has dropped it."""
+        """Called for a record dropped by a transform or a tolerated error."""
 
     @abstractmethod
     def _prepare_to_send(self, record: SourceRecord, outgoing: OutgoingRecord) -> SubmittedRecord | None:
-        """Before a record is given to the producer."""
+        """Called before a record is passed to the producer."""
 
     @abstractmethod
     def _record_dispatched(self, record: SourceRecord) -> None:
-        """The producer has taken a record."""
+        """Called after the producer has accepted a record."""
 
     @abstractmethod
     def _batch_dispatched(self) -> None:
-        """All records of a poll were given to the producer, or the poll has returned none."""
+        """Called after all records of a poll were passed to the producer, or a poll has returned none."""
 
     @abstractmethod
     def _record_sent(self, record: SourceRecord, metadata: RecordMetadata) -> None:
-        """A record is in Kafka; on the producer's thread."""
+        """Called on the producer's thread after a record was written."""
 
     @abstractmethod
     def _send_failed(
         self, context: ProcessingContext, synchronous: bool, topic: str, record: SourceRecord, error: BaseException
     ) -> None:
-        """A record is not in Kafka. `synchronous`: on the task's thread, the producer did not take it."""
+        """Called after a record was not written. `synchronous`: on the task's thread, because the producer has not
+        accepted it."""
 
     @abstractmethod
     def _final_offset_commit(self, failed: bool) -> None:
-        """The last thing before the task stops."""
+        """Called as the last step before the task stops."""
 
     # -- life
 
@@ -179,7 +181,7 @@ class AbstractWorkerSourceTask(WorkerTask):
     def cancel(self) -> None:
         super().cancel()
         self.parts.reader.close()
-        # The task may wait in the producer without end; a thread of its own closes it, because that can take long, too.
+        # The task may be blocked in the producer. Closing the producer may also block, so another thread does it.
         import threading
 
         threading.Thread(target=self._close_producer, args=(0.0,), name=f"task-cancel-{self.id}", daemon=True).start()
@@ -256,7 +258,7 @@ class AbstractWorkerSourceTask(WorkerTask):
         return records
 
     def _send_records(self) -> bool:
-        """Give all of `_to_send` to the producer; False: the rest is to be tried again after a pause."""
+        """Pass `_to_send` to the producer; return False if the rest must be retried after a pause."""
         records = self._to_send or ()
         self._record_batch(len(records))
         for index, before in enumerate(records):
@@ -311,7 +313,7 @@ class AbstractWorkerSourceTask(WorkerTask):
         outgoing: OutgoingRecord,
         submitted: SubmittedRecord | None,
     ) -> None:
-        """`send` takes no record without key and value."""
+        """Send a record without key and value, which `send` does not accept."""
         headers = None if outgoing.headers is None else [outgoing.headers]
         times = None if outgoing.timestamp is None else [outgoing.timestamp]
         topic = outgoing.topic
@@ -344,7 +346,7 @@ class AbstractWorkerSourceTask(WorkerTask):
             submitted.ack()
 
     def _convert(self, context: ProcessingContext, record: SourceRecord | None) -> OutgoingRecord | None:
-        """None: there is no record, or it could not be converted, which is tolerated."""
+        """Convert a record; None if it was dropped, or a tolerated error occurred."""
         if record is None or context.failed:
             return None
         try:
@@ -362,7 +364,7 @@ class AbstractWorkerSourceTask(WorkerTask):
         return OutgoingRecord(topic, record.kafka_partition, timestamp, key, value, headers or None)
 
     def _convert_with_retries(self, context: ProcessingContext, record: SourceRecord) -> OutgoingRecord | None:
-        """What has failed once; the task's operator decides what comes of it."""
+        """Convert a record that has failed once, with the retries and tolerance of the task's operator."""
         parts, run = self.parts, self._operator.execute
         topic: Any = record.topic
         headers: list[tuple[str, bytes | None]] | None = run(
@@ -428,14 +430,14 @@ def _metadata_of(batch: BatchMetadata) -> RecordMetadata:
 
 
 class MutableHeaders(list[tuple[str, "bytes | None"]]):
-    """The headers of a record that is written; a converter may add to them (Kafka's `RecordHeaders`)."""
+    """The headers of an output record, to which a converter may add (Kafka's `RecordHeaders`)."""
 
     def add(self, key: str, value: bytes | None) -> None:
         self.append((key, value))
 
 
 def check_timestamp(timestamp: int | None) -> int | None:
-    """Return the timestamp as the producer takes it; -1 stands for none. Raises ConnectException for less."""
+    """Return the timestamp in the producer's form; -1 means none. Raises ConnectException for smaller values."""
     if timestamp is None or timestamp >= 0:
         return timestamp
     if timestamp == -1:

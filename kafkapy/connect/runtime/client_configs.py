@@ -22,7 +22,8 @@ ClientSettings = dict[str, object]
 
 
 class ClientConfigs:
-    """Makes the configs of clients: defaults of Connect, then the worker's with a prefix, then the connector's overrides.
+    """Merges the configs of clients: Connect's defaults, then the worker's with a prefix, then the connector's
+    overrides.
 
     Methods raise ConnectException if the worker's policy does not allow an override.
     """
@@ -31,19 +32,19 @@ class ClientConfigs:
         """
         Args:
             worker: The worker's configs.
-            policy: Decides which overrides a connector may have. None: all.
+            policy: Decides about overrides. None: all are allowed.
         """
         self._worker = worker
         self._policy = policy
 
     @property
     def bootstrap_servers(self) -> str:
-        """The worker's own, with commas between."""
+        """Return the worker's bootstrap servers, separated by commas."""
         servers = self._worker["bootstrap.servers"]
         return servers if isinstance(servers, str) else ",".join(servers)
 
     def producer(self, connector: str, client_id: str, config: ConnectorConfigs) -> ClientSettings:
-        """Those of a source task, or of dead letters: retries without end, in the order of the records."""
+        """Return the configs for a source task or dead letters: unlimited retries that keep the order of records."""
         return {
             "bootstrap.servers": self.bootstrap_servers,
             "max.block.ms": _NEVER_MS,
@@ -57,7 +58,7 @@ class ClientConfigs:
         }
 
     def exactly_once_producer(self, id: ConnectorTaskId, config: ConnectorConfigs) -> ClientSettings:
-        """Those of a source task with exactly-once support."""
+        """Return the configs for a source task with exactly-once support."""
         configs = self.producer(id.connector, f"connector-producer-{id}", config)
         asked = f"producer.override.{_IDEMPOTENCE}" in config or f"producer.{_IDEMPOTENCE}" in self._worker.originals
         if not asked:
@@ -68,11 +69,11 @@ class ClientConfigs:
         return configs
 
     def transactional_id(self, id: ConnectorTaskId) -> str:
-        """Of a task with exactly-once support."""
+        """Return the transactional id of a task with exactly-once support."""
         return f"{self._worker.group_id}-{id.connector}-{id.task}"
 
     def consumer(self, connector: str, client_id: str, config: ConnectorConfigs, type: str = SINK) -> ClientSettings:
-        """Those of a sink task, or with `type` source those that read offsets."""
+        """Return the configs for a sink task, or, with `type` source, for reading offsets."""
         return {
             "group.id": f"connect-{connector}",
             "client.id": client_id,
@@ -86,7 +87,7 @@ class ClientConfigs:
     def offsets_consumer(
         self, connector: str, client_id: str, config: ConnectorConfigs, exactly_once: bool
     ) -> ClientSettings:
-        """Those that read a source's offsets topic: only what is committed."""
+        """Return the configs for reading a source's offsets topic, with committed records only."""
         configs = self.consumer(connector, client_id, config, SOURCE)
         if exactly_once:
             why = "for source connectors' offset consumers when exactly-once source support is enabled"
@@ -96,7 +97,7 @@ class ClientConfigs:
         return configs
 
     def admin(self, connector: str, client_id: str, config: ConnectorConfigs, type: str) -> ClientSettings:
-        """Those that make topics and look at groups."""
+        """Return the configs for creating topics and reading groups."""
         own = {name: value for name, value in self._worker.originals.items() if not name.startswith(_CLIENT_PREFIXES)}
         return {
             "bootstrap.servers": self.bootstrap_servers,
@@ -107,7 +108,7 @@ class ClientConfigs:
         }
 
     def group_id(self, connector: str, config: ConnectorConfigs) -> str:
-        """The group of a sink's consumers."""
+        """Return the group id of a sink's consumers."""
         return str(self.consumer(connector, "connector-consumer-", config)["group.id"])
 
     def _with_prefix(self, prefix: str) -> ClientSettings:

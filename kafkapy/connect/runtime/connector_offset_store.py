@@ -1,4 +1,4 @@
-"""A connector's view of its offsets: those of a topic of its own, and those of the worker behind them (Kafka's
+"""A connector's offsets: those in its own topic, with the worker's as fallback (Kafka's
 `ConnectorOffsetBackingStore`)."""
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ Values = Mapping[bytes, "bytes | None"]
 
 
 class ConnectorOffsetStore:
-    """Reads from both stores, where the connector's goes first. Writes are done when the connector's store has them; the
-    worker's gets a copy afterwards, apart from tombstones, which it gets first: else it would show what was deleted.
+    """Reads from both stores; the connector's has precedence. A write is complete when the connector's store has it;
+    the worker's gets a copy afterwards. Only tombstones are written to the worker's first, or else reads would return
+    deleted offsets.
 
     Invariant: there is at least one store. The worker's is started and stopped by the worker.
     """
@@ -27,16 +28,16 @@ class ConnectorOffsetStore:
     ) -> None:
         """
         Args:
-            worker: The worker's store. None: it is not used.
+            worker: The worker's store. None: it is unused.
             connector: The connector's own store. None: there is none.
-            primary_topic: The topic of the store that counts. None: it is a file.
+            primary_topic: The topic of the primary store. None: it is a file.
         """
         self._worker = worker
         self._connector = connector
         self.primary_topic = primary_topic
 
     def start(self) -> None:
-        """Raises ConnectException, ConfigException, KafkaError."""
+        """Start the connector's store. Raises ConnectException, ConfigException, KafkaError."""
         if self._connector is not None:
             self._connector.start()
 
@@ -115,13 +116,13 @@ def _end(done: Future[None], error: BaseException | None) -> None:
         else:
             done.set_exception(error)
     except InvalidStateError:
-        pass  # whatever waited has given up
+        pass  # the waiting caller has cancelled it
 
 
 def _merged(
     first: Future[dict[bytes, bytes | None]], second: Future[dict[bytes, bytes | None]]
 ) -> Future[dict[bytes, bytes | None]]:
-    """Both results; a key's value is the second's if it has one. A cancel cancels both."""
+    """Merge two results; the second one has precedence. Cancelling the result cancels both."""
     merged: Future[dict[bytes, bytes | None]] = Future()
 
     def cancelled(_: Future[dict[bytes, bytes | None]]) -> None:

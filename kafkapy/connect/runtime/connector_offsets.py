@@ -34,7 +34,7 @@ _TIMEOUT_S = 90.0
 
 
 class ConnectorOffsets:
-    """Each request has a thread of its own: it calls the connector's code, and waits for the cluster."""
+    """Runs each request on a thread of its own, because it calls the connector's code and waits for the cluster."""
 
     def __init__(self, worker: WorkerConfig, plugins: Plugins, clients: ClientConfigs, stores: OffsetStores) -> None:
         self._worker = worker
@@ -43,7 +43,7 @@ class ConnectorOffsets:
         self._stores = stores
 
     def read(self, name: str, config: Config, callback: Callback) -> None:
-        """`callback` is told pairs of partition and offset."""
+        """Read the offsets; `callback` is called with pairs of partition and offset."""
 
         def read() -> None:
             if isinstance(self._plugins.new_connector(config.get("connector.class") or ""), SinkConnector):
@@ -56,7 +56,7 @@ class ConnectorOffsets:
         _on_thread(f"connect-offsets-{name}", read, callback)
 
     def modify(self, name: str, config: Config, offsets: OffsetPairs | None, callback: Callback) -> None:
-        """Set offsets; None resets all. `callback` is told the message of the answer."""
+        """Set offsets; None resets all. `callback` is called with the message of the response."""
 
         def modify() -> None:
             connector = self._plugins.new_connector(config.get("connector.class") or "")
@@ -73,7 +73,7 @@ class ConnectorOffsets:
         _on_thread(f"connect-offsets-{name}", modify, callback)
 
     def fence_zombies(self, name: str, tasks: int, config: Config) -> Future[None]:
-        """Give each task's transactional id a new epoch. The future fails with KafkaError, ConnectException."""
+        """Bump the epoch of each task's transactional id. The future fails with KafkaError, ConnectException."""
         fenced: Future[None] = Future()
 
         def fence() -> None:
@@ -151,7 +151,7 @@ def _alter(
 
 
 def _write(writer: OffsetStorageWriter, transactional: Any, name: str) -> None:
-    """`transactional`: the producer whose transaction the offsets are in; None: they are in none."""
+    """Write the offsets. `transactional`: the producer of their transaction; None: without a transaction."""
     writer.begin_flush()
     if transactional is not None:
         transactional.init_transactions()
@@ -171,7 +171,7 @@ def _write(writer: OffsetStorageWriter, transactional: Any, name: str) -> None:
 
 
 def _normalized(name: str, offsets: OffsetPairs) -> list[tuple[Any, dict[str, Any] | None]]:
-    """As a task reads them: written as JSON and read back. Raises DataException."""
+    """Return the offsets in the form that a task reads: after a round trip through JSON. Raises DataException."""
     keys = OffsetKeys(name)
 
     def again(value: Mapping[str, Any] | None) -> dict[str, Any] | None:

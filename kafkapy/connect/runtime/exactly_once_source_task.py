@@ -25,9 +25,9 @@ log = logging.getLogger("kafkapy.connect.runtime")
 
 
 class ExactlyOnceWorkerSourceTask(AbstractWorkerSourceTask):
-    """Invariant: an offset is with the writer only if the producer has taken its record in the transaction that is open, or
-    in one that was committed or, by the task's wish, aborted. `_open`: there is a transaction; only the task's thread begins
-    and ends it. `_committable` has the records that the task is told of after the commit, under `_records_lock`.
+    """Invariant: the writer has an offset only if its record is part of the open transaction, or of one that was
+    committed or, at the task's request, aborted. `_open`: there is a transaction; only the task's thread begins and
+    ends it. `_committable` has the records for the task's `commit_record` after the commit, under `_records_lock`.
     """
 
     def __init__(
@@ -39,10 +39,10 @@ class ExactlyOnceWorkerSourceTask(AbstractWorkerSourceTask):
     ) -> None:
         """
         Args:
-            parts: What the task is made of; the producer has a transactional id.
-            boundaries: Says when a transaction ends.
+            parts: The task's parts; the producer has a transactional id.
+            boundaries: Determines when a transaction ends.
             checks: Run before and after the producer fences earlier tasks.
-            transactions: What the task asks of transactions. Default: nothing.
+            transactions: The task's requests for transactions. Default: none.
         """
         super().__init__(parts)
         self._boundaries = boundaries
@@ -78,7 +78,7 @@ class ExactlyOnceWorkerSourceTask(AbstractWorkerSourceTask):
 
     def _prepare_to_send(self, record: SourceRecord, outgoing: OutgoingRecord) -> SubmittedRecord | None:
         if outgoing.topic == self.parts.offset_store.primary_topic:
-            # Reading the offsets would wait for the end of a transaction that ends after that read only.
+            # Reading the offsets would wait for a transaction that ends only after that read.
             raise ConnectException(
                 "Source tasks may not produce to their own offsets topics when exactly-once support is enabled"
             )
@@ -105,7 +105,7 @@ class ExactlyOnceWorkerSourceTask(AbstractWorkerSourceTask):
     ) -> None:
         if synchronous:
             raise self._wrapped("Unrecoverable exception trying to send", error) from error
-        # what fails later, the commit tells
+        # later errors are reported by the commit
 
     def _final_offset_commit(self, failed: bool) -> None:
         if not failed:
@@ -113,7 +113,7 @@ class ExactlyOnceWorkerSourceTask(AbstractWorkerSourceTask):
 
     def _on_pause(self) -> None:
         super()._on_pause()
-        self._commit_final()  # a transaction that stays open would expire
+        self._commit_final()  # an open transaction would expire
 
     # -- transactions
 
@@ -128,7 +128,7 @@ class ExactlyOnceWorkerSourceTask(AbstractWorkerSourceTask):
     def _end_on(self, record: SourceRecord) -> None:
         if self._boundaries.aborts_on(record):
             self._abort()
-            self._commit()  # the offsets: else the task would see the records again
+            self._commit()  # the offsets: else the records would be read again
         elif self._boundaries.commits_on(record):
             self._commit()
 

@@ -1,6 +1,6 @@
-"""Source offsets in a file (Kafka's `FileOffsetBackingStore`): what a standalone worker goes on from.
+"""Stores source offsets of a standalone worker in a file (Kafka's `FileOffsetBackingStore`).
 
-The file has Kafka's form, so that a Java worker can take it over, and the other way round.
+The file has Kafka's format, so that Java's worker can use it, and the reverse.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ log = logging.getLogger("kafkapy.connect.runtime")
 
 
 class FileOffsetStore:
-    """Invariant: the file has what `_data` has after each `set`; it is replaced as a whole. All under `_lock`.
+    """Invariant: after each `set` the file has the content of `_data`; it is replaced as a whole. All under `_lock`.
 
     Example:
         >>> import tempfile
@@ -36,7 +36,7 @@ class FileOffsetStore:
     """
 
     def __init__(self, file: str | Path) -> None:
-        """`file`: its path; it is made if it is missing."""
+        """`file`: its path; a missing file is created."""
         self._file = Path(file)
         self._lock = threading.Lock()
         self._data: dict[bytes, bytes | None] = {}
@@ -60,7 +60,7 @@ class FileOffsetStore:
                 self._partitions.track(key, value is not None)
 
     def stop(self) -> None:
-        """Each `set` has written the file; there is nothing to do."""
+        """Do nothing, as each `set` has written the file."""
 
     def get(self, keys: Collection[bytes]) -> Future[dict[bytes, bytes | None]]:
         found: Future[dict[bytes, bytes | None]] = Future()
@@ -70,7 +70,7 @@ class FileOffsetStore:
         return found
 
     def set(self, values: Mapping[bytes, bytes | None], callback: SetCallback | None = None) -> Future[None]:
-        """Write all. The future fails with ConnectException."""
+        """Write the values. The future fails with ConnectException."""
         written: Future[None] = Future()
         error: ConnectException | None = None
         with self._lock:
@@ -115,5 +115,5 @@ class FileOffsetStore:
             raise
 
     def _is_replaceable(self) -> bool:
-        """A device such as /dev/null is written into."""
+        """Return whether the file can be replaced; a device such as /dev/null is written to instead."""
         return not self._file.exists() or self._file.is_file()

@@ -1,4 +1,4 @@
-"""The sink records that a worker hands to tasks (Kafka's `InternalSinkRecord`)."""
+"""The sink records that a worker passes to tasks (Kafka's `InternalSinkRecord`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Consumed = ConsumerRecord[Any, Any]
 
 
 class InternalSinkRecord(SinkRecord):
-    """A sink record that knows the bytes it was made of, so that they can become a dead letter.
+    """A sink record with its original bytes, which a dead letter needs.
 
     Attributes:
         consumed: The consumer's record.

@@ -1,6 +1,7 @@
-"""Java's serialized form of a `HashMap<byte[], byte[]>`, in which a standalone worker of Kafka's keeps its offsets.
+"""Java's serialization of a `HashMap<byte[], byte[]>`, the format of the offsets file of Kafka's standalone worker.
 
-Only this class is read: anything else in the file is an error, so that a file cannot make the worker load what it names.
+Only this class is read: anything else in the file is an error, so that a file cannot make the worker load other
+classes.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def read_map(data: bytes) -> dict[bytes, bytes | None]:
 
 
 class _MapReader:
-    """Invariant: `_handles` has an entry for each handle that the stream has given out so far, None for classes."""
+    """Invariant: `_handles` has an entry for each handle assigned in the stream so far, None for classes."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

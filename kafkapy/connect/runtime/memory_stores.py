@@ -1,4 +1,4 @@
-"""Stores that a standalone worker keeps in memory (Kafka's `MemoryConfigBackingStore`, `MemoryStatusBackingStore`)."""
+"""In-memory stores of a standalone worker (Kafka's `MemoryConfigBackingStore`, `MemoryStatusBackingStore`)."""
 
 from __future__ import annotations
 
@@ -99,11 +99,11 @@ class MemoryStatusStore:
 
 
 class MemoryConfigStore:
-    """Invariant: the maps change under `_lock`; the listener is told after that, on the thread that has made the change, so
+    """Invariant: the maps change under `_lock`; the listener is called after that, on the thread of the change, so
     that a herder sees its own changes at once."""
 
     def __init__(self, transformer: ConfigTransformer | None = None) -> None:
-        """`transformer`: puts in the values of config providers. Default: there are none."""
+        """`transformer`: substitutes the values of config providers. Default: there are none."""
         self._transformer = transformer
         self._lock = threading.RLock()
         self._configs: dict[str, dict[str, str | None]] = {}
@@ -185,19 +185,19 @@ class MemoryConfigStore:
             self._listener.on_connector_target_state_change(connector)
 
     def refresh(self, timeout_ms: float) -> None:
-        """There is nothing to be read."""
+        """Do nothing: the store has no other source."""
 
     def put_session_key(self, session_key: SessionKey) -> None:
-        """A worker alone signs nothing."""
+        """Do nothing: a standalone worker signs no requests."""
 
     def put_restart_request(self, request: RestartRequest) -> None:
-        """A worker alone restarts at once."""
+        """Do nothing: a standalone worker restarts at once."""
 
     def put_task_count_record(self, connector: str, task_count: int) -> None:
-        """A worker alone fences nothing."""
+        """Do nothing: a standalone worker fences no tasks."""
 
     def claim_write_privileges(self) -> None:
-        """A worker alone has them."""
+        """Do nothing: a standalone worker always has the privileges."""
 
     def put_logger_level(self, namespace: str, level: str) -> None:
-        """A worker alone sets it at once."""
+        """Do nothing: a standalone worker sets the level at once."""

@@ -1,4 +1,4 @@
-"""What a worker measures of its connectors and tasks, by Kafka's names (`ConnectMetrics`, `ConnectMetricsRegistry`)."""
+"""Metrics of a worker's connectors and tasks, by Kafka's names (`ConnectMetrics`, `ConnectMetricsRegistry`)."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Read = Callable[[float], Any]
 
 
 class ConnectMetricName(NamedTuple):
-    """What a metric is called.
+    """The name of a metric.
 
     Attributes:
-        name: As "sink-record-read-rate".
-        group: As "sink-task-metrics".
+        name: For example "sink-record-read-rate".
+        group: For example "sink-task-metrics".
         description: One sentence.
-        tags: Pairs of a name and a value, as ("connector", "orders").
+        tags: Pairs of name and value, for example ("connector", "orders").
 
     Example:
         >>> ConnectMetricName("partition-count", "sink-task-metrics", "Partitions.", (("task", "0"),)).tags
@@ -41,7 +41,7 @@ class ConnectMetricName(NamedTuple):
 
 
 class MetricGroup:
-    """The metrics of one group with the same tags; made by `ConnectMetrics.group`."""
+    """The metrics of one group with the same tags; created by `ConnectMetrics.group`."""
 
     def __init__(self, name: str, tags: Tags) -> None:
         self.name = name
@@ -49,21 +49,21 @@ class MetricGroup:
         self._metrics: dict[ConnectMetricName, Read] = {}
 
     def add(self, name: str, description: str, read: Read) -> None:
-        """Add a metric; one of this name is replaced."""
+        """Add a metric; replaces one of this name."""
         self._metrics[ConnectMetricName(name, self.name, description, self.tags)] = read
 
     def add_rate(self, name: str, stat: SampledStat, what: str) -> None:
-        """Add `name-rate` and `name-total`. `what`: the things that are counted, for the descriptions."""
+        """Add `name-rate` and `name-total`. `what`: the counted objects, for the descriptions."""
         self.add(f"{name}-rate", f"The average number of {what} per second.", stat.rate)
         self.add(f"{name}-total", f"The total number of {what}.", lambda now: stat.total)
 
     def add_time(self, name: str, stat: SampledStat, what: str) -> None:
-        """Add `name-max-time-ms` and `name-avg-time-ms`. `what`: what takes the time."""
+        """Add `name-max-time-ms` and `name-avg-time-ms`. `what`: the measured operation, for the descriptions."""
         self.add(f"{name}-max-time-ms", f"The maximum time of {what}, in ms.", stat.largest)
         self.add(f"{name}-avg-time-ms", f"The average time of {what}, in ms.", stat.average)
 
     def read(self, now: float) -> Iterator[tuple[ConnectMetricName, Any]]:
-        """The values. `now`: monotonic ms."""
+        """Return the values. `now`: monotonic ms."""
         for name, read in list(self._metrics.items()):
             yield name, read(now)
 
@@ -71,7 +71,8 @@ class MetricGroup:
 class ConnectMetrics:
     """The metrics of a worker.
 
-    Invariant: `_groups` has one group for a name and tags, under `_lock`; a task's go when the task is removed.
+    Invariant: `_groups` has one group for each name and tags, under `_lock`; a task's groups are removed with the
+    task.
 
     Args:
         time: The clock. Default: the system's.
@@ -89,27 +90,27 @@ class ConnectMetrics:
         self._groups: dict[tuple[str, Tags], MetricGroup] = {}
 
     def group(self, name: str, **tags: str) -> MetricGroup:
-        """Make a group; an earlier one of this name and tags goes."""
+        """Create a group; it replaces an earlier one of this name and tags."""
         made = MetricGroup(name, tuple(tags.items()))
         with self._lock:
             self._groups[name, made.tags] = made
         return made
 
     def remove(self, group: MetricGroup) -> None:
-        """Remove a group, unless another has taken its place."""
+        """Remove a group, unless it was replaced."""
         with self._lock:
             if self._groups.get((group.name, group.tags)) is group:
                 del self._groups[group.name, group.tags]
 
     def read(self) -> dict[ConnectMetricName, Any]:
-        """The values now; from any thread."""
+        """Return the present values. Thread-safe."""
         with self._lock:
             groups = list(self._groups.values())
         now = self.now()
         return {name: value for group in groups for name, value in group.read(now)}
 
     def now(self) -> float:
-        """Monotonic ms."""
+        """Return the monotonic time in ms."""
         return self.time.monotonic_ms()
 
 

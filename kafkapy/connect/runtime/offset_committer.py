@@ -1,4 +1,4 @@
-"""Commits the offsets of source tasks now and then (Kafka's `SourceTaskOffsetCommitter`)."""
+"""Commits the offsets of source tasks periodically (Kafka's `SourceTaskOffsetCommitter`)."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class CommittingTask(Protocol):
 
 
 class SourceOffsetCommitter:
-    """A thread for each task, because a commit calls the task's own code, which may hang.
+    """Runs a thread for each task, because a commit calls the task's own code, which may hang.
 
-    Invariant: `_stops` has the tasks whose thread shall go on, under `_lock`.
+    Invariant: `_stops` has the tasks whose thread is not asked to stop, under `_lock`.
     """
 
     def __init__(self, interval_ms: float) -> None:
@@ -32,7 +32,7 @@ class SourceOffsetCommitter:
         self._stops: dict[ConnectorTaskId, threading.Event] = {}
 
     def schedule(self, id: ConnectorTaskId, task: CommittingTask) -> None:
-        """Commit from now on; the first time after one pause."""
+        """Start to commit; the first commit is after one interval."""
         stop = threading.Event()
         with self._lock:
             earlier, self._stops[id] = self._stops.get(id), stop
@@ -41,7 +41,7 @@ class SourceOffsetCommitter:
         threading.Thread(target=self._run, args=(id, task, stop), name=f"offset-commit-{id}", daemon=True).start()
 
     def remove(self, id: ConnectorTaskId) -> None:
-        """Commit no more. A commit that is under way goes on."""
+        """Stop to commit. A commit in progress is not interrupted."""
         with self._lock:
             stop = self._stops.pop(id, None)
         if stop is not None:
@@ -60,5 +60,5 @@ class SourceOffsetCommitter:
             try:
                 if not task.commit_offsets():
                     log.error("The offsets of task %s cannot be committed", id)
-            except Exception as error:  # the next commit may go well
+            except Exception as error:  # the next commit may succeed
                 log.error("The offsets of task %s cannot be committed", id, exc_info=error)

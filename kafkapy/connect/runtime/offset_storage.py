@@ -28,7 +28,8 @@ def internal_converter() -> JsonConverter:
 
 
 def validate_format(value: Any) -> None:
-    """Raises DataException unless a partition or an offset is a map from texts to primitive values, or None."""
+    """Validate a partition or offset. Raises DataException unless it is a map from strings to primitive values, or
+    None."""
     if value is None:
         return
     if not isinstance(value, Mapping):
@@ -49,7 +50,7 @@ def _kind_of(value: Any) -> str:
 
 
 class OffsetKeys:
-    """Changes partitions and offsets of one connector to bytes and back."""
+    """Converts partitions and offsets of one connector to bytes and back."""
 
     def __init__(self, connector: str) -> None:
         self.connector = connector
@@ -78,18 +79,16 @@ class OffsetKeys:
 
 
 class OffsetStorageWriter:
-    """Collects offsets, and writes those that have come since the last flush.
+    """Collects offsets, and writes those set since the last flush.
 
-    Invariant: `_to_flush` is not None while a flush is under way; a flush that fails or is given up gives its offsets back
-    to `_data`, behind newer ones. All under `_lock`. `_flush_id` tells late callbacks of a flush that was given up apart.
+    Invariant: `_to_flush` is not None during a flush; a failed or cancelled flush returns its offsets to `_data`,
+    where newer ones have precedence. All under `_lock`. `_flush_id` identifies late callbacks of a cancelled flush.
     """
 
     def __init__(self, store: OffsetBackingStore, connector: str) -> None:
         """
         Args:
-            store: Keeps the bytes.
-            connector: Its name is in each key.
-        """
+            store: The store of bytes. connector: Name of the connector, part of each key."""
         self._store = store
         self._keys = OffsetKeys(connector)
         self._lock = threading.Lock()
@@ -99,21 +98,21 @@ class OffsetStorageWriter:
         self._flush_id = 0
 
     def offset(self, partition: Partition, offset: Offset) -> None:
-        """Take an offset; None deletes the partition's."""
+        """Set an offset; None deletes the partition's."""
         with self._lock:
             self._data[partition_key(partition)] = (partition, offset)
 
     def begin_flush(self, timeout_ms: float = 0) -> bool:
-        """Take what `flush` writes.
+        """Take a snapshot of the offsets for `flush`.
 
         Args:
-            timeout_ms: How long an earlier flush is waited for.
+            timeout_ms: How long to wait for an earlier flush.
 
         Returns:
-            False: there is nothing to be written.
+            False: there is nothing to write.
 
         Raises:
-            TimeoutError: The earlier flush goes on.
+            TimeoutError: The earlier flush is still in progress.
         """
         with self._lock:
             if not self._idle.wait_for(lambda: self._to_flush is None, max(0.0, timeout_ms / 1000)):
@@ -124,13 +123,13 @@ class OffsetStorageWriter:
             return True
 
     def flush(self, callback: SetCallback) -> Future[None] | None:
-        """Write what `begin_flush` has taken.
+        """Write the snapshot of `begin_flush`.
 
         Args:
-            callback: Told the end, unless `cancel_flush` comes before it.
+            callback: Called at the end, unless `cancel_flush` was called before.
 
         Returns:
-            None: the offsets cannot be written as JSON; `callback` was told.
+            None: the offsets cannot be converted to JSON; `callback` was called.
         """
         with self._lock:
             flush_id = self._flush_id
@@ -153,7 +152,7 @@ class OffsetStorageWriter:
         return self._store.set(values, finished)
 
     def cancel_flush(self) -> None:
-        """Give a flush up: its offsets are for the next one."""
+        """Cancel a flush: the next one will write its offsets."""
         with self._lock:
             self._give_back()
 
@@ -179,9 +178,9 @@ class OffsetStorageWriter:
 
 
 class StoredOffsetReader:
-    """Reads a connector's offsets; `close` ends reads that wait (Kafka's `CloseableOffsetStorageReader`).
+    """Reads a connector's offsets; `close` ends blocked reads (Kafka's `CloseableOffsetStorageReader`).
 
-    Invariant: `_reads` has the reads that wait, under `_lock`.
+    Invariant: `_reads` has the blocked reads, under `_lock`.
     """
 
     def __init__(self, store: OffsetBackingStore, connector: str) -> None:
@@ -200,7 +199,7 @@ class StoredOffsetReader:
         return self.offsets([partition])[0]
 
     def offsets(self, partitions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any] | None]:
-        """Offsets that cannot be read count as missing, which is logged. Raises ConnectException."""
+        """Read offsets. Malformed ones are logged and count as missing. Raises ConnectException."""
         keys = [self._key(partition) for partition in partitions]
         found = self._read([key for key in keys if key is not None])
         return [None if key is None else self._value(found.get(key)) for key in keys]

@@ -1,4 +1,4 @@
-"""Makes the offset stores of connectors and tasks (KIP-618: topics of their own for connectors)."""
+"""Creates the offset stores of connectors and tasks (KIP-618: connectors may have their own topics)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ OFFSETS_TOPIC_CONFIG = "offsets.storage.topic"
 
 
 class OffsetStores:
-    """Decides which stores a connector has, and makes them; nothing is connected before `start` of a store."""
+    """Selects and creates the stores of a connector; a store connects in `start`."""
 
     def __init__(self, worker: WorkerConfig, clients: ClientConfigs, worker_store: OffsetBackingStore) -> None:
         """
         Args:
             worker: The worker's configs.
-            clients: Makes configs of clients.
+            clients: Provides configs of clients.
             worker_store: The worker's own store.
         """
         self._worker = worker
@@ -35,13 +35,13 @@ class OffsetStores:
     def for_connector(
         self, name: str, config: ConnectorConfigs, producer: Any = None, producer_configs: ClientSettings | None = None
     ) -> ConnectorOffsetStore:
-        """That of a connector, or for a change of its offsets.
+        """Create the store of a connector, also for changes of its offsets.
 
         Args:
             name: The connector's name.
             config: Its config.
-            producer: Writes; None: it is only read (default).
-            producer_configs: Those of the producer. Default: those of a source task.
+            producer: Producer for writes; None (default): the store is read-only.
+            producer_configs: The producer's configs. Default: those of a source task.
         """
         configs = producer_configs or self._clients.producer(name, f"connector-producer-{name}", config)
         return self._store(name, name, config, configs, producer)
@@ -49,7 +49,8 @@ class OffsetStores:
     def for_task(
         self, connector: str, task: str, config: ConnectorConfigs, producer: Any, producer_configs: ClientSettings
     ) -> ConnectorOffsetStore:
-        """That of a task, written by the task's own producer if it has a topic of its own. `task`: its text."""
+        """Create the store of a task; if it has its own topic, the task's producer writes it. `task`: the task's id as
+        text."""
         return self._store(connector, task, config, producer_configs, producer)
 
     def _store(
@@ -88,14 +89,15 @@ class OffsetStores:
         return lambda on_record: KafkaBasedLog(topic, clients, on_record, ensure)
 
     def _same_cluster(self, producer_configs: Mapping[str, object]) -> bool:
-        """By the addresses alone, as in Kafka: different addresses of one cluster count as two."""
+        """Return whether the clusters are the same, by address as in Kafka: different addresses of one cluster count
+        as two."""
         return _addresses(str(producer_configs.get("bootstrap.servers", ""))) == _addresses(
             self._clients.bootstrap_servers
         )
 
 
 class _ConnectorLogClients:
-    """The clients of a topic of offsets. The producer is a task's own, so that offsets are in its transactions."""
+    """The clients of an offsets topic. The producer is the task's, so that offsets are part of its transactions."""
 
     def __init__(self, producer: Any, consumer: ClientSettings, admin: ClientSettings) -> None:
         self._producer = producer
@@ -114,7 +116,7 @@ class _ConnectorLogClients:
 
 
 def make_task_producer(configs: ClientSettings) -> Any:
-    """The producer of a source task. Raises KafkaConfigurationError, KafkaError."""
+    """Create the producer of a source task. Raises KafkaConfigurationError, KafkaError."""
     return make_producer(configs)
 
 

@@ -1,4 +1,4 @@
-"""Source partitions as keys of dictionaries: two maps with the same entries are the same partition."""
+"""Converts source partitions to keys of dictionaries: maps with equal entries are the same partition."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PartitionKey = Hashable
 
 
 def partition_key(value: Any) -> PartitionKey:
-    """Return a hashable form of a source partition; True and 1, which Python holds for equal, differ in it.
+    """Return a hashable form of a source partition, in which True and 1, which are equal in Python, differ.
 
     Example:
         >>> partition_key({"a": 1, "b": "x"}) == partition_key({"b": "x", "a": 1})

@@ -1,4 +1,4 @@
-"""The offsets of a sink task, and when they are committed (a part of Kafka's `WorkerSinkTask`)."""
+"""Manages and commits the offsets of a sink task (a part of Kafka's `WorkerSinkTask`)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _Offsets = dict[TopicPartition, OffsetAndMetadata]
 
 
 class CommitParts(Protocol):
-    """What commits need of a task's parts."""
+    """The attributes of a task's parts that commits use."""
 
     id: ConnectorTaskId
     task: SinkTask
@@ -35,7 +35,7 @@ class CommitParts(Protocol):
 
 
 class OffsetsOwner(Protocol):
-    """What commits need of a worker's task."""
+    """The part of a worker's task that commits use."""
 
     @property
     def is_cancelled(self) -> bool: ...
@@ -45,14 +45,15 @@ class OffsetsOwner(Protocol):
 class SinkCommits:
     """Used on the task's thread.
 
-    Invariant: `current` are the offsets after what the task has taken, `_last` those that were committed, of the same
-    partitions. One commit is under way at most: `_number` is its number, `_started` its time, `is_committing` whether it is.
+    Invariant: `current` has the offsets after the records that the task has accepted, `_last` the committed ones of
+    the same partitions. At most one commit is in progress: `_number` is its number, `_started` its time,
+    `is_committing` the flag.
 
     Attributes:
         current: See above.
         next_ms: When the next commit is due, in monotonic ms.
         is_committing: See above.
-        failures: Commits in a row that have failed.
+        failures: Number of consecutive failed commits.
     """
 
     def __init__(self, task: OffsetsOwner, parts: CommitParts, time: Time) -> None:
@@ -73,21 +74,21 @@ class SinkCommits:
         self._started: float = 0
 
     def moved(self, partition: TopicPartition, offset: int) -> None:
-        """The task reads on from here."""
+        """Set the offset from which the task continues to read."""
         self.current[partition] = self._last[partition] = OffsetAndMetadata(offset)
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
-        """The task has these partitions no more."""
+        """Remove partitions that the task no longer has."""
         for partition in partitions:
             self.current.pop(partition, None)
             self._last.pop(partition, None)
 
     def commit_if_due(self, now: float, context: WorkerSinkTaskContext) -> None:
-        """Begin a commit if it is time, and give up one that takes too long.
+        """Begin a commit if it is due, and abandon one that takes too long.
 
         Args:
             now: Monotonic ms.
-            context: The task's; it may have asked for a commit.
+            context: The task's context, which may have a request for a commit.
         """
         if not self.is_committing and (context.commit_requested or now >= self.next_ms):
             self.commit(now, self._consumer.assignment(), closing=False)
@@ -99,15 +100,16 @@ class SinkCommits:
             self.is_committing = False
 
     def commit(self, now: float, partitions: Collection[TopicPartition], *, closing: bool) -> None:
-        """Commit what the task allows.
+        """Commit the offsets that the task allows.
 
         Args:
             now: Monotonic ms.
-            partitions: Of which.
-            closing: The task is told to close them; the commit is done at the return, or has failed, which is logged.
+            partitions: The partitions to commit.
+            closing: Whether to close the partitions in the task; the commit is then synchronous, and a failure is
+                logged.
 
         Raises:
-            ConnectException: Records that were reported are not safe.
+            ConnectException: Reports of failed records are not durable.
         """
         self._of.await_reports(partitions)
         offsets = {partition: at for partition, at in self.current.items() if partition in partitions}
@@ -145,7 +147,7 @@ class SinkCommits:
     def _checked(
         self, allowed: Mapping[TopicPartition, OffsetAndMetadata], offsets: _Offsets, last: _Offsets
     ) -> _Offsets:
-        """The last commit's offsets, moved to those that the task allows."""
+        """Return the last commit's offsets, updated with those that the task allows."""
         wanted = dict(last)
         for partition, at in allowed.items():
             if partition not in last:

@@ -23,7 +23,7 @@ _IN_USE = (Errors.UNKNOWN_MEMBER_ID, Errors.GROUP_SUBSCRIBED_TO_TOPIC, Errors.NO
 
 
 class SinkOffsets:
-    """Each call has an admin client of its own."""
+    """Reads and changes a sink's offsets; each call creates an admin client."""
 
     def __init__(self, connector: str, group: str, make_admin: Callable[[], AdminClient]) -> None:
         self._connector = connector
@@ -31,7 +31,7 @@ class SinkOffsets:
         self._make_admin = make_admin
 
     def read(self) -> list[tuple[dict[str, Any], dict[str, Any] | None]]:
-        """Pairs of partition and offset. Raises KafkaError."""
+        """Return pairs of partition and offset. Raises KafkaError."""
         with self._make_admin() as admin:
             found = self._committed(admin)
         return [
@@ -48,13 +48,12 @@ class SinkOffsets:
         """Set offsets; None resets all.
 
         Returns:
-            What the connector's `alter_offsets` has returned.
+            The result of the connector's `alter_offsets`.
 
         Raises:
-            BadRequestException: A partition or an offset makes no sense.
-            ConnectException: The connector refuses, or its tasks are not stopped yet.
-            KafkaError: The cluster does not do it.
-            ValueError: An offset is negative.
+        BadRequestException: A partition or an offset is malformed. ConnectException: The connector refuses, or its
+            tasks are not stopped yet. KafkaError: The request to the cluster failed.
+        ValueError: An offset is negative.
         """
         with self._make_admin() as admin:
             if offsets is None:
@@ -141,7 +140,7 @@ class SinkOffsets:
 def parse_sink_offsets(
     offsets: Sequence[tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]],
 ) -> dict[TopicPartition, int | None]:
-    """Read partitions and offsets of a request; None resets one. Raises BadRequestException.
+    """Parse partitions and offsets of a request; None resets one. Raises BadRequestException.
 
     Example:
         >>> parse_sink_offsets([({"kafka_topic": "lines", "kafka_partition": "0"}, {"kafka_offset": 7})])
@@ -189,7 +188,7 @@ def _offset(offset: Mapping[str, Any] | None) -> int | None:
 
 
 def _integer(value: Any, bits: int) -> int | None:
-    """A number, or the text of one, as `Integer.parseInt` reads it; None: it is none."""
+    """Parse a number, or a string like `Integer.parseInt`; None for other values."""
     text = value if isinstance(value, str) else str(value)
     digits = text[1:] if text[:1] in ("-", "+") else text
     if isinstance(value, bool) or not (digits.isascii() and digits.isdigit()) or len(digits) > 20:

@@ -1,4 +1,4 @@
-"""Makes sink records of what a consumer reads: converters, then transforms."""
+"""Converts and transforms consumed records to sink records."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class SinkRecordMaker:
         self.converted = 0
 
     def make(self, consumed: Consumed) -> InternalSinkRecord | None:
-        """Return the record for the task; None: it was dropped by a transform, or has failed, which is tolerated.
+        """Return the record for the task; None if a transform has dropped it, or after a tolerated error.
 
         Raises:
-            ConnectException: It has failed.
+            ConnectException: The conversion or a transform has failed.
         """
         context = ProcessingContext(consumed)
         converted = self._convert(context, consumed)
@@ -102,5 +102,5 @@ _TIMESTAMP_TYPES: dict[int, Any] = {-1: None, 0: TimestampType.CREATE_TIME, 1: T
 
 
 def place_of(record: SinkRecord) -> tuple[str | None, int | None]:
-    """Topic and partition where a record was read."""
+    """Return topic and partition of a consumed record."""
     return record.original_topic, record.original_kafka_partition

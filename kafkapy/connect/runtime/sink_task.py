@@ -1,4 +1,4 @@
-"""A sink task and its consumer (Kafka's `WorkerSinkTask`)."""
+"""Runs a sink task with its consumer (Kafka's `WorkerSinkTask`)."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ Offsets = dict[TopicPartition, OffsetAndMetadata]
 
 @dataclass
 class SinkTaskParts:
-    """What a sink task is made of; the task closes it.
+    """The parts of a sink task, which the task closes.
 
-    `records`: makes its records; `reporter`: takes those that the task cannot write, None: it cannot report any;
-    `commit_interval_ms`, `commit_timeout_ms`: pause between commits, and the longest time of one; `tracks_topics`: topics
-    are noted (KIP-558); `metrics`: also the listener of the task's state.
+    `records`: converts its records; `reporter`: reports failed records, None: reports are disabled;
+    `commit_interval_ms`, `commit_timeout_ms`: pause between commits, and time-out of one; `tracks_topics`: whether to
+    record the task's topics (KIP-558); `metrics`: also the listener of the task's state.
     """
 
     id: ConnectorTaskId
@@ -65,11 +65,12 @@ class SinkTaskParts:
 
 
 class WorkerSinkTask(WorkerTask):
-    """Polls, converts, puts, and commits now and then.
+    """Polls, converts and puts records, and commits periodically.
 
-    Invariant: `_batch` has the records that the task has not taken; offsets after them are in `_read`, and become the
-    `current` ones of `_commits` when the task has taken them. While `_redelivers`, all partitions are paused, and the same
-    batch is put again. All but `stop`, `cancel` and `transition_to` happens on the task's thread.
+    Invariant: `_batch` has the records that the task has not accepted; the offsets after them are in `_read`, and
+    become the `current` ones of `_commits` when the task has accepted them. While `_redelivers`, all partitions are
+    paused, and the same batch is put again. All methods except `stop`, `cancel` and `transition_to` run on the task's
+    thread.
     """
 
     def __init__(self, parts: SinkTaskParts) -> None:
@@ -233,7 +234,7 @@ class WorkerSinkTask(WorkerTask):
     # -- commits
 
     def await_reports(self, partitions: Collection[TopicPartition]) -> None:
-        """Wait until what was reported of these partitions is safe. Raises ConnectException."""
+        """Wait until the reports of these partitions are durable. Raises ConnectException."""
         if self.parts.reporter is not None:
             self.parts.reporter.await_futures(partitions)
         for reporter in self._made_reporters:
@@ -255,7 +256,7 @@ class WorkerSinkTask(WorkerTask):
     # -- rebalances, inside of the consumer's poll
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
-        """The consumer has these new partitions."""
+        """Handle newly assigned partitions."""
         for partition in partitions:
             self._commits.moved(partition, self._consumer.position(partition) or 0)
         self._measured.record_assigned(self._commits.current)
@@ -284,7 +285,7 @@ class WorkerSinkTask(WorkerTask):
             self._consumer.pause(*self.context.paused)
 
     def removed(self, partitions: Collection[TopicPartition], lost: bool) -> None:
-        """The consumer loses these partitions, or has lost them already."""
+        """Handle revoked or lost partitions."""
         if self._task_stopped or not partitions:
             return
         try:

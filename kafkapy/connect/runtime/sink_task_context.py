@@ -1,4 +1,4 @@
-"""What a sink task can ask of the worker (Kafka's `WorkerSinkTaskContext`)."""
+"""The worker's interface for a sink task (Kafka's `WorkerSinkTaskContext`)."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 class WorkerSinkTaskContext:
     """The context of a sink task; used on its thread.
 
-    Invariant: `offsets` are those that the task wants to read from and that were not taken yet. `paused` are the partitions
-    that the task itself has paused; while the connector is paused, the consumer has all of them paused.
+    Invariant: `offsets` has requested positions that were not applied yet. `paused` has the partitions that the task
+    itself has paused; while the connector is paused, all of the consumer's partitions are paused.
 
     Attributes:
         offsets: See above.
         paused: See above.
-        timeout_ms: Until records are put again. None: not asked for.
-        commit_requested: The task wants a commit.
+        timeout_ms: Requested pause before records are put again. None: not requested.
+        commit_requested: Whether the task has requested a commit.
     """
 
     def __init__(
@@ -39,9 +39,9 @@ class WorkerSinkTaskContext:
         """
         Args:
             id: The task.
-            state: Has its config.
-            consumer: The task's.
-            reporter: None: errors of records are not to be reported.
+            state: The cluster state with its config.
+            consumer: The task's consumer.
+            reporter: None: errors of records are not reported.
             is_connector_paused: Returns whether the connector is paused.
         """
         self.offsets: dict[TopicPartition, int] = {}

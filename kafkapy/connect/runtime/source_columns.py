@@ -1,4 +1,4 @@
-"""Records that are sent together: of one topic and partition, as the columns that a producer takes."""
+"""Records of one topic and partition that are sent together, as columns for the producer."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from kafkapy.connect.runtime.submitted_records import Offset, Partition
 
 
 class SourceColumns:
-    """Invariant: all columns have `count` values; `_runs` has for each source partition its last offset and how many of the
-    records are of it."""
+    """Invariant: all columns have `count` values; `_runs` has for each source partition its last offset and its number
+    of records."""
 
     def __init__(self, outgoing: OutgoingRecord, first: int) -> None:
         """
         Args:
-            outgoing: The first record, which is added by `add`.
+            outgoing: The first record, which must still be added by `add`.
             first: Its index in the batch.
         """
         self.topic = outgoing.topic
@@ -33,7 +33,7 @@ class SourceColumns:
         self._last_key: Any = None
 
     def takes(self, outgoing: OutgoingRecord) -> bool:
-        """Can the record be sent with the others?"""
+        """Return whether the record can be sent with the others."""
         return (
             outgoing.topic == self.topic
             and outgoing.partition == self._partition
@@ -41,7 +41,8 @@ class SourceColumns:
         )
 
     def add(self, record: SourceRecord, outgoing: OutgoingRecord) -> None:
-        """Add a record that `takes` accepts. `record`: before transforms, for its place in the source."""
+        """Add a record that `takes` accepts. `record`: the record before transforms, for its source partition and
+        offset."""
         self._values.append(outgoing.value)
         self._keys.append(outgoing.key)
         self._headers.append(outgoing.headers)
@@ -59,12 +60,12 @@ class SourceColumns:
 
     @property
     def runs(self) -> list[tuple[Partition, Offset, int]]:
-        """Source partition, last offset and number of records, partition by partition."""
+        """Return source partition, last offset and number of records for each partition."""
         return list(self._runs.values())
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        """Those of the producer's `send_many`."""
+        """Return the arguments for the producer's `send_many`."""
         keys = None if self._keys.count(None) == len(self._keys) else self._keys
         headers = None if self._headers.count(None) == len(self._headers) else self._headers
         return self.topic, self._values, keys, self._partition, headers, self._timestamps if self._has_time else None

@@ -1,4 +1,5 @@
-"""A source task without exactly-once (Kafka's `WorkerSourceTask`): offsets are committed after the records they stand for."""
+"""A source task without exactly-once (Kafka's `WorkerSourceTask`): offsets are committed after their records were
+written."""
 
 from __future__ import annotations
 
@@ -25,9 +26,9 @@ _NOTHING = CommittableOffsets({})
 
 
 class WorkerSourceTask(AbstractWorkerSourceTask):
-    """Invariant: `_committable` has the offsets whose records are in Kafka and that are not yet with the writer, under
-    `_offsets_lock`; the task's thread adds to them and the committer's takes them. `_send_error` is the first record that
-    the producer has lost: the task fails at its next poll or record.
+    """Invariant: `_committable` has the offsets whose records were written and that were not passed to the writer yet,
+    under `_offsets_lock`; the task's thread adds to them and the committer's removes them. `_send_error` is the first
+    failed write, which fails the task at its next poll or record.
     """
 
     def __init__(self, parts: SourceTaskParts) -> None:
@@ -87,7 +88,8 @@ class WorkerSourceTask(AbstractWorkerSourceTask):
     # -- many records at once
 
     def _send_records(self) -> bool:
-        """A task that is not told of single records, and none of whose errors are skipped, sends records in columns."""
+        """Send records as columns, if the task does not override `commit_record` and no errors are tolerated; else one
+        by one."""
         if self._tells_records or self._operator.tolerates_all:
             return super()._send_records()
         records = self._to_send or ()
@@ -99,7 +101,7 @@ class WorkerSourceTask(AbstractWorkerSourceTask):
                 outgoing = self._convert(context, self._transforms.apply(context, before))
             except Exception:
                 if columns is not None:
-                    self._send_columns(columns)  # what comes before the error is delivered, as it is one by one
+                    self._send_columns(columns)  # records before the error are delivered, as if sent one by one
                 raise
             if outgoing is None:
                 continue
@@ -116,7 +118,7 @@ class WorkerSourceTask(AbstractWorkerSourceTask):
         return True
 
     def _send_columns(self, columns: SourceColumns) -> bool:
-        """False: they are to be sent later."""
+        """Send columns; return False if they must be sent later."""
         self._raise_send_error()
         submitted = [self._submitted.submit(*run) for run in columns.runs]
         topic = columns.topic
@@ -157,7 +159,7 @@ class WorkerSourceTask(AbstractWorkerSourceTask):
         return not self.is_failed
 
     def commit_offsets(self) -> bool:
-        """Write the offsets of all records that are in Kafka, and tell the task. Returns whether that worked."""
+        """Write the offsets of all written records, and call the task's `commit`. Return whether that succeeded."""
         started = self.time.monotonic_ms()
         deadline = started + self.parts.flush_timeout_ms
         with self._offsets_lock:

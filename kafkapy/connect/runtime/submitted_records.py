@@ -1,4 +1,4 @@
-"""Which offsets of a source task may be committed (Kafka's `SubmittedRecords`)."""
+"""Determines the committable offsets of a source task (Kafka's `SubmittedRecords`)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Offset = Mapping[str, Any] | None
 
 
 class SubmittedRecord:
-    """A record on its way to Kafka, or `count` records of one source partition that are sent together."""
+    """A record passed to the producer, or `count` records of one source partition that are sent together."""
 
     __slots__ = ("_owner", "acked", "count", "key", "offset", "partition")
 
@@ -29,16 +29,16 @@ class SubmittedRecord:
         self.acked = False
 
     def ack(self) -> None:
-        """It is in Kafka. Called on the producer's thread."""
+        """Mark it as written. Called on the producer's thread."""
         self._owner._ack(self)
 
     def drop(self) -> bool:
-        """It was not sent after all. Returns whether it was still submitted."""
+        """Remove it because it was not sent. Return whether it was still submitted."""
         return self._owner._drop(self)
 
 
 class CommittableOffsets(NamedTuple):
-    """Pairs of partition and offset under the partitions' keys, and how many records they stand for."""
+    """Pairs of partition and offset by the partitions' keys, and the number of their records."""
 
     offsets: dict[PartitionKey, tuple[Partition, Offset]]
     committable: int = 0
@@ -49,7 +49,7 @@ class CommittableOffsets(NamedTuple):
         return not self.offsets and not self.committable and not self.uncommittable
 
     def updated_with(self, newer: CommittableOffsets) -> CommittableOffsets:
-        """Return both, where `newer` goes first."""
+        """Return both merged; `newer` has precedence."""
         return CommittableOffsets(
             {**self.offsets, **newer.offsets}, self.committable + newer.committable, newer.uncommittable
         )
@@ -79,12 +79,12 @@ class SubmittedRecords:
         self._changed = threading.Condition()
 
     def submit(self, partition: Partition, offset: Offset, count: int = 1) -> SubmittedRecord:
-        """Take a record that is about to be sent.
+        """Add a record that is about to be sent.
 
         Args:
             partition: Its source partition.
-            offset: Its offset in that.
-            count: Of records up to this one that are sent together, all of this partition. Default: it alone.
+            offset: Its source offset.
+            count: Number of records up to this one that are sent together, all of this partition. Default: 1.
         """
         key = partition_key(partition)
         record = SubmittedRecord(self, key, partition, offset, count)
@@ -97,7 +97,7 @@ class SubmittedRecords:
         return record
 
     def committable_offsets(self) -> CommittableOffsets:
-        """Take out the acknowledged records at the queues' heads and return their last offsets."""
+        """Remove the acknowledged records at the queues' heads, and return their last offsets."""
         offsets = {}
         committable = uncommittable = 0
         for key, queue in list(self._queues.items()):
@@ -113,7 +113,7 @@ class SubmittedRecords:
         return CommittableOffsets(offsets, committable, uncommittable)
 
     def await_all_messages(self, timeout_ms: float) -> bool:
-        """Wait until all are acknowledged; False if that takes longer."""
+        """Wait until all are acknowledged; return False after the time-out."""
         with self._changed:
             return self._changed.wait_for(lambda: self._unacked == 0, timeout_ms / 1000)
 

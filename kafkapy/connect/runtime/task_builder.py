@@ -1,4 +1,4 @@
-"""Makes tasks with their converters, transforms and clients (Kafka's `Worker.TaskBuilder`)."""
+"""Builds tasks with their converters, transforms and clients (Kafka's `Worker.TaskBuilder`)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _SIMPLE_HEADERS = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
 
 
 class TaskBuilder:
-    """Methods raise ConnectException, ConfigException, KafkaError: the task cannot be made."""
+    """Builds tasks. Methods raise ConnectException, ConfigException or KafkaError if a task cannot be built."""
 
     def __init__(
         self,
@@ -69,13 +69,13 @@ class TaskBuilder:
     # -- source tasks
 
     def source_task(self, request: TaskRequest, task: Any) -> WorkerTask:
-        """Without exactly-once."""
+        """Build a source task without exactly-once."""
         id, config = request.id, request.connector_config
         configs = self._clients.producer(id.connector, f"connector-producer-{id}", config)
         return WorkerSourceTask(self._source_parts(request, _source(task), configs, None))
 
     def exactly_once_source_task(self, request: TaskRequest, task: Any) -> WorkerTask:
-        """With exactly-once."""
+        """Build a source task with exactly-once."""
         id, config, checks = request.id, request.connector_config, request.checks
         assert checks is not None
         known = source_config_def(self._plugins).parse(config)
@@ -136,7 +136,7 @@ class TaskBuilder:
     # -- sink tasks
 
     def sink_task(self, request: TaskRequest, task: Any) -> WorkerTask:
-        """With a consumer of its own."""
+        """Build a sink task with its consumer."""
         if not isinstance(task, SinkTask):
             raise ConnectException(f"{type(task).__name__} is not a sink task")
         id, config = request.id, request.connector_config
@@ -202,7 +202,7 @@ class TaskBuilder:
         )
 
     def _converters(self, config: Config) -> tuple[Converter, Converter, HeaderConverter]:
-        """The connector's, or the worker's where it has none."""
+        """Return the connector's converters, or the worker's where it has none."""
         key, value = (self._converter(config, f"{part}.converter", part == "key") for part in ("key", "value"))
         name, settings = self._plugin_settings(config, "header.converter", _SIMPLE_HEADERS)
         header = self._make(name, HeaderConverter, "HeaderConverter")

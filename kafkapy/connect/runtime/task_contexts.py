@@ -1,4 +1,5 @@
-"""What tasks and connectors can ask of the worker (Kafka's `WorkerSourceTaskContext` and its kin)."""
+"""The worker's interfaces for source tasks and connectors (Kafka's `WorkerSourceTaskContext`,
+`SourceConnectorContext`)."""
 
 from __future__ import annotations
 
@@ -21,9 +22,9 @@ class WorkerSourceTaskContext:
         """
         Args:
             id: The task.
-            state: Has its config, and the config providers that are asked each time.
+            state: The cluster state with its config; config providers are called for each access.
             reader: Reads offsets.
-            transactions: Default: the task does not say where its transactions end.
+            transactions: Default: the task does not define transaction boundaries.
         """
         self._id = id
         self._state = state
@@ -41,7 +42,7 @@ class WorkerSourceTaskContext:
 
 
 class WorkerConnectorContext:
-    """The context of a connector: its herder's, and for a source the reader of its offsets."""
+    """The context of a connector: the herder's context, and for a source the reader of its offsets."""
 
     def __init__(self, herder_context: Any, reader: OffsetStorageReader | None = None) -> None:
         """

@@ -1,4 +1,4 @@
-"""What is measured of each task (Kafka's `TaskMetricsGroup`, `SinkTaskMetricsGroup`, `SourceTaskMetricsGroup`)."""
+"""Metrics of tasks (Kafka's `TaskMetricsGroup`, `SinkTaskMetricsGroup`, `SourceTaskMetricsGroup`)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _STATES: Final = ("unassigned", "running", "paused", "failed", "restarting", "de
 
 
 class MeasuredTask:
-    """The group `connector-task-metrics` of a task, and the listener of its state, which it tells on.
+    """The group `connector-task-metrics` of a task; it is the listener of the task's state, and forwards the calls.
 
-    Invariant: `_state` is the task's, and `_in_state` are the ms that it spent in each before `_since`. The task's thread
-    records; any thread may read.
+    Invariant: `_state` is the task's state, and `_in_state` has the ms that it spent in each state before `_since`.
+    The task's thread records; any thread may read.
 
     Attributes:
         errors: Counts the errors of the task's records.
@@ -30,7 +30,7 @@ class MeasuredTask:
         Args:
             id: The task.
             metrics: The worker's.
-            listener: Is told all that this one is told.
+            listener: Receives all calls of this listener.
         """
         self.id = id
         self.errors = ErrorHandlingMetrics(id, metrics)
@@ -59,13 +59,13 @@ class MeasuredTask:
         )
 
     def record_commit(self, duration_ms: float, error: BaseException | None) -> None:
-        """A commit has ended, with an error or None."""
+        """Record the end of a commit, with its error or None."""
         now = self._metrics.now()
         self._commit_ms.record(duration_ms, now)
         self._commits_failed.record(0 if error is None else 1, now)
 
     def record_batch(self, size: int) -> None:
-        """A number of records was processed."""
+        """Record the number of processed records."""
         self._batch.record(size, self._metrics.now())
 
     def close(self) -> None:
@@ -144,7 +144,7 @@ class MeasuredSink(MeasuredTask):
         self._read.record(count, self._metrics.now())
 
     def record_put(self, duration_ms: float) -> None:
-        """The task has taken a batch."""
+        """Record that the task has accepted a batch."""
         self._put.record(duration_ms, self._metrics.now())
 
     def record_batch(self, size: int) -> None:
@@ -157,37 +157,37 @@ class MeasuredSink(MeasuredTask):
             self._completed.record(1, self._metrics.now())
 
     def record_commit_skipped(self) -> None:
-        """The answer to an older commit has come."""
+        """Record the response to an abandoned commit."""
         self._skipped.record(1, self._metrics.now())
 
     def record_commit_number(self, number: int) -> None:
-        """A commit begins."""
+        """Record the start of a commit."""
         self._commit_number = number
 
     def record_partition_count(self, count: int) -> None:
-        """The task has this many partitions."""
+        """Record the task's number of partitions."""
         self._partitions = count
 
     def record_assigned(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        """The task has these partitions, at these offsets."""
+        """Record newly assigned partitions with their offsets."""
         self._consumed = {partition: at.offset for partition, at in offsets.items()}
         self._committed = dict(self._consumed)
         self._count_active()
 
     def record_consumed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        """Records before these offsets were read."""
+        """Record the offsets up to which records were read."""
         for partition, at in offsets.items():
             self._consumed[partition] = at.offset
         self._count_active()
 
     def record_committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
-        """These offsets are committed."""
+        """Record committed offsets."""
         for partition, at in offsets.items():
             self._committed[partition] = at.offset
         self._count_active()
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
-        """The task has lost partitions."""
+        """Remove revoked partitions."""
         for partition in partitions:
             self._consumed.pop(partition, None)
             self._committed.pop(partition, None)
@@ -206,7 +206,8 @@ class MeasuredSink(MeasuredTask):
 class MeasuredSource(MeasuredTask):
     """Adds the group `source-task-metrics`.
 
-    Invariant: `_polled - _done` records are on their way. `record_poll` is called by the task's thread, `record_write` by the
+    Invariant: `_polled - _done` records are in flight. `record_poll` is called by the task's thread, `record_write` by
+    the
     producer's.
     """
 
@@ -237,16 +238,16 @@ class MeasuredSource(MeasuredTask):
         self._active.record(self._active_now(), now)
 
     def record_write(self, count: int) -> None:
-        """Records are in Kafka."""
+        """Record written records."""
         now = self._metrics.now()
         self._write.record(count, now)
 
     def record_dropped(self, count: int) -> None:
-        """Records were dropped by a transform, or have failed."""
+        """Record dropped and failed records."""
         self._dropped += count
 
     def record_transaction(self, size: int) -> None:
-        """A transaction was committed."""
+        """Record a committed transaction."""
         now = self._metrics.now()
         self._transactions.record(size, now)
         self._smallest.record(-size, now)

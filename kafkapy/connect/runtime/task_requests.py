@@ -1,4 +1,4 @@
-"""What a worker is asked to start."""
+"""Requests to start tasks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from kafkapy.connect.storage import ClusterConfigState, ConnectorTaskId, TargetS
 
 @dataclass(frozen=True)
 class ExactlyOnceChecks:
-    """What a source task does before and after its producer fences earlier ones (KIP-618). They raise ConnectException."""
+    """Checks of a source task before and after its producer fences earlier ones (KIP-618). They raise
+    ConnectException."""
 
     before_producer: Callable[[], None]
     after_producer: Callable[[], None]
@@ -19,7 +20,7 @@ class ExactlyOnceChecks:
 
 @dataclass(frozen=True)
 class TaskRequest:
-    """A task that shall start. `checks`: only with exactly-once support."""
+    """A request to start a task. `checks`: only with exactly-once support."""
 
     id: ConnectorTaskId
     state: ClusterConfigState

@@ -1,4 +1,4 @@
-"""A connector that makes more tasks than `tasks.max` (KIP-1004)."""
+"""Checks `tasks.max` (KIP-1004)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ log = logging.getLogger("kafkapy.connect.runtime")
 
 
 class TooManyTasksException(ConnectException):
-    """More tasks than `tasks.max` were made, and `tasks.max.enforce` is on."""
+    """A connector has returned more task configs than `tasks.max`, and `tasks.max.enforce` is true."""
 
     java_class = "org.apache.kafka.connect.runtime.TooManyTasksException"
 
 
 def check_tasks_max(connector: str, made: int, most: int, enforce: bool) -> None:
-    """Compare the number of tasks with `tasks.max`; without `enforce` the log says it only. Raises TooManyTasksException."""
+    """Compare the number of tasks with `tasks.max`; without `enforce` only log a warning. Raises
+    TooManyTasksException."""
     if made <= most:
         return
     if not enforce:

@@ -1,4 +1,4 @@
-"""Topics that source tasks make before they write to them (KIP-158; Kafka's `TopicCreation`, `TopicCreationGroup`)."""
+"""Creates topics for source tasks (KIP-158; Kafka's `TopicCreation`, `TopicCreationGroup`)."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _MOST_TOPICS = 100_000
 
 
 class TopicCreationGroup:
-    """Topics by the patterns of their names, and how they are made. `values`: what `topic_creation_def` has parsed;
-    `others`: topic configs."""
+    """A group of topics by patterns of names, with the options of their creation. `values`: parsed by
+    `topic_creation_def`; `others`: topic configs."""
 
     def __init__(self, name: str, values: Mapping[str, Any], others: Mapping[str, str]) -> None:
         self.name = name
@@ -50,7 +50,7 @@ class TopicCreationGroup:
 
 
 def configured_groups(config: Mapping[str, str | None]) -> list[TopicCreationGroup] | None:
-    """The groups of a source's config, the default one last; None: it has none, and the broker makes topics.
+    """Return the groups of a source's config, the default one last; None: it has none, and the broker creates topics.
 
     Raises:
         ConfigException: A setting of a group is wrong or missing.
@@ -83,25 +83,25 @@ def _group(
 
 
 class TopicCreation:
-    """Invariant: `_known` has topics that exist: they were found or made by this task. The set is cleared before it has more
-    than 100,000 of them, because a transform can make names without end."""
+    """Invariant: `_known` has existing topics that this task has found or created. The set is cleared before it has
+    more than 100,000 of them, because a transform can generate any number of names."""
 
     def __init__(self, admin: AdminClient, groups: list[TopicCreationGroup]) -> None:
         """
         Args:
-            admin: For the task's thread alone.
-            groups: The default one last.
+            admin: An admin client that only the task's thread uses.
+            groups: The groups, the default one last.
         """
         self._admin = admin
         self._groups = groups
         self._known: set[str] = set()
 
     def ensure(self, topic: str) -> None:
-        """Make the topic unless it exists.
+        """Create the topic unless it exists.
 
         Raises:
-            RetriableException: The cluster does not answer now.
-            ConnectException: The topic cannot be made.
+            RetriableException: The cluster does not respond.
+            ConnectException: The topic cannot be created.
         """
         if topic in self._known:
             return

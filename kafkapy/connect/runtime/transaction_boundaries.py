@@ -1,4 +1,4 @@
-"""When transactions of a source task end: after each poll, at an interval, or where the connector says (KIP-618)."""
+"""Transaction boundaries of a source task: after each poll, at an interval, or defined by the connector (KIP-618)."""
 
 from __future__ import annotations
 
@@ -9,37 +9,38 @@ from kafkapy.connect.source import TransactionBoundary
 
 
 class BoundaryManager:
-    """After each poll (`transaction.boundary=poll`), and the base of the others; for the task's thread."""
+    """Ends transactions after each poll (`transaction.boundary=poll`); base of the others. Used on the task's
+    thread."""
 
     ends_with_batches = False
-    """Can the connector end a transaction with a batch?"""
+    """Whether the connector can end a transaction with a batch."""
 
     def begin(self) -> None:
-        """The task begins to poll, or goes on after a pause."""
+        """Called when the task starts to poll, or resumes after a pause."""
 
     def commits_on(self, record: SourceRecord) -> bool:
-        """Does a transaction end with this record?"""
+        """Return whether a transaction ends with this record."""
         return False
 
     def aborts_on(self, record: SourceRecord) -> bool:
-        """Is the transaction given up after this record?"""
+        """Return whether the transaction is aborted after this record."""
         return False
 
     def commits_batch(self) -> bool:
-        """Does a transaction end with this batch?"""
+        """Return whether a transaction ends with this batch."""
         return True
 
     def aborts_batch(self) -> bool:
-        """Is the transaction given up after this batch?"""
+        """Return whether the transaction is aborted after this batch."""
         return False
 
     def commits_final(self) -> bool:
-        """Is what is left committed when the task pauses or ends?"""
+        """Return whether the open transaction is committed when the task pauses or ends."""
         return True
 
 
 class IntervalBoundaries(BoundaryManager):
-    """With the first batch after an interval (`transaction.boundary=interval`)."""
+    """Ends transactions with the first batch after an interval (`transaction.boundary=interval`)."""
 
     def __init__(self, interval_ms: float, time: Time) -> None:
         """
@@ -63,12 +64,13 @@ class IntervalBoundaries(BoundaryManager):
 
 
 class ConnectorBoundaries(BoundaryManager):
-    """Where the task asks for it (`transaction.boundary=connector`). What was not asked for at the end is not committed."""
+    """Ends transactions at the task's requests (`transaction.boundary=connector`). Records after the last one are not
+    committed."""
 
     ends_with_batches = True
 
     def __init__(self, context: WorkerTransactionContext) -> None:
-        """`context`: what the task has asked for."""
+        """`context`: the task's requests."""
         self._context = context
 
     def commits_on(self, record: SourceRecord) -> bool:
@@ -95,7 +97,7 @@ def boundaries_of(
     Args:
         boundary: `transaction.boundary`.
         interval_ms: `transaction.boundary.interval.ms`, or the worker's interval of commits.
-        context: What the task asks for; needed for `connector`.
+        context: The task's requests; required for `connector`.
         time: The clock.
     """
     if boundary is TransactionBoundary.INTERVAL:

@@ -1,4 +1,4 @@
-"""Transaction boundaries that a source task asks for (Kafka's `WorkerTransactionContext`, KIP-618)."""
+"""Transaction boundaries requested by a source task (Kafka's `WorkerTransactionContext`, KIP-618)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from kafkapy.connect.source import SourceRecord
 
 
 class WorkerTransactionContext:
-    """Keeps what a task has asked for until the worker sends the record or batch.
+    """Stores a task's requests until the worker sends the record or batch.
 
-    Invariant: records in `_committable` and `_abortable` are known by identity, and held so that no other record gets
-    their identity. One that two polls have not returned is forgotten, so that there are no more of them than two polls have
-    marked; `_waiting` has those that one poll has not returned. Methods can be called from any thread.
+    Invariant: records in `_committable` and `_abortable` are identified by `id()`, and referenced so that no other
+    record gets their id. A record that two successive polls have not returned is removed, so that their number is
+    bounded by the requests during two polls; `_waiting` has those that one poll has not returned. Methods can be
+    called from any thread.
 
     Example:
         >>> context = WorkerTransactionContext()
@@ -47,10 +48,10 @@ class WorkerTransactionContext:
                 self._abortable[id(record)] = record
 
     def polled(self, records: Iterable[SourceRecord]) -> None:
-        """Forget records that neither this poll nor the one before it has returned: they are never sent.
+        """Remove records that neither this poll nor the previous one has returned: they are never sent.
 
         Args:
-            records: What the poll has returned.
+            records: The records returned by the poll.
         """
         returned = {id(record) for record in records}
         with self._lock:
@@ -61,27 +62,31 @@ class WorkerTransactionContext:
             self._waiting = missing - self._waiting
 
     def should_commit_batch(self) -> bool:
-        """Whether a commit was asked for since the last call. Raises RuntimeError if an abort was, too."""
+        """Return whether a commit was requested since the last call. Raises RuntimeError if an abort was also
+        requested."""
         with self._lock:
             self._check_batch()
             asked, self._commit_batch = self._commit_batch, False
             return asked
 
     def should_abort_batch(self) -> bool:
-        """Whether an abort was asked for since the last call. Raises RuntimeError if a commit was, too."""
+        """Return whether an abort was requested since the last call. Raises RuntimeError if a commit was also
+        requested."""
         with self._lock:
             self._check_batch()
             asked, self._abort_batch = self._abort_batch, False
             return asked
 
     def should_commit_on(self, record: SourceRecord) -> bool:
-        """Whether a commit was asked for after this record. Raises RuntimeError if an abort was, too."""
+        """Return whether a commit was requested after this record. Raises RuntimeError if an abort was also
+        requested."""
         with self._lock:
             self._check_record(record)
             return self._committable.pop(id(record), None) is not None
 
     def should_abort_on(self, record: SourceRecord) -> bool:
-        """Whether an abort was asked for after this record. Raises RuntimeError if a commit was, too."""
+        """Return whether an abort was requested after this record. Raises RuntimeError if a commit was also
+        requested."""
         with self._lock:
             self._check_record(record)
             return self._abortable.pop(id(record), None) is not None

@@ -1,4 +1,4 @@
-"""The transforms of a connector, one after the other (Kafka's `TransformationChain`, `TransformationStage`)."""
+"""Applies the transforms of a connector in order (Kafka's `TransformationChain`, `TransformationStage`)."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ R = TypeVar("R", bound=ConnectRecord)
 
 
 class TransformationStage:
-    """A transform, and the predicate of the records that it is for (KIP-585)."""
+    """A transform, with the predicate that selects its records (KIP-585)."""
 
     def __init__(
         self, transformation: Transformation, predicate: Predicate | None = None, negate: bool = False
     ) -> None:
         """
         Args:
-            transformation: Was configured.
-            predicate: Was configured. Default: the transform is for all records.
-            negate: True: it is for those for which the predicate is false.
+            transformation: The configured transform.
+            predicate: The configured predicate. Default: all records are transformed.
+            negate: True: transform the records for which the predicate is false.
         """
         self.transformation = transformation
         self.predicate = predicate
         self.negate = negate
 
     def apply(self, record: R) -> R | None:
-        """Return the record, transformed or as it is; None: it is dropped."""
+        """Return the record, transformed or unchanged; None: it is dropped."""
         if self.predicate is None or self.negate != self.predicate.test(record):
             return self.transformation.apply(record)
         return record
@@ -48,22 +48,22 @@ class TransformationStage:
 
 
 class TransformationChain:
-    """Errors of a transform are the task's operator's to tolerate."""
+    """Applies transforms; the task's operator handles their errors."""
 
     def __init__(self, stages: Sequence[TransformationStage], operator: RetryWithToleranceOperator) -> None:
         """
         Args:
-            stages: In their order.
-            operator: The task's.
+            stages: The stages in order.
+            operator: The task's operator for errors.
         """
         self._stages = stages
         self._operator = operator
 
     def apply(self, context: ProcessingContext, record: R) -> R | None:
-        """Return what becomes of a record; None: it is dropped, or has failed, which the context knows.
+        """Return the transformed record; None: it was dropped, or has failed with an error in the context.
 
         Raises:
-            ConnectException: A transform has failed, which is not tolerated.
+            ConnectException: A transform has failed, and the error is not tolerated.
         """
         current: R | None = record
         for stage in self._stages:
@@ -83,14 +83,14 @@ class TransformationChain:
 
 
 def transformation_stages(plugins: PluginClasses, config: Mapping[str, str | None]) -> list[TransformationStage]:
-    """Make and configure the transforms and predicates that a connector's config names.
+    """Create and configure the transforms and predicates of a connector's config.
 
     Args:
         plugins: Finds their classes.
         config: The connector's.
 
     Raises:
-        ConnectException: One cannot be made, or refuses its configs.
+        ConnectException: One cannot be created, or refuses its configs.
     """
     aliases = parse_value("transforms", config.get("transforms"), ConfigType.LIST) or []
     stages = []

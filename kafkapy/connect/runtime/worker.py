@@ -49,10 +49,10 @@ _TASK_CONFIGS_S = 30.0
 
 
 class Worker:
-    """What a herder calls; see `kafkapy.connect.herder.worker_seam`.
+    """Runs connectors and tasks for a herder; see `kafkapy.connect.herder.worker_seam`.
 
-    Invariant: `_connectors` and `_tasks` have what runs here, under `_lock`; a name or an id is there once. What is taken out
-    of them is stopping, and given up when it does not end in time. Methods can be called from any thread.
+    Invariant: `_connectors` and `_tasks` have the connectors and tasks that run here, by name and id, under `_lock`.
+    Removed ones are stopping, and are abandoned if they do not end in time. Methods can be called from any thread.
     """
 
     def __init__(
@@ -70,8 +70,8 @@ class Worker:
             worker_id: `host:port` of the worker's REST interface.
             config: The worker's configs.
             plugins: Finds classes.
-            offset_store: The worker's own; it is started and stopped here.
-            status_store: Notes topics.
+            offset_store: The worker's store, which this object starts and stops.
+            status_store: Records the topics of connectors.
             policy: Which client configs connectors may override. Default: all.
             time: The clock. Default: the system's.
 
@@ -100,7 +100,7 @@ class Worker:
         self._offset_store.start()
 
     def stop(self) -> None:
-        """Stop what still runs, then the store of offsets."""
+        """Stop running connectors and tasks, then the store of offsets."""
         if self._connectors:
             log.warning("Connectors %s still run while the worker stops", list(self._connectors))
             self.stop_and_await_connectors()
@@ -122,7 +122,7 @@ class Worker:
         initial_state: TargetState,
         callback: Callback,
     ) -> None:
-        """Make a connector and bring it to its state; `callback` is told the state, or why it is not reached."""
+        """Create a connector and bring it to its state; `callback` is called with the state, or the error."""
         if name in self._connectors:
             callback(ConnectException(f"Connector with name {name} already exists"), None)
             return
@@ -152,22 +152,22 @@ class Worker:
         return WorkerConnector(name, connector, config, context, listener, StoredOffsetReader(store, name), store)
 
     def is_running(self, name: str) -> bool:
-        """Has the connector been started, and not paused?"""
+        """Return whether the connector was started, and is not paused."""
         connector = self._connectors.get(name)
         return connector is not None and connector.is_running
 
     def is_sink_connector(self, name: str) -> bool:
-        """Raises ConnectException: it is not here."""
+        """Return whether the connector is a sink. Raises ConnectException if it does not run here."""
         return self._connector(name).is_sink
 
     def connector_names(self) -> list[str]:
         return list(self._connectors)
 
     def connector_task_configs(self, name: str, config: Config) -> Sequence[Config]:
-        """Ask the connector for its tasks' configs; it answers on its own thread.
+        """Return the connector's task configs, which are computed on its own thread.
 
         Raises:
-            ConnectException: It is not here, makes too many, or does not answer now; then it can be asked again.
+            ConnectException: It does not run here, returns too many configs, or does not respond in time; then retry.
         """
         connector = self._connector(name)
         known = connector_config_def(self.plugins).parse(config)
@@ -183,7 +183,7 @@ class Worker:
         return [{**each, TASK_CLASS_CONFIG: task_class, **topics} for each in made]
 
     def set_target_state(self, name: str, state: TargetState, callback: Callback) -> None:
-        """Pause, resume or stop a connector and its tasks; `callback` is told if the connector is here."""
+        """Pause, resume or stop a connector and its tasks; `callback` is called if the connector runs here."""
         connector = self._connectors.get(name)
         if connector is not None:
             connector.transition_to(state, callback)
@@ -195,7 +195,7 @@ class Worker:
         self.stop_and_await_connectors([name])
 
     def stop_and_await_connectors(self, names: Collection[str] | None = None) -> None:
-        """Stop connectors, by default all; those that do not end within 5 s are given up."""
+        """Stop connectors, by default all; those that do not end within 5 s are abandoned."""
         with self._lock:
             names = list(self._connectors) if names is None else names
             taken = {name: self._connectors.pop(name, None) for name in names}
@@ -225,7 +225,8 @@ class Worker:
         listener: TaskStatusListener,
         initial_state: TargetState,
     ) -> bool:
-        """Returns whether the task was made; if not, `listener` knows why. Raises ConnectException: it runs already."""
+        """Start a sink task. Return whether it was created; if not, `listener` has the error. Raises ConnectException
+        if it runs already."""
         request = TaskRequest(id, state, connector_config, listener, initial_state)
         return self._start_task(request, task_config, self._builder.sink_task)
 
@@ -300,7 +301,8 @@ class Worker:
         self.stop_and_await_tasks([id])
 
     def stop_and_await_tasks(self, ids: Collection[ConnectorTaskId] | None = None) -> None:
-        """Stop tasks, by default all; those that do not end within `task.shutdown.graceful.timeout.ms` are given up."""
+        """Stop tasks, by default all; those that do not end within `task.shutdown.graceful.timeout.ms` are
+        abandoned."""
         with self._lock:
             ids = list(self._tasks) if ids is None else ids
             taken = {id: self._tasks.pop(id, None) for id in ids}
@@ -317,7 +319,7 @@ class Worker:
 
     @property
     def metrics(self) -> ConnectMetrics:
-        """What is measured of the tasks."""
+        """Return the metrics of the tasks."""
         return self._builder.metrics
 
     def task_ids(self) -> list[ConnectorTaskId]:
@@ -330,7 +332,7 @@ class Worker:
         return self._offsets.fence_zombies(name, tasks, connector_config)
 
     def connector_offsets(self, name: str, connector_config: Config, callback: Callback) -> None:
-        """`callback` is told pairs of partition and offset."""
+        """Read offsets; `callback` is called with pairs of partition and offset."""
         self._offsets.read(name, connector_config, callback)
 
     def modify_connector_offsets(
@@ -340,5 +342,5 @@ class Worker:
         offsets: Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]] | None,
         callback: Callback,
     ) -> None:
-        """Set offsets; None resets all. `callback` is told the message of the answer."""
+        """Set offsets; None resets all. `callback` is called with the message of the response."""
         self._offsets.modify(name, connector_config, offsets, callback)

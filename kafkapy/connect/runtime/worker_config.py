@@ -1,4 +1,5 @@
-"""The configs of a worker: what the worker itself needs of them, and those of a standalone one (Kafka's `StandaloneConfig`)."""
+"""The configs of a worker: the interface that the worker uses, and those of a standalone one (Kafka's
+`StandaloneConfig`)."""
 
 from __future__ import annotations
 
@@ -13,10 +14,10 @@ from kafkapy.connect.herder.settings import HerderSettings
 
 
 class WorkerConfig(Protocol):
-    """What a worker needs; `DistributedConfig` and `StandaloneConfig` have it.
+    """The interface of `DistributedConfig` and `StandaloneConfig` for a worker.
 
-    `originals`: the properties as they were given; `config[name]`: a value with its type and default. `offsets_topic`: of
-    the worker's offsets, None if it has none; `group_id`: of the workers' group, None without one.
+    `originals`: the unparsed properties; `config[name]`: a parsed value, or its default. `offsets_topic`: the topic of
+    the worker's offsets, None if it has none; `group_id`: id of the workers' group, None without one.
     """
 
     @property
@@ -31,7 +32,7 @@ class WorkerConfig(Protocol):
 
 
 def standalone_config_def() -> ConfigDef:
-    """What a standalone worker has."""
+    """Return the definition of a standalone worker's configs."""
     return worker_config_def().define(
         "offset.storage.file.filename",
         ConfigType.STRING,
@@ -42,7 +43,7 @@ def standalone_config_def() -> ConfigDef:
 
 
 class StandaloneConfig:
-    """The configs of a standalone worker, checked.
+    """The validated configs of a standalone worker.
 
     Example:
         >>> config = StandaloneConfig.of({
@@ -61,7 +62,7 @@ class StandaloneConfig:
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> StandaloneConfig:
-        """Raises ConfigException."""
+        """Parse properties. Raises ConfigException."""
         return cls(properties, standalone_config_def().parse(properties))
 
     def __getitem__(self, name: str) -> Any:

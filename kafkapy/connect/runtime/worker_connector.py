@@ -1,4 +1,4 @@
-"""A connector and its thread (Kafka's `WorkerConnector`)."""
+"""Runs a connector on a thread of its own (Kafka's `WorkerConnector`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ log = logging.getLogger("kafkapy.connect.runtime")
 
 
 class HerderContext(Protocol):
-    """What a `WorkerConnector` needs of the herder's context."""
+    """The part of the herder's context that a `WorkerConnector` uses."""
 
     def request_task_reconfiguration(self) -> None: ...
     def raise_error(self, error: BaseException) -> None: ...
@@ -59,9 +59,9 @@ class _TaskConfigsRequest:
 class WorkerConnector:
     """Runs a connector's code on a thread of its own, a daemon.
 
-    Invariant: the thread alone calls the connector's start and stop and changes `_stage`. `_pending` has the newest state
-    that was asked for; it, `_asked`, `_stopping` and `_failure` change under `_changed`. The listener is told no more
-    after `cancel`.
+    Invariant: only the thread calls the connector's start and stop and changes `_stage`. `_pending` has the last
+    requested state; it, `_asked`, `_stopping` and `_failure` change under `_changed`. The listener is not called after
+    `cancel`.
     """
 
     def __init__(
@@ -77,12 +77,12 @@ class WorkerConnector:
         """
         Args:
             name: The connector's name.
-            connector: It was made, and nothing else was done with it.
+            connector: The connector, not initialized yet.
             config: The connector's config.
-            context: The herder's; closed at the end.
-            listener: Is told of changes of its state.
+            context: The herder's context; closed at the end.
+            listener: Called for changes of its state.
             reader: Reads a source's offsets. None: a sink.
-            offset_store: Behind the reader; started and stopped here.
+            offset_store: The reader's store, which this object starts and stops.
         """
         self.name = name
         self.connector = connector
@@ -104,11 +104,11 @@ class WorkerConnector:
     # -- from the worker's threads
 
     def start(self) -> None:
-        """Begin; returns at once."""
+        """Start the thread, without waiting."""
         self._thread.start()
 
     def transition_to(self, state: TargetState, callback: Callback) -> None:
-        """Ask for a state; `callback` is told it, or why it is not reached. A request that waits is given up for this one."""
+        """Request a state; `callback` is called with it, or the error. A pending request is replaced by this one."""
         with self._changed:
             earlier, self._pending = self._pending, (state, callback)
             self._changed.notify_all()
@@ -122,7 +122,7 @@ class WorkerConnector:
             )
 
     def fail(self, cause: BaseException) -> None:
-        """Let the connector fail, for a fault that was found outside of it; the first one counts."""
+        """Fail the connector because of an external error; only the first one is stored."""
         with self._changed:
             if self._failure is not None:
                 return
@@ -131,17 +131,17 @@ class WorkerConnector:
             self._changed.notify_all()
 
     def shutdown(self) -> None:
-        """Ask for the end; returns at once."""
+        """Request the end, without waiting."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
 
     def await_shutdown(self, timeout_ms: float) -> bool:
-        """Wait for the end; False if it takes longer."""
+        """Wait for the end; return False after the time-out."""
         return self._ended.wait(max(0.0, timeout_ms / 1000))
 
     def cancel(self) -> None:
-        """Give the connector up: it did not end in time."""
+        """Abandon a connector that has not ended in time."""
         with self._changed:
             self._listener.on_shutdown(self.name)
             self._context.close()
@@ -150,12 +150,12 @@ class WorkerConnector:
             self._cancelled = True
 
     def task_configs(self, max_tasks: int, timeout_s: float) -> Sequence[Mapping[str, str]]:
-        """The connector's answer, from its own thread. What comes too late is the answer to the next call.
+        """Return the connector's task configs, computed on its own thread. A late result is used for the next call.
 
         Raises:
-            ConnectorBusyException: It does not answer in time.
+            ConnectorBusyException: It does not respond in time.
             ConnectException: It is being stopped.
-            BaseException: What the connector has raised.
+            BaseException: The connector's error.
         """
         with self._changed:
             if self._stopping:
@@ -186,7 +186,7 @@ class WorkerConnector:
     # -- the connector's thread
 
     def run(self) -> None:
-        """The connector's whole life; what the thread does."""
+        """Run the connector to its end; the thread's function."""
         try:
             self._initialize()
             while self._turn():
@@ -198,7 +198,7 @@ class WorkerConnector:
             self._ended.set()
 
     def _turn(self) -> bool:
-        """Do what was asked for and wait for more; False: the end was asked for."""
+        """Execute requests and wait for more; return False if the end was requested."""
         with self._changed:
             self._changed.wait_for(self._has_work)
             if self._stopping:

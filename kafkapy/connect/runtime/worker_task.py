@@ -1,4 +1,4 @@
-"""A task and its thread (Kafka's `WorkerTask`): start, pause, resume, stop, and what is told of it."""
+"""Runs a task on a thread of its own (Kafka's `WorkerTask`): start, pause, resume, stop, and reports of its state."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ log = logging.getLogger("kafkapy.connect.runtime")
 
 
 class RetryOperator(Protocol):
-    """What a task's life needs of its `RetryWithToleranceOperator`."""
+    """The part of `RetryWithToleranceOperator` that a task uses."""
 
     def set_reporters(self, reporters: Sequence[Any]) -> None: ...
     def trigger_stop(self) -> None:
-        """End pauses between tries; from any thread."""
+        """End pauses between retries. Thread-safe."""
         ...
 
     def close(self) -> None: ...
@@ -36,7 +36,7 @@ class Closeable(Protocol):
 
 
 class TaskMetrics(Protocol):
-    """Takes a task's numbers; times in ms."""
+    """Records a task's metrics; times in ms."""
 
     def record_commit(self, duration_ms: float, error: BaseException | None) -> None: ...
     def record_batch(self, size: int) -> None: ...
@@ -45,9 +45,9 @@ class TaskMetrics(Protocol):
 class WorkerTask(ABC):
     """Runs a task's code on a thread of its own, which ends with the task.
 
-    Invariant: `_target` and `_stopping` change under `_changed` only. The listener is told by the task's thread, and no more
-    after `cancel`: another worker may run the task by then. The thread is a daemon: code that hangs does not hold up the
-    end of the process.
+    Invariant: `_target` and `_stopping` change under `_changed` only. The task's thread calls the listener, but not
+    after `cancel`, since another worker may run the task by then. The thread is a daemon, so that hanging code does
+    not prevent the end of the process.
     """
 
     def __init__(
@@ -66,13 +66,13 @@ class WorkerTask(ABC):
         """
         Args:
             id: The task.
-            listener: Is told of changes of its state.
-            initial_state: A task that is PAUSED waits before it starts.
-            status_store: Notes the topics that the task uses (KIP-558).
+            listener: Called for changes of its state.
+            initial_state: PAUSED: the task starts when it is resumed.
+            status_store: Records the task's topics (KIP-558).
             retry: Handles errors of records. Default: none.
             chain: The transforms, closed at the end. Default: none.
-            reporters: Makes the reporters of errors, on the task's thread. Default: none.
-            metrics: Default: none are kept.
+            reporters: Creates the reporters of errors, on the task's thread. Default: none.
+            metrics: Records metrics. Default: none.
             time: The clock. Default: the system's.
         """
         self.id = id
@@ -91,44 +91,45 @@ class WorkerTask(ABC):
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self.run, name=f"task-thread-{id}", daemon=True)
 
-    # -- what differs; on the task's thread, `initialize` apart
+    # -- hooks of subclasses; called on the task's thread, except `initialize`
 
     @abstractmethod
     def initialize(self, config: Mapping[str, str]) -> None:
-        """Take the task's config; on the worker's thread, before `start`. Raises an error: the task does not start."""
+        """Set the task's config; called on the worker's thread, before `start`. After an error the task does not
+        start."""
 
     @abstractmethod
     def _initialize_and_start(self) -> None:
-        """Give the task its context and start it."""
+        """Initialize the task with its context, and start it."""
 
     @abstractmethod
     def _execute(self) -> None:
-        """Work until `is_stopping`."""
+        """Run the task's loop until `is_stopping`."""
 
     @abstractmethod
     def _close(self) -> None:
-        """Stop the task and close what it has opened; also after a start that has failed."""
+        """Stop the task and close its resources; also called after a failed start."""
 
     # -- from the worker's threads
 
     def start(self) -> None:
-        """Begin; returns at once."""
+        """Start the thread, without waiting."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask the task to end; returns at once."""
+        """Request the task's end, without waiting."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
 
     def cancel(self) -> None:
-        """Give the task up: it did not end in time. It is told, and its end is not reported."""
+        """Abandon a task that has not ended in time: interrupt it, and do not report its end."""
         self._cancelled = True
         if self.retry is not None:
             self.retry.trigger_stop()
 
     def await_stop(self, timeout_ms: float) -> bool:
-        """Wait for the end; False if it takes longer."""
+        """Wait for the end; return False after the time-out."""
         return self._ended.wait(max(0.0, timeout_ms / 1000))
 
     def transition_to(self, state: TargetState) -> None:
@@ -142,7 +143,7 @@ class WorkerTask(ABC):
             self._changed.notify_all()
 
     def remove_metrics(self) -> None:
-        """Forget the task's numbers; the worker calls it when the task is no more its own."""
+        """Remove the task's metrics; the worker calls this when it removes the task."""
         close = getattr(self.metrics, "close", None)
         if close is not None:
             close()
@@ -172,7 +173,7 @@ class WorkerTask(ABC):
     # -- the task's thread
 
     def run(self) -> None:
-        """The task's whole life; what the thread does."""
+        """Run the task to its end; the thread's function."""
         try:
             self._run()
             self._on_shutdown()
@@ -239,7 +240,7 @@ class WorkerTask(ABC):
             self._listener.on_resume(self.id)
 
     def _await_unpause(self) -> bool:
-        """Wait until the task is resumed; False: it shall stop."""
+        """Wait until the task is resumed; return False if it must stop."""
         with self._changed:
             while self.should_pause:
                 if self.is_stopping:
@@ -248,7 +249,7 @@ class WorkerTask(ABC):
             return not self.is_stopping
 
     def _sleep_unless_stopping(self, seconds: float) -> bool:
-        """Pause. Returns whether the task shall stop."""
+        """Sleep. Return whether the task must stop."""
         with self._changed:
             return self._changed.wait_for(lambda: self.is_stopping, seconds)
 
@@ -272,7 +273,7 @@ class WorkerTask(ABC):
 
 
 def close_quietly(part: Closeable, what: str) -> None:
-    """Close; an error is only logged. `what`: for the log."""
+    """Close a part, and log an error. `what`: its name in the log."""
     try:
         part.close()
     except Exception as error:

@@ -239,8 +239,7 @@ class KafkaStreams:
 
         Returns:
             A `ReadOnlyKeyValueStore`, `ReadOnlyWindowStore` or `ReadOnlySessionStore`. It may be kept, since each read
-            looks up
-            the instance's present partitions.
+            looks up the instance's present partitions.
 
         Raises:
             StreamsNotStartedException: `start` was not called.

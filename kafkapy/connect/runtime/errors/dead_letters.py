@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 log = logging.getLogger("kafkapy.connect.runtime.errors")
 
 PREFIX: Final = "__connect.errors."
-"""Of the headers that say what went wrong."""
+"""Prefix of the headers that describe the error."""
 _CLOSE_S: Final = 30.0
 
 
 class DeadLetterQueueReporter:
     """One for each sink task with `errors.deadletterqueue.topic.name`.
 
-    Invariant: a future of `report` is done when the record is in the topic, or cannot get there, which is logged and counted.
-    `_pending` has those that are not done, under `_lock`; the producer's buffer bounds them.
+    Invariant: a future of `report` is done when the record was written, or its write has failed, which is logged and
+    counted. `_pending` has the unfinished futures, under `_lock`; the producer's buffer bounds their number.
     """
 
     def __init__(
@@ -46,10 +46,11 @@ class DeadLetterQueueReporter:
         """
         Args:
             id: The task.
-            topic: Gets the records with their keys, values, headers and timestamps.
-            producer: Made for this reporter, which closes it.
-            metrics: The task's.
-            adds_headers: Headers say what went wrong (`errors.deadletterqueue.context.headers.enable`). Default: no.
+            topic: The topic for the records, with their keys, values, headers and timestamps.
+            producer: The reporter's producer, which the reporter closes.
+            metrics: The task's metrics.
+            adds_headers: Whether headers describe the error (`errors.deadletterqueue.context.headers.enable`).
+                Default: False.
         """
         self._id = id
         self._topic = topic
@@ -83,7 +84,7 @@ class DeadLetterQueueReporter:
         return done
 
     def await_pending(self) -> None:
-        """Wait until no record is on its way; those that cannot get there are logged."""
+        """Wait until no write is pending; failed ones are logged."""
         with self._lock:
             pending = list(self._pending)
         wait(pending)
@@ -102,11 +103,11 @@ class DeadLetterQueueReporter:
 
 
 def error_headers(id: ConnectorTaskId, context: ProcessingContext) -> Iterator[tuple[str, bytes | None]]:
-    """The headers that tell of an error: where the record was, and what has failed there.
+    """Return the headers that describe an error: the record's position, the failed stage, and the exception.
 
     Args:
         id: The task.
-        context: The record's, with its error.
+        context: The record's context with its error.
     """
     original, error = context.original, context.error
     texts: dict[str, str | None] = {}
@@ -125,15 +126,15 @@ def error_headers(id: ConnectorTaskId, context: ProcessingContext) -> Iterator[t
 
 
 def ensure_topic(admin: AdminClient, topic: str, replication_factor: int) -> None:
-    """Make the topic of dead letters, with one partition, unless it exists.
+    """Create the topic of dead letters, with one partition, unless it exists.
 
     Args:
-        admin: Any.
-        topic: Its name.
+        admin: An admin client.
+        topic: Name of the topic.
         replication_factor: `errors.deadletterqueue.topic.replication.factor`.
 
     Raises:
-        ConnectException: It cannot be made.
+        ConnectException: The topic cannot be created.
     """
     try:
         (found,) = admin.describe_topics([topic]).values()

@@ -1,4 +1,4 @@
-"""Takes records that a sink's task cannot write (KIP-610; Kafka's `WorkerErrantRecordReporter`)."""
+"""Reports records that a sink task cannot write (KIP-610; Kafka's `WorkerErrantRecordReporter`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kafkapy.consumer.records import ConsumerRecord
 
 
 class _SinkTaskClass:
-    """Stands for the class of all sink tasks in dead letters and in the log."""
+    """Represents the class of sink tasks in dead letters and in the log."""
 
     java_class = "org.apache.kafka.connect.sink.SinkTask"
 
@@ -26,8 +26,8 @@ class _SinkTaskClass:
 class WorkerErrantRecordReporter:
     """One for each sink task.
 
-    Invariant: `_futures` has the reports that are not safe, by the partition where the record was read, under `_lock`;
-    offsets of a partition are committed after its reports. `report` is called from any thread.
+    Invariant: `_futures` has the unfinished reports by the record's source partition, under `_lock`; a partition's
+    offsets are committed after its reports are finished. `report` can be called from any thread.
     """
 
     def __init__(
@@ -39,10 +39,10 @@ class WorkerErrantRecordReporter:
     ) -> None:
         """
         Args:
-            operator: The task's.
-            key_converter: Makes bytes of a record that the task has made itself.
-            value_converter: As well.
-            header_converter: As well.
+            operator: The task's operator for errors.
+            key_converter: Serializes keys of records that the task itself has created.
+            value_converter: Serializes their values.
+            header_converter: Serializes their headers.
         """
         self._operator = operator
         self._key_converter = key_converter
@@ -65,7 +65,7 @@ class WorkerErrantRecordReporter:
         return future
 
     def await_futures(self, partitions: Collection[TopicPartition]) -> None:
-        """Wait until what was reported of these is safe. Raises ConnectException: something is not."""
+        """Wait until the reports of these partitions are finished. Raises ConnectException if one has failed."""
         with self._lock:
             waiting = [future for partition in partitions for future in self._futures.get(partition, ())]
         for future in waiting:
@@ -80,18 +80,18 @@ class WorkerErrantRecordReporter:
                     self._futures[partition] = left
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
-        """These are lost: nothing of them is committed here any more."""
+        """Drop the reports of lost partitions, for which no offsets will be committed here."""
         with self._lock:
             for partition in partitions:
                 self._futures.pop(partition, None)
 
     def raise_untolerated(self) -> None:
-        """Raises ConnectException if something was reported that is not tolerated, which the task has caught."""
+        """Raise ConnectException if a report was not tolerated, although the task has caught the exception."""
         if self._first_error is not None and not self._operator.within_tolerance:
             raise ConnectException("Tolerance exceeded in error handler") from self._first_error
 
     def _consumed(self, record: SinkRecord) -> ConsumerRecord[bytes | None, bytes | None]:
-        """The bytes of a record that the task has made."""
+        """Serialize a record that the task has created."""
         topic = record.topic or ""
         key = self._key_converter.from_connect_data(topic, record.key_schema, record.key)
         value = self._value_converter.from_connect_data(topic, record.value_schema, record.value)

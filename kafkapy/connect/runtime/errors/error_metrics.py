@@ -23,7 +23,7 @@ _COUNTS: Final = {
 class ErrorHandlingMetrics:
     """The group `task-error-metrics` of a task.
 
-    Invariant: `_counts` changes under `_lock`; the task's thread and the producer's record.
+    Invariant: `_counts` changes under `_lock`; the task's thread and the producer's thread record.
 
     Example:
         >>> metrics = ConnectMetrics()
@@ -37,7 +37,7 @@ class ErrorHandlingMetrics:
         """
         Args:
             id: The task.
-            metrics: The worker's.
+            metrics: The worker's metrics.
         """
         self._metrics = metrics
         self._lock = threading.Lock()

@@ -22,9 +22,9 @@ class LogReporter:
         """
         Args:
             id: The task.
-            includes_records: The place of a sink's record, or a source's record, is logged
+            includes_records: Whether to log a sink record's position, or a source record
                 (`errors.log.include.messages`).
-            metrics: The task's.
+            metrics: The task's metrics.
         """
         self._id = id
         self._includes_records = includes_records
@@ -39,7 +39,7 @@ class LogReporter:
         return done
 
     def message(self, context: ProcessingContext) -> str:
-        """What is logged, without the trace."""
+        """Return the log message, without the trace."""
         stage = "null" if context.stage is None else context.stage.name
         name = "null" if context.executing_class is None else class_name_of(context.executing_class)
         about = _about(context.original) if self._includes_records else ""

@@ -1,4 +1,4 @@
-"""What is known of one record on its way through a task (Kafka's `ProcessingContext`)."""
+"""The state of a record during its processing by a task (Kafka's `ProcessingContext`)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ class ProcessingContext:
     """Used by one thread at a time. `original`: a source record, or the consumer's record of a sink.
 
     Attributes:
-        stage: What is done, or was done last.
-        executing_class: The class that does it.
-        attempt: How often it was tried.
-        error: Why the record has failed; None: it has not.
+        stage: The current or last stage.
+        executing_class: The class that executes it.
+        attempt: Number of attempts.
+        error: The record's error; None: there is none.
     """
 
     __slots__ = ("attempt", "error", "executing_class", "original", "stage")
@@ -27,7 +27,7 @@ class ProcessingContext:
         self.error: BaseException | None = None
 
     def at(self, stage: Stage, executing_class: type[Any]) -> None:
-        """Note what is done now."""
+        """Set the current stage."""
         self.stage = stage
         self.executing_class = executing_class
 

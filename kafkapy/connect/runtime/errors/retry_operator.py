@@ -1,5 +1,4 @@
-"""Tries operations on records again, tolerates what may be tolerated, and has it reported (KIP-298; Kafka's
-`RetryWithToleranceOperator`)."""
+"""Retries operations on records, and tolerates and reports errors (KIP-298; Kafka's `RetryWithToleranceOperator`)."""
 
 from __future__ import annotations
 
@@ -24,10 +23,10 @@ _TOLERABLE = (Stage.TRANSFORMATION, Stage.HEADER_CONVERTER, Stage.KEY_CONVERTER,
 
 
 class ErrorReporter(Protocol):
-    """Tells of a record that has failed: in the log, in a topic. `report` is called from any thread."""
+    """Reports a failed record to the log or a topic. `report` can be called from any thread."""
 
     def report(self, context: ProcessingContext) -> Future[Any]:
-        """The future is done when the report is safe."""
+        """Report a failed record. The future is done when the report is durable."""
         ...
 
     def close(self) -> None: ...
@@ -73,10 +72,11 @@ class RetryWithToleranceOperator:
     ) -> None:
         """
         Args:
-            retry_timeout_ms: How long an operation is tried again (`errors.retry.timeout`). Default: not at all; -1: always.
-            max_delay_ms: The longest pause between two tries (`errors.retry.delay.max.ms`).
-            tolerance: Default: none.
-            metrics: Counts errors. Default: nothing does.
+            retry_timeout_ms: How long an operation is retried (`errors.retry.timeout`). Default: no retries; -1: no
+                limit.
+            max_delay_ms: The longest pause between two attempts (`errors.retry.delay.max.ms`).
+            tolerance: Tolerated errors. Default: none.
+            metrics: Counts errors. Default: none.
             time: The clock. Default: the system's.
         """
         self.tolerance = tolerance
@@ -95,7 +95,7 @@ class RetryWithToleranceOperator:
 
     @property
     def within_tolerance(self) -> bool:
-        """False: something has failed that must not."""
+        """Return False if an error occurred that is not tolerated."""
         return self.tolerates_all or self._failures == 0
 
     def set_reporters(self, reporters: Sequence[ErrorReporter]) -> None:
@@ -105,25 +105,25 @@ class RetryWithToleranceOperator:
     def execute(
         self, context: ProcessingContext, operation: Callable[[], V], stage: Stage, executing_class: type[Any]
     ) -> V | None:
-        """Do something with a record.
+        """Execute an operation on a record.
 
         Args:
-            context: The record's. One that has failed is left alone.
-            operation: What is done; it is called again after a RetriableException.
-            stage: What that is.
-            executing_class: Does it.
+            context: The record's context. Nothing is done if it has failed already.
+            operation: The operation; it is repeated after a RetriableException.
+            stage: The stage of the operation.
+            executing_class: The class that executes it.
 
         Returns:
-            The result; None: it has failed, which is tolerated and was reported.
+            The result; None after a tolerated error, which was reported.
 
         Raises:
-            ConnectException: It has failed.
+            ConnectException: The operation has failed.
         """
         context.at(stage, executing_class)
         if context.failed:
             return None
         try:
-            return operation()  # almost always the end of it
+            return operation()  # the usual case
         except Exception as error:
             first = error
         try:
@@ -136,13 +136,13 @@ class RetryWithToleranceOperator:
     def execute_failed(
         self, context: ProcessingContext, stage: Stage, executing_class: type[Any], error: BaseException
     ) -> Future[None]:
-        """Take in that something has failed elsewhere.
+        """Report an error that occurred outside of `execute`.
 
         Returns:
-            A future that is done when all reports are safe.
+            A future that is done when all reports are durable.
 
         Raises:
-            ConnectException: It is not tolerated.
+            ConnectException: The error is not tolerated.
         """
         self._mark_failed()
         context.at(stage, executing_class)
@@ -155,7 +155,7 @@ class RetryWithToleranceOperator:
         return reported
 
     def trigger_stop(self) -> None:
-        """End pauses: what is being tried counts as failed."""
+        """End pauses: the operation in progress counts as failed."""
         self._stop.set()
 
     def close(self) -> None:
@@ -191,7 +191,7 @@ class RetryWithToleranceOperator:
         return result
 
     def _retry(self, context: ProcessingContext, operation: Callable[[], V], first: Exception) -> V | None:
-        """The first try has failed. A retriable error that is tried no more is left in the context."""
+        """Retry after the first failure. The last retriable error is stored in the context."""
         deadline = self._time.milliseconds() + self._retry_timeout_ms if self._retry_timeout_ms >= 0 else None
         error = first
         attempt = 1
@@ -237,7 +237,7 @@ class RetryWithToleranceOperator:
 
 
 def all_done(futures: Sequence[Future[Any]]) -> Future[None]:
-    """A future that is done when all are; it fails with the first error."""
+    """Return a future that is done when all are; it fails with the first error."""
     done: Future[None] = Future()
     if not futures:
         done.set_result(None)

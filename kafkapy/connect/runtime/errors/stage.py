@@ -1,4 +1,4 @@
-"""Where in a task a record can fail, and whether that is tolerated (Kafka's `Stage`, `ToleranceType`)."""
+"""The stages at which a record can fail, and the tolerance of errors (Kafka's `Stage`, `ToleranceType`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Stage(Enum):
-    """What was done with the record; the name is in dead letters' headers."""
+    """The stage of a record's processing; its name is in the headers of dead letters."""
 
     TASK_POLL = "TASK_POLL"
     TASK_PUT = "TASK_PUT"
